@@ -15,11 +15,11 @@ from ioi_eval.judge import Judge
 from ioi_eval.models import Problem, Solution, Submission, TaskType, TestResult
 from ioi_eval.models import Verdict as V
 
-# The contract limits the address space, so that allocating too much may end in any way; and it has no word
-# for too much output.
+# Classic jobs limit the address space, so a program that allocates too much may fail in different ways. They
+# cannot report too much output.
 _ALIKE = {V.MLE: {V.MLE, V.RE, V.TLE}, V.OLE: {V.RE}, V.RE: {V.RE}, V.TLE: {V.TLE}}
 
-OWN, KEPT = "ioi_eval", "cms_ioi"  # runtimes: all is compiled in the job, or what is compiled is kept
+OWN, KEPT = "ioi_eval", "cms_ioi"  # runtimes: a job compiles everything, or uses cached programs
 
 
 def submitted(problem: Problem, code: str) -> Submission:
@@ -40,7 +40,7 @@ def has_classic_job(problem: Problem) -> bool:
 def cpp_solutions(problem: Problem) -> Iterator[Solution]:
     """Return the solutions that both paths can judge.
 
-    A classic job does not limit standard error, and keeps no other output of a Communication process.
+    A classic job does not limit standard error. It does not store other output of a Communication process.
     """
     talks = problem.task_type is TaskType.COMMUNICATION
     sources = (solution for solution in problem.solutions if solution.language)
@@ -53,7 +53,7 @@ def cpp_solutions(problem: Problem) -> Iterator[Solution]:
 
 
 def telling(results: Sequence[TestResult]) -> Iterator[TestResult]:
-    """Return the first test of every status. More tests of one status would show nothing new."""
+    """Yield the first test of every status. More tests of the same status would show nothing new."""
     seen = {V.SKIPPED}
     for result in results:
         if result.status not in seen:
@@ -62,7 +62,7 @@ def telling(results: Sequence[TestResult]) -> Iterator[TestResult]:
 
 
 def one_of_each(problem: Problem) -> Sequence[Solution]:
-    """Return the first solution of every kind. All kinds of right solutions count as one."""
+    """Return the first solution of every kind. All correct solutions count as the same kind."""
     kinds: dict[str, Solution] = {}
     for solution in cpp_solutions(problem):
         kind = "correct" if solution.expected == "model_solution" else solution.expected

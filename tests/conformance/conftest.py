@@ -1,6 +1,6 @@
-"""One store and one worker for all conformance tests.
+"""The store and the worker of all conformance tests.
 
-To test another server: pytest tests/conformance -k http --piston-url http://HOST:2000
+To test a different server: pytest tests/conformance -k http --piston-url http://HOST:2000
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from ioi_eval import EmbeddedEngine, Store
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--piston-url", metavar="URL", help="the server that test_http_* ask, not one of ours")
+    parser.addoption(
+        "--piston-url", metavar="URL", help="the server to test by test_http_* instead of a worker"
+    )
 
 
 @pytest.fixture(scope="session")

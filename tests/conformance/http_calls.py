@@ -22,7 +22,7 @@ class Reply(NamedTuple):
 
 
 class PistonServer:
-    """A client of one server. `ours` is True for a worker that these tests started."""
+    """A client of a server. `ours` is True for a worker that these tests started."""
 
     def __init__(self, url: str, *, ours: bool) -> None:
         parts = urlsplit(url)
@@ -63,7 +63,7 @@ class PistonServer:
             reply.body.get("message") or reply.body.get("stack") or "" if isinstance(reply.body, dict) else ""
         )
         if not self.ours and re.search("configured limit|runtime is unknown|PayloadTooLarge", words):
-            pytest.skip(f"this server does not take it: {words.splitlines()[0]}")
+            pytest.skip(f"this server refuses the request: {words.splitlines()[0]}")
         return reply
 
     @cached_property
@@ -78,11 +78,11 @@ class PistonServer:
 
     def needs(self, language: str) -> None:
         if language not in self.languages:
-            pytest.skip(f"this server has no {language}")
+            pytest.skip(f"this server lacks {language}")
 
     def needs_to_be_current(self) -> None:
         if not self.is_current:
-            pytest.skip("this server is from before isolate and does not tell")
+            pytest.skip("this server is older than isolate and does not report statuses")
 
 
 def lacks(language: str) -> bool:

@@ -1,8 +1,8 @@
 """A server like Piston before isolate.
 
 It executes jobs without a sandbox: a folder and, if possible, a user for each job, with limits by `timeout`
-and `prlimit`. /tmp, /proc and all processes are shared, user namespaces are available, and replies have no
-statuses, times and memory. It has only the stock package `bash`, which has no compile stage.
+and `prlimit`. /tmp, /proc and all processes are shared, user namespaces are available, and replies lack
+statuses, times and memory. It has only the stock package `bash`, which lacks a compile stage.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class OldServer:
     def _command(self, job: Job, user: int | None) -> list[str]:
         seconds = (job.run_timeout or self._limits["run_timeout"]) / 1000
         limits = [f"--nofile={_OPEN_FILES}", f"--fsize={_FILE}"]
-        if user is not None:  # else this user has other processes, too
+        if user is not None:  # otherwise the user's other processes would count
             limits.append(f"--nproc={_PROCESSES}")
         if job.run_memory_limit:
             limits.append(f"--as={job.run_memory_limit}")

@@ -56,13 +56,13 @@ async def test_verdicts_on_busy_machine_equal_verdicts_on_idle_machine(
         assert await rows(engine, store, problems) == quiet
 
 
-# It gets a twenty-fourth of each second: its 0.1 s of CPU time take 2.4 s, and it may idle for 1.4 s.
+# The program gets 1/24 of each second, so it needs 2.4 s for 0.1 s of CPU time. It may idle for 1.4 s.
 LIMITS = Limits(cpu_time=0.2, memory=256 << 20)
 BURNS = "#include <ctime>\nint main() { while (clock() < 0.1 * CLOCKS_PER_SEC) {} }\n"
 SLEEPS = "#include <unistd.h>\nint main() { for (;;) sleep(9); }\n"
 
 
-@pytest.mark.nightly  # to outlast what a program may idle takes 2 s of a whole processor
+@pytest.mark.nightly  # outlasting the idle limit needs 2 s of a whole processor
 @pytest.mark.parametrize(
     ("code", "status"), [(BURNS, Verdict.AC), (SLEEPS, Verdict.TLE)], ids=["computes", "sleeps"]
 )
@@ -74,7 +74,7 @@ async def test_classic_job_script_distinguishes_idling_from_waiting_for_cpu(
     own = Submission(key="1", problem_id=problem.id, code=code)
     async with EmbeddedEngine(store=store, packages=(graders_folder() / "classic",)) as engine:
         judging = partial(run_classic, ClassicJobEngine(engine, store), problem, test, own, runtime="cms_ioi")
-        await judging()  # it is built while there is no crowd
+        await judging()  # builds the program before the machine is busy
         with single_processor(), busy_processes(23):
             result = await judging()
     assert result.status is status, result

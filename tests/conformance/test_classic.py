@@ -1,7 +1,4 @@
-"""Batched judging and classic jobs are two implementations that must agree.
-
-This file also tests classic jobs.
-"""
+"""Batched judging and classic jobs agree. This file tests other properties of classic jobs, too."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ from ioi_eval.models import (
 from ioi_eval.models import Verdict as V
 from ioi_eval.server.prepared import ClassicJobEngine
 
-# Tasks that the contract takes as it takes the other one.
+# Tasks that are equal to another task for classic jobs.
 ALIKE = {"garland": "carousel", "ferry": "lanterns", "threes": "pumpkins"}
 OF_SCORES = ("correct", "model_solution", "partially_correct", "incorrect")
 PROBLEMS = sorted(path.name.removesuffix(".zip") for path in PLACE.iterdir())
@@ -52,12 +49,12 @@ async def classics(store: Store) -> AsyncIterator[ClassicJobEngine]:
         yield ClassicJobEngine(opened, store)
 
 
-@pytest.mark.nightly  # the comparisons and Communication below are judged on both paths, too
+@pytest.mark.nightly  # daily tests below judge comparisons and Communication on both paths
 @pytest.mark.parametrize("name", PROBLEMS)
 async def test_classic_and_batch_judging_agree(
     classics: ClassicJobEngine, cache: Path, shared: Path, shared_cache: Path, name: str
 ) -> None:
-    """One solution of every kind is judged with the scripts, the others with cached programs.
+    """A solution of every kind is judged with the scripts, the other solutions with cached programs.
 
     For similar tasks only right, partial and wrong solutions are judged.
     """
@@ -89,7 +86,7 @@ async def classic(engine: Engine, problem: Problem, code: str = COPY, *, runtime
 
 
 COMPARISONS = (CheckerKind.WHITE_DIFF, CheckerKind.STRIPPED, CheckerKind.STRIPPED_LINES)
-# An answer, an output, and what each of them gives for it.
+# An answer, an output, and the score by each kind of comparison.
 COMPARED = [
     ("1 2\n3\n", "1 2\n3\n", 1, 1, 1),
     ("1 2\n3\n", " 1 \t 2  \n3\n\n \n", 1, 0, 0),
@@ -113,7 +110,7 @@ APART = [row for row in COMPARED if len(set(row[2:])) > 1]
 @pytest.mark.parametrize(
     "compared",
     [APART, pytest.param(COMPARED, marks=pytest.mark.nightly)],
-    ids=["what tells them apart", "all"],
+    ids=["differences", "all"],
 )
 @pytest.mark.parametrize("kind", COMPARISONS)
 async def test_classic_comparisons_agree_with_proctor(

@@ -1,4 +1,4 @@
-"""An engine that accepts no paths gives the same verdicts, scores and feedback as the embedded engine."""
+"""An engine without paths returns the same verdicts, scores and feedback as the embedded engine."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def essence(result: SubmissionResult) -> tuple[object, ...]:
     """Return a result without times, sizes, and the numbers of them in feedback."""
     tests = [(test.test_name, test.score, test.status, test.feedback.split(" (")[0]) for test in result.tests]
     parts = [(part.subtask, part.weighted_score, part.status) for part in result.subtasks]
-    # The user is the slot's own. Only the embedded engine forks Python's tests; servers say nothing of it.
+    # Each slot has a different user. Only the embedded engine forks Python's tests, and only it reports this.
     apart = {"uid", "interpreter"}
     confinement = {key: value for key, value in result.confinement.items() if key not in apart}
     words = result.compile_output, result.compiler, result.checker, confinement

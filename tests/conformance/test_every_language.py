@@ -32,7 +32,7 @@ PROBLEM = Problem(
     limits=Limits(cpu_time=2.0, wall_time=20.0, memory=256 << 20),
     subtasks=(Subtask(name="all", points=100, tests=("small", "large")),),
 )
-# Who never ends is as late after a third of a second.
+# An endless program exceeds a short limit, too.
 SHORT = msgspec.structs.replace(
     PROBLEM,
     tests=TESTS[:1],
@@ -185,7 +185,9 @@ async def test_builds_and_runs_with_fewer_layers(
 ) -> None:
     require_language(language.name)
     if language.runner == "mono" and "namespaces" not in layers:
-        pytest.skip("mono's compiler reads the map of its memory, which only a /proc of the box's own shows")
+        pytest.skip(
+            "mono's compiler reads the map of its memory, which only a sandbox with a new /proc shows"
+        )
     engine = EmbeddedEngine(store=store, layers=layers)
     async with Scorer(engine, store=Store(tmp_path / "nothing built yet")) as scorer:
         result = await score(scorer, example(language), language.name)
@@ -219,7 +221,7 @@ async def test_go_program_with_c_code_is_refused_before_a_c_compiler_starts(scor
     assert result.verdict is V.CE and "no Go source files" in result.compile_output, result
 
 
-# How programs read their input by name, in JavaScript most of them.
+# Programs that open their input by name, as most JavaScript programs do.
 BY_NAME = {
     "c++": "#include <fstream>\n#include <iostream>\n"
     'int main() { std::ifstream in("/dev/stdin"); long long a, b; in >> a >> b; std::cout << a + b; }',
@@ -357,7 +359,7 @@ async def test_wrong_program_gets_expected_verdict(scorer: Scorer, language: Lan
     result = await score(scorer, PROGRAMS[language.name][status], language.name, problem)
     assert result.tests[-1].status is status, result
     assert result.compiles == (status is not V.CE)
-    if status is V.CE:  # the first line tells programs apart: it is what is wrong, or where
+    if status is V.CE:  # the first line is the error or its location
         assert re.match(r".*(?:error|\b(?:sum|submission)\.)", result.compile_output.strip()), result
 
 
@@ -396,10 +398,10 @@ JAVA = {
     "a class that is not public": "class Thing { public static void main(String[] a) { %s } }",
     "a public class of any name": "public class Elsewhere { public static void main(String[] a) { %s } }",
     "in a package": "package a.b; public class Main { public static void main(String... a) { %s } }",
-    "behind other classes": "class A {} interface B {} record C(int x) {} enum D { E; "
+    "after other classes": "class A {} interface B {} record C(int x) {} enum D { E; "
     "public static void main(String[] a) { %s } }",
-    "behind a mark of its encoding": "\ufeffpublic class Main { public static void main(String[] a) { %s } }",
-    "called Main, behind another's main": "class Tried { public static void main(String[] a) {} } "
+    "after a byte order mark": "\ufeffpublic class Main { public static void main(String[] a) { %s } }",
+    "called Main, after another class's main": "class Tried { public static void main(String[] a) {} } "
     "class Main { public static void main(String[] a) { %s } }",
     "inherited": "class Base { public static void main(String[] a) { %s } } public class M extends Base {}",
     "in threads": "public class Main { public static void main(String[] a) throws Exception { "
@@ -469,7 +471,7 @@ async def test_too_many_threads_are_runtime_error(scorer: Scorer, name: str) -> 
 # --- a toolchain that is missing -------------------------------------------------------------------------
 
 
-# Without g++ there is no engine.
+# Without g++ no engine starts.
 @pytest.mark.parametrize("language", [each for each in LANGUAGES if each.name != "c++"], ids=ids)
 async def test_missing_toolchain_is_judge_failure_with_remedy(
     store: Store, language: Language, monkeypatch: pytest.MonkeyPatch

@@ -36,14 +36,14 @@ def send_sample(piston: PistonServer, name: str) -> Reply:
     if name == "timeout_above_limit" and not piston.ours:
         asked_for = {**asked_for, "run_timeout": 1 << 40}  # above any server's limit
     if name == "file_in_folder" and not piston.is_current:
-        # Of the folders of a file such a server gives a job the innermost alone, and keeps those above shut.
+        # On such a server, a job may write only into the innermost folder of a file, not into its parents.
         asked_for = {**asked_for, "files": [*asked_for["files"], {"name": "a/door", "content": ""}]}
     body = None if asked_for is None else json.dumps(asked_for).encode()
     return piston.call(request["method"], request["path"], body, JSON if body else None)
 
 
 def without_sandbox_details(text: str) -> str:
-    """Return a text without parts that differ between sandboxes: owners, dates, script names, process ids."""
+    """Return output without parts that differ between sandboxes: owners, dates, script names, process ids."""
     text = re.sub(r"(-rw-r--r-- 1) \S+ \S+ +(\d+) \w+ +\d+ \d\d:\d\d", r"\1 \2", text)
     return re.sub(r"(?m)^\S+: line \d+: +\d+ (.*?)  .*$", r"\1", text)
 
@@ -65,7 +65,7 @@ def test_recorded_requests_get_the_recorded_replies(piston: PistonServer, name: 
     assert (got.status, got.kind) == (wanted["status"], wanted["content_type"]), got
     if wanted["status"] != 200:
         told, expected = (body["message"] for body in (got.body, wanted["body"]))
-        if not piston.ours:  # its limits are its own
+        if not piston.ours:  # servers have different limits
             told, expected = (re.sub(r"limit of \d+", "limit", text) for text in (told, expected))
         assert told == expected
         return
@@ -73,7 +73,7 @@ def test_recorded_requests_get_the_recorded_replies(piston: PistonServer, name: 
     stage, recorded = got.body["run"], wanted["body"]["run"]
     fields = set(recorded) if piston.ours else set(recorded) & set(stage)
     if not piston.ours and name == "cpu_timeout":
-        fields -= {"message"}  # on a busy machine it is the wall clock that ends it
+        fields -= {"message"}  # on a busy machine, the program may exceed the wall-clock limit instead
     assert comparable(stage, fields) == comparable(recorded, fields)
     if piston.is_current:
         assert stage.keys() == recorded.keys()
@@ -83,7 +83,7 @@ def test_recorded_requests_get_the_recorded_replies(piston: PistonServer, name: 
         assert (got.body["language"], got.body["version"]) == ("bash", "5.2.0")
 
 
-@pytest.mark.nightly(unless="^(?!classic_tle$)")  # test_classic has its end, and this takes its two seconds
+@pytest.mark.nightly(unless="^(?!classic_tle$)")  # test_classic tests this, and it is slow
 @pytest.mark.parametrize("name", CLASSIC)
 def test_recorded_classic_jobs_get_equivalent_replies(piston: PistonServer, name: str) -> None:
     """The wording of feedback differs, but its meaning by the contract is the same."""
@@ -105,7 +105,7 @@ def test_recorded_classic_jobs_get_equivalent_replies(piston: PistonServer, name
 
 
 def of_problem(text: str) -> str:
-    """Return a text without the folder of the job."""
+    """Return output without the folder of the job."""
     return re.sub(r"/\S*/checker/", "/checker/", text)
 
 
@@ -129,7 +129,7 @@ def test_failed_compile_stage_is_repeated_as_run_stage(piston: PistonServer) -> 
 
 def test_recorded_languages_are_listed(piston: PistonServer) -> None:
     if not piston.ours:
-        pytest.skip("what a server has installed is its own affair")
+        pytest.skip("servers have different packages installed")
     got = send_sample(piston, "runtimes")
     assert (got.status, got.kind) == (200, "application/json; charset=utf-8")
     recorded = [each for each in SAMPLES["runtimes"]["response"]["body"] if not lacks(each["language"])]

@@ -36,7 +36,7 @@ CPP = f"""{READ}
 }}
 """
 PYTHON = "print(2 * int(input()))\n"
-# What such a box lets anybody try: the answers of its own job, and of others in the folder that all share.
+# Tries to read answers that such a server exposes: in the job's folder, and in the shared folder of all jobs.
 NOSY = f"""
 import glob
 n = int(input())
@@ -54,7 +54,7 @@ else:
 
 @pytest.fixture
 def foreign_job_folder() -> Iterator[None]:
-    """Leave a readable folder like that of another user's job."""
+    """Create a readable folder that looks like another user's job."""
     with tempfile.TemporaryDirectory(prefix="old-piston-") as folder:
         place = Path(folder, "t")
         place.mkdir()

@@ -1,4 +1,7 @@
-"""Packages in tests/packages, one per feature of a format: every solution gets its expected result."""
+"""Every solution of the packages in tests/packages gets its expected result.
+
+Each package tests a feature of a format.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from ioi_eval.sources import Problems
 from ioi_eval.testing import FakeEngine
 
 FOLDER = Path(__file__).parents[1] / "packages"
-# Packages of formats that do not say what solutions that are not right should get.
+# Packages of formats that do not declare expected results of wrong solutions.
 SAY_LITTLE = {"gradini", "powers"}
 WITHOUT_TESTS = {"spindle", "stairs", "vineyard"}
 LEFT_OUT = SAY_LITTLE | WITHOUT_TESTS
@@ -35,7 +38,7 @@ async def validated(package: Path, out: Path, cache: Path) -> ValidatedSolutions
     return await validate(package, out=out, store=Store(cache))
 
 
-# The gate tries some packages of each format, and the tests below others; a merge tries all. Limits that
+# The daily run tries some packages of each format, the tests below more, and the nightly run all. Limits that
 # solutions set, as in pendulum, are in tests/unit/problems/test_kattis_younger.py.
 @pytest.mark.nightly(unless="^(echoes|relics|twins)$")
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
@@ -67,7 +70,7 @@ async def test_forking_package_validates_on_worker(tmp_path: Path, store: Store)
 async def test_full_points_are_solved_regardless_of_sample_score(
     package: str, sample: str, tmp_path: Path, shared_cache: Path
 ) -> None:
-    """The sample has no points, and the validator's score for it is not a share."""
+    """The sample is worth 0 points, and the validator's score for it is not a fraction."""
     await validated(FOLDER / package, tmp_path / "run", shared_cache)
     rows = {row["solution"]: row for row in read_rows(tmp_path / "run")}
     half = "PA" if sample == "AC" else sample
@@ -88,10 +91,10 @@ async def test_full_points_are_solved_regardless_of_sample_score(
 
 
 NEARLY = """def ways(steps):
-    one, after = 1, 1
+    last, current = 1, 1
     for _ in range(steps - 1):
-        one, after = after, one + after
-    return after + (1 if steps == 50 else 0)
+        last, current = current, last + current
+    return current + (1 if steps == 50 else 0)
 """
 
 
@@ -99,7 +102,7 @@ NEARLY = """def ways(steps):
     ("package", "code", "points"),
     [
         ("gradini", (FOLDER / "gradini/sol/soluzione.py").read_text(), [0, 40, 60]),
-        ("gradini", NEARLY, [0, 40, 30]),  # its checker gives half of the points
+        ("gradini", NEARLY, [0, 40, 30]),  # its checker awards half of the points
         ("gradini", "def ways(steps):\n    return steps", [0, 0, 0]),
         ("powers", "n = int(input())\na = next(a for a in range(2, n) if n % a == 0)\nprint(a, n // a)", [1]),
         ("powers", "print(7, 7)", [1 / 3]),
@@ -284,7 +287,7 @@ while True:
 async def test_endlessly_forking_generator_is_stopped(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, store: Store
 ) -> None:
-    """Its total CPU time ends it, or its number of processes if the kernel counts CPU time late."""
+    """It exceeds its total CPU time, or its number of processes if the kernel counts CPU time late."""
     monkeypatch.setattr(generating, "EmbeddedEngine", partial(EmbeddedEngine, max_processes=32))
     package = tmp_path / "stairs"
     shutil.copytree(FOLDER / "stairs", package)
@@ -320,7 +323,7 @@ async def test_missing_score_file_leaves_solutions_unjudged(tmp_path: Path, shar
         "half.py": True,
         "greedy.py": True,
     }
-    assert [one.solution for one in found.solutions] == ["more.py"], "what is wrong needs no points"
+    assert [one.solution for one in found.solutions] == ["more.py"], "a wrong solution may have no points"
 
 
 async def test_partial_points_on_any_line_of_checker_output_count(tmp_path: Path, store: Store) -> None:
@@ -350,7 +353,7 @@ async def test_partial_points_on_any_line_of_checker_output_count(tmp_path: Path
     assert {test.score for test in result.tests if test.status is Verdict.PA} == {0.25}
 
 
-@pytest.mark.nightly(unless="echoes")  # barters is an interactive one of that version
+@pytest.mark.nightly(unless="echoes")  # barters is an interactive package of that version
 @pytest.mark.parametrize(
     ("name", "validation", "passes", "solutions"),
     [
@@ -412,7 +415,7 @@ chmod +x run
 """
 
 
-@pytest.mark.nightly(unless="gauges")  # barters has one in a folder of the older version's
+@pytest.mark.nightly(unless="gauges")  # barters has a build script in a folder of the older version
 @pytest.mark.parametrize(
     ("name", "validator"),
     [("berries", "output_validators"), ("cairns", "output_validator"), ("gauges", "output_validator")],

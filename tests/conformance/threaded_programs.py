@@ -28,10 +28,10 @@ import java.util.concurrent.*;
 public class Main {
   public static void main(String[] none) throws Exception {
     Scanner in = new Scanner(System.in);
-    long[] given = {in.nextLong(), in.nextLong(), 0, 0};
+    long[] numbers = {in.nextLong(), in.nextLong(), 0, 0};
     ExecutorService pool = Executors.newFixedThreadPool(4);
     List<Future<Long>> parts = new ArrayList<>();
-    for (long part : given) parts.add(pool.submit(() -> {
+    for (long part : numbers) parts.add(pool.submit(() -> {
       byte[] block = new byte[16 << 20];
       long sum = part - 4096;
       for (int i = 0; i < block.length; i += 4096) { block[i] = 1; sum += block[i]; }
@@ -51,27 +51,27 @@ use std::thread;
 fn main() {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).unwrap();
-    let mut given: Vec<i64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
-    given.extend([0, 0]);
-    let ended = Arc::new((Mutex::new(0), Condvar::new()));
-    let (say, hear) = mpsc::channel();
-    let threads: Vec<_> = given.into_iter().map(|part| {
-        let (say, ended) = (say.clone(), ended.clone());
+    let mut numbers: Vec<i64> = text.split_whitespace().map(|token| token.parse().unwrap()).collect();
+    numbers.extend([0, 0]);
+    let finished = Arc::new((Mutex::new(0), Condvar::new()));
+    let (sender, receiver) = mpsc::channel();
+    let threads: Vec<_> = numbers.into_iter().map(|part| {
+        let (sender, finished) = (sender.clone(), finished.clone());
         thread::spawn(move || {
             let mut block = vec![0u8; 16 << 20];
             for i in (0..block.len()).step_by(4096) { block[i] = 1; }
             let touched: i64 = block.iter().step_by(4096).map(|&x| x as i64).sum();
-            say.send(part + touched - 4096).unwrap();
-            *ended.0.lock().unwrap() += 1;
-            ended.1.notify_all();
+            sender.send(part + touched - 4096).unwrap();
+            *finished.0.lock().unwrap() += 1;
+            finished.1.notify_all();
         })
     }).collect();
-    let mut count = ended.0.lock().unwrap();
-    while *count < 4 { count = ended.1.wait(count).unwrap(); }
+    let mut count = finished.0.lock().unwrap();
+    while *count < 4 { count = finished.1.wait(count).unwrap(); }
     drop(count);
     for thread in threads { thread.join().unwrap(); }
-    drop(say);
-    println!("{}", hear.iter().sum::<i64>());
+    drop(sender);
+    println!("{}", receiver.iter().sum::<i64>());
 }
 """,
     "go": """package main
