@@ -1,4 +1,4 @@
-"""The judge of one submission: jobs planned, executed, read and scored."""
+"""Judges submissions: plans and executes jobs, reads their results and scores them."""
 
 from __future__ import annotations
 

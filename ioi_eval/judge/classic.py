@@ -1,8 +1,8 @@
-"""Judging with classic jobs: one test per job, and everything is compiled each time, as in open-r1.
+"""Judging with classic jobs: a single test per job, and everything is compiled each time, as in open-r1.
 
-This is an independent second way of judging that tests compare with the batched one, and the only way on
-clusters that have no package but `cms_ioi`. A classic job does not hide the test from the submission, so use
-batched jobs for results that must be trusted.
+This is an independent second way of judging that tests compare with batched judging, and the only way on
+clusters that have only the package `cms_ioi`. A classic job does not hide the test from the submission, so
+use batched jobs for results that must be trusted.
 """
 
 from __future__ import annotations
@@ -50,21 +50,23 @@ from ioi_eval.store.resources import classic_scripts
 
 CONFIG = "graders/grader_config.json"
 _GRADER = "graders/grader.cpp"  # always linked if it exists
-_JUDGE_AT_FAULT = 3  # exit code of our scripts for a failure of the judge, which the contract does not know
-_NOT_COMPILED = "does not compile"  # end of our scripts' message about a program of the package
+_JUDGE_AT_FAULT = (
+    3  # exit code of the bundled scripts for a failure of the judge, which the contract does not define
+)
+_NOT_COMPILED = "does not compile"  # end of the bundled scripts' message about a program of the package
 _TASK_TYPES = frozenset({TaskType.BATCH, TaskType.COMMUNICATION})
 _PROGRAMS = frozenset({CheckerKind.CMS, CheckerKind.TESTLIB})
 _CHECKERS = _PROGRAMS | {CheckerKind.WHITE_DIFF, CheckerKind.STRIPPED, CheckerKind.STRIPPED_LINES}
 _MAX_BLANK_BYTES = 4096  # larger answers are not checked for being blank
 _DEFAULT_TIME_S = 10.0  # time limit if the problem has none
 _MORE_TIME_S = 3.0  # time that the contract adds to the time limit for the whole job
-_COMPILE_TIME_S = 120.0  # unless a server has its own limit
+_COMPILE_TIME_S = 120.0  # unless a server has a limit
 
 
 def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN) -> Job:
-    """Return the job for one test.
+    """Return the job for a test.
 
-    With `runtime="cms_ioi"` the job contains no scripts, and those of the cluster's package run.
+    With `runtime="cms_ioi"` the job contains no scripts, and the scripts of the cluster's package run.
     """
     _refuse_unsupported(problem, submission)
     has_our_scripts = runtime == OWN
@@ -91,7 +93,7 @@ def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime
 def read_classic_result(test: Test, result: JobResult, *, uses_own_scripts: bool) -> TestResult:
     """Return the result of a test from its job's result.
 
-    `uses_own_scripts`: our scripts ran, whose exit codes distinguish failures of the judge and the program.
+    `uses_own_scripts`: the bundled scripts ran. Their exit codes distinguish failures of judge and program.
     """
     raise_judge_failures(test, result, uses_own_scripts=uses_own_scripts)
     return classic_result(test.name, *classic_outcome(result))
@@ -181,7 +183,7 @@ def _refuse_unsupported(problem: Problem, submission: Submission) -> None:
 
 
 def _list_job_files(problem: Problem, test: Test, submission: Submission) -> Iterator[JobFile]:
-    # The keys of the contract, and some of our own, which the scripts of other packages ignore.
+    # The keys of the contract, and additional keys, which the scripts of other packages ignore.
     options = problem.options
     settings = {
         "task_type": problem.task_type.value,
@@ -217,7 +219,7 @@ def _list_package_files(problem: Problem) -> Iterable[JobFile]:
 
 
 def _list_program_files(name: str, sources: Iterable[NamedBlob]) -> Iterator[JobFile]:
-    """Yield a program's sources: the main source under the given name, the others under their own names."""
+    """Yield a program's sources: the main source renamed to `name`, the other sources with their names."""
     for index, file in enumerate(sources):
         yield JobFile(name=file.name if index else name, content=file.content)
 
@@ -229,8 +231,8 @@ def _time_limit_s(problem: Problem) -> float:
 # --- a submission, test by test ----------------------------------------------------------------------
 
 
-_MAX_CONCURRENT_TESTS = 8  # of one submission; reached by doubling after each group of tests
-_MIN_COMPILE_TIME_S = 30.0  # if a server allows less, a build that takes longer is not the source's fault
+_MAX_CONCURRENT_TESTS = 8  # of a submission; reached by doubling after each group of tests
+_MIN_COMPILE_TIME_S = 30.0  # if a server allows less, a longer build is not the source's fault
 _SLACK_MS = 2000
 _REMEDY = "Piston's package `bash` is all that batched jobs need, and they judge every task type"
 _OVERFLOW = frozenset({StageStatus.OL, StageStatus.EL})
@@ -290,7 +292,7 @@ async def judge_by_classic_jobs(
 
 
 class _ClassicRun:
-    """The tests of one submission."""
+    """The tests of a submission."""
 
     def __init__(
         self, tests: TestRunner, setup: JudgingSetup, submission: Submission, capabilities: Capabilities
@@ -333,7 +335,7 @@ class _ClassicRun:
     async def run_all(self) -> None:
         """Run the tests that can still change the score until no test can.
 
-        It starts with a single test, because most submissions that fail do so on the first tests.
+        It starts with a single test, because submissions that fail usually fail on the first tests.
         """
         concurrency = 1
         while open_tests := self._setup.schedule.live_tests(self.results):
@@ -417,7 +419,7 @@ def _time_limit_too_low_error(variable: str, needed_ms: int, max_ms: int) -> Jud
 
 
 def _raise_server_limit_failures(result: JobResult, test: Test, capabilities: Capabilities) -> None:
-    """Raise JudgeFailure if a server's own limits ended a stage: that is not the submission's fault."""
+    """Raise JudgeFailure if a server's limits stopped a stage: that is not the submission's fault."""
     for stage in (result.compile, result.run):
         if stage is not None and stage.status in _OVERFLOW:
             raise JudgeFailure(

@@ -1,4 +1,4 @@
-"""The classic job for the cluster package `codeforces`: one test per job, for programs without a grader."""
+"""The classic job for the cluster package `codeforces`: a single test per job, without graders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MORE_TIME_S = 10.0  # time that the contract adds to the time limit for the who
 _DEFAULT_TIME_S = 10.0  # time limit if the problem has none
 _DEFAULT_MEMORY = 256 << 20
 _MEBIBYTE = 1 << 20
-# Without a checker the package compares the outputs in its own way, which stands for these comparisons.
+# Without a checker, the package's comparison of outputs replaces these comparisons.
 _COMPARISONS = frozenset(
     {
         CheckerKind.WHITE_DIFF,
@@ -44,7 +44,7 @@ def has_codeforces_package(capabilities: Capabilities) -> bool:
 
 
 def explain_codeforces_refusal(problem: Problem, submission: Submission) -> str:
-    """Return why this contract cannot judge the submission; empty if it can."""
+    """Return why this contract cannot judge the submission, or an empty string if it can."""
     language = find_language(submission.language, where=problem.source or problem.id)
     checker = problem.checker
     if problem.task_type is not TaskType.BATCH or problem.options.with_grader:
@@ -64,7 +64,7 @@ def explain_codeforces_refusal(problem: Problem, submission: Submission) -> str:
 def make_codeforces_job(
     problem: Problem, test: Test, submission: Submission, capabilities: Capabilities
 ) -> Job:
-    """Return the job for one test of a submission that `explain_codeforces_refusal` accepts."""
+    """Return the job for a test of a submission that `explain_codeforces_refusal` accepts."""
     language = find_language(submission.language, where=problem.source or problem.id)
     return Job(
         files=tuple(_list_job_files(problem, test, submission, language)),
@@ -80,7 +80,7 @@ def _server_language(problem: Problem, language: Language, capabilities: Capabil
         for name in sorted(capabilities.runtimes, reverse=True)
         if (match := _CPP.fullmatch(name))
     }
-    # `gnu++17` is 17. The first two standards, 98 and 03, are older than all that servers have.
+    # `gnu++17` is 17. The first two standards, 98 and 03, are older than all standards of servers.
     digits = (
         (language.standard or problem.cpp_standard)[-2:]
         .replace("2a", "20")
@@ -127,7 +127,7 @@ def _time_limit_s(problem: Problem) -> float:
 def read_codeforces_result(test_name: str, result: JobResult) -> TestResult:
     """Return the result of a test. It is passed if the exit code is 0 and the output is `1`.
 
-    The reason for a failure is found by parts of the package's messages.
+    Parts of the package's messages show the reason for a failure.
     """
     compiled, run = result.compile, result.run
     if compiled is not None and compiled.code != 0:

@@ -1,4 +1,4 @@
-"""Judge identical programs once: the others get the result of the first."""
+"""Judge identical programs once: all get the result of the first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def program_identity(problem_sha256: str, program: Program, built: BuildSuccess)
     """Return a string that is equal for programs that must get the same result.
 
     It depends on the program's files, the command that runs them, the compiler, the tests and the limits.
-    Nothing is normalised, because a program can read every byte of its own files.
+    Nothing is normalised, because a program can read every byte of its files.
     """
     files = tuple((file.name, file.content.sha256) for file in program.files)
     program_without_files = msgspec.structs.replace(program, files=())
@@ -34,10 +34,10 @@ def mark_as_repeated(result: SubmissionResult) -> SubmissionResult:
 
 
 class Deduplication:
-    """Results by program identity, and the programs that wait for an identical one to be judged.
+    """Results by program identity, and the programs that wait for the result of an identical program.
 
-    Of identical programs, the one that was added first is judged, whichever build finishes first. If that
-    program gets no result, the next one is judged.
+    Of identical programs, the first that was added is judged, whichever build finishes first. If that program
+    gets no result, the next program is judged.
     """
 
     def __init__(self, find_result: FindResult | None = None) -> None:
@@ -45,9 +45,9 @@ class Deduplication:
         self._results: dict[str, SubmissionResult] = {}
         self._stores_results = find_result is None
         self._find_result = find_result or self._results.get
-        # By problem: the programs since the oldest one that is still being built, that one included.
+        # By problem: the oldest program that is still being built, and all programs added after it.
         self._queues: dict[str, deque[PendingProgram]] = {}
-        # By identity: the first program is judged, and the others wait for its result.
+        # By identity: the first program is judged, and the other programs wait for its result.
         self._identical: dict[str, deque[PendingProgram]] = {}
 
     @property
@@ -70,8 +70,8 @@ class Deduplication:
     ) -> SubmissionResult:
         """Return the result of an identical program, or call `judge` if there is none.
 
-        There is no `await` between the result of `judge` and the return, so the next identical program
-        always finds that result.
+        There is no `await` between the result of `judge` and the return, so the next identical program always
+        sees that result.
         """
         program.identity = identity
         self._release_built_programs(program.problem)
@@ -114,7 +114,7 @@ class PendingProgram:
 
     def __init__(self, problem: str) -> None:
         self.problem = problem
-        # `None` until the program is built; empty if there is nothing to judge.
+        # `None` until the program is built. An empty string means that there is nothing to judge.
         self.identity: str | None = None
-        # Set when all programs added earlier are built and no identical one is being judged.
+        # Set when all programs added earlier are built and no identical program is being judged.
         self.is_first = asyncio.Event()

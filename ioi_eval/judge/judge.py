@@ -113,9 +113,9 @@ class Judge:
         """Return a judge with the same engine and artifacts and with some settings changed.
 
         Args:
-            deduplication: judges equal programs once. `None` keeps the present setting.
+            deduplication: judges equal programs once. `None` leaves the setting unchanged.
             trusts: True if the submissions are trusted solutions: a package that they import and
-                the interpreter lacks is then a judge failure. `None` keeps the present setting.
+                the interpreter lacks is then a judge failure. `None` leaves the setting unchanged.
             options: fields of `JudgeOptions` to change.
         """
         return Judge(
@@ -146,16 +146,16 @@ class Judge:
     async def find_unmet_needs(
         self, problem: Problem, language: Language | None, code: str = ""
     ) -> tuple[JudgeFailure | InputError, ...]:
-        """Return why the engine cannot judge submissions in a language on a problem; empty if it can.
+        """Return why the engine cannot judge submissions in a language on a problem, or `()` if it can.
 
         Nothing is built. All reasons except a final JudgeFailure can be fixed.
 
         Args:
             problem: the problem.
             language: the language. `None` means submissions that are only files.
-            code: a trusted solution, whose imports are checked too.
+            code: a trusted solution, whose imports are checked as well.
         """
-        if await self._needs_classic_jobs(language):  # the servers themselves report what they cannot build
+        if await self._needs_classic_jobs(language):  # servers report builds that fail
             return ()
         engine_capabilities, builder_capabilities = (
             await self._tests.capabilities(),
@@ -176,7 +176,7 @@ class Judge:
         log_step(_log, "queued: problem %s in %s", problem.id, submission.language)
         if not isinstance(submission.code, str | None):  # such as NaN of a data frame, bytes or a path
             message = f"a program must be a str, not {type(submission.code).__name__}"
-            remedy = "Give a str, or None if there is no program"
+            remedy = "Pass a str, or None if there is no program"
             raise InputError(message, where=f"submission {submission.key}", field="code", remedy=remedy)
         language_refusal = ""
         if submission.language_from is LanguageFrom.REPLY and submission.code is not None:
@@ -219,7 +219,7 @@ class Judge:
     async def _needs_classic_jobs(self, language: Language | None) -> bool:
         """Return True if classic jobs must judge: by option, or because the engine supports nothing better.
 
-        `language` is `None` if there is no program, or if the language is not known yet.
+        `language` is `None` if there is no program, or if the language is still unknown.
         """
         if self._options.job != "auto":
             return self._options.job == "classic"
@@ -275,7 +275,7 @@ class Judge:
             return _add_build_details(replace(result, program_sha256=identity), submission, built)
 
     async def _unsupported_language_reason(self, problem: Problem, submission: Submission) -> str:
-        """Return why the engine cannot run a language that only the reply names; empty if it can run it."""
+        """Return why the engine cannot run a language that only the reply names, or an empty string."""
         capabilities, language = await self._tests.capabilities(), find_language(submission.language)
         if await self._needs_classic_jobs(language):
             can_run = accepts_submission(problem, submission, capabilities)
@@ -288,7 +288,7 @@ class Judge:
 
 @dataclass
 class _SubmissionJudging:
-    """Runs one submission on its tests and scores it."""
+    """Runs a submission on its tests and scores it."""
 
     tests: TestRunner
     setup: JudgingSetup
@@ -302,11 +302,11 @@ class _SubmissionJudging:
     ) -> SubmissionResult:
         """Run the tests that can still change the score until no test can, and return the result.
 
-        After a stall, the remaining tests run alone, where each test ends in time. After a second stall, the
-        submission fails the remaining tests without running.
+        After a stall, the remaining tests run alone, so that each test finishes in time. After a second
+        stall, the submission fails the remaining tests without running.
 
         Args:
-            known_results: results that are known without running, by test.
+            known_results: results of tests that need not run, by test.
         """
         setup, outputs, results = self.setup, self.program.outputs, dict(known_results)
         confinement: Mapping[str, Any] = {}
@@ -359,7 +359,7 @@ class _SubmissionJudging:
         """Return the results after tests with borderline times have run again, alone.
 
         A time is borderline if it is slightly over the limit, or further over it on a crowded machine. All
-        these tests run in one batch, so that other submissions wait only once.
+        these tests run in a single batch, so that other submissions wait only once.
         """
         problem = self.setup.problem
         tests = [planned for planned in batch.tests if planned.test.name in first_results]
@@ -378,7 +378,7 @@ class _SubmissionJudging:
         return results
 
     async def _run_batch(self, batch: Batch) -> tuple[TestReports, dict[str, TestResult]]:
-        """Run a batch. Return the engine's answers, and the results by test, also of identical tests.
+        """Run a batch. Return the engine's answers, and the results by test, including identical tests.
 
         Raises JudgeFailure if an answer reports a failure of the judge.
         """
@@ -419,9 +419,9 @@ def _log_result(result: SubmissionResult) -> SubmissionResult:
 def _add_build_details(
     result: SubmissionResult, submission: Submission, build: BuildSuccess | CompileError
 ) -> SubmissionResult:
-    """Return a result, perhaps of an identical program, with the submission's key and its own build.
+    """Return a result, perhaps of an identical program, with the submission's key and build.
 
-    The confinement is that of the tests, and also that of the build if the build reports one.
+    The confinement describes the tests, and the build if the build reports its confinement.
     """
     confinement = {name: value for name, value in result.confinement.items() if name != _BUILD}
     return replace(

@@ -1,4 +1,4 @@
-"""Check, before any build, whether an engine has what a problem and its submissions need."""
+"""Check, before any build, whether an engine can judge a problem and its submissions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def refuse_language(problem: Problem, language: Language) -> None:
 
 
 def refuse_unsupported_language(problem: Problem, language: Language) -> None:
-    """Do the checks of `refuse_language`, except those of `refuse_impossible`."""
+    """Do the checks of `refuse_language`, except the checks of `refuse_impossible`."""
     where = problem.source or problem.id
     if not problem.tests:
         raise InputError(
@@ -47,7 +47,7 @@ def refuse_unsupported_language(problem: Problem, language: Language) -> None:
 def refuse_edited_files(problem: Problem, tests: Collection[str]) -> None:
     """Raise FileEdited if files of the problem have changed since it was read.
 
-    Only the files of the given tests are checked, because a problem can have thousands of tests.
+    Only the files of `tests` are checked, because a problem can have thousands of tests.
     """
     programs = [program for program in (problem.checker, problem.manager, problem.grader) if program]
     sources = (file for program in programs for file in program.sources)
@@ -92,7 +92,7 @@ def find_unmet_needs(
 ) -> Iterator[JudgeFailure | InputError]:
     """Yield why an engine cannot judge submissions in a language on a problem.
 
-    There are at most two reasons: one about submissions, and one about the problem's own programs. All
+    There are up to two reasons: about submissions, and about the problem's programs. All
     reasons except a final JudgeFailure can be fixed.
 
     Args:
@@ -155,9 +155,9 @@ def refuse_missing_imports(
 
     Args:
         source: the program.
-        package_modules: names of modules that the program brings itself.
+        package_modules: names of modules that are bundled with the program.
         tool: the interpreter.
-        subject: what the program is, for the message: "the checker".
+        subject: the name of the program in the message: "the checker".
     """
     needed_modules = imported_modules(source) & MODULES.keys()
     if tool.modules is not None and (

@@ -64,12 +64,12 @@ from ioi_eval.store.resources import graders_folder, proctor_sources
 
 T = TypeVar("T")
 
-# --- checkers and managers in Python: one file, without a build --------------------------------------
+# --- checkers and managers in Python: a single file, without a build ---------------------------------
 
 
 _SUFFIX = ".py"
 _MAIN, _MANAGER = "__main__.py", "ioi_eval_manager.py"
-_ARCHIVE_DATE = (1980, 1, 1, 0, 0, 0)  # constant, so that the same sources give the same bytes
+_ARCHIVE_DATE = (1980, 1, 1, 0, 0, 0)  # constant, so that equal sources produce equal bytes
 
 
 def build_script(program: Checker | Manager) -> Blob:
@@ -224,7 +224,7 @@ class Artifacts:
         """
         self.builder, self._trusted, self._limits = builder, trusted, limits or BuildLimits()
         self._chosen_builder = builder
-        self._proctor: Blob | None = None  # the proctor of the chosen builder's engine, if it has one
+        self._proctor: Blob | None = None  # the proctor of the chosen builder's engine, or `None`
         self._chosen_for_capabilities: Capabilities | None = (
             None  # the capabilities for which the builder was chosen
         )
@@ -234,7 +234,7 @@ class Artifacts:
     def prepare_problem(self, problem: Problem) -> PreparedProblem:
         """Return the prepared problem, which is cached until another problem with the same name comes.
 
-        Problems are compared by identity, because comparing their contents would take too long.
+        Problems are compared by identity, because comparing their contents would be slow.
         """
         name = f"{problem.id} {problem.year}"
         prepared = self._prepared.get(name)
@@ -277,7 +277,7 @@ class Artifacts:
     async def build_trusted(self, problem: PreparedProblem, kind: str) -> TrustedProgram | None:
         """Return the problem's checker, manager or grader, ready to run, or `None` if it has none.
 
-        The builder is called each time, because only the builder knows whether the artifact still exists.
+        The builder is called each time, because only the builder can check whether the artifact still exists.
         """
         unbuilt = problem.unbuilt_program(kind)
         if unbuilt.program is None:
@@ -295,7 +295,7 @@ class Artifacts:
     async def build_submission(
         self, problem: PreparedProblem, submission: Submission
     ) -> BuildSuccess | CompileError:
-        """Build a submission. Sources that cannot be given to a compiler are a compile error."""
+        """Build a submission. Sources that cannot be passed to a compiler are a compile error."""
         language = find_language(submission.language, where=problem.problem.source or problem.problem.id)
         try:
             recipe = problem.sources(language).create_build_spec(submission)
@@ -356,7 +356,7 @@ _OUTPUT_FILE_TASKS = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT}
 
 
 class JudgingSetup:
-    """Everything about judging that is the same for all submissions to a problem in one language."""
+    """The settings of judging that are shared by all submissions to a problem in the same language."""
 
     def __init__(self, problem: Problem, language: Language | None, options: JudgeOptions) -> None:
         """Create the setup. `language` is `None` for submissions that are only files."""
@@ -389,7 +389,7 @@ class JudgingSetup:
         Args:
             submission: the submission.
             built: its build. `None` if the submission has no program.
-            programs: the problem's own programs.
+            programs: the problem's programs.
         """
         if self._checker_and_manager is None:
             self._checker_and_manager = (
@@ -542,7 +542,7 @@ def _plan_manager(
 
 
 def checker_name(problem: Problem) -> str:
-    """Return what judges a problem, such as `cms checker checker/checker.cpp` or a built-in comparison.
+    """Return the name of a problem's checker, such as `cms checker checker/checker.cpp`, or its comparison.
 
     A manager's name comes first.
     """

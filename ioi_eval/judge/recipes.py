@@ -30,8 +30,8 @@ CHECKER, MANAGER, GRADER, PROCTOR = "checker", "manager", "grader", "proctor"
 _SCRIPTS = "ioi-eval-scripts.py"
 _PROGRAM = ".out"  # suffix of a built program; without it, it could collide with a folder `checker`
 
-# Makes standard output line-buffered, as on a terminal. It includes no header, because a source may define
-# macros that change what headers declare.
+# Switches standard output to line buffering, as on a terminal. It includes no header, because a source may
+# define macros that change the declarations of headers.
 _LINE_BUFFERED = """#ifdef __cplusplus
 extern "C" {
 #endif
@@ -45,19 +45,19 @@ __attribute__((constructor)) static void ioi_eval_line_buffered(void) {
 }
 #endif
 """
-_SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,199}")  # a file's name has at most 255 bytes
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,199}")  # the limit of a file name is 255 bytes
 _SOURCES = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc", ".c", ".cc", ".cpp", ".cxx", ".py"})
 
-# Files of a package that are not part of a submission's build, unless one of them is its grader.
+# Files of a package that are not part of a submission's build, unless the file is its grader.
 _JUDGE_FILES = frozenset(
     f"{name}{suffix}" for name in ("manager", "checker", "interactor") for suffix in (".cpp", ".c", ".py")
 )
 
 
 class Sources:
-    """The description of how submissions to a problem in one language are built.
+    """The description of how submissions to a problem in a language are built.
 
-    The sources are the grader, the headers, and as the last one the submission. No test is among them.
+    The sources are the grader, the headers, and last the submission. No test is among them.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Sources:
         spec = self._build_spec(submission.files) if submission.files else self._spec_without_files
         code = submission.code or ""
         if self._prelude:
-            code = f"{self._prelude}#line 1\n{code}"  # so that the lines of the code keep their numbers
+            code = f"{self._prelude}#line 1\n{code}"  # so that line numbers in messages are the submission's
         data = code.encode(errors="surrogatepass")
         size = sum(file.content.size for file in submission.files) + len(data)
         if size > MAX_SOURCE_BYTES:
@@ -127,7 +127,7 @@ class Sources:
             if language.finds_sources
             else [file.name for file in more_files if _is_compilable(file, language)]
         )
-        if grader and language.syntax == "python":  # a grader may import the other files in its folder
+        if grader and language.syntax == "python":  # a grader may import files in its folder
             units += [
                 file.name for file in grader_files if _is_compilable(file, language) and file.name != grader
             ]
@@ -174,7 +174,7 @@ def _refuse_path_conflicts(names: Sequence[str]) -> None:
 def make_scripts_build_spec(
     program: Checker | Manager, kind: str, limits: BuildLimits, packer: Blob
 ) -> BuildSpec:
-    """Return the build of a program with its own scripts. The artifact is an archive that Python runs."""
+    """Return the build of a program that has a build script. The artifact is an archive that Python runs."""
     helper = NamedBlob(name=_SCRIPTS, content=packer)
     main_source, *other_sources = program.sources
     python = find_language("python")
@@ -192,7 +192,7 @@ def make_scripts_build_spec(
 def make_trusted_build_spec(
     problem: Problem, program: Checker | Manager, kind: str, limits: BuildLimits
 ) -> BuildSpec:
-    """Return the build of a checker, a manager or a grader, as `kind` says."""
+    """Return the build of the checker, manager or grader, depending on `kind`."""
     main_source, *other_sources = program.sources
     language = find_language(program.language, where=problem.source or problem.id, field=kind)
     units = [main_source.name, *_additional_units(problem, program, language)]
@@ -237,7 +237,7 @@ def _is_compilable(file: NamedBlob, language: Language) -> bool:
 
 
 def linked_grader(problem: Problem, language: Language) -> str:
-    """Return the name of the grader that submissions are compiled with; empty if there is no grader.
+    """Return the name of the grader that submissions are compiled with, or an empty string without a grader.
 
     Raises:
         JudgeFailure: (final) if the problem can be solved in other languages only.

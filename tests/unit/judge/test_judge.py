@@ -120,7 +120,7 @@ async def test_submission_code_that_is_not_a_str_is_input_error(code: Any) -> No
     """An empty cell of a data frame is NaN."""
     engine = FakeEngine({0: 1.0})
     async with scoring(engine) as scorer:
-        with pytest.raises(InputError, match=r"a program must be a str, not .*Give a str") as caught:
+        with pytest.raises(InputError, match=r"a program must be a str, not .*Pass a str") as caught:
             await scorer.score(problem(1), msgspec.structs.replace(submission(), code=code))
     assert caught.value.field == "code"
 
