@@ -1,4 +1,4 @@
-"""The embedded engine: what a Piston server does, in this process and without Docker or root."""
+"""The embedded engine: it executes jobs like a Piston server, in this process and without Docker or root."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ from ioi_eval.store.compiling import WAITING
 from ioi_eval.store.resources import graders_folder
 
 _log = logging.getLogger(__name__)
-_MAX_PYTHON_S = 60.0  # time for questions to Python, which take milliseconds
-# Hard limits that only root can raise. They also limit programs
+_MAX_PYTHON_S = 60.0  # maximum time for questions to Python, which need milliseconds
+# Hard limits that only root can raise. Programs inherit them
 _INHERITED = {
     "-Hs": resource.RLIMIT_STACK,
     "-Hv": resource.RLIMIT_AS,
@@ -89,7 +89,7 @@ class EmbeddedEngine:
         async with EmbeddedEngine(store=store) as engine:
             result = await engine.execute(job)
 
-    A job takes a slot and a thread. Cancelling `execute` returns only after the job's processes are dead, its
+    A job uses a slot and a thread. Cancelling `execute` returns only after the job's processes are dead, its
     files are removed and its slot is free.
     """
 
@@ -119,7 +119,7 @@ class EmbeddedEngine:
         packages: folders of packages in Piston's layout. If two have the same package, the first folder wins.
         waiting: a fork server of Python forks a process for each test. Otherwise each test starts Python.
         python: path or version of the interpreter, by default the newest Python of the system. `caller` is
-            the Python that runs this process, unless only the newest one has the `promised` packages.
+            the Python that runs this process, unless only the newest Python has the `promised` packages.
         """
         if slots is not None and slots < 1:
             raise ValueError(f"slots must be at least 1, not {slots}")
@@ -214,12 +214,12 @@ class EmbeddedEngine:
         await self._held.aclose()
 
     async def _open(self) -> _Running:
-        """Open the engine. `_held` closes all parts in reverse order, also if opening fails."""
+        """Open the engine. `_held` closes all parts in reverse order, even if opening fails."""
         _warn_of_limits()
         sandboxes, uids = Sandboxes(self._boxes, slots=self._wanted), Uids()
         self._held.push_async_callback(to_its_end, sandboxes.close)
         await to_its_end(sandboxes.open)
-        # Each slot has its share of the disk, also next to other engines
+        # Each slot has its share of the disk, even if other engines run
         shares = await to_its_end(partial(sandboxes.share, self._wanted, most=self._max_disk))
         self._slots = shares.slots
         limits = SandboxLimits(
@@ -322,7 +322,7 @@ class EmbeddedEngine:
 
 
 class Slots:
-    """The slots of an engine. A job holds a slot until it ends."""
+    """The slots of an engine. A job holds a slot until it is finished."""
 
     def __init__(self, slots: Iterable[Slot]) -> None:
         self._lock = SharedExclusiveLock()

@@ -1,4 +1,4 @@
-"""The stages of a job, and their execution in one thread."""
+"""The stages of a job, and their execution in a thread."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ _log = logging.getLogger(__name__)
 _BASH = "/bin/bash"
 # Piston's package starts the job's script from its own script, so a killed script is an exit code
 _BASH_WITHIN = (_BASH, "-c", '/bin/bash "$@"; exit $?', "run")
-# Runtimes that need no installed package. Clusters call the classic package `cms_ioi`. Here it has no
-# scripts: jobs bring them
+# Runtimes that need no installed package. Clusters call the classic package `cms_ioi`. Here jobs must contain
+# its scripts
 BUILT_IN = (
     LanguagePackage(language="ioi_eval", version="1.0.0"),
     LanguagePackage(language="bash", version="5.2.0", aliases=("sh",)),
@@ -64,7 +64,7 @@ class StagePlan(Value):
 
 
 class JobPlan(Value):
-    """The stages of a job, one or two."""
+    """The stages of a job: `run`, and perhaps `compile`."""
 
     compile: StagePlan | None
     run: StagePlan | None
@@ -119,9 +119,10 @@ _Command = tuple[str, ...]
 def _commands(
     job: Job, package: LanguagePackage, texts: list[str]
 ) -> tuple[_Command | None, _Command | None]:
-    """Return both stages' commands. Compile gets all texts' names, run the first and the arguments.
+    """Return the commands of both stages. The arguments of `compile` are the names of all text files.
 
-    If the package has no scripts, the job brings them; one of the two may be missing.
+    The arguments of `run` are the name of the first text file and the job's arguments. If the package has no
+    scripts, the job contains them; `compile` or `run` may be missing.
     """
     given = (texts[0], *job.args)
     if package.folder:
@@ -187,7 +188,7 @@ class JobEnvironment(msgspec.Struct, frozen=True):
     sandboxes: Sandboxes
     proctor: Path
     caps: OutputCaps
-    limits: SandboxLimits  # those that do not depend on the job
+    limits: SandboxLimits  # limits that do not depend on the job
     links: LinkedFiles
     starting: Lock  # held while a process is started or a program is written; see `fill`
     layers: tuple[str, ...] | None
@@ -197,7 +198,7 @@ class JobEnvironment(msgspec.Struct, frozen=True):
 
 
 class JobEndings(msgspec.Struct, frozen=True):
-    """The endings of a job's stages, and the paths of the files that it kept, by name."""
+    """The endings of a job's stages, and the paths of its files `keep`, by name."""
 
     compile: Ending | None
     run: Ending
@@ -205,7 +206,7 @@ class JobEndings(msgspec.Struct, frozen=True):
 
 
 class Slot:
-    """A uid for sandboxes, or None for our own, and a persistent proctor."""
+    """A uid for sandboxes, or `None` for this process's user, and a persistent proctor."""
 
     def __init__(self, environment: JobEnvironment, uid: int | None) -> None:
         self.uid = uid
@@ -244,7 +245,7 @@ def run_job(
 def _run_in_sandbox(
     environment: JobEnvironment, job: Job, plan: JobPlan, uid: int | None, kill_switch: KillSwitch
 ) -> JobEndings:
-    """Compile, then run. Without a run stage, or if compiling fails, `run` has the ending of `compile`."""
+    """Compile, then run. Without a run stage, or if compiling fails, `run` is the ending of `compile`."""
     with room_for_files():
         sandbox = environment.sandboxes.make(uid)
     ends = list[Ending]()
@@ -307,6 +308,6 @@ def _spec(
 
 
 def drop(result: JobEndings | JobResult) -> None:
-    """Remove the kept files of a result that no caller receives."""
+    """Remove the files of a result that no caller receives."""
     for path in result.kept.values():
         Path(path).unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""Packages in Piston's layout, which `runtime` and `version` of a job name. They run in our sandboxes.
+"""Packages in Piston's layout, which `runtime` and `version` of a job name. They run in proctor sandboxes.
 
-LANGUAGE/VERSION/pkg-info.json, run, compile (if there is one), environment, .env, .ppman-installed
+LANGUAGE/VERSION/pkg-info.json, run, compile (optional), environment, .env, .ppman-installed
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _SERVER_FOLDER = "/piston/packages"  # folder of packages on servers, which is i
 
 
 class LanguagePackage(Value):
-    """A language of jobs. Without a folder it is built in, and jobs bring their scripts."""
+    """A language of jobs. Without a folder it is built in, and jobs contain their scripts."""
 
     language: str
     version: str
-    name: str = ""  # name of the package, if there is one
+    name: str = ""  # name of the package, or empty for a built-in language
     aliases: tuple[str, ...] = ()
     runtime: str = ""  # name of a package that provides languages with other names
     needs: str = ""  # command that it needs
@@ -43,7 +43,7 @@ class _Provided(msgspec.Struct, frozen=True):
     language: str
     aliases: tuple[str, ...] = ()
     limit_overrides: Mapping[str, int] = {}
-    runtime: str = ""  # our extension: a package that provides several languages
+    runtime: str = ""  # an extension of Piston's format: a package that provides several languages
     needs: str = ""
 
 
@@ -75,7 +75,7 @@ def load_packages(folder: Path, spare: Path | None = None) -> tuple[LanguagePack
 
 
 def _load(place: Path, seen: Path) -> Iterator[LanguagePackage]:
-    """Return the languages of one package. Sandboxes see its folder at `seen`."""
+    """Return the languages of a package. In sandboxes its folder is visible at `seen`."""
     info = _info(place)
     if not (place / "run").is_file():
         raise EngineUnavailable(f"{place} is no package: it has no file `run`")
@@ -129,7 +129,7 @@ def find_package(packages: Iterable[LanguagePackage], name: str, version: str) -
     fitting = [package for package in packages if name in (package.language, *package.aliases)]
     if version != "*":
         fitting = [package for package in fitting if satisfies(package.version, version)]
-    if len(fitting) == 1:  # the usual case; versions are slow to parse
+    if len(fitting) == 1:  # the most frequent case; versions are slow to parse
         return fitting[0]
     return max(fitting, key=lambda package: parse_version(package.version) or _NONE, default=None)
 
@@ -175,7 +175,7 @@ def parse_version(text: str) -> Version | None:
 
 
 def satisfies(version: str, wanted: str) -> bool:
-    """Return True if a version is in a range. An invalid range has no versions."""
+    """Return True if a version is in a range. No version is in an invalid range."""
     number = parse_version(version)
     return number is not None and any(_takes(choice.strip(), number) for choice in wanted.split("||"))
 

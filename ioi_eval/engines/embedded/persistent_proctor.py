@@ -1,7 +1,7 @@
-"""The persistent proctor: it executes the plans of many jobs, one after the other, in one sandbox.
+"""The persistent proctor: it executes the plans of many jobs in turn, in the same sandbox.
 
 It saves the time that other jobs need before their first test: two sandboxes, a shell, and the start of
-Python, because its fork servers stay from one job to the next. They never read anything of a submission.
+Python, because its fork servers outlive jobs. They never read data of a submission.
 
 No error here is a verdict: the job runs without the persistent proctor, and the next job gets a new proctor.
 """
@@ -32,8 +32,8 @@ _log = logging.getLogger(__name__)
 _PIECE_BYTES = 1 << 18
 # Jobs that run without it after too many failures. The cause, such as a full disk, may be gone by then
 _JOBS_WITHOUT = 1000
-_END_S = 1.0  # time in which a proctor without further jobs ends
-# End of the last line. No other line ends in this way: quotes in a program's output are escaped
+_END_S = 1.0  # time in which a proctor without further jobs exits
+# End of the last line. It occurs in no other line, because quotes in a program's output are escaped
 _LAST_LINE_END = b',"done":true}\n'
 
 
@@ -44,7 +44,7 @@ _ALONE = frozenset({TaskType.BATCH.value, TaskType.FUNCTION.value})
 
 
 class _PlanHead(Message):
-    """The part of a plan that decides who judges it."""
+    """The part of a plan that decides whether the persistent proctor judges it."""
 
     task_type: str
     submission: PlanSubmission
@@ -72,7 +72,7 @@ class ProctorConfig(msgspec.Struct, frozen=True):
 class ProctorJob(msgspec.Struct, frozen=True):
     """A job for the persistent proctor."""
 
-    files: Sequence[JobFile]  # those that the proctor was not started with; the plan comes first
+    files: Sequence[JobFile]  # files that the proctor was not started with; the plan is the first
     max_s: float | None  # time after which the proctor is considered broken
 
 
@@ -108,7 +108,7 @@ def _read(content: Blob) -> bytes:
 
 
 class PersistentProctor:
-    """The persistent proctor of one slot, started when it is first needed. One thread at a time uses it."""
+    """The persistent proctor of a slot, started when it is first needed. It is not thread-safe."""
 
     def __init__(self, config: ProctorConfig) -> None:
         self._config, self._held = config, ExitStack()
@@ -119,7 +119,7 @@ class PersistentProctor:
         self._jobs_without = 0  # since the last failure of too many
 
     def execute(self, job: ProctorJob, kill_switch: KillSwitch) -> Ending | None:
-        """Return the job's ending, or None if the job has to run without this proctor.
+        """Return the job's ending, or `None` if the job has to run without this proctor.
 
         Raises EngineUnavailable if the job's kill switch is cut.
         """
@@ -142,7 +142,7 @@ class PersistentProctor:
         return None if output is None else Ending(stdout=output.decode(errors="replace"), code=0)
 
     def close(self, *, seconds: float = _END_S) -> None:
-        """End the proctor and its programs. It has `seconds` to end by itself. May be called again."""
+        """Stop the proctor and its programs. It has `seconds` to exit by itself. May be called again."""
         kill_switch, self._leash = self._leash, None
         plan_pipe, self._plan_pipe = self._plan_pipe, -1
         streams, self._streams = self._streams, None
@@ -150,7 +150,7 @@ class PersistentProctor:
             os.close(plan_pipe)
         if kill_switch is not None and streams is not None:
             report = streams[-1].end
-            select.select([report], [], [], seconds)  # its usage is counted if it ends by itself
+            select.select([report], [], [], seconds)  # its usage is counted if it exits by itself
             kill_switch.cut()
             select.select([report], [], [], GRACE)
         self._held.close()

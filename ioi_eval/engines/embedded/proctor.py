@@ -29,14 +29,14 @@ from ioi_eval.store.resources import bundled_binary, proctor_sources
 
 _log, _package = logging.getLogger(__name__), logging.getLogger("ioi_eval")
 _TOLD = "building %s, once per machine: 5 s, on a busy one up to a minute"
-_MAX_TRIAL_S = 60.0  # for a trial that takes milliseconds
+_MAX_TRIAL_S = 60.0  # for a trial that needs milliseconds
 
 _MAX_ERROR_BYTES = 4000  # of a compiler's output in a message
 INSTALL_COMPILER = "apt-get install g++"
 
 
 class Binary(NamedTuple):
-    """A binary in use. `origin` says whether the package bundles it, or why it was built here."""
+    """A binary in use. `origin`: that the package bundles it, or why it was built on this machine."""
 
     content: bytes
     origin: str
@@ -130,10 +130,10 @@ def _units(sources: Path) -> list[str]:
 
 
 async def _build(compiler: Toolchain, arguments: tuple[str, ...], sources: Path) -> Path:
-    """Run the compiler. It is the only program outside a sandbox, because there is no proctor yet."""
+    """Run the compiler. It is the only program outside a sandbox, because the proctor is still missing."""
     output = Path(arguments[arguments.index("-o") + 1])
     what = "what Python waits with" if output.name == WAITING else "the proctor"
-    # Also printed if logging is not configured, for instance in a trainer: it may take a minute
+    # Printed even if logging is not configured, for instance in a trainer: the build may last a minute
     _log.log(logging.INFO if _package.level else logging.WARNING, _TOLD, what)
     done = await run_command(
         [compiler.path, *arguments],

@@ -72,13 +72,13 @@ class SandboxSpec(Message, kw_only=True, omit_defaults=False):  # kw_only is not
 
 
 class SandboxReport(Message):
-    """The proctor's report about how the program of a sandbox ended."""
+    """The proctor's report about the program of a sandbox."""
 
     v: int
     code: int = 0
     signal: int = 0
     killed: str = (
-        ""  # the limit that ended the program: wall, hard, cpu, memory, processes, disk, kill_switch
+        ""  # the limit that stopped the program: wall, hard, cpu, memory, processes, disk, kill_switch
     )
     cpu_us: int = 0
     wall_us: int = 0
@@ -101,11 +101,11 @@ def decode_report(text: bytes) -> SandboxReport:
     return report
 
 
-# --- the ending that a report describes --------------------------------------------------------------
+# --- the ending in a report --------------------------------------------------------------------------
 
 
 def ending_of(report: SandboxReport, stdout: bytes, stderr: bytes, overflow: str = "") -> Ending:
-    """Return how the sandbox's program ended. `overflow`: the stream that exceeded its limit, if any."""
+    """Return the ending of the sandbox's program. `overflow`: the stream that exceeded its limit, if any."""
     ending = _ending(report, overflow)
     return msgspec.structs.replace(
         ending,
@@ -135,7 +135,7 @@ def _ending(report: SandboxReport, overflow: str) -> Ending:
 def signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
-    except ValueError:  # a real-time signal has no name
+    except ValueError:  # a real-time signal is not an enum member
         return f"SIG{number}"
 
 
@@ -143,7 +143,7 @@ def signal_name(number: int) -> str:
 
 
 class KillSwitch:
-    """A pipe that ends a job's programs when its writing end is closed. Any thread may cut it.
+    """A pipe that stops a job's programs when its writing end is closed. Any thread may cut it.
 
     The job's sandboxes hold the reading end.
     """
@@ -157,19 +157,19 @@ class KillSwitch:
         return self._held.closed
 
     def cut(self) -> None:
-        """End all programs of the job. A sandbox that is started later ends at once.
+        """Stop all programs of the job. A sandbox that is started later stops at once.
 
-        A forked child cuts its copy, too: the copy would keep the programs alive when the parent cuts.
+        A forked child must cut its copy: otherwise the programs would continue after the parent's cut.
         """
         self._held.close()
 
     def close(self) -> None:
-        """Close both descriptors. Only its maker calls this, after all sandboxes have ended."""
+        """Close both descriptors. Only the creator calls this, after all sandboxes have stopped."""
         self.cut()
         os.close(self.end)
 
 
-# --- a sandbox's files, before programs start and after they have ended -----------------------------
+# --- a sandbox's files, before programs start and after they have stopped ---------------------------
 
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
@@ -187,11 +187,11 @@ class LinkedFiles:
     """
 
     def __init__(self, folder: Path, free: Callable[[], int]) -> None:
-        """Copies go to `folder`. `free` returns the bytes of the sandboxes' disk that copies may take."""
+        """Copies go to `folder`. `free` returns the bytes of the sandboxes' disk that copies may use."""
         self._folder, self._free, self._lock = folder, free, Lock()
 
     def place(self, source: Path, target: Path) -> bool:
-        """Make a link. Return False if a copy is needed and there is no space for it."""
+        """Create a link. Return False if a copy is needed and the disk has no space for it."""
         if stat.S_IMODE(source.stat().st_mode) & 0o4:
             with contextlib.suppress(OSError):  # the file is on another disk
                 target.hardlink_to(source)
@@ -217,19 +217,19 @@ def fill(
     starting: Lock,
     links: LinkedFiles | None = None,
 ) -> tuple[SandboxFile, ...]:
-    """Write a job's files into a sandbox, and return the files that the sandbox is to open itself.
+    """Write a job's files into a sandbox, and return the files that the sandbox must open itself.
 
-    A process that another thread starts has our descriptors until it executes its program. A descriptor of a
-    program that we write would make that program busy, and a busy file cannot be started. So `starting` is
-    held while a program is written.
+    A process that another thread starts has this process's descriptors until it executes its program. If one
+    of these is open for writing a program, that program is busy and cannot be started. So `starting` is held
+    while a program is written.
 
     Args:
-        links: makes links instead, for a sandbox without /proc, which cannot open files itself.
+        links: creates links instead, for a sandbox without /proc, which cannot open files itself.
     """
     placed = []
     for file in files:
         with starting if file.executable else contextlib.nullcontext():
-            # A program that has our uid could change a cached file for later jobs
+            # A program with this process's uid could change a cached file for later jobs
             copied = isinstance(file.content, CachedBlob)
             placed.append(_place(sandbox, file, uid, links, copied=copied))
     return tuple(file for file in placed if file is not None)
@@ -259,7 +259,7 @@ def _place(
     target = folder / last
     source = file.content.path
     if source is not None and file.content.data is None:
-        # A descriptor that the sandbox opens keeps the file's mode, so the mode decides whether it is enough
+        # A descriptor that the sandbox opens has the file's mode, which decides whether it can be used
         try:
             mode = Path(source).stat().st_mode
         except OSError as error:
@@ -292,7 +292,7 @@ def room_for_files(sandbox: Path | None = None) -> Iterator[None]:
     try:
         yield
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-        name = os.path.relpath(error.filename, sandbox)  # the sender does not learn our paths
+        name = os.path.relpath(error.filename, sandbox)  # the sender must not learn paths of this machine
         raise JobRejected(f"{name!r} is a file and a folder at once") from error
     except OSError as error:
         if error.errno in _FULL:
@@ -318,7 +318,7 @@ def take_out(sandbox: Path, name: str, target: Path) -> bool:
         if place is None:
             return False
         os.rename(last, target, src_dir_fd=place)
-    # Nobody else can reach it now. It still has the owner and the mode that programs gave it
+    # No program can reach it now. It still has the owner and the mode that programs have set
     handle = os.open(target, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         mode, itself = os.fstat(handle).st_mode, f"/proc/self/fd/{handle}"
@@ -334,9 +334,9 @@ def take_out(sandbox: Path, name: str, target: Path) -> bool:
 
 @contextlib.contextmanager
 def _found(sandbox: Path, name: str, kind: Callable[[int], bool]) -> Iterator[tuple[int | None, str]]:
-    """Yield a descriptor of the folder with a file, or None if it does not exist, and the file's last name.
+    """Yield a descriptor of the folder with a file, or `None` if it does not exist, and the file's last name.
 
-    Programs have ended, but their files are not trusted: no link is followed.
+    Programs have stopped, but their files are not trusted: no link is followed.
     """
     *folders, last = name.split("/")
     with contextlib.ExitStack() as opened:
@@ -370,7 +370,7 @@ class OutputCaps(msgspec.Struct, frozen=True):
 
 
 class Pipe:
-    """A stream of a sandbox, and its content up to a limit. Both ends are closed with `held`."""
+    """A stream of a sandbox, and its content up to a limit. `held` closes the pipe."""
 
     def __init__(self, held: ExitStack, name: str, cap: int) -> None:
         self.name, self._room = name, cap
@@ -380,7 +380,7 @@ class Pipe:
         self.overflows, self.taken = False, io.BytesIO()
 
     def read(self) -> bool:
-        """Read the next piece. Return False at the end. Bytes over the limit are dropped."""
+        """Read the next piece. Return False after the last piece. Bytes over the limit are dropped."""
         piece = self.end.read(_PIECE)
         self.overflows = self.overflows or len(piece) > self._room
         if taken := piece[: self._room]:
@@ -395,7 +395,7 @@ Streams = tuple[Pipe, Pipe, Pipe]
 def run_stage(
     proctor: Path, spec: SandboxSpec, stdin: bytes, caps: OutputCaps, kill_switch: KillSwitch, starting: Lock
 ) -> Ending:
-    """Run a stage to its end. Output over a limit cuts the kill switch, as a caller that gives up does."""
+    """Run a stage and return its ending. Output over a limit cuts the kill switch, like a cancelled call."""
     with ExitStack() as held:
         try:
             process, streams = start(held, proctor, spec, _sealed(held, stdin), caps, kill_switch, starting)
@@ -403,7 +403,7 @@ def run_stage(
             if error.errno in _NO_ROOM:
                 raise EngineOverloaded(f"cannot start a sandbox now: {error.strerror}") from error
             raise EngineUnavailable(f"the proctor cannot be started: {error}") from error
-        # A proctor that does not end the stage soon after the hard stop is broken
+        # A proctor that does not stop the stage soon after the hard stop is broken
         hard = spec.limits.hard_ms
         _read_all(streams, kill_switch, None if hard is None else hard / 1000 + GRACE)
         code = process.wait(GRACE)
@@ -418,7 +418,7 @@ def run_stage(
         )
     report = decode_report(report_bytes)
     if report.failure is not None:
-        # The sender does not learn our paths
+        # The sender must not learn paths of this machine
         report = msgspec.structs.replace(report, failure=report.failure.replace(spec.dir, "/box"))
     return ending_of(report, stdout, stderr, overflow)
 
@@ -432,7 +432,7 @@ def start(
     kill_switch: KillSwitch,
     starting: Lock,
 ) -> tuple[subprocess.Popen[bytes], Streams]:
-    """Start a proctor with a sandbox that the kill switch ends. `held` closes and ends all of it."""
+    """Start a proctor with a sandbox that the kill switch stops. `held` closes and stops both."""
     stdout, stderr = Pipe(held, "stdout", caps.stdout), Pipe(held, "stderr", caps.stderr)
     report = Pipe(held, "report", _REPORT_BYTES)
     report_fd = report.write_end.fileno()
@@ -451,7 +451,7 @@ def start(
             start_new_session=True,  # so an interrupt of the terminal reaches only us
         )
     held.callback(process.wait)
-    held.callback(process.kill)  # and all programs in its sandbox, also after an error
+    held.callback(process.kill)  # and all programs in its sandbox, even after an error
     for pipe in (stdout, stderr, report):
         pipe.write_end.close()
     return process, (stdout, stderr, report)
@@ -469,7 +469,7 @@ def _sealed(held: ExitStack, content: bytes) -> int:
 
 
 def _read_all(streams: Iterable[Pipe], kill_switch: KillSwitch, patience: float | None) -> None:
-    """Read all streams to their end. A stream over its limit cuts the kill switch."""
+    """Read all streams completely. A stream over its limit cuts the kill switch."""
     deadline = None if patience is None else time.monotonic() + patience
     with selectors.PollSelector() as waiting:
         for pipe in streams:

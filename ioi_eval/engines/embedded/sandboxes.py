@@ -1,4 +1,4 @@
-"""The folder of an engine's sandboxes, its removal, and the uids of sandboxes. A crash leaves neither taken.
+"""The folder of an engine's sandboxes, its removal, and the uids of sandboxes. Both are free after a crash.
 
 The engine holds a lock on the file `owner` in its folder. A folder whose lock is free belongs to an engine
 that was killed, and the next engine that starts removes it. The file contains the number of bytes of the disk
@@ -87,7 +87,7 @@ class Disk(msgspec.Struct, frozen=True):
     def slots(self, wanted: int) -> int:
         """Return the number of slots for which the space is large enough.
 
-        Without other engines, one slot may have less space than it needs.
+        Without other engines, a single slot may have less space than it needs.
         """
         return min(wanted, max(self.left // MIN_SLOT_BYTES, 0 if self.held else 1))
 
@@ -104,15 +104,15 @@ class Disk(msgspec.Struct, frozen=True):
 def _held_beside(folder: Path) -> Iterator[int]:
     """Yield the bytes that each running engine on the disk of this folder may fill.
 
-    Engines are found by their folders here and in the default folders of sandboxes. Folders of other users
-    count, too: a user who makes such a folder could fill the disk instead.
+    Engines are detected by their folders here and in the default folders of sandboxes. Folders of other users
+    count as well: a user who creates such a folder could fill the disk instead.
     """
     disk = folder.stat().st_dev
     for base in {folder.resolve(), IN_MEMORY, Path(tempfile.gettempdir()).resolve()}:
         for owner in base.glob(f"ioi-eval-*/{_OWNER}"):
             with contextlib.suppress(
                 OSError, ValueError
-            ):  # the engine ends now, or the folder is not an engine's
+            ):  # the engine is closing now, or the folder is not an engine's
                 handle = os.open(owner, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
                 try:
                     if os.fstat(handle).st_dev == disk and not _has_locked(handle, fcntl.LOCK_SH):
@@ -206,7 +206,7 @@ class Sandboxes:
         os.pwrite(self._lock, str(size).encode(), 0)
 
     def make(self, uid: int | None) -> Path:
-        """Make an empty folder that only `uid`, or our own user if it is None, may enter."""
+        """Create an empty folder that only `uid` may enter, or only this process's user if it is `None`."""
         sandbox = self.folder / f"box-{secrets.token_hex(8)}"
         make_folder(sandbox, 0o700)
         if uid is not None:
@@ -251,7 +251,7 @@ def _sweep_one(folder: Path) -> None:
     try:
         lock = _locked(folder / _OWNER)
     except FileNotFoundError:
-        folder.rmdir()  # it is empty: its engine has just made it, or removes it now
+        folder.rmdir()  # it is empty: its engine has just created it, or removes it now
         return
     if lock is None:
         return
@@ -263,9 +263,9 @@ def _sweep_one(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _alone_in(base: Path) -> Iterator[None]:
-    """Hold the lock of a folder, one engine at a time. The wait is bounded, because any user may hold it."""
+    """Hold the exclusive lock of a folder. The wait is bounded, because any user may hold the lock."""
     with contextlib.ExitStack() as held:
-        with contextlib.suppress(PermissionError):  # then the folders of engines are invisible, too
+        with contextlib.suppress(PermissionError):  # then the folders of engines are invisible as well
             handle = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             held.callback(os.close, handle)
             end = time.monotonic() + DISK_SHARE.max_seconds
@@ -331,7 +331,7 @@ def _raise_children(top: int, folder: str, names: Iterator[str]) -> None:
 
 
 def _free(names: Iterator[str], top: int) -> str:
-    """Return a name that is free. A program may have guessed the next ones."""
+    """Return a name that is free. A program may have guessed the next names."""
     for name in names:
         try:
             os.lstat(name, dir_fd=top)
@@ -353,7 +353,7 @@ def _remove_files(folder: int, *, but: str = "") -> list[str]:
 def _open_folder(name: str | Path, parent: int | None = None) -> int:
     """Return a descriptor that can read a folder, whatever its mode.
 
-    It never follows a link, even if a running program puts one there between two steps.
+    It never follows a link, even if a running program replaces the folder by a link between two steps.
     """
     handle = os.open(name, BY_PATH, dir_fd=parent)
     try:
@@ -374,20 +374,20 @@ def _open_folder(name: str | Path, parent: int | None = None) -> int:
 
 # Uids that distributions do not use: below are home folders, above are services with temporary users
 _FIRST, _LAST = 60578, 61183
-_PLACES = (Path("/run"), Path("/var/lib"))  # only root may write there; the first writable one is used
+_PLACES = (Path("/run"), Path("/var/lib"))  # only root may write there; the first writable folder is used
 _LOCKS = "ioi-eval-uids"
 _NO_PLACE = f"root can write none of {', '.join(map(str, _PLACES))}, where uids are reserved"
 _PLACE_REMEDY = "Make one writable (in a container: a tmpfs at /run), or start the judge as an ordinary user"
 
 
 class Uids:
-    """Reserved uids. The kernel releases their locks when the process ends in any way."""
+    """Reserved uids. The kernel releases their locks when the process exits or is killed."""
 
     def __init__(self) -> None:
         self._held = contextlib.ExitStack()
 
     def reserve(self, number: int) -> tuple[int | None, ...]:
-        """Return a uid for each slot, or None for each if sandboxes run as our own user."""
+        """Return a uid for each slot, or `None` for each slot if sandboxes run as this process's user."""
         if not _gives_uids():
             return (None,) * number
         folder = _folder()
@@ -430,7 +430,7 @@ def lacking_rights(status: Path) -> tuple[str, ...]:
 
 
 def _gives_uids() -> bool:
-    """Return True if sandboxes run as other users: as root, unless the user namespace has no other uids."""
+    """Return True if sandboxes get uids: this process is root, and its user namespace has other uids."""
     return os.geteuid() == 0 and all(_covers(Path("/proc/self", name)) for name in ("uid_map", "gid_map"))
 
 
@@ -447,7 +447,7 @@ def _covers(path: Path) -> bool:
 
 
 _SELF = Path("/proc/self")
-_MIN_OPEN_FILES = 96  # the descriptors of a sandbox begin at 64
+_MIN_OPEN_FILES = 96  # the descriptors of a sandbox start at 64
 
 
 class Unfit(NamedTuple):

@@ -1,8 +1,8 @@
 """The compilers and interpreters of this machine that sandboxes can use.
 
-What each language needs is in the languages' table; here is how toolchains that need more than a question say
-which one they are. A sandbox sees the system's folders only. So a toolchain is looked for where a stage would
-find it, and only one that everybody may read counts.
+The languages' table lists the commands of each language. This module identifies toolchains for which a single
+question is not enough. Only the system's folders are visible in a sandbox. So a toolchain is searched on the
+path of stages, and it must be readable for all users.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def seen_in_a_box(path: Path) -> bool:
 
 
 def find_command(name: str, folders: Iterable[str] = tuple(STAGE_PATH.split(":"))) -> Path | None:
-    """Return the first program of a name that everybody may start, if possible one that sandboxes see."""
+    """Return the first program of a name that all users may start, preferably visible in sandboxes."""
     candidates = [path for folder in folders if everybody_may_start(path := Path(folder) / name)]
     return next(filter(seen_in_a_box, candidates), candidates[0] if candidates else None)
 
@@ -122,7 +122,7 @@ def toolchains(python: str = "", promised: Collection[str] = ()) -> dict[str, To
 
 
 def find_compiler(name: str = "g++", *, beside: tuple[str, ...] = ()) -> Toolchain | None:
-    """Find a compiler. `beside` names further libraries that are linked into programs."""
+    """Find a compiler. `beside` names additional libraries that are linked into programs."""
     path = find_command(name)
     if path is None:
         return None
@@ -164,7 +164,7 @@ def find_haskell() -> Toolchain | None:
 
 
 def find_mono(name: str, *more: str) -> Toolchain | None:
-    """Find Mono. Its configuration is outside of /usr, and its compiler reads its own memory map."""
+    """Find Mono. Its configuration is outside of /usr, and its compiler reads its memory map."""
     found, places = find_asked(name, "--version"), ("/etc/mono/config", "/etc/mono/4.5")
     shown = (*(place for place in places if Path(place).exists()), *more)
     return None if found is None else msgspec.structs.replace(found, read=shown)
@@ -274,9 +274,9 @@ class Interpreter(Value):
 def find_python(wanted: str = "", promised: Collection[str] = ()) -> Toolchain | None:
     """Return the Python of a path or version, by default the newest Python of the system.
 
-    CALLER is the Python that runs us. The newest takes its place, with a warning, if programs cannot have the
-    caller's or if only the newest has the `promised` packages. Raises InputError if the wanted Python cannot
-    be used. A sandbox may still be unable to show what this finds: see `as_sandboxes_have_it`.
+    CALLER is the Python that runs this process. The newest Python replaces it, with a warning, if programs
+    cannot use the caller's or if only the newest has the `promised` packages. Raises InputError if the wanted
+    Python cannot be used. The result may still be unusable in a sandbox: see `as_sandboxes_have_it`.
     """
     if wanted == CALLER:
         return _callers(promised)
@@ -317,8 +317,8 @@ def _callers(promised: Collection[str]) -> Toolchain | None:
 def _in_place_of(python: Toolchain, why: str, beyond: Collection[str] = ()) -> Toolchain:
     """Return the newest Python of the system if it has the modules that programs may expect.
 
-    Otherwise the toolchain judges no submission: what cannot be imported would be taken for its fault.
-    `why`: the reason why programs cannot have `python`. `beyond`: packages that it has besides its own.
+    Otherwise the toolchain judges no submission: a failed import would count as the submission's fault.
+    `why`: the reason why programs cannot use `python`. `beyond`: its packages from outside its installation.
     """
     newest = _newest()
     newest = None if newest is None or newest.path == python.path else newest
@@ -339,7 +339,7 @@ def question_for(python: Toolchain) -> tuple[str, ...]:
 
 
 def as_sandboxes_have_it(python: Toolchain, wanted: str, answer: str, error: str) -> Toolchain:
-    """Return the Python for submissions, given what `question_for` it printed in a sandbox, and its error.
+    """Return the Python for submissions, from the output and errors of `question_for` it in a sandbox.
 
     Raises InputError if the wanted Python cannot run there or lacks packages that it has outside.
     """
@@ -408,7 +408,7 @@ def choose(wanted: str) -> Interpreter:
 
 
 def interpreters(folders: Iterable[str] = ()) -> list[Interpreter]:
-    """Return the Pythons of the system, of further folders, and the one that runs this process."""
+    """Return the Pythons of the system, of further folders, and the Python that runs this process."""
     return _asked([*_of_the_system(), *_pythons_in(folders), Path(sys.executable)])
 
 
@@ -438,9 +438,9 @@ def _environment_of(path: Path) -> Path | None:
 
 
 def examine(path: Path, *, isolated: bool = True) -> Interpreter | None:
-    """Return an interpreter, or None if the program does not answer as Python does.
+    """Return an interpreter, or `None` if the program does not answer as Python does.
 
-    `isolated`: as programs run, without what the environment and a user's home add to it.
+    `isolated`: as programs run, without additions by environment variables and a user's home.
     """
     if isolated:
         return _read_answer(path, ask([*_question(str(path))]))
