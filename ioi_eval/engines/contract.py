@@ -31,13 +31,13 @@ DRIVERS = frozenset({"g++", "gcc"})  # commands that compile and link
 OTHER_MACHINE = "Run `ioi-eval doctor` to see which compilers the engine has"
 _NAME_BYTES, _PATH_BYTES = 255, 1024
 
-# --- what an engine can do ---------------------------------------------------------------------------
+# --- capabilities of an engine -----------------------------------------------------------------------
 
 OWN = "ioi_eval"  # runtime that starts the job's own scripts `compile` and `run`
 BASH = "bash"  # runtime that starts the job's first text file, without a compile stage
 CLASSIC = ("cms_ioi", "cms")  # two names of the same package
 _OTHER_CLASSIC = frozenset({"codeforces", "cf_python3", "cf_c++17"})
-_INSTALL_A_SHELL = "Install Piston's package `bash` or ours, `ioi_eval`, on it"
+_INSTALL_A_SHELL = "Install Piston's package `bash`, or the package `ioi_eval`, on it"
 
 
 class Capabilities(Value):
@@ -45,23 +45,25 @@ class Capabilities(Value):
 
     name: str
     architecture: str
-    confines: bool = False  # each stage runs in a proctor's sandbox; otherwise builds of submissions bring it
-    takes_paths: bool = False  # jobs name files by path, and results name the kept files by path
-    # It starts `./proctor run` on a job's plan, also without `takes_paths`. Else the job's script does
+    confines: bool = (
+        False  # each stage runs in a proctor's sandbox; otherwise builds of submissions contain the proctor
+    )
+    takes_paths: bool = False  # jobs and results may name files by path
+    # It starts `./proctor run` on a job's plan, even without `takes_paths`. Otherwise the job's script does
     executes_plans: bool = False
     exclusive: bool = False  # it runs a job with `exclusive` while it runs no other job
     shares_builds: bool = False  # files of jobs may be a `SharedBuild`
     toolchains: Mapping[str, Toolchain] = {}  # by command
     runtimes: tuple[str, ...] = ()
-    bare: tuple[str, ...] = ()  # runtimes without scripts: jobs bring them, as for unknown runtimes
+    bare: tuple[str, ...] = ()  # runtimes without scripts: jobs contain them, as for unknown runtimes
     proctor: Blob | None = None  # the proctor, if the engine has built it already
     waiting: Blob | None = None  # library of the fork server; without it, each test starts its interpreter
-    max_files: int = 500  # tests of one job
+    max_files: int = 500  # tests of a job
     max_run_time: int | None = None  # ms, wall clock
     max_compile_time: int | None = None  # ms, wall clock
     max_run_cpu_time: int | None = None  # ms
     max_run_memory: int | None = None  # bytes
-    strict: bool = False  # wall-clock limits also count the time in which programs wait for a processor
+    strict: bool = False  # wall-clock limits include the time in which programs wait for a processor
     max_output: int | None = None  # bytes of stdout
     max_body: int | None = None  # bytes of a request
     offers: Mapping[str, tuple[Toolchain, ...]] = {}  # by command, if machines have different toolchains
@@ -91,7 +93,7 @@ class Capabilities(Value):
         return tool
 
     def offered(self, command: str) -> tuple[Toolchain, ...]:
-        """Return the toolchains of a command, each once: servers may have different ones."""
+        """Return the distinct toolchains of a command: servers may have different versions."""
         default = (self.toolchains[command],) if command in self.toolchains else ()
         return self.offers.get(command, default)
 
@@ -172,11 +174,11 @@ class BuildSuccess(Value):
     log: str = ""
     compiler: str = ""
     toolchain: str = ""  # identity of the toolchain that built it
-    confinement: Mapping[str, Any] = {}  # if the build brought the proctor
+    confinement: Mapping[str, Any] = {}  # if the build contained the proctor
 
 
 class RemoteArtifact(Blob, kw_only=True):
-    """An artifact on another machine, and the build that makes it again if that machine is lost."""
+    """An artifact on another machine, and the build that repeats it if that machine is lost."""
 
     spec: BuildSpec
     toolchain: str  # identity of the toolchain that built it
@@ -193,11 +195,11 @@ class SharedBuild(Blob, kw_only=True):
 
     The file makes jobs quicker and changes nothing else, so a worker without it executes jobs without it.
     After `min_uses` such jobs, the engine may have the worker build it. Only engines with the capability
-    `shares_builds` get such files. `sha256` is the hash of everything that the file is made from.
+    `shares_builds` get such files. `sha256` is the hash of all inputs of the build.
     """
 
-    size: int = 0  # of the content, which is only known after the build
-    build: Job  # it keeps one file
+    size: int = 0  # of the content; 0 before the build
+    build: Job  # its `keep` has a single file
     min_uses: int
 
 
@@ -215,7 +217,7 @@ class CompileError(Value):
     log: str = ""
     compiler: str = ""
     confinement: Mapping[str, Any] = {}
-    lasting: bool = True  # False if the build may end differently under another load, so it is not cached
+    lasting: bool = True  # False if the outcome may depend on the load, so it is not cached
 
 
 Build = Callable[[BuildSpec], Awaitable[BuildSuccess | CompileError]]
@@ -225,10 +227,10 @@ Build = Callable[[BuildSpec], Awaitable[BuildSuccess | CompileError]]
 
 
 class Program(Value):
-    """The programs and files for judging one submission, whatever the test.
+    """The programs and files for judging a submission, the same for all tests.
 
-    A command begins with the name of one of `files`, or with the command of a toolchain (`python3`), which
-    the engine finds on the machine that runs the job.
+    A command starts with a name in `files`, or with the command of a toolchain (`python3`), which the engine
+    finds on the machine that runs the job.
     """
 
     proctor: Blob
@@ -236,12 +238,14 @@ class Program(Value):
     checker: PlanChecker
     files: tuple[JobFile, ...]  # the artifacts that the commands name
     manager: PlanManager | None = None
-    interpreter: str = ""  # identity of the interpreter that must run the submission; empty means any
+    interpreter: str = (
+        ""  # identity of the interpreter that must run the submission; empty means any interpreter
+    )
     outputs: Mapping[str, Blob] = {}  # submitted output files, by the test's name
 
 
 class Batch(Value):
-    """Tests of one submission, in the order in which to run them."""
+    """Tests of a submission, in the order in which to run them."""
 
     problem: Problem  # with the limits of the submission's language
     program: Program
@@ -252,8 +256,8 @@ class Batch(Value):
     async def rebuilt(self, lost: Iterable[RemoteArtifact], build: Build) -> Self:
         """Return the batch after its lost artifacts were built again.
 
-        Raises ToolchainGone if another toolchain built one, or its bytes differ: the submission is then
-        judged anew.
+        Raises ToolchainGone if an artifact was built by a different toolchain or has different bytes. The
+        submission is then judged again.
         """
         files = self.program.files
         for artifact in lost:
@@ -278,11 +282,11 @@ class StallOutcome(StrEnum):
 
     NONE = "none"
     ONCE = "once"  # but not when they ran again alone
-    AGAIN = "again"  # also when they ran again alone
+    AGAIN = "again"  # and again when they ran alone
 
 
 class TestReports(Value):
-    """The proctor's lines about tests. Skipped tests, and tests that were not reached, have no line."""
+    """The proctor's lines about tests. Skipped tests, and tests that did not run, are missing."""
 
     __test__ = False
 
@@ -292,7 +296,7 @@ class TestReports(Value):
 
 
 def least(*limits: int | None) -> int | None:
-    """Return the minimum of some limits. None means no limit."""
+    """Return the minimum of some limits. `None` means no limit."""
     return min((limit for limit in limits if limit is not None), default=None)
 
 
@@ -351,7 +355,7 @@ class Check(Protocol):
 
 @runtime_checkable
 class Engine(Protocol):
-    """The interface of what executes jobs: this machine, Piston servers, a fake, a plugin.
+    """The interface of engines, which execute jobs: on this machine, on Piston servers, a fake, a plugin.
 
     Engines are used inside `async with`.
     """
@@ -362,11 +366,11 @@ class Engine(Protocol):
         ...
 
     async def capabilities(self) -> Capabilities:
-        """Return what the engine can do."""
+        """Return the capabilities of the engine."""
         ...
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
-        """Execute a job. The result describes what its programs did.
+        """Execute a job. The result describes how its programs ran.
 
         Raises a subtype of `EngineError` if the job could not be executed, such as ToolchainGone if the
         engine has none of its `accepted_toolchains` (see `require_toolchains`). An engine of several machines
@@ -390,12 +394,12 @@ class Change(StrEnum):
     LOST = "lost"  # cannot be reached, or its answers are useless
     SLOW = "slow"  # reachable, but does not answer
     FULL = "full"  # refuses jobs for lack of capacity
-    REPLACED = "replaced"  # another server than the one that was probed
+    REPLACED = "replaced"  # not the same server as when it was probed
     LEFT_OUT = "left out"  # unfit, so it gets no jobs
-    TRIAL = "on trial"  # answers again; gets one job at a time until it answers one
+    TRIAL = "on trial"  # answers again; gets a single job at a time until it answers a job
     BACK = "back"  # gets jobs again, after any of these changes
     JOINED = "joined"
-    GONE = "gone"  # not found by the last search
+    GONE = "gone"  # missing in the last search
 
 
 class ServerChanged(Value, kw_only=True):
@@ -435,12 +439,12 @@ class Servers(Value):
     unreachable: Mapping[str, str] = {}  # address to reason
     differences: tuple[HealthCheck, ...] = ()  # tools that differ between servers
     standings: tuple[ServerState, ...] = ()  # of servers that ever got jobs
-    uses: str = ""  # number of servers of each kind, and their use; empty if all are alike
-    jobs: str = ""  # whether a job has many tests or one; empty means many
+    uses: str = ""  # number of servers of each kind, and their use; empty if all are equal
+    jobs: str = ""  # whether a job has many tests or a single test; empty means many
     cores: int = 0  # of all used servers, if there are more cores than jobs by default
 
     def now(self) -> tuple[ServerState, ...]:
-        """Return the state of each server, sorted by address, also of servers that never got jobs."""
+        """Return the state of each server, including servers that never got jobs, sorted by address."""
         absent = (("left out", self.left_out), ("unreachable", self.unreachable))
         states = {
             url: ServerState(url=url, state=state, why=reason)
@@ -462,5 +466,5 @@ class Cluster(Protocol):
 
 
 def cluster_of(engine: Engine) -> Cluster | None:
-    """Return an engine as a cluster, or None if it has no servers."""
+    """Return `engine` if it is a cluster, and `None` otherwise."""
     return engine if isinstance(engine, Cluster) else None

@@ -1,4 +1,4 @@
-"""Variables of the environment that say where a process judges, and what part of it is its own."""
+"""Environment variables that select the engine of a process, and its share of cores and servers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 ENDPOINTS, PER_ENDPOINT = "PISTON_ENDPOINTS", "PISTON_MAX_REQUESTS_PER_ENDPOINT"
 TOKEN, PYTHON = "IOI_EVAL_TOKEN", "IOI_EVAL_PYTHON"
-CALLER = "caller"  # in place of an interpreter's path: the one that runs us
+CALLER = "caller"  # instead of an interpreter's path: the interpreter of this process
 Default = TypeVar("Default", int, None)
 
 
 def read_number(
     variables: Mapping[str, str], name: str, default: Default, *, least: int = 0
 ) -> int | Default:
-    """Return a variable's whole number, and the default where it is not set or empty."""
+    """Return the whole number in a variable, or the default if the variable is unset or empty."""
     text = variables.get(name, "").strip()
     if text and not (text.isdecimal() and int(text) >= least):
         raise InputError(f"{text!r} is not a whole number from {least}", where=name)
@@ -28,9 +28,9 @@ def read_number(
 
 
 class Launch(Value):
-    """A process among those that a launcher starts: together they use each core and each server once."""
+    """A process of a distributed launch. The processes divide cores and servers among themselves."""
 
-    rank: int = 0  # among all of them
+    rank: int = 0  # among all processes
     world: int = 1
     neighbours: int = 1  # processes on this machine
 
@@ -51,7 +51,7 @@ class Launch(Value):
 
 
 class Share:
-    """The part of a cluster that one of several processes of a training uses."""
+    """The part of a cluster that a process of a training uses."""
 
     def __init__(self, whole: Discovery, rank: int, world: int) -> None:
         self._whole, self._rank, self._world = whole, rank, world
@@ -61,6 +61,6 @@ class Share:
         return self._whole.every
 
     async def find(self) -> frozenset[str]:
-        """Find this process's servers. Where there are fewer servers than processes, some share one."""
+        """Find this process's servers. If there are fewer servers than processes, processes share servers."""
         found = sorted(await self._whole.find())
         return frozenset(found[self._rank % min(len(found), self._world) :: self._world] if found else ())

@@ -5,7 +5,7 @@ It executes the two kinds of jobs that the package sends:
 * A build job succeeds. Its artifact has the bytes of the job's last file, which is the main source of the
   build. So `FakeTest.source` of a run job is the submission's code. `compile_errors` decides which sources do
   not compile.
-* The result of a run job has the lines that the proctor would print for the job's plan: one for each test.
+* The result of a run job has the lines that the proctor would print for the job's plan: a line for each test.
   Tests of decided groups are skipped, and a missing output file scores 0. `outcomes` decides about all other
   tests.
 
@@ -13,7 +13,7 @@ It executes the two kinds of jobs that the package sends:
     engine = FakeEngine(lambda test: 1.0 if "right" in test.source else "signal")
     engine = FakeEngine(faults=[None, EngineUnavailable("down"), Killed(after=3)])
 
-`engine.jobs` are all executed jobs in order; `builds` and `runs` are the jobs of one kind.
+`engine.jobs` are all executed jobs in order; `builds` and `runs` are the build jobs and the run jobs.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Fatal(Value):
 
 
 Fault = EngineError | Killed | Fatal | Ending | None
-"""The fault of one job. An EngineError is raised, and an Ending is the result. None means no fault."""
+"""The fault of a job. An EngineError is raised, and an Ending is the result. `None` means no fault."""
 
 
 def fake_capabilities() -> Capabilities:
@@ -113,9 +113,9 @@ class FakeEngine:
         """Create the engine.
 
         Args:
-            outcomes: outcomes by the index of the test, where other tests score 1, or a function.
+            outcomes: a function, or outcomes by the index of the test. Tests without an outcome score 1.
             slots: number of jobs at the same time.
-            capabilities: by default those of `fake_capabilities`.
+            capabilities: by default the result of `fake_capabilities`.
             compile_errors: returns the compiler's output for a source that does not compile, otherwise None.
             faults: faults of the first jobs, in order. Later jobs have none.
             delay: duration of each job, in seconds.
@@ -130,7 +130,7 @@ class FakeEngine:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self.slots = slots
         self.jobs: list[Job] = []
-        self.started = asyncio.Event()  # set when the first job has begun
+        self.started = asyncio.Event()  # set when the first job has started
         self.running = 0  # number of jobs now
         self.peak = 0  # maximum number of jobs at the same time
 

@@ -1,6 +1,6 @@
-"""The servers or nodes of an engine, their states, one queue for their slots, and their jobs.
+"""The servers or nodes of an engine, their states, a queue for their slots, and their jobs.
 
-Only `Fleet` changes an endpoint. Subclasses define how endpoints are found, inspected and sent jobs. This
+Only `Fleet` changes an endpoint. Subclasses search for endpoints, inspect them and send jobs to them. This
 module uses no network.
 """
 
@@ -46,12 +46,12 @@ _log = logging.getLogger(__name__)
 class State(StrEnum):
     """The state of an endpoint."""
 
-    NEW = "new"  # found, and inspected until it answers; no jobs yet
+    NEW = "new"  # inspected until it answers; no jobs yet
     HEALTHY = "healthy"
-    TRIAL = "on trial"  # it answers again; one job at a time
+    TRIAL = "on trial"  # it answers again; a single job at a time
     DOWN = "down"  # no jobs until an inspection succeeds
     LEFT_OUT = "left out"  # it answers, but is unfit for jobs
-    GONE = "gone"  # not found by the last search; its jobs may end
+    GONE = "gone"  # missing in the last search; its jobs may finish
 
 
 class Cause(StrEnum):
@@ -91,7 +91,7 @@ def state_diagram() -> str:
 
 
 R = TypeVar("R")
-"""The type of what an inspection reports about an endpoint."""
+"""The type of an inspection's report about an endpoint."""
 
 _RATE_S = 60.0  # seconds over which an endpoint's rate of jobs is averaged
 _FAULTS = 3  # failed jobs in a row after which an endpoint rests
@@ -116,7 +116,7 @@ class Endpoint(Generic[R]):
         self.is_full = False  # it last failed for lack of capacity, so it is still the same server
         self.failed_trials = 0  # since it was last healthy
         self.answered_at = 0.0  # time of its last answer, or of its first job
-        self.news = ""  # changes that the last inspection found
+        self.news = ""  # changes that the last inspection reported
         self._recent_answers = 0.0  # recently answered jobs; older jobs count less
         self._counted_at = self._began_at = time.monotonic()
 
@@ -202,7 +202,7 @@ class FitChanged(Exception):
 
 
 class Waits(Value):
-    """Times in seconds. The defaults are for clusters; tests use shorter ones."""
+    """Times in seconds. The defaults are for clusters; tests use shorter times."""
 
     drought: float = SERVER.max_seconds  # time without a usable endpoint after which jobs fail
     first_wait: float = SERVER.first_wait
@@ -241,7 +241,7 @@ def _list_names(names: Iterable[str]) -> str:
     return ", ".join(all_names[:_MAX_NAMES]) + suffix
 
 
-# --- one job -----------------------------------------------------------------------------------------
+# --- a job -------------------------------------------------------------------------------------------
 
 
 E = Endpoint[Any]
@@ -263,7 +263,7 @@ class _SlotRequest:
 
 @dataclass
 class JobAttempts:
-    """The attempts of one job."""
+    """The attempts of a job."""
 
     attempts_left: int
     waits: Waits
@@ -305,7 +305,10 @@ class JobAttempts:
         return _list_names(dict.fromkeys(endpoint.url for endpoint in self.tried_endpoints))
 
     def endpoints_to_avoid(self, fitting: Collection[E]) -> list[E]:
-        """Return all tried endpoints if others fit, else the last endpoint, unless only one fits."""
+        """Return all tried endpoints if an untried endpoint fits.
+
+        Otherwise return the last tried endpoint, or nothing if only a single endpoint fits.
+        """
         if any(endpoint not in self.tried_endpoints for endpoint in fitting):
             return self.tried_endpoints
         return self.tried_endpoints[-1:] if len(fitting) > 1 else []
@@ -316,7 +319,7 @@ class JobAttempts:
 
 @dataclass(eq=False)
 class _SentJob:
-    """A job on an endpoint, and on a second endpoint if the first one is late."""
+    """A job on an endpoint, and on a second endpoint if the first is late."""
 
     endpoint: E
     job: Job
@@ -325,7 +328,7 @@ class _SentJob:
     began: float = field(default_factory=now)
     wait: asyncio.Timeout = field(
         default_factory=partial(asyncio.timeout, None)
-    )  # ends when the second endpoint answers
+    )  # over when the second endpoint answers
     second_task: asyncio.Task[None] | None = None
     answer: Any = None
     give_up_reason: str = ""  # why no answer is awaited any more
@@ -335,10 +338,10 @@ class _SentJob:
 
 
 class Fleet(ABC, Generic[R]):
-    """Endpoints, their states, and one queue for their slots.
+    """Endpoints, their states, and a queue for their slots.
 
     A job that fails by an endpoint's fault is tried on another endpoint. An endpoint that fails rests, is
-    inspected, and then gets one job on trial.
+    inspected, and then gets a single job on trial.
 
     A free slot goes to the first waiting job that it suits. If no endpoint that fits a job has worked for
     `waits.drought` seconds, all such jobs raise EngineUnavailable, and each later job at once, until an
@@ -348,7 +351,7 @@ class Fleet(ABC, Generic[R]):
 
     def __init__(self, waits: Waits, *, attempts: int, total: int | None, on_event: OnServer) -> None:
         self._waits, self._attempts, self._total, self._on_event = waits, attempts, total, on_event
-        self.endpoints = dict[str, Endpoint[R]]()  # all endpoints that were found, by address
+        self.endpoints = dict[str, Endpoint[R]]()  # all endpoints of all searches, by address
         self.usable: dict[Endpoint[R], None] = {}
         self.found: frozenset[str] = frozenset()
         self.begun = False  # True after the first search: endpoints that join now are events
@@ -395,7 +398,7 @@ class Fleet(ABC, Generic[R]):
     def fits(self, endpoint: Endpoint[R], job: Job, *, exactly: bool = True) -> bool:
         """Return True if an endpoint can execute a job.
 
-        If not `exactly`, other versions of the toolchains that the job was made for are enough.
+        If not `exactly`, other versions of the job's toolchains are enough.
         """
 
     def update_capabilities(self) -> None:
@@ -406,7 +409,7 @@ class Fleet(ABC, Generic[R]):
         return ""
 
     def max_job_seconds(self, endpoint: Endpoint[R], job: Job) -> float:
-        """Return the seconds that a job may take on an endpoint."""
+        """Return the maximum seconds that a job runs on an endpoint."""
         return math.inf
 
     # --- states ------------------------------------------------------------------------------------------
@@ -431,7 +434,7 @@ class Fleet(ABC, Generic[R]):
     def change_state(
         self, endpoint: Endpoint[R], cause: Cause, change: Change | None, reason: str = ""
     ) -> None:
-        """Change the state of an endpoint, with one log line, and one event if `change` is given."""
+        """Change the state of an endpoint. Log it, and emit an event unless `change` is `None`."""
         before, after = endpoint.state, TRANSITIONS[endpoint.state, cause]
         endpoint.state, endpoint.since = after, time.time()
         if reason and after is not State.HEALTHY:
@@ -473,16 +476,16 @@ class Fleet(ABC, Generic[R]):
     async def take_slot(
         self, avoid: Collection[E] = (), prefer: E | None = None, fits: Fits = _fits_all
     ) -> Endpoint[R]:
-        """Reserve a slot, and return its endpoint. The caller gives it back.
+        """Reserve a slot, and return its endpoint. The caller must release the slot.
 
         Args:
-            avoid: endpoints to take only if no other usable endpoint fits.
-            prefer: endpoint to take if it has a free slot now.
-            fits: returns False for endpoints that cannot be taken.
+            avoid: endpoints to choose only if no other usable endpoint fits.
+            prefer: endpoint to choose if it has a free slot now.
+            fits: returns False for endpoints that must not be chosen.
 
         Raises:
             EngineUnavailable: no endpoint that fits has worked for the time of a drought.
-            FitChanged: no endpoint that fits works, and another one became usable meanwhile.
+            FitChanged: no endpoint that fits works, and a different endpoint became usable meanwhile.
         """
         if self._refusal_reason:
             raise EngineUnavailable(self._refusal_reason)
@@ -517,7 +520,9 @@ class Fleet(ABC, Generic[R]):
         self._assign_slots()
 
     def _choose_endpoint(self, request: _SlotRequest) -> E | None:
-        """Return the endpoint for a job: the preferred one, else the one with the fewest jobs, longest idle.
+        """Return the endpoint for a job: the preferred endpoint, otherwise the endpoint with the fewest jobs.
+
+        Of endpoints with equally few jobs, it is the endpoint that has been idle longest.
 
         This is the only place that assigns jobs to endpoints.
         """
@@ -533,7 +538,7 @@ class Fleet(ABC, Generic[R]):
         return next((endpoint for endpoint in candidates if endpoint not in avoid), None)
 
     def _assign_slots(self) -> None:
-        """Assign free slots to waiting jobs in order. A job that no free slot suits lets others go first."""
+        """Assign free slots to waiting jobs in order. A job that no free slot suits is skipped."""
         while not self._has_no_free_slot and (assignment := next(self._assignable_slots(), None)) is not None:
             assigned, endpoint = assignment
             self._remove_request(assigned)
@@ -580,7 +585,7 @@ class Fleet(ABC, Generic[R]):
         return not any(map(request.fits, self._working_endpoints))
 
     def _watch_for_drought(self) -> None:
-        """Start or stop the clock of a drought, also for jobs on endpoints that are down."""
+        """Start or stop the clock of a drought. Jobs on endpoints that are down count as waiting."""
         is_dry = bool(self._stranded_requests) or bool(
             self.busy and not self._working_endpoints and not self._refusal_reason
         )
@@ -600,7 +605,7 @@ class Fleet(ABC, Generic[R]):
             )
 
     def _end_drought(self) -> None:
-        """Fail the jobs that no working endpoint fits, also jobs on endpoints that are down."""
+        """Fail the jobs that no working endpoint fits, and jobs on endpoints that are down."""
         self._drought_timer, self._drought_elapsed = None, self._waits.drought
         members = [endpoint for _, endpoint in sorted(self.endpoints.items()) if endpoint.had_jobs]
         unusable = [endpoint for endpoint in members if endpoint.state is not State.HEALTHY]
@@ -638,7 +643,7 @@ class Fleet(ABC, Generic[R]):
 
         Raises:
             AttemptsUsedUp: if no further attempt helps.
-            ToolchainGone: if no endpoint has the toolchains that the job was made for.
+            ToolchainGone: if no endpoint has the job's toolchains.
             JobRejected: if an endpoint refused the job.
         """
         attempts = JobAttempts(self._attempts, self._waits)
@@ -646,7 +651,7 @@ class Fleet(ABC, Generic[R]):
         while True:
             if not any(map(fits, self.usable)) and self._is_outdated(job):
                 raise ToolchainGone(
-                    f"no server has the {', '.join(job.accepted_toolchains)} that a job was made for"
+                    f"no server has the {', '.join(job.accepted_toolchains)} that a job needs"
                 )
             try:
                 avoid = (
@@ -681,7 +686,7 @@ class Fleet(ABC, Generic[R]):
         return self.fits(endpoint, job)
 
     def _is_outdated(self, job: Job) -> bool:
-        """Return True if a job that no usable endpoint fits has to be made again.
+        """Return True if a job that no usable endpoint fits has to be prepared again.
 
         That is so if a usable endpoint has other versions of its toolchains, or if no endpoint that may come
         back fits.
@@ -706,9 +711,9 @@ class Fleet(ABC, Generic[R]):
             if sent_job.give_up_reason:
                 raise NoAnswer(f"{endpoint.url} gave no answer; {sent_job.give_up_reason}") from None
             if endpoint.usable:
-                message = f"{endpoint.url} gave no answer to a job that another server did meanwhile"
+                message = f"{endpoint.url} did not answer a job, which another server has executed meanwhile"
                 self.count_failure(endpoint, LateAnswer(message))
-            assert sent_job.answer is not None, "only an answer ends the wait early"
+            assert sent_job.answer is not None, "only an answer stops the wait early"
             return sent_job.answer
         except (*SERVERS_FAULT, AnswerRefused):
             if sent_job.second_task is not None:
@@ -756,8 +761,8 @@ class Fleet(ABC, Generic[R]):
     def _count_useless(self, endpoint: Endpoint[R], error: EngineError) -> None:
         """Count an answer or a refusal that is useless.
 
-        A job that all endpoints fail shows nothing about this endpoint, so it rests only if another endpoint
-        gives good answers.
+        A job that all endpoints fail does not show a fault of this endpoint, so it rests only if another
+        endpoint sends good answers.
         """
         endpoint.uselessness += 2
         other_endpoints = (other for other in self.usable if other is not endpoint)
@@ -770,7 +775,7 @@ class Fleet(ABC, Generic[R]):
     ) -> None:
         """Count a failed job, and let the endpoint rest after too many of them.
 
-        `others_work`: for useless answers, True if another endpoint gives good answers.
+        `others_work`: for useless answers, True if another endpoint sends good answers.
         """
         endpoint.failed_in_a_row += 1
         endpoint.errors += 1
@@ -815,7 +820,7 @@ class Fleet(ABC, Generic[R]):
             endpoint.answered_at = now()
 
     def _is_late(self, sent_job: _SentJob) -> bool:
-        """Return True if a job on one endpoint exceeds its limits, or its endpoint is down."""
+        """Return True if a job without a second endpoint exceeds its limits, or its endpoint is down."""
         max_s = self.max_job_seconds(sent_job.endpoint, sent_job.job) + self._waits.silence
         is_late = not sent_job.endpoint.usable or now() - sent_job.began > max_s
         return sent_job.second_task is None and is_late
@@ -842,14 +847,14 @@ class Fleet(ABC, Generic[R]):
         """Search for endpoints until the engine closes."""
         while True:
             await asyncio.sleep(every)
-            # The servers that were found before stay, for instance while a scheduler restarts
+            # If the search fails, the known servers stay, for instance while a scheduler restarts
             try:
                 self.update_endpoints(await self.find())
             except (EngineError, InputError) as error:
                 DISCOVERY.log(_log, error)
 
     def update_endpoints(self, addresses: frozenset[str]) -> None:
-        """Drop endpoints that were not found, and inspect new endpoints until they join."""
+        """Drop endpoints that are not in `addresses`, and inspect new endpoints until they join."""
         for address in sorted(self.found - addresses):
             endpoint = self.endpoints.get(address)
             if endpoint is not None and endpoint.state is not State.GONE:
@@ -861,7 +866,7 @@ class Fleet(ABC, Generic[R]):
                 self._begin_inspection(self.add_endpoint(address))
 
     def add_endpoint(self, address: str) -> Endpoint[R]:
-        """Return the endpoint of an address that was found."""
+        """Return the endpoint of an address."""
         endpoint = self.endpoints.setdefault(address, Endpoint[R](address))
         if endpoint.state is State.GONE:
             endpoint.inspections = 0
@@ -934,7 +939,7 @@ class Fleet(ABC, Generic[R]):
         return task
 
     def _forget_task(self, task: asyncio.Task[None]) -> None:
-        """Forget a task that ended well. An error is a bug, which `close` raises."""
+        """Forget a task that succeeded. An error is a bug, which `close` raises."""
         if task.cancelled() or task.exception() is None:
             self._tasks.discard(task)
 

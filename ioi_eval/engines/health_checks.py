@@ -82,7 +82,7 @@ async def run_health_checks(
 
 
 async def _find_proctor(found: Toolchain | None, store: Store, folder: Path) -> Binary | EngineUnavailable:
-    """Return the proctor's binary, or the error that says why there is none."""
+    """Return the proctor's binary, or the error that prevents building it."""
     try:
         return await proctor_binary(found, graders_folder() / "proctor", store, folder)
     except EngineUnavailable as error:
@@ -135,7 +135,7 @@ def check_standard(found: Toolchain | None) -> list[HealthCheck]:
         return []
     newest = next((name for name in _STANDARDS if not _compile_error(found, f"-std={name}")), None)
     if newest is None:
-        detail = f"{found.path} takes none of {', '.join(_STANDARDS)}"
+        detail = f"{found.path} supports none of {', '.join(_STANDARDS)}"
         return [HealthCheck(name="C++ standard", ok=False, detail=detail, remedy="Install a newer g++")]
     enough = newest >= _CONTEST_STANDARD
     return [
@@ -190,7 +190,9 @@ def check_pythons(chosen: Toolchain | None, folders: Sequence[str] = ()) -> list
         detail = f"python {chosen.version} ({chosen.path}) {_describe_modules(chosen.modules or ())}"
         return [HealthCheck(name=name, ok=True, detail=detail), *others]
     detail = f"no python3 in {STAGE_PATH} that everybody may start, so submissions in Python cannot run"
-    remedy = f"{_INSTALL_PYTHON}, or choose another one with python=PATH" if others else _INSTALL_PYTHON
+    remedy = (
+        f"{_INSTALL_PYTHON}, or choose another interpreter with python=PATH" if others else _INSTALL_PYTHON
+    )
     return [HealthCheck(name=name, ok=None, detail=detail, remedy=remedy), *others]
 
 
@@ -217,7 +219,7 @@ def check_java_archive(java: Toolchain) -> list[HealthCheck]:
     done = _run([java.path, "-Xshare:on", "-XX:+UseSerialGC", "-version"])
     if done.returncode == 0:
         return [HealthCheck(name="Java's class data", ok=True, detail="in an archive that starts share")]
-    detail = f"{java.path} has no archive that starts share: each takes half as much CPU time again"
+    detail = f"{java.path} has no archive that starts share: each start uses 50 % more CPU time"
     return [
         HealthCheck(
             name="Java's class data", ok=None, detail=detail, remedy=f"{java.path} -Xshare:dump, as root"
@@ -226,7 +228,7 @@ def check_java_archive(java: Toolchain) -> list[HealthCheck]:
 
 
 def check_other_languages(found: Mapping[str, Toolchain]) -> list[HealthCheck]:
-    """Report the other languages. Missing ones are no problem, because few users need all."""
+    """Report the other languages. A missing language is not a problem, because few users need all."""
     others = [language for language in LANGUAGES if language.command not in _OWN_LINES]
     there = [found[each.command].name for each in others if found.keys() >= {*each.tools}]
     missing = [f"{each.name} ({each.remedy})" for each in others if not found.keys() >= {*each.tools}]
@@ -243,7 +245,7 @@ def check_sandbox_folder(chosen: Path | None = None) -> list[HealthCheck]:
     slots = disk.slots(wanted)
     reason = None if chosen or is_in_memory(base) else why_not_in_memory(wanted)
     detail = f"{base}, {disk.description}" + (f" on a disk: {reason}" if reason else "")
-    remedy = f"Give {IN_MEMORY} more room, without noexec (in a container: --shm-size=1g)" if reason else ""
+    remedy = f"Make {IN_MEMORY} larger, without noexec (in a container: --shm-size=1g)" if reason else ""
     if slots < wanted:
         least = MIN_SLOT_BYTES >> 20
         detail += f": room for {slots} of {wanted} slots, no more start"
@@ -274,7 +276,7 @@ async def check_confinement(found: Toolchain | None, store: Store) -> list[Healt
 
 @contextmanager
 def trial_folder(sandboxes: Path | None = None) -> Iterator[Path]:
-    """Yield a temporary folder next to sandboxes, where programs may be started."""
+    """Yield a temporary folder next to sandboxes, from which programs may be started."""
     base = sandboxes or choose_base(len(os.sched_getaffinity(0)))
     with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-", dir=base) as folder:
         yield Path(folder)
@@ -296,7 +298,7 @@ def read_probe_output(stdout: bytes, stderr: str, code: int | None) -> list[Heal
     try:
         return list_confinement_checks(msgspec.json.decode(stdout, type=dict[str, Any]))
     except msgspec.DecodeError:
-        detail = stderr or f"the proctor ended with {code}"
+        detail = stderr or f"the proctor exited with code {code}"
         return [HealthCheck(name="confinement", ok=False, detail=detail, remedy=_NOTHING_CONFINES)]
 
 
@@ -329,7 +331,7 @@ def list_confinement_checks(report: Mapping[str, Any]) -> list[HealthCheck]:
 
 def _remedy(sentence: str, *, is_confined: bool) -> str:
     """Return the remedy for a missing layer. If another layer confines programs, it is only advice."""
-    begin = "Judging works without it" if is_confined else "Judging takes this or the other"
+    begin = "Judging works without it" if is_confined else "Judging needs this layer or the other layer"
     if "own /proc" in sentence:
         return f"{begin}; show /proc unmasked (procMount: Unmasked, systempaths=unconfined)"
     if "namespace" in sentence:

@@ -21,7 +21,7 @@ class SharedExclusiveLock:
     async def hold(self, *, exclusive: bool = False, others_first_s: float = 0.0) -> AsyncIterator[None]:
         """Hold the lock inside `async with`.
 
-        `others_first_s`: for how long at most, in seconds, all other tasks go first, also later ones.
+        `others_first_s`: maximum seconds during which all other tasks, including later tasks, go first.
         """
         if others_first_s:
             with suppress(TimeoutError):

@@ -9,16 +9,16 @@ _UNLIMITED = 1 << 30  # files; the kernel has fewer numbers for them
 
 
 def raise_open_files() -> int:
-    """Raise the soft limit to the hard one, and return it."""
+    """Raise the soft limit to the hard limit, and return it."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     return _UNLIMITED if most == resource.RLIM_INFINITY else most
 
 
 def usual_open_files() -> str:
-    """Return a line of a shell that sets the limit which this process began with.
+    """Return a shell command that sets the limit with which this process started.
 
-    It is for programs of others: one that uses `select` fails with descriptors above 1,023.
+    Other programs may need it: a program that uses `select` fails with descriptors above 1,023.
     """
     told = "unlimited" if _BEGAN_WITH == resource.RLIM_INFINITY else str(_BEGAN_WITH)
     return f"ulimit -Sn {told}\n"

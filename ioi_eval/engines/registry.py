@@ -1,7 +1,7 @@
 """Chooses the engine, the interpreter, the number of workers, and the engine that builds checkers.
 
 A new engine is a function from an `EngineSetup` to an `Engine`, and an entry in the registry of engines.
-docs/extending.md shows one.
+docs/extending.md has an example.
 """
 
 from __future__ import annotations
@@ -113,14 +113,14 @@ class EngineChoice(Value):
             raise InputError(
                 "this option works with servers only",
                 field="per_endpoint",
-                remedy="Leave it out, and say how many workers there are",
+                remedy="Remove it, and set the number of workers",
             )
         if self.cpus_per_slot != 1 and not self.is_on_ray:
             remedy = "Leave it out, or name a cluster of Ray as the engine"
             raise InputError("this option works with Ray only", field="cpus_per_slot", remedy=remedy)
         if self.python and self.text != EMBEDDED:
-            remedy = "Leave it out, or judge on this machine"
-            raise InputError("servers judge with their own interpreter", field="python", remedy=remedy)
+            remedy = "Remove it, or judge on this machine"
+            raise InputError("servers judge with the server's interpreter", field="python", remedy=remedy)
 
     def check_interpreter(self) -> None:
         """Raise InputError if the named Python cannot run submissions on this machine."""
@@ -144,19 +144,19 @@ class EngineChoice(Value):
 
 
 class EngineSetup(EngineChoice, kw_only=True):
-    """The settings for a function that makes an engine."""
+    """The settings for a function that creates an engine."""
 
     store: Store
 
 
 class Opening(NamedTuple):
-    """Engines to open: the engine for jobs, and if jobs run elsewhere, one here for trusted builds."""
+    """Engines to open: the engine for jobs, and a local engine for trusted builds if jobs run on servers."""
 
     engine: Engine
     trusted: Engine | None = None
 
     def let_go(self) -> None:
-        """In a forked child, close the descriptors that would keep the parent's jobs running."""
+        """In a forked child, close descriptors that would keep jobs running after the parent's death."""
         from ioi_eval.engines.embedded import EmbeddedEngine
 
         for opened in self:
@@ -227,7 +227,7 @@ def find_engine(text: str) -> Factory:
     similar_names = find_similar_names(name.lower(), (*others, EMBEDDED, RAY, E2B, SLURM, KUBERNETES))
     if similar_names and text != SLURM and re.fullmatch(r"[\w-]+", text):
         remedy = f"Did you mean {similar_names[0]!r}? A host of that name is http://{text}:PORT"
-        raise InputError(f"there is no engine {text!r}", remedy=remedy)
+        raise InputError(f"unknown engine {text!r}", remedy=remedy)
     try:
         discovery(text)
     except InputError as error:

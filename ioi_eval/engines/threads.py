@@ -26,10 +26,10 @@ async def to_its_end(
     hurry: Callable[[], None] = _nothing,
     undo: Callable[[T], None] = _nothing,
 ) -> T:
-    """Runs `work` in a thread.
+    """Run `work` in a thread and return its result.
 
-    Cancelled, it calls `hurry`, waits for the thread all the same, calls `undo` with what came of it, and
-    only then gives way.
+    If the caller is cancelled, call `hurry`, wait for the thread, call `undo` with its result, and only then
+    raise CancelledError.
     """
     running = asyncio.get_running_loop().run_in_executor(executor, work)
     try:
@@ -50,9 +50,9 @@ async def to_its_end(
 async def run_command(
     command: Sequence[str], *, seconds: float | None = None, **options: Any
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a command and return its output. Cut short, it takes the command's own programs with it.
+    """Run a command and return its output. If it is stopped early, the programs that it started are killed.
 
-    Raises OSError where it cannot be started, and TimeoutError after so many seconds.
+    Raises OSError if it cannot be started, and TimeoutError after `seconds` seconds.
     """
     pipe = subprocess.PIPE
     streams = {"stdin": subprocess.DEVNULL, "stdout": pipe, "stderr": pipe}

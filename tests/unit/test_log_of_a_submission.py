@@ -82,7 +82,7 @@ async def test_submission_on_this_machine_logs_each_step_in_order(
                 lines,
                 "row-7: queued: problem double in c++",
                 *(
-                    ["row-7, submission build: found in the cache"]
+                    ["row-7, submission build: in the cache"]
                     if is_known
                     else [
                         "row-7, submission build: sent to this machine, slot 1",

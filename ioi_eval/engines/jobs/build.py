@@ -1,6 +1,6 @@
-"""Builds on one engine, and their cache. A build job never contains a test.
+"""Builds on an engine, and their cache. A build job never contains a test.
 
-rules/verdicts.py decides what the ending of a build means.
+rules/verdicts.py classifies the ending of a build.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ from ioi_eval.store.memory import LruCache, NoteFile, SharedCalls, read_cached, 
 
 
 _log = logging.getLogger(__name__)
-_MIN_FREE_BYTES = 8 << 20  # of a disk for compilers; servers allow files of at least 10 MB
+_MIN_FREE_BYTES = 8 << 20  # of a disk for compilers; servers allow files of 10 MB or more
 _CODE, _CONTROL, _CONTROL_LOG = ".ioi-eval-code", "ioi-eval-control", ".ioi-eval-control.log"
 _LOG = ".ioi-eval.log"
 OBJECT = "ioi-eval-grader.o"
@@ -80,7 +80,7 @@ OBJECT = "ioi-eval-grader.o"
 
 
 def secret_path(name: str) -> str:
-    """Return a path that ends in a name and that no source can guess."""
+    """Return a path with the last component `name` that no source can guess."""
     return f"{secrets.token_hex(16)}/{name}"
 
 
@@ -89,15 +89,15 @@ def compile_script(spec: BuildSpec, tool: Toolchain, *, prebuilt: bool = False, 
 
     Args:
         prebuilt: the job may have a precompiled header of the source's head, or the shared source's object.
-            The names of their folders are not in the script, so no source can find out whether they exist.
+            The names of their folders are not in the script, so no source can detect whether they exist.
             If a source could read the compiler's command in /proc, they are not used.
         brought: the server's package may bundle a precompiled header of the big head.
 
-    If a compiler fails or prints anything with one of these, the source is compiled again without them, in
-    the same state of the folder.
+    If a compiler fails or prints anything with such a file, the source is compiled again without them, in the
+    same state of the folder.
     """
     # These options do not change the artifact, so they are not part of its key
-    options = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # otherwise a crash exits with 1, too
+    options = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # otherwise a crash would exit with 1
     build = f"compile {shlex.join([tool.path, *options, *spec.command[1:]])}"
     head = find_head(spec)
     if (prebuilt and (head or spec.shared)) or (brought and head == BIG):
@@ -115,7 +115,7 @@ fi"""
     output = shlex.quote(spec.output)
     # The C compiler that Go starts writes to a pipe. A source that includes this pipe would wait for itself.
     environment = "export CGO_ENABLED=0\n" if tool.command == "go" else ""
-    return f"""# Builds the {spec.kind}, and keeps the first {spec.limits.log} bytes of the output.
+    return f"""# Builds the {spec.kind}, and stores the first {spec.limits.log} bytes of the output.
 {environment}\
 ulimit -f {spec.limits.file_size // 1024} 2> /dev/null  # kB; a server may allow even less
 compile() {{
@@ -169,7 +169,7 @@ def _prebuilt_lookup(spec: BuildSpec, head: Sequence[str], *, prebuilt: bool, br
     if brought:
         standard = next(option[5:] for option in spec.precompile if option.startswith("-std="))
         headers_folder = f"${BROUGHT_HEADERS}"
-        # A compiler checks who made a header, but not with which C library
+        # A compiler checks which compiler created a header, but not with which C library
         library_test = f'cmp -s "{headers_folder}/{BROUGHT_LIBRARY}" {LIBRARY_HEADER}'
         exists_test = f'[ -e "{headers_folder}/{standard}/{header_file_name(head)}" ]'
         lines.append(
@@ -206,11 +206,11 @@ def source_files(spec: BuildSpec) -> Iterable[JobFile]:
 
 
 # --- graders as objects ------------------------------------------------------------------------------
-# All submissions to a problem are compiled with the same grader, which often takes longer than the
-# submission. Its object gives the same program as its source, if the same compiler made it.
+# All submissions to a problem are compiled with the same grader. Compiling it may be the slower part.
+# Its object leads to the same program as its source, if the same compiler built both.
 
 
-_GRADER_USES = 2  # builds with a grader until its object is made
+_GRADER_USES = 2  # builds with a grader until its object is built
 
 
 def object_spec(spec: BuildSpec) -> BuildSpec:
@@ -238,7 +238,7 @@ async def check_python_source(
 ) -> BuildSuccess | None:
     """Return the success of a build of Python by a quick check, or None if a build is needed.
 
-    The check only accepts programs of one source. A persistent proctor runs it.
+    The check only accepts programs with a single source. A persistent proctor runs it.
     """
     is_single = delivery.is_here and spec.kind == SUBMISSION and len(spec.sources) == 2
     if not is_single or capabilities.waiting is None or capabilities.proctor is None:
@@ -321,9 +321,9 @@ class _CachedOutcome(Value):
 
 
 class ArtifactCache:
-    """Cached outcomes of builds, also of failed ones, on disk. The last used ones are not evicted.
+    """Cached outcomes of builds, including failed builds, on disk. The last used outcomes are not evicted.
 
-    `find` and `add` block, and several threads may call them.
+    `find` and `add` block. They are thread-safe.
     """
 
     def __init__(self, store: Store) -> None:
@@ -333,11 +333,11 @@ class ArtifactCache:
         self._worker_programs = NoteFile(store.root / _WORKER_PROGRAMS_FILE, _CachedOutcome)
 
     def creation_lock(self, key: str) -> contextlib.AbstractAsyncContextManager[None]:
-        """Hold a key, so that only one process at a time makes its artifact."""
+        """Hold a key, so that only a single process at a time builds its artifact."""
         return self._store.creation_lock(key)
 
     def has_any(self, *keys: str) -> bool:
-        """Return True if an outcome is cached for one of the keys. Quick enough without a thread."""
+        """Return True if an outcome is cached for any of the keys. Quick enough without a thread."""
         return any(self._store.get(key) is not None for key in keys)
 
     def find_on_worker(self, spec: BuildSpec, *keys: str) -> BuildSuccess | None:
@@ -355,7 +355,7 @@ class ArtifactCache:
         """Return the first cached outcome of the keys."""
         for key in keys:
             if self._store.get(key) is None:
-                continue  # the usual case; a pin would make a file
+                continue  # the most frequent case; a pin would create a file
             self._pin(key)
             stored = read_cached(self._store, key, _CachedOutcome)
             outcome = stored and _read_outcome(*stored)
@@ -393,7 +393,7 @@ class ArtifactCache:
         )
         if size <= max_bytes:
             return outcome
-        message = f"The program has {size} bytes, and {max_bytes} are the most that is taken."
+        message = f"The program has {size} bytes, more than the maximum of {max_bytes}."
         log = f"{outcome.log}\n{message}".lstrip()
         return CompileError(log=log, compiler=outcome.compiler, confinement=outcome.confinement)
 
@@ -440,16 +440,16 @@ def _read_outcome(record: _CachedOutcome, folder: Path) -> BuildSuccess | Compil
 _RETRIED_ENDINGS = frozenset(
     {BuildEnding.CRASHED, BuildEnding.IDLED, BuildEnding.STOPPED, BuildEnding.KILLED}
 )
-# Cached: our limits do not depend on the load, and a source that crashed a compiler twice crashes it again
+# Cached: these limits do not depend on the load, and a source that crashed a compiler twice crashes it again
 _LIMIT_ENDINGS = frozenset({BuildEnding.CUT_SHORT, BuildEnding.IDLED, BuildEnding.CRASHED})
 
 
 class Builder:
     """Executes builds by jobs, and caches their outcomes in a store.
 
-    Equal builds at the same time are executed once. Errors in a source are cached, too, and so are exceeded
-    limits, for the same limits. Outcomes that may depend on the load are not. An outcome has the key of the
-    toolchain that executed the build, and is used while a server has that toolchain. Closing ends builds in
+    Equal builds at the same time are executed once. Compile errors are cached, and so are exceeded limits,
+    for the same limits. Outcomes that may depend on the load are not cached. An outcome has the key of the
+    toolchain that executed the build, and is used while a server has that toolchain. Closing stops builds in
     the background.
     """
 
@@ -512,7 +512,7 @@ class Builder:
         self, spec: BuildSpec, capabilities: Capabilities, keys: Sequence[str]
     ) -> BuildSuccess | CompileError:
         if (cached := await self._find_cached(spec, keys)) is not None:
-            log_step(_log, "found in the cache")
+            log_step(_log, "in the cache")
             return cached
         if spec.kind == SUBMISSION:  # other processes have other submissions
             return await self._make_outcome(spec, capabilities, keys)
@@ -539,7 +539,7 @@ class Builder:
             return worker_program
         if spec.tool == COMMAND:
             check_outcome = await check_python_source(self.delivery, spec, capabilities)
-            if check_outcome is not None:  # not cached: most sources come once
+            if check_outcome is not None:  # not cached: a source is rarely submitted twice
                 return check_outcome
         files = await self._prebuilt_files(spec, capabilities) if self._precompiles else None
         build = partial(self.delivery.build, may_stay=may_stay)
@@ -547,12 +547,12 @@ class Builder:
         if result.too_large:
             return CompileError(log=stop_message(result.too_large), compiler=result.tool.name, lasting=False)
         build_end = classify_build(result.ended, spec.refusals)
-        # With prebuilt files it may have been compiled twice within the limits of one build
+        # With prebuilt files the source may have been compiled twice within the limits of a single build
         maybe_twice = bool(files) or (not self.delivery.is_here and bool(find_head(spec)))
         if build_end not in _RETRIED_ENDINGS and not (build_end is BuildEnding.CUT_SHORT and maybe_twice):
             return await self._cache_result(spec, capabilities, result, lasting=True)
         result.discard()
-        BUILD.log(_log, f"the build ended as {build_end.value}")
+        BUILD.log(_log, f"the build's outcome is {build_end.value}")
         # Again, without prebuilt files. If it crashes or is stopped twice, the source is at fault
         result = await build(spec, None, capabilities)
         return await self._cache_result(spec, capabilities, result, lasting=False)
@@ -575,7 +575,7 @@ class Builder:
             is_missing = build_end is BuildEnding.BUILT and result.content is None
             is_machine_fault = is_missing or build_end in (BuildEnding.MACHINE, BuildEnding.KILLED)
             if is_machine_fault and spec.acts and await self._can_build(_control_spec(spec), capabilities):
-                fields["log"] += "\nCode of the source that ran during the build has ended the build."
+                fields["log"] += "\nCode of the source that ran during the build has stopped the build."
                 return CompileError(**fields, lasting=False)
             if build_end is BuildEnding.MACHINE:
                 message = " ".join((result.ended.stderr or result.ended.stdout).split())[:1000]
@@ -599,7 +599,7 @@ class Builder:
                 )
             if build_end is BuildEnding.BUILT:
                 if result.content is None:
-                    raise JudgeFailure(f"the engine did not hand over {spec.output}", phase="compiling")
+                    raise JudgeFailure(f"the engine did not return {spec.output}", phase="compiling")
                 built = BuildSuccess(
                     artifact=result.content,
                     toolchain=result.tool.identity,
@@ -634,7 +634,7 @@ class Builder:
     async def _prebuilt_files(self, spec: BuildSpec, capabilities: Capabilities) -> tuple[JobFile, ...]:
         """Return the prebuilt files for a build, as far as they exist.
 
-        A build waits for its grader's object, which takes no longer than the build.
+        A build waits for its grader's object: compiling the grader itself would not be faster.
         """
         files = dict[str, BuildSuccess | None]()
         # A header is too large to travel with every build.
@@ -663,7 +663,7 @@ class Builder:
         *,
         wait: bool = False,
     ) -> BuildSuccess | None:
-        """Return the artifact of a build with the engine's only toolchain. The build may begin now."""
+        """Return the artifact of a build with the engine's only toolchain. The build may start now."""
         [key] = spec.keys(capabilities)
         cached = await asyncio.to_thread(self._cache.find, key)
         if cached is None and demand.is_due(key, min_builds) and key not in self._background:

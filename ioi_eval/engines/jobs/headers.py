@@ -1,22 +1,22 @@
-"""Precompiled headers: one for each head that sources begin with. A build gives the same bytes without one.
+"""Precompiled headers, for each head of a source. A build produces the same bytes without them.
 
-A *head* is what a source begins with: `#include <bits/stdc++.h>`, or lines that are blank or include a header
-of the standard. The header is made from these includes alone, with the build's own flags. Why the program is
+A *head* is the beginning of a source: `#include <bits/stdc++.h>`, or lines that are blank or include a header
+of the standard. The header is built from these includes alone, with the build's flags. Why the program is
 the same:
 
 - Nothing precedes the head in the source: no macro, pragma, comment, byte order mark or joined line. So g++
   is in the same state when it has read the header as when it has read the lines. It refuses a header of other
   flags, macros or another compiler.
-- For `bits/stdc++.h`, g++ takes the header where the source includes it, and nothing is read twice. Other
-  headers come by `-include`, and then the lines are read again. That leaves g++ as it was: all that these
-  names say is behind their include guards, or says the same again (`assert.h`). A test holds this for each.
-- No name of ours is in the search path, the source's name or lines, `__COUNTER__` or `__INCLUDE_LEVEL__`. The
-  header lies in a folder whose name is a secret of the job. `-isystem` and not `-I` names it: the assembler
-  would search that, too.
-- The numbers that g++ gives to places in the text differ. That shows when it has used up 1.5 billion of them
-  and forgets columns. So only sources count that cannot get there: they are short, and include nothing but
-  headers of the standard and files of the problem.
-- If g++ fails or says anything, the source is compiled alone, and nothing else counts.
+- For `bits/stdc++.h`, g++ reads the precompiled header instead of the included file; nothing is read twice.
+  Other headers are passed by `-include`, and then the lines are read again. This does not change g++'s state:
+  these files have include guards, or define the same again (`assert.h`). A test checks this for each file.
+- The header is not visible in the search path, the source's name or lines, `__COUNTER__` or
+  `__INCLUDE_LEVEL__`. Its folder's name is a secret of the job. The option is `-isystem` instead of `-I`,
+  because the assembler would search the latter.
+- The numbers by which g++ identifies source locations differ. That shows if g++ has used up 1.5 billion
+  and forgets columns. So headers are used only for sources that cannot get there: short sources that include
+  only headers of the standard and files of the problem.
+- If g++ fails or prints anything, the source is compiled again without the header. Only this result counts.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from ioi_eval.model.options import BuildLimits
 from ioi_eval.model.values import Blob, NamedBlob
 
 BIG = ("bits/stdc++.h",)
-"""The head that most sources have. Its header is made at first sight, and a server's package may bring it."""
-MAX_HEADERS = 16  # that are made for one run, or by one worker: each has 30 to 120 MB
+"""The most frequent head. Its header is built for the first source, unless a server's package bundles it."""
+MAX_HEADERS = 16  # headers that a run or a worker builds: each has 30 to 120 MB
 _MAX_SOURCE_BYTES = 64 << 10
-_MAX_INCLUDES = 64  # of one source
+_MAX_INCLUDES = 64  # of a source
 
 # Headers of the standard that may be read again: not `bits/stdc++.h`, `cstdarg`, `complex.h`.
 _NAMES = """
@@ -61,13 +61,13 @@ _OTHER_KNOWN_NAMES = NAMES.union(  # that sources often include after a head
 _HEAD_LINE = re.compile(rb"[ \t]*(?:#[ \t]*include[ \t]*<([\w./+]+)>[ \t]*)?(?:\r?\n|\Z)")
 _JOIN = re.compile(rb"\\[ \t\f\v\0]*\r?\n")
 _READS_FILES = re.compile(rb"include|\b(?:import|embed|__has_embed)\b")
-_DIRECTIVE = re.compile(rb"#|%:|\?\?=|\*/")  # a comment's end may hide the sign on an earlier line
+_DIRECTIVE = re.compile(rb"#|%:|\?\?=|\*/")  # a multi-line comment may precede the sign
 _INCLUDE = re.compile(rb'[ \t]*#[ \t]*include[ \t]*(?:<([\w./+]+)>|"([\w.+-]+)")[ \t]*(?://.*)?\r?')
 _COMMENT = re.compile(rb"[ \t]*//(?!.*\*/).*")
 
 
 def find_head(spec: BuildSpec) -> tuple[str, ...]:
-    """Return the names that a build's main source includes first; empty if no header may serve it."""
+    """Return the names that a build's main source includes first, or `()` if no header may be used."""
     units = {file.name for file in spec.sources} & {*spec.command}
     if not spec.precompile or units - {spec.main.name, spec.shared}:
         return ()
@@ -101,9 +101,9 @@ def _read_head(source: bytes) -> tuple[str, ...]:
 
 
 def _includes_only_known_files(source: bytes, own_name: str, *, once: bool) -> bool:
-    """Return True if a source reads no file but headers of the standard and others beside it, and few.
+    """Return True if a source reads only headers of the standard and files of the problem, and not too many.
 
-    `once`: it includes the big header once.
+    `once`: it must include the big header exactly once.
     """
     included = list[str]()
     for line in _JOIN.sub(b"", source).split(b"\n"):
@@ -126,7 +126,7 @@ def header_file_name(head: Sequence[str]) -> str:
 
 
 def header_options(head: Sequence[str], folder: str) -> str:
-    """Return the options by which g++ takes the header of a head from a folder."""
+    """Return the options with which g++ reads the header of a head from a folder."""
     options = (
         "-isystem {}"
         if tuple(head) == BIG
@@ -163,7 +163,7 @@ def header_spec(spec: BuildSpec, head: Sequence[str] = BIG) -> BuildSpec:
 
 
 def min_header_uses(head: Sequence[str]) -> int:
-    """Return at which build with a head its header is made."""
+    """Return the number of builds with a head at which its header is built."""
     return 1 if tuple(head) == BIG else 2
 
 
@@ -171,7 +171,7 @@ _MAX_COUNTED = 10_000  # keys, which submissions decide
 
 
 class Demand:
-    """Counts the builds that each file would have served. Not more than `max_due` files are made."""
+    """Counts the builds that could have used each file. At most `max_due` files are due."""
 
     def __init__(self, max_due: int = _MAX_COUNTED) -> None:
         self._max_due = max_due
@@ -179,7 +179,7 @@ class Demand:
         self._due_keys = set[str]()
 
     def is_due(self, key: str, min_builds: int) -> bool:
-        """Count a build, and return True if the file with this key has been seen often enough to be made."""
+        """Count a build, and return True if the file with this key is now needed often enough to build it."""
         if len(self._counts) >= _MAX_COUNTED:
             self._counts.clear()
         self._counts[key] += 1

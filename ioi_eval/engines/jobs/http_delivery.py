@@ -1,13 +1,13 @@
-"""The delivery of jobs to servers: a request has the whole job, and a build's program comes back as text.
+"""The delivery of jobs to servers: a request has the whole job, and the reply has a build's program as text.
 
 Contents have a gzip form, which a request may have instead. docs/protocol.md, "Delivery", is the reference
 for the output of a build. Only the job's script writes it. A compiler's output is never in it unencoded,
 because a source can make a compiler print anything.
 
-A server's own sandbox shows too much to a compiler, and a source can include what the compiler sees. So if
-the engine does not confine stages itself, the build of a submission brings the proctor: the sources and the
-compile script are in a folder of their own, and the job's only script starts `proctor box` on it. The ending
-of the build is read from the proctor's report, never from a compiler's output.
+In a server's sandbox a compiler can read too many files, which a source could include. So if the engine does
+not confine stages, the build of a submission contains the proctor: the sources and the compile script are in
+a separate folder, and the job's only script starts `proctor box` on it. The ending of the build is read from
+the proctor's report, never from a compiler's output.
 
 """
 
@@ -145,7 +145,7 @@ class HttpDelivery:
             build_result, packed = await results.read(result)
         except MachineAtFault as fault:
             build_result, packed = await results.read(fault.answer)
-            # What a source that acts did may be its own fault, and no log of a submission names servers.
+            # A source whose code runs during the build may be at fault. No log of a submission names servers.
             where = f" (on {fault.where})" if fault.where and not spec.acts else ""
             compiler_output = (build_result.ended.stderr or build_result.ended.stdout) + where
             build_result = msgspec.structs.replace(
@@ -190,13 +190,11 @@ class HttpDelivery:
         weight, max_bytes = await self.contents.weight(program), max_program_bytes(capabilities)
         if weight <= max_bytes:
             return ""
-        return (
-            f"The program takes {weight} bytes of a request, and {capabilities.name} has {max_bytes} for it."
-        )
+        return f"The program needs {weight} bytes of a request, and {capabilities.name} accepts {max_bytes}."
 
     def job(self, batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
         job, problem, program = run_job(batch, chosen, capabilities), batch.problem, batch.program
-        # The job's script puts paths into the plan that are not known here
+        # The job's script puts unknown paths of interpreters into the plan
         paths = sorted(plan_path(tool) for tool in interpreters(program, capabilities).values())
         unknown = [path for path in paths if path.startswith(WHICH)]
         sed_options = "".join(f' -e "s#{path}#$(command -v {path.removeprefix(WHICH)})#"' for path in unknown)
@@ -204,8 +202,8 @@ class HttpDelivery:
         output = problem.limits.output
         limit_script = "" if output is None else _CHECK_ROOM.format(blocks=-(-output // 1024))
         # The server's limit counts proctor, checker and submission together, so it is only a second limit.
-        # Older servers limit the address space by it. So it includes what the proctor lets programs reserve,
-        # and there is no limit for programs that may reserve any address space.
+        # Older servers limit the address space by it. So it includes the address space that programs may
+        # reserve, and is unset for programs that may reserve any address space.
         memory = None
         if problem.limits.memory is not None and program.submission.address_space:
             judge_limits = [program.checker.limits.memory, program.manager and program.manager.limits.memory]
@@ -240,7 +238,7 @@ class HttpDelivery:
 
 
 class _BuildResultReader:
-    """Reads results of a build job, the last one only once."""
+    """Reads results of a build job. It reads the last result only once."""
 
     def __init__(self, read: Callable[[JobResult], tuple[BuildResult, bytes]]) -> None:
         self._read = read
@@ -279,7 +277,7 @@ def _read_build(
         if classify_build(ended) is not BuildEnding.BUILT:
             return BuildResult(ended=ended, tool=tool), b""
     elif killed_while_compiling(run) and not (sandboxed and run.status is StageStatus.TO):
-        # The sandbox ends a compiler at its limits. If the server stops it earlier, the server is at fault
+        # The sandbox stops a compiler at its limits. If the server stops it earlier, the server is at fault
         return BuildResult(ended=msgspec.structs.replace(run, stdout="", stderr=""), tool=tool), b""
     if (worker_file := result.stayed.get(spec.output)) is not None and ended is not None:
         artifact = WorkerArtifact(
@@ -292,10 +290,10 @@ def _read_build(
         return BuildResult(ended=ended, tool=tool, content=artifact), b""
     delivery = read_delivery(run)
     if sandboxed and delivery.confinement is None:
-        raise BrokenReply("a build job does not report how its sandbox ended")
+        raise BrokenReply("a build job has no report of its sandbox")
     ended = ended or delivery.stage
     if ended is None:
-        raise BrokenReply("a build job does not report how the compiler ended")
+        raise BrokenReply("a build job has no report of the compiler")
     if delivery.artifact is None and classify_build(ended) is BuildEnding.BUILT:
         raise BrokenReply(f"a build job did not send {spec.output}")
     build_result = BuildResult(
@@ -305,7 +303,7 @@ def _read_build(
 
 
 def _check_limits(spec: BuildSpec, capabilities: Capabilities) -> None:
-    """Raise JudgeFailure if a limit of the server, below ours, may have ended a build."""
+    """Raise JudgeFailure if a limit of the server that is below the build's limits may have stopped it."""
     limits, wall = spec.limits, spec.limits.wall_time
     if capabilities.shell() == OWN:
         needed = hard_stop_after(wall) if wall is not None and capabilities.strict else wall
@@ -334,9 +332,9 @@ _RESERVED = 4 << 30  # bytes of address space beyond a program's limit, as in gr
 
 
 # Servers limit the files that programs write. They do not report this limit, and no job can raise it
-_CHECK_ROOM = """most=$(ulimit -H -f)
-if [ "$most" != unlimited ] && [ "$most" -lt {blocks} ]; then
-    echo "programs may write $most kB here, the problem allows {blocks}: raise PISTON_MAX_FILE_SIZE" >&2
+_CHECK_ROOM = """limit=$(ulimit -H -f)
+if [ "$limit" != unlimited ] && [ "$limit" -lt {blocks} ]; then
+    echo "programs may write $limit kB here, the problem allows {blocks}: raise PISTON_MAX_FILE_SIZE" >&2
     exit 93
 fi
 """
@@ -359,8 +357,8 @@ def build_job(
 ) -> Job:
     """Return the job of a build: the script and the sources, with the main source last.
 
-    It never contains a test. `prebuilt` are files that make the build quicker. If it is `None`, no such file,
-    also of the server, is used.
+    It never contains a test. `prebuilt` are files that speed up the build. If it is `None`, no prebuilt file
+    is used, not even the server's.
     """
     # The command's name instead of its path if servers have different paths
     if {offered.path for offered in capabilities.offered(tool.command)} != {tool.path}:
@@ -370,7 +368,7 @@ def build_job(
         spec = msgspec.structs.replace(spec, limits=msgspec.structs.replace(spec.limits, log=log))
     if spec.proctor is not None:
         return _sandboxed_build_job(spec, tool, capabilities, spec.proctor, prebuilt)
-    # Pistons before isolate limit the address space. Other compilers reserve what they never use of it.
+    # Pistons without isolate limit the address space, of which other compilers reserve more than they use.
     memory = spec.limits.memory if capabilities.confines or tool.command in DRIVERS else None
     if capabilities.shell() != OWN:
         return _one_stage_build_job(spec, tool, capabilities, prebuilt, memory)
@@ -433,7 +431,7 @@ def _sandboxed_build_job(
     prebuilt: Sequence[JobFile] | None,
 ) -> Job:
     limits, is_used = spec.limits, prebuilt is not None
-    # A compiler outside of the system's folders, as a package has it, is shown with what lies beside it.
+    # A compiler outside of the system's folders, as in a Piston package, is shown with its folder.
     script = f"""compiler=$(readlink -f "$(command -v {shlex.quote(tool.path)})")
 case $compiler in /usr/* | /bin/* | /lib*) compiler= ;; esac
 sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD_LIBRARY_PATH:-}}#" \\
@@ -463,7 +461,7 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
 def _sandbox_spec(spec: BuildSpec, *, brought: bool) -> SandboxSpec:
     """Return the spec of a build's sandbox. The job's script fills in the names between @.
 
-    If `brought`, the compiler sees the precompiled header of the server's package, if the source has its
+    If `brought`, the compiler may read the precompiled header of the server's package, if the source has its
     head.
     """
     limits, header_folders = spec.limits, ("@HEADERS@",) if brought and find_head(spec) == BIG else ()
@@ -499,7 +497,7 @@ def _sandbox_spec(spec: BuildSpec, *, brought: bool) -> SandboxSpec:
 
 _MIN_PACKED_BYTES = 2048  # smaller contents are not packed
 # Contents from this size on, in bytes, are compressed less, in a third of the time: programs and large tests.
-# Contents of every job, such as the proctor and usual tests, are smaller
+# Contents of every job, such as the proctor and ordinary tests, are smaller
 _FAST_FROM_BYTES = 1 << 20
 _PER_FILE_BYTES = 80  # of a request, around the content of a file
 _SCRIPTS = frozenset({"compile", "run", "build"})  # files that a shell reads; they are never packed
@@ -620,17 +618,17 @@ class TooLarge(JudgeFailure):
 
 
 class DeliveredBuild(Value):
-    stage: Ending | None  # the compiler's ending; None if the job has a compile stage
+    stage: Ending | None  # the compiler's ending, or `None` if the job has a compile stage
     artifact: Blob | None
     packed: bytes = b""  # the artifact as it was sent, in gzip
-    confinement: Mapping[str, Any] | None = None  # of the build's sandbox, if there was one
+    confinement: Mapping[str, Any] | None = None  # of the build's sandbox, if the job had a sandbox
 
 
 # --- the scripts -------------------------------------------------------------------------------------
 
 
 def delivery_script(output: str, max_output: int | None) -> str:
-    """Return the script that prints a file. `max_output` is the engine's limit in bytes, if known."""
+    """Return the script that prints a file. `max_output` is the engine's limit in bytes, or `None`."""
     printing = _print_command("artifact", output, max_output)
     return f"{_PRINT}{printing}printf '%s end\\n' {shlex.quote(_LINE_PREFIX)}\n"
 
@@ -690,7 +688,7 @@ def _print_command(kind: str, name: str, max_output: int | None) -> str:
 
 
 def read_delivery(run: Ending) -> DeliveredBuild:
-    """Return the build that the output of one of the scripts describes.
+    """Return the build that the output of a script describes.
 
     Raises BrokenReply for damaged output, which may be whole the next time, and JudgeFailure if it cannot be.
     """
@@ -728,7 +726,7 @@ def read_delivery(run: Ending) -> DeliveredBuild:
 
 
 def killed_while_compiling(run: Ending) -> bool:
-    """Return True if a stage was killed before the compiler had ended.
+    """Return True if a stage was killed before the compiler exited.
 
     It ran `one_stage_build_script`, or had a sandbox.
     """
@@ -736,7 +734,7 @@ def killed_while_compiling(run: Ending) -> bool:
 
 
 def _compiler_ending(code: int | None, report: SandboxReport | None, log: bytes) -> Ending | None:
-    """Return the compiler's ending, or None if the job has a compile stage."""
+    """Return the compiler's ending, or `None` if the job has a compile stage."""
     if report is not None:
         return ending_of(report, log, b"")
     message = log.decode(errors="replace")
@@ -769,21 +767,21 @@ def _read_file(kind: str, size: int, digest: str, length: int, packed_text: str,
 
 
 def _unpack_file(packed_text: str, size: int) -> _SentFile:
-    """Return one file of that size, or nothing if the text is anything else."""
+    """Return the file of `size` bytes in `packed_text`, or `_NO_FILE` if the string is damaged."""
     if size > _MAX_ARTIFACT_BYTES:
         raise JudgeFailure(f"the program has {size} bytes: too many to be sent", phase="compiling")
     unpacker = zlib.decompressobj(_GZIP)
     try:
         packed = binascii.a2b_base64(packed_text.replace("\n", ""), strict_mode=True)
         data = unpacker.decompress(packed, size + 1)
-    except (ValueError, zlib.error):  # ValueError: also for characters that are not ASCII
+    except (ValueError, zlib.error):  # ValueError: not base64, or not ASCII
         return _NO_FILE
     is_complete = len(data) == size and unpacker.eof and not unpacker.unused_data
     return _SentFile(Blob.of(data), packed) if is_complete else _NO_FILE
 
 
 def _was_killed(run: Ending) -> bool:
-    """Return True if a limit, possibly of output, may have ended a stage. Older servers do not name it."""
+    """Return True if a limit, possibly of output, may have stopped a stage. Older servers do not name it."""
     return run.status is StageStatus.OL or run.signal == "SIGKILL"
 
 
@@ -805,7 +803,7 @@ def _cut_off_error(run: Ending, length: int) -> BrokenReply | JudgeFailure:
 def _too_large_error(kind: str, length: int) -> JudgeFailure:
     failure = TooLarge if kind == "artifact" and length > ENOUGH else JudgeFailure
     return failure(
-        f"the {kind} of a build job takes {length} bytes of output or more; the server lets fewer through",
+        f"the {kind} of a build job needs {length} bytes of output or more; the server permits fewer",
         phase="compiling",
         remedy=f"Raise {_OUTPUT_LIMIT} on the server to {ENOUGH} or more, on a worker --set max-output=64mb",
     )

@@ -137,13 +137,13 @@ def limit_in(message: str) -> tuple[str, int] | None:
 
 
 _FACTS = ("code", "signal", "message", "status", "cpu_time", "wall_time", "memory")
-_LONGEST_ESCAPE = 6  # bytes of JSON for one character
+_LONGEST_ESCAPE = 6  # bytes of JSON for a character
 _STATUSES = {status.value: status for status in StageStatus}
 _BUSY = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, 503}
 _NOT_THE_JOBS = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, 405, 407}
 _TOO_LARGE = "PayloadTooLargeError"
 _GAVE_UP = (
-    "; what is between gave up before the server answered: give it more time than the longest job takes"
+    "; a proxy gave up before the server answered: its timeout must exceed the longest job"
     " (proxy_read_timeout of nginx, timeout server of HAProxy)"
 )
 BODY = "body"
@@ -151,7 +151,7 @@ BODY = "body"
 
 
 class _Stage(msgspec.Struct, frozen=True):
-    """A stage of a reply. Older servers leave out the last fields."""
+    """A stage of a reply. Older servers omit the last fields."""
 
     stdout: str = ""
     stderr: str = ""
@@ -165,7 +165,7 @@ class _Stage(msgspec.Struct, frozen=True):
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """A file that a worker keeps as a content."""
+    """A file that a worker stores as a content."""
 
     sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
     size: Annotated[int, msgspec.Meta(ge=0)]
@@ -190,7 +190,7 @@ def decode_reply(status: int, body: bytes, *, endpoint: str = "") -> JobResult:
         reply = _REPLY.decode(shallow(body))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         where = f" from {endpoint}" if endpoint else ""
-        raise BrokenReply(f"a reply of {len(body)} bytes{where} is not one of Piston's: {error}") from error
+        raise BrokenReply(f"a reply of {len(body)} bytes{where} is not a reply of Piston: {error}") from error
     compiled = _decode_stage(reply.compile) if reply.compile is not None else None
     run = _decode_stage(reply.run) if reply.run is not None else compiled
     if run is None or (reply.run is None and run.code == 0):
@@ -224,7 +224,7 @@ def _decode_stage(stage: _Stage) -> Ending:
 
 
 def error_of(status: int, body: bytes, endpoint: str = "") -> EngineError:
-    """Return the error for a status other than 200. Its type shows who is at fault."""
+    """Return the error for a status other than 200. Its type shows if the server or the job is at fault."""
     words = message_of(body).removeprefix(f"{status} ")
     text = (
         f"{endpoint}: " * bool(endpoint)
@@ -235,7 +235,7 @@ def error_of(status: int, body: bytes, endpoint: str = "") -> EngineError:
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or (
         status == HTTPStatus.BAD_REQUEST and _TOO_LARGE in words
     ):
-        return JobTooLarge(f"the request is larger than the server takes ({text})", limit=BODY)
+        return JobTooLarge(f"the request is larger than the server accepts ({text})", limit=BODY)
     if status in _BUSY:
         return EngineOverloaded(text)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -271,13 +271,13 @@ def encode_result(result: JobResult) -> bytes:
 
 
 MINIMAL = {"Prefer": "return=minimal"}
-"""Header of requests to workers, which then leave out the field `output`."""
+"""Header of requests to workers, which then omit the field `output`."""
 
 
 def pieces_of(result: JobResult, *, minimal: bool = False) -> Iterator[bytes]:
     """Yield the pieces of a reply, which may be many times as large as the result.
 
-    JSON has six bytes for a NUL, and the field `output` repeats both streams. If `minimal`, it is left out.
+    JSON has six bytes for a NUL, and the field `output` repeats both streams. If `minimal`, it is omitted.
     """
     language, version = _ENCODER.encode(result.language), _ENCODER.encode(result.version)
     yield b'{"language":%b,"version":%b' % (language, version)
@@ -316,8 +316,8 @@ def _encode_text(text: str) -> bytes:
 def bounded(stage: Ending, max_bytes: int) -> Ending:
     """Return a stage with streams of at most `max_bytes` of JSON each.
 
-    A stage with a longer stream ends by the limit of output, with a part of the stream that has half as many
-    bytes.
+    A stage with a longer stream counts as stopped by the output limit. Its stream is cut to half of
+    `max_bytes`.
     """
     for name, status in (("stdout", StageStatus.OL), ("stderr", StageStatus.EL)):
         text: str = getattr(stage, name)
@@ -329,7 +329,7 @@ def bounded(stage: Ending, max_bytes: int) -> Ending:
 
 
 def _count_fitting(text: str, max_bytes: int) -> int:
-    """Return the number of characters of a string that have at most `max_bytes` in JSON."""
+    """Return how many characters of a string fit into `max_bytes` of JSON."""
     if len(text) * _LONGEST_ESCAPE <= max_bytes:
         return len(text)
     fitting = 0
@@ -348,7 +348,7 @@ def _count_fitting(text: str, max_bytes: int) -> int:
 
 _TEXT, _BASE64, _HEX = "utf8", "base64", "hex"
 LACKS_CONTENT = "content is required as a string"
-"""Refusal of a file without content by servers that keep no contents."""
+"""Refusal of a file without content by servers that store no contents."""
 LIMITS = tuple(
     f"{stage}_{what}" for what in ("memory_limit", "timeout", "cpu_time") for stage in ("compile", "run")
 )
@@ -362,7 +362,7 @@ class _File(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class _StoredFile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file whose content the server keeps. It counts as text if `encoding` says so."""
+    """A file whose content the server stores. `encoding` is `utf8` for text."""
 
     name: str
     sha256: str
@@ -397,7 +397,7 @@ fi
 
 
 class GzipBlob(Blob, kw_only=True):
-    """A content that is also here in gzip form. Requests have that form, which the job's script unpacks."""
+    """A content with its gzip form. Requests contain that form, which the job's script unpacks."""
 
     gzip: bytes
 
@@ -417,8 +417,8 @@ def encode_request(
     Raises JobRejected for names that leave the sandbox: a server would answer HTTP 500 without a reason.
 
     Args:
-        named: hashes of contents that the server keeps, which replace the contents.
-        keep: files that the server is to keep.
+        named: hashes of contents that the server stores, which replace the contents.
+        keep: files that the server should store.
         lines: shell commands that are put before the job's first script.
     """
     script = first_script(job)
@@ -433,7 +433,7 @@ def encode_request(
     files = list[_File | _StoredFile]()
     for file in job.files:
         if file.name in stored:
-            # Only packages with scripts of their own start these with the names of the text files
+            # Only packages with bundled scripts start these with the names of the text files
             encoding = "" if script else _inline_file(file).encoding
             files.append(_StoredFile(file.name, file.content.sha256, file.executable, encoding))
         elif file.name in packed:
@@ -466,7 +466,7 @@ def _inline_file(file: JobFile, lines: str = "") -> _File:
             return _File(file.name, data.decode())
         except UnicodeDecodeError:
             if file.text:
-                raise JobRejected(f"{file.name!r} is to travel as text, but is not UTF-8") from None
+                raise JobRejected(f"{file.name!r} must be sent as text, but is not UTF-8") from None
     return _File(file.name, data, _BASE64)
 
 
@@ -480,7 +480,7 @@ def decode_request(body: bytes, *, by_hash: bool = False) -> Job:
     """Return the job of a request, or raise RefusedRequest. `check_limits` checks a server's limits.
 
     If `by_hash`, a file may name its content by `sha256`, so the content has neither data nor path, and the
-    job may keep files.
+    job may ask the server to store files.
     """
     request = _decode_object(body)
     language, version = _require_string(request, "language"), _require_string(request, "version")

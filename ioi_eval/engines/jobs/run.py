@@ -114,7 +114,7 @@ class Frame:
 
 
 class JobTests(Value):
-    """The tests of one job, by the index that their lines contain."""
+    """The tests of a job, by the index that their lines contain."""
 
     tests: Mapping[int, PlannedTest]
     nonce: str
@@ -128,7 +128,7 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
         name: tuple(tool.identity for tool in capabilities.offered(name))
         for name in sorted(interpreter_tools)
     }
-    if batch.program.interpreter:  # the one that took the source
+    if batch.program.interpreter:  # the interpreter that checked the source
         accepted_toolchains[batch.program.submission.argv[0]] = (batch.program.interpreter,)
     program = add_fork_server(batch.program, capabilities) if COMMAND in interpreter_tools else batch.program
     # Commands begin with the path of their interpreter instead of its name
@@ -174,7 +174,7 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
         alone=batch.alone and capabilities.exclusive,
         read=tuple(dict.fromkeys(path for tool in interpreter_tools.values() for path in tool.read)),
     )
-    # A job that needs more time is cut short, and the other tests run in the next job
+    # A job that needs more time is stopped, and the other tests run in the next job
     manager, options = program.manager, batch.options
     needed_s = max_job_idle_time(
         batch.problem.limits,
@@ -229,7 +229,7 @@ def contents(program: Program, planned: PlannedTest) -> dict[str, Blob]:
 
 
 def read_reports(batch: Batch, chosen: JobTests, ending: Ending, servers: str) -> TestReports:
-    """Return the proctor's lines about tests. They count no matter how the job ended.
+    """Return the proctor's lines about tests. They count even if the job failed.
 
     Raises JudgeFailure if a line reports a failure of the judge. `servers` names the servers that failed the
     job; it may be empty.
@@ -260,7 +260,7 @@ def machine_fault(ending: Ending, nonce: str) -> str:
 
     The proctor prints a line when it starts, before any program of the job runs, and then a line for each
     test. A program cannot prevent the first line, and a program that breaks its own test cannot prevent the
-    line about that test. A job that a limit ended after the first line may only have been slow.
+    line about that test. A job that a limit stopped after the first line may only have been slow.
     """
     lines = [*decode_lines(ending.stdout, nonce)]
     if fatal := next((line.fatal for line in lines if line.fatal is not None), None):
@@ -337,7 +337,7 @@ class JobSizer:
             time is not None and time < needed
             for time, needed in zip(max_times, min_job_times(problem, crowded), strict=True)
         ):
-            crowded = None  # the server would end the job earlier
+            crowded = None  # the server would stop the job earlier
         self.frame = Frame(problem, options, crowded)
         self._problem, self._capabilities, self._weigh = problem, capabilities, weigh
         wall, cpu = min_job_times(problem)
@@ -347,7 +347,7 @@ class JobSizer:
         ):
             if time is not None and time < needed:
                 raise JudgeFailure(
-                    f"a single test may take {needed / 1000:g} s, the server gives a job {time / 1000:g} s",
+                    f"a single test may need {needed / 1000:g} s, the server allows a job {time / 1000:g} s",
                     phase=f"judging problem {problem.id}",
                     remedy=f"Raise {variable} on the server to {needed} or more, on a worker"
                     f" --set run-timeout={needed / 1000:g}; 60 s suit most problems",
@@ -364,7 +364,7 @@ class JobSizer:
         return msgspec.structs.replace(job, run_memory_limit=allowed)
 
     async def first(self, batch: Batch) -> tuple[PlannedTest, ...]:
-        """Return as many of the first tests of a batch as the next job takes."""
+        """Return the first tests of a batch, as many as fit into the next job."""
         # A test with a submitted output has three open files instead of two
         max_tests = max(1, self._max_tests * 2 // 3) if batch.program.outputs else self._max_tests
         candidates, max_bytes, program = batch.tests[:max_tests], self._capabilities.max_body, batch.program
@@ -373,7 +373,7 @@ class JobSizer:
         used = _REQUEST_BYTES + await self._weight(
             (program.proctor, *(file.content for file in program.files))
         )
-        # Space for the largest program is kept free, so the same tests fit for all submissions
+        # Space for the largest program is reserved, so the same tests fit for all submissions
         program_contents = [file.content for file in program.files if file.name in program.submission.argv]
         reserved = (
             max(0, max_program_bytes(self._capabilities) - await self._weight(program_contents))
@@ -386,7 +386,7 @@ class JobSizer:
                 return candidates[:count]
             if not count and used + reserved > max_bytes:
                 raise JudgeFailure(
-                    f"a job with only this test takes a request of {used + reserved} bytes, with room for"
+                    f"a job with only this test needs a request of {used + reserved} bytes, with space for"
                     f" any program; the server accepts {max_bytes}",
                     phase=f"judging problem {self._problem.id}",
                     test=planned.test.name,
@@ -399,12 +399,12 @@ class JobSizer:
 
 
 def least_memory(problem: Problem) -> int:
-    """Return the memory below which a server would end programs that are within the problem's limit."""
+    """Return the memory below which a server would kill programs that are within the problem's limit."""
     return count_processes(problem) * (problem.limits.memory or 0) + PROCTOR_MEMORY
 
 
 COMMAND, _SCRIPT, _HARNESS = "python3", "waiting.py", "harness.py"
-_ARCHIVE = b"PK\x03\x04"  # a program of several sources, of which one may have the name of a module
+_ARCHIVE = b"PK\x03\x04"  # a program of several sources, which may have names of modules
 _IMPORT = re.compile(
     rb"^[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+(\w+)[\w.]*[ \t]+import\b)", re.MULTILINE
 )
@@ -429,7 +429,7 @@ _HARNESS_MODULES = re.findall(
 
 
 def add_fork_server(program: Program, capabilities: Capabilities) -> Program:
-    """Return the program with a fork server for its submission, if the engine has one."""
+    """Return the program with a fork server for its submission, if the engine has a fork server."""
     submission = program.submission
     if capabilities.waiting is None or not submission.argv or submission.argv[0] != COMMAND:
         return program
@@ -477,7 +477,7 @@ def _imported_modules(sources: Iterable[Blob]) -> list[str]:
 
 
 def brings_scripts(capabilities: Capabilities, runtime: str) -> bool:
-    """Return True if a job for a runtime has to bring its own scripts `compile` and `run`."""
+    """Return True if a job for a runtime has to contain scripts `compile` and `run`."""
     if runtime in capabilities.runtimes:
         return runtime in capabilities.bare
     return bool(capabilities.bare) or OWN in capabilities.runtimes
@@ -490,7 +490,7 @@ class BuildResult(Value):
     tool: Toolchain  # the toolchain that executed the build
     content: Blob | None = None
     kept: Mapping[str, str] = {}  # paths of files that the caller discards
-    confinement: Mapping[str, Any] = {}  # of the build, if it brought the proctor
+    confinement: Mapping[str, Any] = {}  # of the build, if it contained the proctor
     too_large: str = ""  # why the program does not fit into requests with its tests
 
     def discard(self) -> None:
@@ -518,11 +518,11 @@ class Delivery(Protocol):
         """Execute a build job. Raises JudgeFailure if the engine or a limit of it is at fault.
 
         Args:
-            prebuilt: files that make the build quicker. `None` means that no such file may be used.
+            prebuilt: files that speed up the build. `None` means that no such file may be used.
             may_stay: the artifact may stay on the machine that built it.
 
         Raises:
-            ToolchainGone: the caller may make another job.
+            ToolchainGone: the caller may try a new job.
         """
         ...
 
@@ -530,7 +530,7 @@ class Delivery(Protocol):
     def refusal(self) -> Callable[[Blob, Capabilities], Awaitable[str]] | None:
         """A function that returns why a submission's program does not fit into requests with its tests.
 
-        It returns an empty string if the program fits. None means that there are no requests.
+        It returns an empty string if the program fits. `None` means that the engine has no requests.
         """
         ...
 
@@ -545,10 +545,10 @@ class Delivery(Protocol):
     async def run(
         self, job: Job, capabilities: Capabilities, *, nonce: str, phase: str
     ) -> tuple[Ending, str]:
-        """Execute a job of tests. Return its ending, and the servers that failed it if all of them did.
+        """Execute a job of tests. Return its ending, and the names of the servers if all attempts failed.
 
-        `nonce` is the word that all lines of the job's proctor contain. Raises JudgeFailure if no further
-        attempt helps.
+        `nonce` is the token in all lines of the job's proctor. Raises JudgeFailure if no further attempt
+        helps.
         """
         ...
 
@@ -572,7 +572,7 @@ async def execute(
 
     Raises:
         JudgeFailure: if no further attempt helps.
-        ToolchainGone, ArtifactsLost: if the caller has to make another job.
+        ToolchainGone, ArtifactsLost: if the caller has to prepare a new job.
         MachineAtFault: if no server has a result that `check` accepts. The error has the last result.
     """
     attempt = 1
@@ -589,7 +589,7 @@ async def execute(
             remedy = BODY_REMEDY if error.limit == BODY else variable
             raise JudgeFailure(f"the job is too large: {error}", phase=phase, remedy=remedy) from error
         except (ToolchainGone, ArtifactsLost, MachineAtFault):
-            raise  # the caller makes another job, or uses the result
+            raise  # the caller prepares a new job, or uses the result
         except EngineError as error:
             reason = f"{type(error).__name__}: {error}"
             if not isinstance(error, PASSING):

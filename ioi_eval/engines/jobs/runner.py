@@ -129,11 +129,11 @@ class TestRunner:
             return result
 
     async def run(self, batch: Batch) -> TestReports:
-        """Run as many of the first tests as one job takes. Raises JudgeFailure if the engine is at fault.
+        """Run the first tests, as many as fit into a job. Raises JudgeFailure if the engine is at fault.
 
-        A test that stalls ends its job, and runs again alone: it may only have waited for a busy disk. A test
-        of which a process was killed from outside, for instance by a machine that is out of memory, runs
-        again, too. Only the second run counts.
+        A test that stalls stops its job, and runs again alone: it may only have waited for a busy disk. A
+        test of which a process was killed from outside, for instance by a machine that is out of memory, runs
+        again as well. Only the second run counts.
         """
         attempt = 1
         while True:
@@ -170,7 +170,7 @@ class TestRunner:
         )
 
     async def _run_job(self, batch: Batch, *, last: bool = False) -> TestReports:
-        """Run tests by one job, twice if it reports about no test. If `last`, other jobs run first."""
+        """Run tests in a job. Repeat it once if it reports no test. If `last`, other jobs run first."""
         is_here, ending, servers = self._delivery.is_here, Ending(code=0), ""
         wait = _MAX_WAIT_FOR_OTHERS_S if last and is_here else 0.0
         async with self._lock.hold(exclusive=batch.alone and is_here, others_first_s=wait):

@@ -97,7 +97,7 @@ async def test_number_of_tests_per_job_is_independent_of_program_size(size: int)
     program = JobFile(name="submission", content=Blob.of(random.Random(1).randbytes(size)), executable=True)
     small_program = msgspec.structs.replace(PROGRAM, files=(program,))
     assert await number(large(1, 30_000), server(max_body=100_000), small_program) == 1
-    with pytest.raises(JudgeFailure, match="with room for any program"):
+    with pytest.raises(JudgeFailure, match="with space for any program"):
         await number(large(1, 40_000), server(max_body=100_000), small_program)
 
 
@@ -116,7 +116,7 @@ async def test_tests_per_job_fit_run_time_of_server(limits: dict[str, int], test
 async def test_server_with_too_short_run_time_is_judge_failure_naming_variable(
     limits: dict[str, int], variable: str
 ) -> None:
-    with pytest.raises(JudgeFailure, match=rf"may take 3 s.*Raise {variable}.*--set run-timeout=3;"):
+    with pytest.raises(JudgeFailure, match=rf"may need 3 s.*Raise {variable}.*--set run-timeout=3;"):
         await number(problem(1), server(**limits))
 
 

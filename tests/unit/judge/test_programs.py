@@ -167,7 +167,7 @@ async def test_program_too_large_for_store_is_compile_error(tmp_path: Path) -> N
         ]
     assert isinstance(largest_allowed, BuildSuccess)
     assert isinstance(large[0], CompileError) and large == large[:1] * 2
-    expected_log = f"The program has {len(HELLO) + 1} bytes, and {len(HELLO)} are the most that is taken."
+    expected_log = f"The program has {len(HELLO) + 1} bytes, more than the maximum of {len(HELLO)}."
     assert large[0].log == expected_log
     assert len(engine.builds) == 2, "the second failure is from the cache"
 
@@ -323,7 +323,7 @@ async def test_haskell_source_that_kills_its_build_is_a_compile_error(
                     await build
                 continue
             refused = await build
-        assert isinstance(refused, CompileError) and refused.log.endswith("has ended the build.")
+        assert isinstance(refused, CompileError) and refused.log.endswith("has stopped the build.")
         sent = {file.name: file.content.read() for file in engine.builds[-1].files}
         assert b"Template" not in b"".join(sent.values()) and "graders/submission.hs" in sent
 

@@ -104,7 +104,7 @@ async def test_failed_sandbox_status_is_retried_as_server_fault(stage: str) -> N
             JobTooLarge,
             "of 7",
         ),
-        (always(413), JobTooLarge, "larger than the server takes"),
+        (always(413), JobTooLarge, "larger than the server accepts"),
         (always(415, b'{"message": "requests must be"}'), JobRejected, "requests must be"),
     ],
 )

@@ -271,7 +271,7 @@ async def test_gateway_413_is_job_too_large_and_no_replacement(open_machines: Op
         return web.Response(status=413, text="<html>413 Request Entity Too Large</html>")
 
     machine.answer = gateway
-    with pytest.raises(JobTooLarge, match="larger than the server takes"):
+    with pytest.raises(JobTooLarge, match="larger than the server accepts"):
         await engine.execute(job())
     assert not heard and machine.probed == 1
 
