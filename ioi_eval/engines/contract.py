@@ -84,11 +84,11 @@ class Capabilities(Value):
         """Return a compiler or interpreter. Raises ToolMissing if the engine lacks it."""
         tool = self.toolchains.get(command)
         if tool is None:
-            how = install_remedy(command)
+            remedy = install_remedy(command)
             raise ToolMissing(
                 f"engine {self.name} has no {command}, which {purpose} needs",
                 phase="compiling",
-                remedy=f"Install {command}{f': {how}' if how else ''}. {OTHER_MACHINE}",
+                remedy=f"Install {command}{f': {remedy}' if remedy else ''}. {OTHER_MACHINE}",
             )
         return tool
 
@@ -322,26 +322,29 @@ _USUAL_NAME = re.compile(r"(\w[\w.-]{,50}/){,2}\w[\w.-]{,50}", re.ASCII)
 
 def check_names(names: Iterable[str]) -> None:
     """Raise JobRejected for names that files in a sandbox or on a server cannot have."""
-    seen = set[str]()
+    names_seen = set[str]()
     for name in names:
-        if _USUAL_NAME.fullmatch(name) and name not in seen:
-            seen.add(name)
+        if _USUAL_NAME.fullmatch(name) and name not in names_seen:
+            names_seen.add(name)
             continue
-        parts = name.split("/")
-        sizes = [len(part) if part.isascii() else len(part.encode(errors="surrogatepass")) for part in parts]
+        components = name.split("/")
+        sizes = [
+            len(component) if component.isascii() else len(component.encode(errors="surrogatepass"))
+            for component in components
+        ]
         if (
             "\0" in name
             or (not name.isascii() and any("\ud800" <= char <= "\udfff" for char in name))
             or sum(sizes) + len(sizes) - 1 > _PATH_BYTES
             or max(sizes) > _NAME_BYTES
-            or not {"", ".", ".."}.isdisjoint(parts)
+            or not {"", ".", ".."}.isdisjoint(components)
         ):
             raise JobRejected(
                 f"{name!r} cannot be a file's name: names must be relative and stay in the sandbox"
             )
-        if name in seen:
+        if name in names_seen:
             raise JobRejected(f"the file name {name!r} occurs twice")
-        seen.add(name)
+        names_seen.add(name)
 
 
 # --- engines -----------------------------------------------------------------------------------------

@@ -21,10 +21,10 @@ def read_number(
     variables: Mapping[str, str], name: str, default: Default, *, least: int = 0
 ) -> int | Default:
     """Return the whole number in a variable, or the default if the variable is unset or empty."""
-    text = variables.get(name, "").strip()
-    if text and not (text.isdecimal() and int(text) >= least):
-        raise InputError(f"{text!r} is not a whole number from {least}", where=name)
-    return int(text) if text else default
+    value = variables.get(name, "").strip()
+    if value and not (value.isdecimal() and int(value) >= least):
+        raise InputError(f"{value!r} is not a whole number from {least}", where=name)
+    return int(value) if value else default
 
 
 class Launch(Value):
@@ -62,5 +62,7 @@ class Share:
 
     async def find(self) -> frozenset[str]:
         """Find this process's servers. If there are fewer servers than processes, processes share servers."""
-        found = sorted(await self._whole.find())
-        return frozenset(found[self._rank % min(len(found), self._world) :: self._world] if found else ())
+        addresses = sorted(await self._whole.find())
+        return frozenset(
+            addresses[self._rank % min(len(addresses), self._world) :: self._world] if addresses else ()
+        )

@@ -183,8 +183,8 @@ class FakeEngine:
         if (log := self._compile_error(source.decode(errors="replace"))) is not None:
             failed = Ending(stdout=log, code=1, status=StageStatus.RE)
             return JobResult(compile=failed, run=failed)
-        kept = {name: self._write_artifact(source) for name in job.keep}
-        return JobResult(compile=Ending(code=0), run=Ending(code=0), kept=kept)
+        paths = {name: self._write_artifact(source) for name in job.keep}
+        return JobResult(compile=Ending(code=0), run=Ending(code=0), kept=paths)
 
     def _write_artifact(self, content: bytes) -> str:
         if self._folder is None:

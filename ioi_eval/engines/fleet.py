@@ -86,7 +86,10 @@ TRANSITIONS: Mapping[tuple[State, Cause], State] = {
 
 def state_diagram() -> str:
     """Return the transitions as a diagram in the language Mermaid, for docs/architecture.md."""
-    lines = [f"    {before.name} --> {after.name}: {cause}" for (before, cause), after in TRANSITIONS.items()]
+    lines = [
+        f"    {old_state.name} --> {new_state.name}: {cause}"
+        for (old_state, cause), new_state in TRANSITIONS.items()
+    ]
     return "\n".join(["stateDiagram-v2", f"    [*] --> {State.NEW.name}: found", *lines])
 
 
@@ -435,12 +438,12 @@ class Fleet(ABC, Generic[R]):
         self, endpoint: Endpoint[R], cause: Cause, change: Change | None, reason: str = ""
     ) -> None:
         """Change the state of an endpoint. Log it, and emit an event unless `change` is `None`."""
-        before, after = endpoint.state, TRANSITIONS[endpoint.state, cause]
-        endpoint.state, endpoint.since = after, time.time()
-        if reason and after is not State.HEALTHY:
+        old_state, new_state = endpoint.state, TRANSITIONS[endpoint.state, cause]
+        endpoint.state, endpoint.since = new_state, time.time()
+        if reason and new_state is not State.HEALTHY:
             endpoint.why = reason
         suffix = f": {reason}" if reason else ""
-        _log.debug("%s is %s, it was %s (%s)%s", endpoint.url, after, before, cause, suffix)
+        _log.debug("%s is %s, it was %s (%s)%s", endpoint.url, new_state, old_state, cause, suffix)
         if endpoint.usable:
             self.usable[endpoint] = None
             if self._refusal_reason != _CLOSED:
@@ -458,9 +461,9 @@ class Fleet(ABC, Generic[R]):
                 if not self._slot_requests[slot_request].fits(endpoint)
             ]
             self._fail_requests(unfit, FitChanged())
-        if after is State.HEALTHY:
+        if new_state is State.HEALTHY:
             endpoint.failed_trials, self._drought_elapsed = 0, 0.0
-        if after is State.GONE and not endpoint.had_jobs:
+        if new_state is State.GONE and not endpoint.had_jobs:
             del self.endpoints[endpoint.url]
         if change is not None:
             self._emit_change(endpoint.url, change, reason)
@@ -664,7 +667,10 @@ class Fleet(ABC, Generic[R]):
             except FitChanged:
                 continue
             except EngineUnavailable as error:
-                excluded = "".join(f"; {name} is left out: {why}" for name, why in self.left_out.items())
+                excluded = "".join(
+                    f"; {name} is left out: {exclusion_reason}"
+                    for name, exclusion_reason in self.left_out.items()
+                )
                 raise AttemptsUsedUp(f"{error}{excluded}{attempts.last_error()}") from error
             try:
                 with mark_executing(endpoint.url, _log):
@@ -802,9 +808,11 @@ class Fleet(ABC, Generic[R]):
         while True:
             await asyncio.sleep(self._waits.silence / 2)
             silent_since = now() - self._waits.silence
-            silent_endpoints = [each for each in self.usable if each.busy and each.answered_at < silent_since]
+            silent_endpoints = [
+                endpoint for endpoint in self.usable if endpoint.busy and endpoint.answered_at < silent_since
+            ]
             await asyncio.gather(*map(self._check_alive, silent_endpoints))
-            for sent_job in [each for each in self._active_jobs if self._is_late(each)]:
+            for sent_job in [endpoint for endpoint in self._active_jobs if self._is_late(endpoint)]:
                 other = self.take_free_slot(fits=partial(self._can_send_second, sent_job))
                 if other is not None:
                     LATE_JOB.log(_log, f"{sent_job.endpoint.url} has not answered, {other.url} is free")

@@ -57,20 +57,20 @@ async def run_health_checks(
     store: Store, *, sandboxes: Path | None = None, python: str = "", folders: Sequence[str] = ()
 ) -> list[HealthCheck]:
     """Return all health checks. A check comes before the checks that depend on it. The proctor is built."""
-    found = await asyncio.to_thread(find_compiler)
-    if found is not None and not seen_in_a_box(Path(found.path)):
-        found = None  # as for an engine
+    compiler = await asyncio.to_thread(find_compiler)
+    if compiler is not None and not seen_in_a_box(Path(compiler.path)):
+        compiler = None  # as for an engine
     with trial_folder(sandboxes) as folder:
-        binary = await _find_proctor(found, store, folder)
+        binary = await _find_proctor(compiler, store, folder)
         confines = await asyncio.to_thread(_probe_confinement, binary, folder)
         tools = await _find_toolchains(store, sandboxes, python)
-        waits = await check_fork_server(found, tools.get("python3"), store, folder)
-    there = isinstance(binary, Binary)
+        fork_server_checks = await check_fork_server(compiler, tools.get("python3"), store, folder)
+    is_built = isinstance(binary, Binary)
     check_functions: list[Callable[[], list[HealthCheck]]] = [
-        lambda: check_compiler(found, there),
-        lambda: check_standard(found),
-        lambda: check_static_linking(found),
-        lambda: check_headers(found, store),
+        lambda: check_compiler(compiler, is_built),
+        lambda: check_standard(compiler),
+        lambda: check_static_linking(compiler),
+        lambda: check_headers(compiler, store),
         lambda: check_pythons(tools.get("python3"), folders),
         lambda: check_other_tools(tools),
         lambda: check_sandbox_folder(sandboxes),
@@ -78,7 +78,12 @@ async def run_health_checks(
     ]
     answers = await asyncio.gather(*(asyncio.to_thread(check) for check in check_functions))
     which = [HealthCheck(name="proctor", ok=True, detail=binary.origin)] if isinstance(binary, Binary) else []
-    return [*(condition for answer in answers for condition in answer), *which, *waits, *confines]
+    return [
+        *(condition for answer in answers for condition in answer),
+        *which,
+        *fork_server_checks,
+        *confines,
+    ]
 
 
 async def _find_proctor(found: Toolchain | None, store: Store, folder: Path) -> Binary | EngineUnavailable:
@@ -121,8 +126,10 @@ def check_compiler(found: Toolchain | None, brought: bool = False) -> list[Healt
     outside = shutil.which("g++")
     detail = f"no g++ in {STAGE_PATH}"
     if outside:
-        seen = seen_in_a_box(Path(outside))
-        detail += f"; {outside} {'is no GCC that starts' if seen else 'cannot be seen from inside a sandbox'}"
+        is_visible = seen_in_a_box(Path(outside))
+        detail += (
+            f"; {outside} {'is no GCC that starts' if is_visible else 'cannot be seen from inside a sandbox'}"
+        )
     if brought:
         detail += ", so neither submissions nor checkers in C++ can be built"
     ok = None if brought else False
@@ -167,38 +174,42 @@ def check_headers(found: Toolchain | None, store: Store) -> list[HealthCheck]:
     """Report the standards for which this compiler's precompiled bits/stdc++.h is cached."""
     if found is None:
         return []
-    kept = [
+    standards = [
         standard
         for standard in dict.fromkeys(standard for _, standard in find_language("c++").dialects)
         if store.get(header_spec(empty_spec(find_language("c++"), standard)).key(platform.machine(), found))
     ]
-    detail = f"{BIG[0]}, precompiled for {', '.join(kept)}" if kept else "none yet; made beside the work"
+    detail = (
+        f"{BIG[0]}, precompiled for {', '.join(standards)}" if standards else "none yet; made beside the work"
+    )
     return [HealthCheck(name="C++ headers", ok=True, detail=detail)]
 
 
 def check_pythons(chosen: Toolchain | None, folders: Sequence[str] = ()) -> list[HealthCheck]:
     """Report the Python for submissions, and other Pythons that could be used instead."""
     name = "Python for submissions"
-    others = [
-        HealthCheck(name="another Python", ok=True, detail=_describe_interpreter(found))
-        for found in interpreters(folders)
-        if chosen is None or found.path != chosen.path
+    other_checks = [
+        HealthCheck(name="another Python", ok=True, detail=_describe_interpreter(interpreter))
+        for interpreter in interpreters(folders)
+        if chosen is None or interpreter.path != chosen.path
     ]
     if chosen is not None and chosen.refusal:
-        return [HealthCheck(name=name, ok=None, detail=chosen.refusal, remedy=SHOW_OR_NAME), *others]
+        return [HealthCheck(name=name, ok=None, detail=chosen.refusal, remedy=SHOW_OR_NAME), *other_checks]
     if chosen is not None:
         detail = f"python {chosen.version} ({chosen.path}) {_describe_modules(chosen.modules or ())}"
-        return [HealthCheck(name=name, ok=True, detail=detail), *others]
+        return [HealthCheck(name=name, ok=True, detail=detail), *other_checks]
     detail = f"no python3 in {STAGE_PATH} that everybody may start, so submissions in Python cannot run"
     remedy = (
-        f"{_INSTALL_PYTHON}, or choose another interpreter with python=PATH" if others else _INSTALL_PYTHON
+        f"{_INSTALL_PYTHON}, or choose another interpreter with python=PATH"
+        if other_checks
+        else _INSTALL_PYTHON
     )
-    return [HealthCheck(name=name, ok=None, detail=detail, remedy=remedy), *others]
+    return [HealthCheck(name=name, ok=None, detail=detail, remedy=remedy), *other_checks]
 
 
 def _describe_interpreter(found: Interpreter) -> str:
-    how = f"cannot: {found.why_not}" if found.why_not else f"python={found.path}"
-    return f"python {found.version} ({found.path}) {_describe_modules(found.modules)}; {how}"
+    use = f"cannot: {found.why_not}" if found.why_not else f"python={found.path}"
+    return f"python {found.version} ({found.path}) {_describe_modules(found.modules)}; {use}"
 
 
 def _describe_modules(modules: Sequence[str]) -> str:
@@ -216,8 +227,8 @@ def check_other_tools(found: Mapping[str, Toolchain]) -> list[HealthCheck]:
 
 def check_java_archive(java: Toolchain) -> list[HealthCheck]:
     """Report Java's archive of shared classes, which some JDKs do not include."""
-    done = _run([java.path, "-Xshare:on", "-XX:+UseSerialGC", "-version"])
-    if done.returncode == 0:
+    completed = _run([java.path, "-Xshare:on", "-XX:+UseSerialGC", "-version"])
+    if completed.returncode == 0:
         return [HealthCheck(name="Java's class data", ok=True, detail="in an archive that starts share")]
     detail = f"{java.path} has no archive that starts share: each start uses 50 % more CPU time"
     return [
@@ -229,30 +240,36 @@ def check_java_archive(java: Toolchain) -> list[HealthCheck]:
 
 def check_other_languages(found: Mapping[str, Toolchain]) -> list[HealthCheck]:
     """Report the other languages. A missing language is not a problem, because few users need all."""
-    others = [language for language in LANGUAGES if language.command not in _OWN_LINES]
-    there = [found[each.command].name for each in others if found.keys() >= {*each.tools}]
-    missing = [f"{each.name} ({each.remedy})" for each in others if not found.keys() >= {*each.tools}]
-    detail = ", ".join(there) or "none"
+    languages = [language for language in LANGUAGES if language.command not in _OWN_LINES]
+    available = [
+        found[candidate.command].name for candidate in languages if found.keys() >= {*candidate.tools}
+    ]
+    missing = [
+        f"{candidate.name} ({candidate.remedy})"
+        for candidate in languages
+        if not found.keys() >= {*candidate.tools}
+    ]
+    detail = ", ".join(available) or "none"
     if missing:
         detail += f"; not here: {', '.join(missing)}"
     return [HealthCheck(name="other languages", ok=True, detail=detail)]
 
 
 def check_sandbox_folder(chosen: Path | None = None) -> list[HealthCheck]:
-    wanted = len(os.sched_getaffinity(0))
-    base = chosen or choose_base(wanted)
+    wanted_slots = len(os.sched_getaffinity(0))
+    base = chosen or choose_base(wanted_slots)
     disk = Disk.look(base)
-    slots = disk.slots(wanted)
-    reason = None if chosen or is_in_memory(base) else why_not_in_memory(wanted)
+    slots = disk.slots(wanted_slots)
+    reason = None if chosen or is_in_memory(base) else why_not_in_memory(wanted_slots)
     detail = f"{base}, {disk.description}" + (f" on a disk: {reason}" if reason else "")
     remedy = f"Make {IN_MEMORY} larger, without noexec (in a container: --shm-size=1g)" if reason else ""
-    if slots < wanted:
-        least = MIN_SLOT_BYTES >> 20
-        detail += f": room for {slots} of {wanted} slots, no more start"
-        remedy = f"Give {base} {least * wanted} MB ({least} MB for each slot), or take fewer slots"
+    if slots < wanted_slots:
+        slot_mb = MIN_SLOT_BYTES >> 20
+        detail += f": room for {slots} of {wanted_slots} slots, no more start"
+        remedy = f"Give {base} {slot_mb * wanted_slots} MB ({slot_mb} MB for each slot), or take fewer slots"
         if disk.held:
             remedy = f"Wait until the other engines end. {remedy}"
-    ok = None if reason or slots < wanted else True
+    ok = None if reason or slots < wanted_slots else True
     if is_noexec(base):
         ok, detail, remedy = False, f"{detail}; {base} is mounted noexec", NOEXEC_REMEDY
     return [HealthCheck(name="folder for sandboxes", ok=ok, detail=detail, remedy=remedy)]
@@ -289,8 +306,10 @@ def _probe_confinement(binary: Binary | EngineUnavailable, folder: Path) -> list
     proctor = folder / "proctor"
     proctor.write_bytes(binary.content)
     proctor.chmod(0o755)
-    done = _run([str(proctor), "probe"])
-    return read_probe_output(done.stdout, done.stderr.decode(errors="replace").strip(), done.returncode)
+    completed = _run([str(proctor), "probe"])
+    return read_probe_output(
+        completed.stdout, completed.stderr.decode(errors="replace").strip(), completed.returncode
+    )
 
 
 def read_probe_output(stdout: bytes, stderr: str, code: int | None) -> list[HealthCheck]:
@@ -346,10 +365,12 @@ def _compile_error(found: Toolchain, *flags: str) -> str:
     with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-") as folder:
         source = Path(folder, "empty.cpp")
         source.write_text(_EMPTY_PROGRAM)
-        done = _run([found.path, *flags, "-o", str(Path(folder, "empty")), str(source)])
-    if done.returncode == 0:
+        completed = _run([found.path, *flags, "-o", str(Path(folder, "empty")), str(source)])
+    if completed.returncode == 0:
         return ""
-    return done.stderr.decode(errors="replace").strip() or f"{found.path} ended with {done.returncode}"
+    return (
+        completed.stderr.decode(errors="replace").strip() or f"{found.path} ended with {completed.returncode}"
+    )
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[bytes]:

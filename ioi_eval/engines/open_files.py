@@ -10,9 +10,9 @@ _UNLIMITED = 1 << 30  # files; the kernel has fewer numbers for them
 
 def raise_open_files() -> int:
     """Raise the soft limit to the hard limit, and return it."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    return _UNLIMITED if most == resource.RLIM_INFINITY else most
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
+    return _UNLIMITED if hard_limit == resource.RLIM_INFINITY else hard_limit
 
 
 def usual_open_files() -> str:
@@ -20,5 +20,5 @@ def usual_open_files() -> str:
 
     Other programs may need it: a program that uses `select` fails with descriptors above 1,023.
     """
-    told = "unlimited" if _BEGAN_WITH == resource.RLIM_INFINITY else str(_BEGAN_WITH)
-    return f"ulimit -Sn {told}\n"
+    limit = "unlimited" if _BEGAN_WITH == resource.RLIM_INFINITY else str(_BEGAN_WITH)
+    return f"ulimit -Sn {limit}\n"

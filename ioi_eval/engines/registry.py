@@ -90,20 +90,20 @@ class EngineChoice(Value):
         `fields`: other fields. `variables` decide the rest. Raises InputError if the choice is invalid.
         """
         launch, is_named = Launch.of(variables), engine is not None
-        text = engine.strip() if engine is not None else variables.get(ENDPOINTS, "").strip() or EMBEDDED
+        value = engine.strip() if engine is not None else variables.get(ENDPOINTS, "").strip() or EMBEDDED
         try:
-            find_engine(text)
+            find_engine(value)
         except InputError as error:
             raise error.with_details(field="engine" if is_named else ENDPOINTS) from None
-        if text == EMBEDDED:
+        if value == EMBEDDED:
             fields["python"] = fields.get("python") or variables.get(PYTHON, "").strip()
         else:
             fields["token"] = fields.get("token") or Secret(variables.get(TOKEN, "").strip())
         if is_named:  # this process uses all servers of a list that the caller named
             launch = msgspec.structs.replace(launch, rank=0, world=1)
-        elif text != EMBEDDED and fields.get("per_endpoint") is None:
+        elif value != EMBEDDED and fields.get("per_endpoint") is None:
             fields["per_endpoint"] = read_number(variables, PER_ENDPOINT, None, least=1)
-        choice = cls(**fields, text=text, launch=launch)
+        choice = cls(**fields, text=value, launch=launch)
         choice.check()
         return choice
 
@@ -181,8 +181,8 @@ def open_engine(
     engine = find_engine(choice.text)(setup)
     if not choice.is_remote or choice.is_on_ray:
         return Opening(engine)
-    here = EngineChoice(allow_unconfined=choice.allow_unconfined, launch=choice.launch)
-    return Opening(engine, _embedded(EngineSetup(store=store, **_fields(here)), python=""))
+    local_choice = EngineChoice(allow_unconfined=choice.allow_unconfined, launch=choice.launch)
+    return Opening(engine, _embedded(EngineSetup(store=store, **_fields(local_choice)), python=""))
 
 
 def _fields(choice: EngineChoice) -> dict[str, Any]:
@@ -223,8 +223,8 @@ def find_engine(text: str) -> Factory:
         return _BUILT_IN[text]
     from ioi_eval.engines.piston.discovery import KUBERNETES, SLURM, discovery
 
-    others = [name for name in registered_names(Registry.ENGINES) if name not in (RAY, E2B)]
-    similar_names = find_similar_names(name.lower(), (*others, EMBEDDED, RAY, E2B, SLURM, KUBERNETES))
+    other_names = [name for name in registered_names(Registry.ENGINES) if name not in (RAY, E2B)]
+    similar_names = find_similar_names(name.lower(), (*other_names, EMBEDDED, RAY, E2B, SLURM, KUBERNETES))
     if similar_names and text != SLURM and re.fullmatch(r"[\w-]+", text):
         remedy = f"Did you mean {similar_names[0]!r}? A host of that name is http://{text}:PORT"
         raise InputError(f"unknown engine {text!r}", remedy=remedy)
@@ -232,7 +232,7 @@ def find_engine(text: str) -> Factory:
         discovery(text)
     except InputError as error:
         built_in = (EMBEDDED, RAY, SLURM, f"{KUBERNETES}SERVICE", "@FILE", f"{E2B}:TEMPLATE")
-        names = ", ".join([*others, *built_in])
+        names = ", ".join([*other_names, *built_in])
         if re.fullmatch(r"[\w-]+", text) and text != SLURM:
             remedy = f"Name an engine ({names}), or servers as http://HOST:PORT"
             raise InputError(f"there is no engine and no host {text!r}", remedy=remedy) from None

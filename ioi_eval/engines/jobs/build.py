@@ -101,14 +101,17 @@ def compile_script(spec: BuildSpec, tool: Toolchain, *, prebuilt: bool = False, 
     build = f"compile {shlex.join([tool.path, *options, *spec.command[1:]])}"
     head = find_head(spec)
     if (prebuilt and (head or spec.shared)) or (brought and head == BIG):
-        arguments, needed = shlex.join(spec.command[1:]), '"$begins"'
+        arguments, condition = shlex.join(spec.command[1:]), '"$begins"'
         if spec.shared:
-            before, after = _split_at_name(spec.command[1:], spec.shared)
-            arguments, needed = f'{shlex.join(before)} "$object" {shlex.join(after)}', '"$object"'
+            arguments_before, arguments_after = _split_at_name(spec.command[1:], spec.shared)
+            arguments, condition = (
+                f'{shlex.join(arguments_before)} "$object" {shlex.join(arguments_after)}',
+                '"$object"',
+            )
         first = f"compile {shlex.join([tool.path, *options])} $begins {arguments}"
         build = f"""{_prebuilt_lookup(spec, head, prebuilt=prebuilt, brought=brought and head == BIG)}
 # Retry rule `{PREBUILT.name}`: {PREBUILT.max_attempts} attempts in all.
-if [ -z {needed} ] || ! {{ {first}; [ "$code" = 0 ] && [ ! -s {_LOG} ]; }}; then
+if [ -z {condition} ] || ! {{ {first}; [ "$code" = 0 ] && [ ! -s {_LOG} ]; }}; then
     {build}
 fi"""
     control = shlex.join([tool.path, *control_command(spec)[1:]])
@@ -192,10 +195,10 @@ def control_command(spec: BuildSpec) -> tuple[str, ...]:
 
 def _control_spec(spec: BuildSpec) -> BuildSpec:
     """Return the same build of only the control program."""
-    main, others = spec.main.name, {source.name for source in spec.sources[:-1]}
+    main, other_names = spec.main.name, {source.name for source in spec.sources[:-1]}
     return msgspec.structs.replace(
         spec,
-        command=tuple(argument for argument in spec.command if argument not in others),
+        command=tuple(argument for argument in spec.command if argument not in other_names),
         sources=(msgspec.structs.replace(spec.control, name=main),),
         acts=False,
     )
@@ -215,8 +218,10 @@ _GRADER_USES = 2  # builds with a grader until its object is built
 
 def object_spec(spec: BuildSpec) -> BuildSpec:
     """Return the build of only the shared source, with the flags of a build that uses it."""
-    others = {source.name for source in spec.sources} - {spec.shared}
-    arguments = (OBJECT if name == spec.output else name for name in spec.command[1:] if name not in others)
+    other_names = {source.name for source in spec.sources} - {spec.shared}
+    arguments = (
+        OBJECT if name == spec.output else name for name in spec.command[1:] if name not in other_names
+    )
     return BuildSpec(
         kind="object",
         output=OBJECT,

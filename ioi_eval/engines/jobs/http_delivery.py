@@ -306,13 +306,16 @@ def _check_limits(spec: BuildSpec, capabilities: Capabilities) -> None:
     """Raise JudgeFailure if a limit of the server that is below the build's limits may have stopped it."""
     limits, wall = spec.limits, spec.limits.wall_time
     if capabilities.shell() == OWN:
-        needed = hard_stop_after(wall) if wall is not None and capabilities.strict else wall
+        needed_time_s = hard_stop_after(wall) if wall is not None and capabilities.strict else wall
         variables, option = "PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME", "compile-timeout"
-        on_time = (capabilities.max_compile_time, needed, variables)
+        on_time = (capabilities.max_compile_time, needed_time_s, variables)
         on_cpu = (capabilities.max_compile_time, limits.cpu_time, variables)
     else:
-        needed, option = None if wall is None else hard_stop_after(wall) + DELIVERY_SECONDS, "run-timeout"
-        on_time = (capabilities.max_run_time, needed, "PISTON_RUN_TIMEOUT")
+        needed_time_s, option = (
+            None if wall is None else hard_stop_after(wall) + DELIVERY_SECONDS,
+            "run-timeout",
+        )
+        on_time = (capabilities.max_run_time, needed_time_s, "PISTON_RUN_TIMEOUT")
         on_cpu = (capabilities.max_run_cpu_time, limits.cpu_time, "PISTON_RUN_CPU_TIME")
     for limit_ms, needed_s, variable in (on_time, on_cpu):
         if limit_ms is not None and (needed_s is None or limit_ms < needed_s * 1000):
@@ -523,8 +526,8 @@ class GzipCache:
 
         Its first script marks the programs as executable, because not all servers do that.
         """
-        script, *others = job.files
-        programs = [file.name for file in others if file.executable]
+        script, *other_files = job.files
+        programs = [file.name for file in other_files if file.executable]
         marking = f"chmod +x -- {shlex.join(programs)}\n" if programs else ""
         script = msgspec.structs.replace(script, content=Blob.of(marking.encode() + script.content.read()))
         # On older servers programs may only enter folders that contain a file of the job, so folders that
@@ -533,12 +536,12 @@ class GzipCache:
         folders = {file.name.rpartition("/")[0] for file in sent_files}
         parents = {folder[:end] for folder in folders for end, char in enumerate(folder) if char == "/"}
         placeholders = (
-            JobFile(name=f"{each}/.ioi-eval", content=Blob.of("")) for each in sorted(parents - folders)
+            JobFile(name=f"{parent}/.ioi-eval", content=Blob.of("")) for parent in sorted(parents - folders)
         )
         if not capabilities.executes_plans:
-            others = [await self._pack_file(file) for file in others]
+            other_files = [await self._pack_file(file) for file in other_files]
         return msgspec.structs.replace(
-            job, files=(script, *others, *placeholders), runtime=capabilities.shell()
+            job, files=(script, *other_files, *placeholders), runtime=capabilities.shell()
         )
 
     async def _pack_file(self, file: JobFile) -> JobFile:

@@ -60,10 +60,10 @@ class LacksContents(EngineError):
 
 def lacks_contents(names: Iterable[str]) -> RefusedRequest:
     missing = sorted(set(names))
-    words = (
+    message = (
         f"{len(missing)} contents are not here: PUT them to /api/v2/contents/SHA256, and send the job again"
     )
-    return RefusedRequest(words, status=HTTPStatus.CONFLICT, body={"message": words, "missing": missing})
+    return RefusedRequest(message, status=HTTPStatus.CONFLICT, body={"message": message, "missing": missing})
 
 
 def broken_json(detail: str) -> RefusedRequest:
@@ -201,7 +201,10 @@ def decode_reply(status: int, body: bytes, *, endpoint: str = "") -> JobResult:
         language=reply.language,
         version=reply.version,
         endpoint=endpoint,
-        stayed={name: Blob(sha256=each.sha256, size=each.size) for name, each in reply.kept.items()},
+        stayed={
+            name: Blob(sha256=stored_file.sha256, size=stored_file.size)
+            for name, stored_file in reply.kept.items()
+        },
     )
 
 
@@ -225,28 +228,28 @@ def _decode_stage(stage: _Stage) -> Ending:
 
 def error_of(status: int, body: bytes, endpoint: str = "") -> EngineError:
     """Return the error for a status other than 200. Its type shows if the server or the job is at fault."""
-    words = message_of(body).removeprefix(f"{status} ")
-    text = (
+    message = message_of(body).removeprefix(f"{status} ")
+    description = (
         f"{endpoint}: " * bool(endpoint)
         + f"HTTP {status}"
-        + (f": {words}" if words else " with an empty body" if not body else "")
+        + (f": {message}" if message else " with an empty body" if not body else "")
         + _GAVE_UP * (status == HTTPStatus.GATEWAY_TIMEOUT)
     )
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or (
-        status == HTTPStatus.BAD_REQUEST and _TOO_LARGE in words
+        status == HTTPStatus.BAD_REQUEST and _TOO_LARGE in message
     ):
-        return JobTooLarge(f"the request is larger than the server accepts ({text})", limit=BODY)
+        return JobTooLarge(f"the request is larger than the server accepts ({description})", limit=BODY)
     if status in _BUSY:
-        return EngineOverloaded(text)
+        return EngineOverloaded(description)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return ServerFailed(text)
+        return ServerFailed(description)
     if status in _NOT_THE_JOBS or not 400 <= status < 500 or not _is_from_piston(body):
-        return EngineUnavailable(text)
+        return EngineUnavailable(description)
     if status == HTTPStatus.CONFLICT and (names := _read_missing(body)):
         return LacksContents(names)
-    if (over := limit_in(words)) is not None:
-        return JobTooLarge(words, limit=over[0])
-    return JobRejected(words or text, by_server=True)
+    if (over := limit_in(message)) is not None:
+        return JobTooLarge(message, limit=over[0])
+    return JobRejected(message or description, by_server=True)
 
 
 class _MissingContents(msgspec.Struct):
@@ -287,8 +290,8 @@ def pieces_of(result: JobResult, *, minimal: bool = False) -> Iterator[bytes]:
     yield b',"run":'
     yield from _encode_stage(result.run, minimal=minimal)
     if result.stayed:
-        kept = {name: _Kept(each.sha256, each.size) for name, each in result.stayed.items()}
-        yield b',"kept":%b' % _ENCODER.encode(kept)
+        stored_files = {name: _Kept(blob.sha256, blob.size) for name, blob in result.stayed.items()}
+        yield b',"kept":%b' % _ENCODER.encode(stored_files)
     yield b"}"
 
 
@@ -297,10 +300,10 @@ def _encode_stage(stage: Ending, *, minimal: bool) -> Iterator[bytes]:
     streams: dict[str, tuple[str, ...]] = {"stdout": (stage.stdout,), "stderr": (stage.stderr,)}
     if not minimal:
         streams["output"] = (stage.stdout, stage.stderr)
-    for name, texts in streams.items():
+    for name, strings in streams.items():
         yield b',"%b":"' % name.encode()
-        for part in (part for text in texts for part in _split_text(text)):
-            yield _encode_text(part)
+        for piece in (piece for string in strings for piece in _split_text(string)):
+            yield _encode_text(piece)
         yield b'"'
     yield b"}"
 
@@ -320,10 +323,10 @@ def bounded(stage: Ending, max_bytes: int) -> Ending:
     `max_bytes`.
     """
     for name, status in (("stdout", StageStatus.OL), ("stderr", StageStatus.EL)):
-        text: str = getattr(stage, name)
-        if _count_fitting(text, max_bytes) < len(text):
-            part = text[: _count_fitting(text, max_bytes // 2)]
-            stage = msgspec.structs.replace(stage, **{name: part}, code=None, signal="SIGKILL")
+        stream: str = getattr(stage, name)
+        if _count_fitting(stream, max_bytes) < len(stream):
+            prefix = stream[: _count_fitting(stream, max_bytes // 2)]
+            stage = msgspec.structs.replace(stage, **{name: prefix}, code=None, signal="SIGKILL")
             stage = msgspec.structs.replace(stage, status=status, message=f"{name} length exceeded")
     return stage
 
@@ -333,16 +336,16 @@ def _count_fitting(text: str, max_bytes: int) -> int:
     if len(text) * _LONGEST_ESCAPE <= max_bytes:
         return len(text)
     fitting = 0
-    for part in _split_text(text):
-        size = len(_encode_text(part))
+    for piece in _split_text(text):
+        size = len(_encode_text(piece))
         if size > max_bytes:
-            lengths = range(len(part))
+            lengths = range(len(piece))
             return (
                 fitting
-                + bisect_right(lengths, max_bytes, key=lambda length: len(_encode_text(part[:length])))
+                + bisect_right(lengths, max_bytes, key=lambda length: len(_encode_text(piece[:length])))
                 - 1
             )
-        fitting, max_bytes = fitting + len(part), max_bytes - size
+        fitting, max_bytes = fitting + len(piece), max_bytes - size
     return fitting
 
 
@@ -579,11 +582,11 @@ def _decode_bytes(content: str, encoding: str) -> bytes:
     if encoding == _HEX:
         digits = len(content) - len(content.lstrip("0123456789abcdefABCDEF"))
         return bytes.fromhex(content[: digits & ~1])
-    text = content.encode(errors="replace").translate(bytes.maketrans(b"-_", b"+/"))
+    encoded = content.encode(errors="replace").translate(bytes.maketrans(b"-_", b"+/"))
     try:
-        return base64.b64decode(text)
+        return base64.b64decode(encoded)
     except binascii.Error:
-        letters = b"".join(text.split(b"=", 1)[0].split())
+        letters = b"".join(encoded.split(b"=", 1)[0].split())
         return base64.b64decode(letters[: len(letters) - (len(letters) % 4 == 1)] + b"==")
 
 

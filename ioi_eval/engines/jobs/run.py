@@ -334,23 +334,24 @@ class JobSizer:
         crowded = crowded_cpu_limit(problem, options.borderline)
         max_times = (capabilities.max_run_time, capabilities.max_run_cpu_time)
         if any(
-            time is not None and time < needed
-            for time, needed in zip(max_times, min_job_times(problem, crowded), strict=True)
+            time is not None and time < needed_ms
+            for time, needed_ms in zip(max_times, min_job_times(problem, crowded), strict=True)
         ):
             crowded = None  # the server would stop the job earlier
         self.frame = Frame(problem, options, crowded)
         self._problem, self._capabilities, self._weigh = problem, capabilities, weigh
         wall, cpu = min_job_times(problem)
-        for needed, time, variable in (
+        for needed_ms, time, variable in (
             (wall, capabilities.max_run_time, "PISTON_RUN_TIMEOUT"),
             (cpu, capabilities.max_run_cpu_time, "PISTON_RUN_CPU_TIME"),
         ):
-            if time is not None and time < needed:
+            if time is not None and time < needed_ms:
                 raise JudgeFailure(
-                    f"a single test may need {needed / 1000:g} s, the server allows a job {time / 1000:g} s",
+                    f"a single test may need {needed_ms / 1000:g} s,"
+                    f" the server allows a job {time / 1000:g} s",
                     phase=f"judging problem {problem.id}",
-                    remedy=f"Raise {variable} on the server to {needed} or more, on a worker"
-                    f" --set run-timeout={needed / 1000:g}; 60 s suit most problems",
+                    remedy=f"Raise {variable} on the server to {needed_ms} or more, on a worker"
+                    f" --set run-timeout={needed_ms / 1000:g}; 60 s suit most problems",
                 )
         self._max_tests = min(options.max_tests, capabilities.max_files)
         if (time := least(capabilities.max_run_time, capabilities.max_run_cpu_time)) is not None:
@@ -370,7 +371,7 @@ class JobSizer:
         candidates, max_bytes, program = batch.tests[:max_tests], self._capabilities.max_body, batch.program
         if max_bytes is None:
             return candidates
-        used = _REQUEST_BYTES + await self._weight(
+        used_bytes = _REQUEST_BYTES + await self._weight(
             (program.proctor, *(file.content for file in program.files))
         )
         # Space for the largest program is reserved, so the same tests fit for all submissions
@@ -381,13 +382,13 @@ class JobSizer:
             else 0
         )
         for count, planned in enumerate(candidates):
-            used += _PLANNED_BYTES + await self._weight(contents(program, planned).values())
-            if used > max_bytes and count:
+            used_bytes += _PLANNED_BYTES + await self._weight(contents(program, planned).values())
+            if used_bytes > max_bytes and count:
                 return candidates[:count]
-            if not count and used + reserved > max_bytes:
+            if not count and used_bytes + reserved > max_bytes:
                 raise JudgeFailure(
-                    f"a job with only this test needs a request of {used + reserved} bytes, with space for"
-                    f" any program; the server accepts {max_bytes}",
+                    f"a job with only this test needs a request of {used_bytes + reserved} bytes, with space"
+                    f" for any program; the server accepts {max_bytes}",
                     phase=f"judging problem {self._problem.id}",
                     test=planned.test.name,
                     remedy=BODY_REMEDY,

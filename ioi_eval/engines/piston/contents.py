@@ -149,22 +149,27 @@ class ContentSender:
             job = msgspec.structs.replace(job, files=files)
         for _ in range(CONTENTS.max_attempts if contents.space else 0):
             job_with_shared, shared_builds = contents.with_shared_files(job)
-            wanted = contents.find_contents_to_send(job)
+            contents_to_send = contents.find_contents_to_send(job)
             built_there = {
                 name
-                for name, content in wanted.items()
+                for name, content in contents_to_send.items()
                 if isinstance(content, WorkerArtifact)
                 and content.at == report.url
                 and name not in lost_hashes
             }
-            missing = [wanted[name] for name in wanted.keys() - built_there - contents.held_hashes]
+            missing = [
+                contents_to_send[name]
+                for name in contents_to_send.keys() - built_there - contents.held_hashes
+            ]
             if missing:
                 await self._upload_all(report.url, contents, missing)
-            named = built_there | (wanted.keys() & contents.held_hashes) | shared_builds.keys()
-            if not named:
+            named_hashes = (
+                built_there | (contents_to_send.keys() & contents.held_hashes) | shared_builds.keys()
+            )
+            if not named_hashes:
                 break
             try:
-                return await self._execute(report, job_with_shared, named, keep, time)
+                return await self._execute(report, job_with_shared, named_hashes, keep, time)
             except LacksContents as refusal:
                 CONTENTS.log(_log, refusal)
                 contents.held_hashes -= refusal.names

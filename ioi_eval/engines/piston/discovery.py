@@ -51,18 +51,18 @@ def endpoint_url(address: str) -> str:
     """
     is_bare = "://" not in address
     try:
-        parts = urlsplit(f"http://{address.strip()}" if is_bare else address.strip())
-        port = PORT if is_bare and parts.port is None else parts.port
+        url = urlsplit(f"http://{address.strip()}" if is_bare else address.strip())
+        port = PORT if is_bare and url.port is None else url.port
     except ValueError:
         raise _address_error(address) from None
-    if parts.scheme not in ("http", "https") or not _is_host(parts.hostname) or parts.query or parts.fragment:
+    if url.scheme not in ("http", "https") or not _is_host(url.hostname) or url.query or url.fragment:
         raise _address_error(address)
     if port == 0:  # port 0 means any free port, for servers that listen
         raise _address_error(address)
-    _check_no_secrets(parts)
-    host = _format_host(parts.hostname or "", address)
-    path = parts.path.rstrip("/").removesuffix(_API).rstrip("/")
-    return f"{parts.scheme}://{host}{'' if port is None else f':{port}'}{path}"
+    _check_no_secrets(url)
+    host = _format_host(url.hostname or "", address)
+    path = url.path.rstrip("/").removesuffix(_API).rstrip("/")
+    return f"{url.scheme}://{host}{'' if port is None else f':{port}'}{path}"
 
 
 def _format_host(host: str, address: str) -> str:

@@ -80,10 +80,10 @@ class ServerTimes(Value):
 
 
 def server_times(report: EndpointReport, capabilities: Capabilities) -> ServerTimes:
-    usual = ServerTimes()
+    defaults = ServerTimes()
     return ServerTimes(
-        compile=report.max_compile_time or capabilities.max_compile_time or usual.compile,
-        run=report.max_run_time or capabilities.max_run_time or usual.run,
+        compile=report.max_compile_time or capabilities.max_compile_time or defaults.compile,
+        run=report.max_run_time or capabilities.max_run_time or defaults.run,
         strict=report.is_strict,
     )
 
@@ -206,10 +206,10 @@ class ServerFleet(Fleet[EndpointReport]):
                 if report.passes:
                     self._emit_change(report.url, report.passes, report.reason)
             FIRST_LOOK.log(_log, "; ".join(report.reason for report in self._sorted_reports()))
-            rest = self._patience.rest_after(rests)
+            rest_s = self._patience.rest_after(rests)
             if self._wire.is_elastic:
-                rest = min(rest, self._wire.every or rest)
-            await asyncio.sleep(rest)
+                rest_s = min(rest_s, self._wire.every or rest_s)
+            await asyncio.sleep(rest_s)
             if self._wire.is_elastic:
                 self.found = await self.find()
             reports, rests = await self._inspect_all(), rests + 1
@@ -361,7 +361,7 @@ class FleetEngine(ABC):
     @property
     def endpoints(self) -> Sequence[Server]:
         """All servers that ever got jobs, in their current state."""
-        return tuple(each for each in self._open_fleet().endpoints.values() if each.had_jobs)
+        return tuple(endpoint for endpoint in self._open_fleet().endpoints.values() if endpoint.had_jobs)
 
     @property
     def reports(self) -> tuple[EndpointReport, ...]:
@@ -376,13 +376,21 @@ class FleetEngine(ABC):
 
     def servers(self) -> Servers:
         left_out, uses = self.left_out, self._open_fleet().uses
-        used_reports = [each for each in self.reports if each.reachable and each.url not in left_out]
+        used_reports = [
+            server_report
+            for server_report in self.reports
+            if server_report.reachable and server_report.url not in left_out
+        ]
         return Servers(
             found=len(self.reports),
             slots=self.slots,
             used={report.url: report.findings for report in used_reports},
             left_out=left_out,
-            unreachable={each.url: each.reason for each in self.reports if not each.reachable},
+            unreachable={
+                server_report.url: server_report.reason
+                for server_report in self.reports
+                if not server_report.reachable
+            },
             differences=check_differences(used_reports),
             standings=tuple(endpoint.standing for endpoint in self.endpoints),
             uses="" if uses is None else uses.summary,

@@ -275,14 +275,14 @@ def summarize_low_limits(report: EndpointReport) -> str:
 
 def list_remedies(report: EndpointReport) -> tuple[str, ...]:
     """Return the remedies for a server's problems. All variables to set are in a single line."""
-    texts = [
+    remedies = [
         line.remedy
         for line in report.findings
         if line.remedy and line.name not in (_SANDBOXES, _NOT_IN_FORCE)
     ]
-    variables = [match for text in texts if (match := _SET_VARIABLE.fullmatch(text))]
+    variables = [match for remedy in remedies if (match := _SET_VARIABLE.fullmatch(remedy))]
     merged_text = [f"Set {' '.join(match[1] for match in variables)} on the server, and restart it"]
-    other_texts = [text for text in texts if not _SET_VARIABLE.fullmatch(text)]
+    other_texts = [remedy for remedy in remedies if not _SET_VARIABLE.fullmatch(remedy)]
     if report.idle_cores:
         other_texts.append(
             f"Give per_endpoint=N: it has {report.cores} cores, and runs a single job at a time by default"
@@ -506,17 +506,17 @@ def find_misfit(
     ]:
         return f"its {tight_limits[0]} is {_limit_of(report, tight_limits[0])}, and the run counts on more"
     for command in capabilities.toolchains:
-        if (there := report.toolchains.get(command)) is None:
+        if (toolchain := report.toolchains.get(command)) is None:
             if initial is None:
                 continue  # jobs that need it go to other servers
             return f"it has no {command}, and the run started with servers that have it"
         if missing_modules := set(_common_modules(capabilities.offered(command)) or ()) - set(
-            there.modules or ()
+            toolchain.modules or ()
         ):
             return f"its {command} has no {', '.join(sorted(missing_modules))}, and the run may count on that"
         offered = initial.offered(command) if initial is not None else ()
-        if offered and there.identity not in {tool.identity for tool in offered}:
-            return f"its {command} {there.version} differs from the versions that the run started with"
+        if offered and toolchain.identity not in {tool.identity for tool in offered}:
+            return f"its {command} {toolchain.version} differs from the versions that the run started with"
     return ""
 
 

@@ -103,24 +103,26 @@ class Identity(Value):
         # If the job has no `compile`, the package's script runs, which does not print the identity
         stage = "compile" if script == "compile" and result.compile is not None else "run"
         ending: Ending = getattr(result, stage)
-        tools, rest = split_identity(ending.stdout)
+        tools, other_output = split_identity(ending.stdout)
         if not tools:
             raise BrokenReply(f"{result.endpoint} does not report the compilers that it used for a job")
         if tools != self.tools:
             raise ServerReplaced(result.endpoint)
         mark_line = f"{_ANSWER_MARK} {mark}\n" * bool(mark)
-        if not rest.startswith(mark_line):
+        if not other_output.startswith(mark_line):
             raise _mixed_up_error(result.endpoint)
-        rest = rest.removeprefix(mark_line)
-        return msgspec.structs.replace(result, **{stage: msgspec.structs.replace(ending, stdout=rest)})
+        other_output = other_output.removeprefix(mark_line)
+        return msgspec.structs.replace(
+            result, **{stage: msgspec.structs.replace(ending, stdout=other_output)}
+        )
 
 
 def split_identity(stdout: str) -> tuple[str, str]:
     """Return the digest of the identity in a script's output, or an empty string, and its other lines."""
-    identity, end, rest = stdout.partition(f"\n{_IDENTITY_END}\n")
+    identity, end, other_output = stdout.partition(f"\n{_IDENTITY_END}\n")
     if not end or not identity.startswith(_IDENTITY_START):
         return "", stdout
-    return hashlib.sha256(identity.encode()).hexdigest()[:16], rest
+    return hashlib.sha256(identity.encode()).hexdigest()[:16], other_output
 
 
 def _mixed_up_error(server: str) -> BrokenReply:
@@ -147,16 +149,16 @@ class Tokens:
         self._worker_token = Secret()
         self._tokens_by_url: dict[str, Secret] = {}
         self._identified: dict[str, Secret] = {}  # by address, of servers that identified themselves
-        parts = text.split()
-        while parts:
-            part = parts.pop(0)
-            if "://" not in part:
+        entries = text.split()
+        while entries:
+            entry = entries.pop(0)
+            if "://" not in entry:
                 self._raise_if(bool(self._worker_token), "it holds two tokens for workers")
-                self._worker_token = Secret(part)
+                self._worker_token = Secret(entry)
                 continue
-            self._raise_if(not parts or "://" in parts[0], "it contains an address without a token")
-            secret = parts.pop(0)
-            self._tokens_by_url[endpoint_url(part)] = Login(secret) if ":" in secret else Secret(secret)
+            self._raise_if(not entries or "://" in entries[0], "it contains an address without a token")
+            secret = entries.pop(0)
+            self._tokens_by_url[endpoint_url(entry)] = Login(secret) if ":" in secret else Secret(secret)
         named_tokens = (
             token.forms if isinstance(token, Login) else (token,) for token in self._tokens_by_url.values()
         )
@@ -420,8 +422,8 @@ class HttpClient:
 
 
 def _server_url(address: str) -> str:
-    parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.netloc}"
+    url = urlsplit(address)
+    return f"{url.scheme}://{url.netloc}"
 
 
 # --- bodies ------------------------------------------------------------------------------------------

@@ -102,20 +102,20 @@ def choose_uses(reports: Iterable[EndpointReport], job: JobShape = "auto") -> Cl
         for report in role_reports:
             if OWN not in report.runtimes:
                 reasons[report.url] = "other servers start the scripts of classic jobs"
-    used = {report.url: use for report in role_reports if report.url not in reasons}
-    compiled = any("g++" in report.toolchains for report in role_reports if report.url in used)
+    uses = {report.url: use for report in role_reports if report.url not in reasons}
+    compiled = any("g++" in report.toolchains for report in role_reports if report.url in uses)
     if use is ServerRole.BATCHES and job == "auto" and not compiled:
-        used |= {
-            each.url: ServerRole.CLASSIC
-            for each in reachable
-            if _can_judge(each, ServerRole.CLASSIC) and each.url not in used
+        uses |= {
+            server_report.url: ServerRole.CLASSIC
+            for server_report in reachable
+            if _can_judge(server_report, ServerRole.CLASSIC) and server_report.url not in uses
         }
     servers = (
         ServerUse(
             url=report.url,
-            kind=describe_packages(report.runtimes) + _handicap_suffix(report, use, used),
-            use=used.get(report.url, ServerRole.NONE),
-            reason="" if report.url in used else reasons.get(report.url) or _unused_reason(report, use),
+            kind=describe_packages(report.runtimes) + _handicap_suffix(report, use, uses),
+            use=uses.get(report.url, ServerRole.NONE),
+            reason="" if report.url in uses else reasons.get(report.url) or _unused_reason(report, use),
         )
         for report in reachable
     )

@@ -157,14 +157,14 @@ class HttpWire:
         return await identify(self._http, address, self._health)
 
     def check_capacity(self, jobs: int, servers: int) -> InputError | None:
-        needed, max_files = _OTHER_FILES + jobs + servers, raise_open_files()
-        if needed <= max_files:
+        needed_files, max_files = _OTHER_FILES + jobs + servers, raise_open_files()
+        if needed_files <= max_files:
             return None
         return InputError(
-            f"{jobs} jobs at a time on {servers} servers take {needed} open files, and this process"
+            f"{jobs} jobs at a time on {servers} servers take {needed_files} open files, and this process"
             f" may have {max_files}",
-            remedy=f"Raise the hard limit: ulimit -Hn {needed} as root, LimitNOFILE={needed} of a service,"
-            f" nofile={needed} of a container. Or name fewer servers",
+            remedy=f"Raise the hard limit: ulimit -Hn {needed_files} as root, LimitNOFILE={needed_files} of a"
+            f" service, nofile={needed_files} of a container. Or name fewer servers",
         )
 
     def completed(self, capabilities: Capabilities) -> Capabilities:
