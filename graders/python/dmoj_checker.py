@@ -44,7 +44,9 @@ def lines_of(data):
 def standard(process_output, judge_output, **_):
     """Return whether the lines that are not blank have the same words in both files."""
     ours, theirs = ([line.split() for line in lines_of(data)] for data in (process_output, judge_output))
-    return [words for words in ours if words] == [words for words in theirs if words]
+    return [line_words for line_words in ours if line_words] == [
+        line_words for line_words in theirs if line_words
+    ]
 
 
 def easy(process_output, judge_output, **_):
@@ -85,7 +87,7 @@ def floats(process_output, judge_output, precision=6, error_mode="default", **_)
         raise InternalError(f"error_mode {error_mode!r} is not one of {', '.join(MODES)}")
     is_close, epsilon = MODES[error_mode], 10 ** -int(precision)
     ours, theirs = ([line.split() for line in lines_of(data)] for data in (process_output, judge_output))
-    if [len(words) for words in ours] != [len(words) for words in theirs]:
+    if [len(line_words) for line_words in ours] != [len(line_words) for line_words in theirs]:
         return False
     pairs = [pair for rows in zip(ours, theirs, strict=True) for pair in zip(*rows, strict=True)]
     return all(same_word(mine, expected, is_close, epsilon) for mine, expected in pairs)

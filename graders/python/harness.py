@@ -73,12 +73,12 @@ def main():
         write(2, format_exception())
         exit_process(1)
     try:
-        text = encode(tag_value(result, encode) if is_literal else result).encode("ascii")
+        encoded = encode(tag_value(result, encode) if is_literal else result).encode("ascii")
     except BaseException:
         write(2, b"the result cannot be written as JSON\n")
         exit_process(0)
-    while text:
-        text = text[write(descriptor, text) :]
+    while encoded:
+        encoded = encoded[write(descriptor, encoded) :]
     exit_process(0)
 
 

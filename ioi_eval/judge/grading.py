@@ -92,7 +92,9 @@ def _grader_program(grader: Checker | None, programs: ProblemPrograms, flags: tu
         proctor=programs.proctor,
         submission=PlanSubmission(
             argv=(*programs.grader.argv, *flags),
-            files=tuple(word for word in programs.grader.argv[1:] if word == programs.grader.file.name),
+            files=tuple(
+                argument for argument in programs.grader.argv[1:] if argument == programs.grader.file.name
+            ),
             env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
             threads=language.threads,
             proc=language.proc,

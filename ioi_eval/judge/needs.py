@@ -143,7 +143,9 @@ def refuse_script(program: Checker | Manager, kind: str, capabilities: Capabilit
     if has_scripts(program):
         return
     package_modules = {
-        PurePosixPath(part).stem for file in program.sources for part in PurePosixPath(file.name).parts
+        PurePosixPath(component).stem
+        for file in program.sources
+        for component in PurePosixPath(file.name).parts
     }
     refuse_missing_imports(program.sources[0].content.read(), package_modules, tool, f"the {kind}")
 

@@ -54,10 +54,10 @@ def cpp_solutions(problem: Problem) -> Iterator[Solution]:
 
 def telling(results: Sequence[TestResult]) -> Iterator[TestResult]:
     """Yield the first test of every status. More tests of the same status would show nothing new."""
-    seen = {V.SKIPPED}
+    seen_statuses = {V.SKIPPED}
     for result in results:
-        if result.status not in seen:
-            seen.add(result.status)
+        if result.status not in seen_statuses:
+            seen_statuses.add(result.status)
             yield result
 
 
@@ -99,7 +99,7 @@ async def compare_with(
         )
     )
     for ours, theirs in zip(batched, classic, strict=True):
-        place = f"{problem.id}, {solution.name}, test {ours.test_name}: {ours} {theirs}"
-        assert theirs.score == pytest.approx(ours.score, abs=1e-6), place
-        assert theirs.status in _ALIKE.get(ours.status, {ours.status}), place
+        context = f"{problem.id}, {solution.name}, test {ours.test_name}: {ours} {theirs}"
+        assert theirs.score == pytest.approx(ours.score, abs=1e-6), context
+        assert theirs.status in _ALIKE.get(ours.status, {ours.status}), context
     return batched

@@ -25,10 +25,10 @@ class PistonServer:
     """A client of a server. `ours` is True for a worker that these tests started."""
 
     def __init__(self, url: str, *, ours: bool) -> None:
-        parts = urlsplit(url)
-        assert parts.hostname is not None
-        self._host, self._port, self.ours = parts.hostname, parts.port or 80, ours
-        path = parts.path.rstrip("/")
+        address = urlsplit(url)
+        assert address.hostname is not None
+        self._host, self._port, self.ours = address.hostname, address.port or 80, ours
+        path = address.path.rstrip("/")
         self._api = path if path.endswith("/api/v2") else f"{path}/api/v2"
 
     def call(
@@ -43,8 +43,8 @@ class PistonServer:
         finally:
             connection.close()
         kind = reply.headers.get("Content-Type")
-        text = data.decode()
-        return Reply(reply.status, kind, json.loads(text) if kind and "json" in kind else text)
+        content = data.decode()
+        return Reply(reply.status, kind, json.loads(content) if kind and "json" in kind else content)
 
     def execute(self, **job: Any) -> Reply:
         """Execute a job. Skip the test if the server's limits or packages do not allow it."""
@@ -59,17 +59,17 @@ class PistonServer:
         return run
 
     def able(self, reply: Reply) -> Reply:
-        words = (
+        message = (
             reply.body.get("message") or reply.body.get("stack") or "" if isinstance(reply.body, dict) else ""
         )
-        if not self.ours and re.search("configured limit|runtime is unknown|PayloadTooLarge", words):
-            pytest.skip(f"this server refuses the request: {words.splitlines()[0]}")
+        if not self.ours and re.search("configured limit|runtime is unknown|PayloadTooLarge", message):
+            pytest.skip(f"this server refuses the request: {message.splitlines()[0]}")
         return reply
 
     @cached_property
     def languages(self) -> frozenset[str]:
         entries = self.call("GET", "/runtimes").body
-        return frozenset(name for each in entries for name in (each["language"], *each["aliases"]))
+        return frozenset(name for entry in entries for name in (entry["language"], *entry["aliases"]))
 
     @cached_property
     def is_current(self) -> bool:

@@ -126,13 +126,13 @@ class OldServer:
 
     async def _read(self, process: asyncio.subprocess.Process, end: socket.socket) -> str:
         """Read a stream up to the output limit, and kill the job if it prints more."""
-        loop, said = asyncio.get_running_loop(), bytearray()
+        loop, output = asyncio.get_running_loop(), bytearray()
         while piece := await loop.sock_recv(end, 1 << 16):
-            said += piece
-            if len(said) > self._output:
+            output += piece
+            if len(output) > self._output:
                 os.killpg(process.pid, signal.SIGKILL)
                 break
-        return said[: self._output].decode(errors="replace")
+        return output[: self._output].decode(errors="replace")
 
 
 _Pair = tuple[socket.socket, socket.socket]
@@ -147,16 +147,16 @@ def _sockets() -> Iterator[tuple[_Pair, _Pair]]:
     try:
         yield pairs
     finally:
-        for one in itertools.chain(*pairs):
-            one.close()
+        for end in itertools.chain(*pairs):
+            end.close()
 
 
 def _write(job: Job, folder: Path, user: int | None) -> None:
     for file in job.files:
-        place = folder / file.name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(file.content.read())
-        place.chmod(0o644)
+        target = folder / file.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.content.read())
+        target.chmod(0o644)
     for path in (folder, *folder.rglob("*")):
         if user is not None:
             shutil.chown(path, user, user)

@@ -34,14 +34,15 @@ def submission(problem: Problem, own: Solution) -> Submission:
 async def rows(engine: EmbeddedEngine, store: Store, problems: Mapping[str, Problem]) -> Rows:
     async with judge_on(engine, store, JudgeOptions()) as judge:
         todo = [
-            (problem, submission(problem, each))
+            (problem, submission(problem, solution))
             for problem in problems.values()
-            for each in problem.solutions
-            if each.name in SOLUTIONS[problem.id]
+            for solution in problem.solutions
+            if solution.name in SOLUTIONS[problem.id]
         ]
-        results = await asyncio.gather(*(judge.judge(*each) for each in todo))
+        results = await asyncio.gather(*(judge.judge(*solution) for solution in todo))
     return [
-        (each.points, [(test.test_name, test.score, test.status) for test in each.tests]) for each in results
+        (solution.points, [(test.test_name, test.score, test.status) for test in solution.tests])
+        for solution in results
     ]
 
 
@@ -71,9 +72,11 @@ async def test_classic_job_script_distinguishes_idling_from_waiting_for_cpu(
 ) -> None:
     test = Test(name="1", input=Blob.of(""), answer=Blob.of(""))
     problem = Problem(id="busy", limits=LIMITS, tests=(test,))
-    own = Submission(key="1", problem_id=problem.id, code=code)
+    candidate = Submission(key="1", problem_id=problem.id, code=code)
     async with EmbeddedEngine(store=store, packages=(graders_folder() / "classic",)) as engine:
-        judging = partial(run_classic, ClassicJobEngine(engine, store), problem, test, own, runtime="cms_ioi")
+        judging = partial(
+            run_classic, ClassicJobEngine(engine, store), problem, test, candidate, runtime="cms_ioi"
+        )
         await judging()  # builds the program before the machine is busy
         with single_processor(), busy_processes(23):
             result = await judging()

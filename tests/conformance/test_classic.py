@@ -63,9 +63,13 @@ async def test_classic_and_batch_judging_agree(
         pytest.skip(f"a {problem.task_type} task with a {problem.checker.kind} checker has no classic job")
     if name in ALIKE:
         assert shape(problem) == shape(load_problems(PLACE, cache=cache, only={ALIKE[name]})[ALIKE[name]])
-    first, *others = [one for one in one_of_each(problem) if name not in ALIKE or one.expected in OF_SCORES]
+    first, *other_solutions = [
+        candidate
+        for candidate in one_of_each(problem)
+        if name not in ALIKE or candidate.expected in OF_SCORES
+    ]
     results = await asyncio.to_thread(judged, name, shared, shared_cache)
-    for solution in (first, *others):
+    for solution in (first, *other_solutions):
         batched, runtime = results[solution.name].tests, OWN if solution is first else KEPT
         assert await compare_with(batched, classics, problem, solution, runtime=runtime)
 
@@ -125,12 +129,12 @@ async def test_classic_comparisons_agree_with_proctor(
     )
     right = {test.name: row[2 + COMPARISONS.index(kind)] for test, row in zip(tests, compared, strict=True)}
     problem = batch("", "", tests=tests, checker=Checker(kind=kind))
-    own = submitted(problem, COPY)
+    submission = submitted(problem, COPY)
     for test in tests:
-        found = await run_classic(classics, problem, test, own, runtime=KEPT)
-        assert found.score == right[test.name], test.name
+        result = await run_classic(classics, problem, test, submission, runtime=KEPT)
+        assert result.score == right[test.name], test.name
     async with judge_on(classics, store, JudgeOptions(all_tests=True)) as judge:
-        batched = (await judge.judge(problem, own)).tests
+        batched = (await judge.judge(problem, submission)).tests
     assert {test.test_name: test.score for test in batched} == right
 
 
@@ -169,12 +173,12 @@ int main(int, char** v) { int n = 0; fscanf(fopen(v[3], "r"), "%d", &n); if (n !
 
 async def test_output_that_breaks_checker_is_wa(engine: EmbeddedEngine) -> None:
     """The checker accepts the reference answer."""
-    found = await classic(engine, batch("5", "x", **checker(FRAGILE)))
-    assert (found.status, found.score) == (V.WA, 0)
-    assert "ended with code 5" in found.feedback and "it accepts the reference answer" in found.feedback
+    result = await classic(engine, batch("5", "x", **checker(FRAGILE)))
+    assert (result.status, result.score) == (V.WA, 0)
+    assert "ended with code 5" in result.feedback and "it accepts the reference answer" in result.feedback
     reports = FRAGILE.replace("return 5;", 'return fputs("FAIL cannot parse", stderr), 3;')
-    found = await classic(engine, batch("5", "x", **checker(reports)))
-    assert (found.status, found.score) == (V.WA, 0) and "FAIL cannot parse" in found.feedback
+    result = await classic(engine, batch("5", "x", **checker(reports)))
+    assert (result.status, result.score) == (V.WA, 0) and "FAIL cannot parse" in result.feedback
 
 
 async def test_checker_may_use_more_memory_than_submission(engine: EmbeddedEngine) -> None:

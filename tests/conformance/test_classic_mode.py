@@ -34,10 +34,10 @@ def problem() -> Problem:
         id="sum",
         limits=Limits.contest(1.0, 256 << 20),
         options=TaskOptions(with_grader=True),
-        grader_files=tuple(NamedBlob(name=name, content=Blob.of(text)) for name, text in FILES.items()),
+        grader_files=tuple(NamedBlob(name=name, content=Blob.of(content)) for name, content in FILES.items()),
         tests=tuple(
-            Test(name=name, input=Blob.of(given), answer=Blob.of(answer))
-            for name, (given, answer) in CASES.items()
+            Test(name=name, input=Blob.of(case_input), answer=Blob.of(answer))
+            for name, (case_input, answer) in CASES.items()
         ),
         subtasks=(
             Subtask(name="small", points=30, tests=("1",)),
@@ -89,7 +89,7 @@ async def test_codeforces_reward_is_judged_on_embedded_engine(engine: EmbeddedEn
         "memory_limit": 256.0,
         "input_mode": "stdio",
         "generated_checker": "import sys\nprint(int(open(sys.argv[2]).read() == open(sys.argv[3]).read()))",
-        "official_tests": [{"input": given, "output": answer} for given, answer in CASES.values()],
+        "official_tests": [{"input": case_input, "output": answer} for case_input, answer in CASES.values()],
     }
     code = "a, b = map(int, input().split())\nprint(0 if a == 5 else a + b)\n"
     client = EngineClient(engine)

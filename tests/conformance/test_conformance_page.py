@@ -15,10 +15,10 @@ SCRIPT = Path(__file__).parents[2] / "tools" / "release" / "conformance"
 
 @pytest.mark.nightly
 def test_conformance_page_matches_results(shared: Path, shared_cache: Path) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, SCRIPT, "--check", "--reuse", judged_run(shared, shared_cache)],
         env={**os.environ, "IOI_EVAL_CACHE": str(shared_cache)},
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr

@@ -44,14 +44,14 @@ def problems(cache: Path) -> Mapping[str, Problem]:
 
 
 def submissions(problem: Problem) -> list[Submission]:
-    found = {solution.name: solution for solution in problem.solutions}
+    solutions = {solution.name: solution for solution in problem.solutions}
     return [
         Submission(
             key=name,
             problem_id=problem.id,
-            code=found[name].code or None,
-            language=found[name].language or "c++",
-            outputs=found[name].outputs,
+            code=solutions[name].code or None,
+            language=solutions[name].language or "c++",
+            outputs=solutions[name].outputs,
         )
         for name in SOLUTIONS[problem.id]
     ]
@@ -61,19 +61,19 @@ async def judged(
     engine: Engine, store: Store, problems: Mapping[str, Problem], trusted: Engine | None = None
 ) -> list[SubmissionResult]:
     async with judge_on(engine, store, OPTIONS, trusted=trusted) as judge:
-        todo = [(problem, each) for problem in problems.values() for each in submissions(problem)]
-        return await asyncio.gather(*(judge.judge(problem, each) for problem, each in todo))
+        todo = [(problem, submission) for problem in problems.values() for submission in submissions(problem)]
+        return await asyncio.gather(*(judge.judge(problem, submission) for problem, submission in todo))
 
 
 def essence(result: SubmissionResult) -> tuple[object, ...]:
     """Return a result without times, sizes, and the numbers of them in feedback."""
     tests = [(test.test_name, test.score, test.status, test.feedback.split(" (")[0]) for test in result.tests]
-    parts = [(part.subtask, part.weighted_score, part.status) for part in result.subtasks]
+    subtasks = [(subtask.subtask, subtask.weighted_score, subtask.status) for subtask in result.subtasks]
     # Each slot has a different user. Only the embedded engine forks Python's tests, and only it reports this.
     apart = {"uid", "interpreter"}
     confinement = {key: value for key, value in result.confinement.items() if key not in apart}
-    words = result.compile_output, result.compiler, result.checker, confinement
-    return result.problem_id, result.key, result.compiles, result.points, tests, parts, words
+    details = result.compile_output, result.compiler, result.checker, confinement
+    return result.problem_id, result.key, result.compiles, result.points, tests, subtasks, details
 
 
 def renamed_toolchains(tools: Mapping[str, Toolchain], name: str) -> dict[str, Toolchain]:

@@ -93,10 +93,10 @@ def test_each_concurrent_job_returns_its_own_output(piston: PistonServer) -> Non
 def test_runtimes_and_packages_are_listed(piston: PistonServer) -> None:
     runtimes = piston.call("GET", "/runtimes")
     assert runtimes.status == 200
-    assert all({"language", "version", "aliases"} <= each.keys() for each in runtimes.body)
+    assert all({"language", "version", "aliases"} <= entry.keys() for entry in runtimes.body)
     if piston.ours:  # another server asks its index, which may be far away
         packages = piston.call("GET", "/packages")
-        assert all(each.keys() == {"language", "language_version", "installed"} for each in packages.body)
-    wanted = json.dumps({"language": "no such package", "version": "1.0.0"}).encode()
+        assert all(entry.keys() == {"language", "language_version", "installed"} for entry in packages.body)
+    request = json.dumps({"language": "no such package", "version": "1.0.0"}).encode()
     if piston.ours:
-        assert piston.call("POST", "/packages", wanted, JSON).status == 404
+        assert piston.call("POST", "/packages", request, JSON).status == 404

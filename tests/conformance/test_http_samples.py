@@ -50,27 +50,29 @@ def without_sandbox_details(text: str) -> str:
 
 def comparable(told: dict[str, Any], fields: set[str]) -> dict[str, Any]:
     """Return the parts of a stage that all servers report alike."""
-    kept = {name: value for name, value in told.items() if name in fields and name not in MEASURED}
+    fields_to_compare = {
+        name: value for name, value in told.items() if name in fields and name not in MEASURED
+    }
     return {
         name: without_sandbox_details(value) if isinstance(value, str) else value
-        for name, value in kept.items()
+        for name, value in fields_to_compare.items()
     }
 
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_recorded_requests_get_the_recorded_replies(piston: PistonServer, name: str) -> None:
-    wanted, got = SAMPLES[name]["response"], send_sample(piston, name)
-    if wanted["status"] == 200:
+    expected_reply, got = SAMPLES[name]["response"], send_sample(piston, name)
+    if expected_reply["status"] == 200:
         piston.able(got)
-    assert (got.status, got.kind) == (wanted["status"], wanted["content_type"]), got
-    if wanted["status"] != 200:
-        told, expected = (body["message"] for body in (got.body, wanted["body"]))
+    assert (got.status, got.kind) == (expected_reply["status"], expected_reply["content_type"]), got
+    if expected_reply["status"] != 200:
+        message, expected = (body["message"] for body in (got.body, expected_reply["body"]))
         if not piston.ours:  # servers have different limits
-            told, expected = (re.sub(r"limit of \d+", "limit", text) for text in (told, expected))
-        assert told == expected
+            message, expected = (re.sub(r"limit of \d+", "limit", string) for string in (message, expected))
+        assert message == expected
         return
-    assert got.body.keys() == wanted["body"].keys()
-    stage, recorded = got.body["run"], wanted["body"]["run"]
+    assert got.body.keys() == expected_reply["body"].keys()
+    stage, recorded = got.body["run"], expected_reply["body"]["run"]
     fields = set(recorded) if piston.ours else set(recorded) & set(stage)
     if not piston.ours and name == "cpu_timeout":
         fields -= {"message"}  # on a busy machine, the program may exceed the wall-clock limit instead
@@ -88,20 +90,20 @@ def test_recorded_requests_get_the_recorded_replies(piston: PistonServer, name: 
 def test_recorded_classic_jobs_get_equivalent_replies(piston: PistonServer, name: str) -> None:
     """The wording of feedback differs, but its meaning by the contract is the same."""
     piston.needs("cms_ioi")
-    wanted, got = SAMPLES[name]["response"], piston.able(send_sample(piston, name))
-    assert (got.status, got.kind) == (wanted["status"], wanted["content_type"])
-    assert got.body.keys() == wanted["body"].keys()
+    expected_reply, got = SAMPLES[name]["response"], piston.able(send_sample(piston, name))
+    assert (got.status, got.kind) == (expected_reply["status"], expected_reply["content_type"])
+    assert got.body.keys() == expected_reply["body"].keys()
     for field in ("language", "version"):
-        assert got.body[field] == wanted["body"][field]
+        assert got.body[field] == expected_reply["body"][field]
     for phase in ("compile", "run"):
-        stage, recorded = got.body[phase], wanted["body"][phase]
+        stage, recorded = got.body[phase], expected_reply["body"][phase]
         if piston.is_current:
             assert stage.keys() == recorded.keys()
         for field in ("code", "signal", "message", "status"):
             assert stage.get(field) == recorded[field] or field not in stage, (phase, field)
         assert of_problem(stage["stdout"]) == of_problem(recorded["stdout"]), phase
         assert last_words(stage["stderr"]) == last_words(recorded["stderr"]), phase
-    assert outcome(got.body) == outcome(wanted["body"])
+    assert outcome(got.body) == outcome(expected_reply["body"])
 
 
 def of_problem(text: str) -> str:
@@ -132,9 +134,9 @@ def test_recorded_languages_are_listed(piston: PistonServer) -> None:
         pytest.skip("servers have different packages installed")
     got = send_sample(piston, "runtimes")
     assert (got.status, got.kind) == (200, "application/json; charset=utf-8")
-    recorded = [each for each in SAMPLES["runtimes"]["response"]["body"] if not lacks(each["language"])]
+    recorded = [entry for entry in SAMPLES["runtimes"]["response"]["body"] if not lacks(entry["language"])]
     assert len(recorded) >= 10
-    assert [each for each in recorded if each not in got.body] == []
+    assert [entry for entry in recorded if entry not in got.body] == []
 
 
 def test_body_that_is_no_json_is_400_with_stack(piston: PistonServer) -> None:
@@ -145,8 +147,8 @@ def test_body_that_is_no_json_is_400_with_stack(piston: PistonServer) -> None:
 
 def test_body_without_json_content_type_is_refused(piston: PistonServer) -> None:
     reply = piston.call("POST", "/execute", b"{}", {"Content-Type": "text/plain"})
-    wanted = SAMPLES["wrong_content_type"]["response"]
-    assert (reply.status, reply.body) == (wanted["status"], wanted["body"])
+    expected_reply = SAMPLES["wrong_content_type"]["response"]
+    assert (reply.status, reply.body) == (expected_reply["status"], expected_reply["body"])
 
 
 def test_file_name_outside_sandbox_is_500(piston: PistonServer) -> None:

@@ -56,10 +56,10 @@ else:
 def foreign_job_folder() -> Iterator[None]:
     """Create a readable folder that looks like another user's job."""
     with tempfile.TemporaryDirectory(prefix="old-piston-") as folder:
-        place = Path(folder, "t")
-        place.mkdir()
-        (place / "1.out").write_text("2\n")
-        for path in (Path(folder), place):
+        tests_folder = Path(folder, "t")
+        tests_folder.mkdir()
+        (tests_folder / "1.out").write_text("2\n")
+        for path in (Path(folder), tests_folder):
             path.chmod(0o755)
         yield
 
@@ -80,21 +80,25 @@ async def verdicts_of_tests(
 ) -> dict[str, Mapping[str, str]]:
     """Return the verdict of each test of each submission."""
     async with Scorer(engine, store=store, trusted=trusted, options=JudgeOptions(all_tests=True)) as scorer:
-        results = await asyncio.gather(*(scorer.score(problem, each) for each in submissions))
-    return {each.key: {test.test_name: test.status for test in each.tests} for each in results}
+        results = await asyncio.gather(*(scorer.score(problem, submission) for submission in submissions))
+    return {
+        submission.key: {test.test_name: test.status for test in submission.tests} for submission in results
+    }
 
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("foreign_job_folder")
 async def test_verdicts_on_old_piston_equal_verdicts_of_embedded_engine(store: Store, tmp_path: Path) -> None:
-    here = await verdicts_of_tests(EmbeddedEngine(store=store), store)
+    embedded_verdicts = await verdicts_of_tests(EmbeddedEngine(store=store), store)
     async with OldServer() as server:
         engine = PistonEngine(Fixed([server.url]), per_endpoint=2)
-        there = await verdicts_of_tests(engine, Store(tmp_path), trusted=EmbeddedEngine(store=store))
-    assert there == here
-    assert list(here["several"].values()) == ["AC", "TLE", "MLE", "WA"]
-    assert set(here["right"].values()) == {"AC"}
-    assert set(here["nosy"].values()) == {"WA"}
+        piston_verdicts = await verdicts_of_tests(
+            engine, Store(tmp_path), trusted=EmbeddedEngine(store=store)
+        )
+    assert piston_verdicts == embedded_verdicts
+    assert list(embedded_verdicts["several"].values()) == ["AC", "TLE", "MLE", "WA"]
+    assert set(embedded_verdicts["right"].values()) == {"AC"}
+    assert set(embedded_verdicts["nosy"].values()) == {"WA"}
     assert os.geteuid() != 0 or len(set(server.users)) == len(server.users)
 
 

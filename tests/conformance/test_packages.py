@@ -45,20 +45,25 @@ async def validated(package: Path, out: Path, cache: Path) -> ValidatedSolutions
 async def test_package_validates_without_differences(
     package: Path, tmp_path: Path, shared_cache: Path
 ) -> None:
-    found = (await validated(package, tmp_path / "run", shared_cache)).validation
-    assert [one.reason for one in found.unjudged] == []
-    assert [(one.solution, one.differences) for one in found.solutions if one.differences] == []
-    assert found.expectations >= len(found.solutions) > 1
+    report = (await validated(package, tmp_path / "run", shared_cache)).validation
+    assert [case.reason for case in report.unjudged] == []
+    assert [(case.solution, case.differences) for case in report.solutions if case.differences] == []
+    assert report.expectations >= len(report.solutions) > 1
 
 
 async def test_forking_package_validates_on_worker(tmp_path: Path, store: Store) -> None:
     """tests/with_ray and tests/servers test it on Ray nodes and real Pistons."""
     (problem,) = load_problems(FOLDER / "couriers").values()
-    two = tuple(one for one in problem.solutions if one.name in ("runs.cpp", "forks_itself.cpp"))
-    async with EmbeddedEngine(store=store) as here, Server(here, ServerOptions(port=0)) as server:
-        there, packages = EngineChoice(text=server.url), Problems([replace(problem, solutions=two)])
-        found = await validate(packages, out=tmp_path / "run", store=store, engine=there)
-    assert (found.validation.unjudged, found.validation.differences) == ((), 0)
+    two = tuple(
+        solution for solution in problem.solutions if solution.name in ("runs.cpp", "forks_itself.cpp")
+    )
+    async with (
+        EmbeddedEngine(store=store) as local_engine,
+        Server(local_engine, ServerOptions(port=0)) as server,
+    ):
+        worker, packages = EngineChoice(text=server.url), Problems([replace(problem, solutions=two)])
+        run = await validate(packages, out=tmp_path / "run", store=store, engine=worker)
+    assert (run.validation.unjudged, run.validation.differences) == ((), 0)
     rows = {row["solution"]: row for row in read_rows(tmp_path / "run")}
     assert (len(rows), {test["processes"] for test in rows["runs.cpp"]["test_results"]}) == (2, {3})
 
@@ -74,20 +79,24 @@ async def test_full_points_are_solved_regardless_of_sample_score(
     await validated(FOLDER / package, tmp_path / "run", shared_cache)
     rows = {row["solution"]: row for row in read_rows(tmp_path / "run")}
     half = "PA" if sample == "AC" else sample
-    told = {name: (row["points"], row["verdict"], row["solved"]) for name, row in rows.items()}
-    assert told == {"all.py": (100, "AC", True), "half.py": (50, half, False), "more.py": (0, "WA", False)}
-    tests = [test for part in rows["all.py"]["all_subtasks_results"] for test in part["test_results"]]
+    outcomes = {name: (row["points"], row["verdict"], row["solved"]) for name, row in rows.items()}
+    assert outcomes == {
+        "all.py": (100, "AC", True),
+        "half.py": (50, half, False),
+        "more.py": (0, "WA", False),
+    }
+    tests = [test for subtask in rows["all.py"]["all_subtasks_results"] for test in subtask["test_results"]]
     assert [test["status"] for test in tests] == [sample, "AC", "AC"]
     (model,) = write_reports(tmp_path / "run").models
     assert (model.solved, model.problems_solved, model.pass_at[0].value) == (1, 1, pytest.approx(1 / 3))
     (problem,) = load_problems(FOLDER / package).values()
     swapped = {"accepted": "partially_accepted", "partially_accepted": "accepted", "wrong_answer": "rejected"}
     swapped["accepted, AC"] = "partially_accepted"
-    wrong = [replace(one, expected=swapped[one.expected]) for one in problem.solutions]
+    wrong = [replace(solution, expected=swapped[solution.expected]) for solution in problem.solutions]
     submissions, cases = collect_package_solutions({package: replace(problem, solutions=tuple(wrong))})
     results = {sent.key: read_result(rows[sent.row["solution"]]) for sent in submissions}
-    found = validation(cases, {package: problem}, results, {})
-    assert {one.solution for one in found.differing} == {"all.py", "half.py"}
+    report = validation(cases, {package: problem}, results, {})
+    assert {solution.solution for solution in report.differing} == {"all.py", "half.py"}
 
 
 NEARLY = """def ways(steps):
@@ -116,18 +125,18 @@ async def test_program_earns_expected_points(
     submission = Submission(key="k", problem_id=package, code=code, language="python")
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         result = await scorer.score(problem, submission)
-    earned = [part.exact_score * part.points for part in result.subtasks] or [result.points]
+    earned = [subtask.exact_score * subtask.points for subtask in result.subtasks] or [result.points]
     assert earned == pytest.approx(points)
 
 
 async def test_polygon_package_generates_tests_and_answers(tmp_path: Path, shared_cache: Path) -> None:
     store = Store(shared_cache)
-    (made,) = await generate(FOLDER / "stairs", tmp_path / "made", store=store)
+    (generated,) = await generate(FOLDER / "stairs", tmp_path / "made", store=store)
     assert sorted(path.name for path in (FOLDER / "stairs/tests").iterdir()) == ["01"]
-    texts = [(made / "tests" / name).read_text() for name in ("01.a", "02", "02.a", "04", "04.a")]
-    assert texts == ["6\n", "5\n1 3 5 7 9\n", "25\n", "7\n7 7 7 7 7 7 7\n", "49\n"]
-    found = (await validated(made, tmp_path / "run", shared_cache)).validation
-    assert (len(found.solutions), found.unjudged, found.differences) == (2, (), 0)
+    contents = [(generated / "tests" / name).read_text() for name in ("01.a", "02", "02.a", "04", "04.a")]
+    assert contents == ["6\n", "5\n1 3 5 7 9\n", "25\n", "7\n7 7 7 7 7 7 7\n", "49\n"]
+    report = (await validated(generated, tmp_path / "run", shared_cache)).validation
+    assert (len(report.solutions), report.unjudged, report.differences) == (2, (), 0)
     with pytest.raises(InputError, match="exists already"):
         await generate(FOLDER / "stairs", tmp_path / "made", store=store)
 
@@ -137,23 +146,23 @@ async def test_dmoj_generators_make_tests(tmp_path: Path, shared_cache: Path) ->
         InputError, match=r"there is no generated/2[.]in or generated/2[.]out, which a program"
     ):
         load_problems(FOLDER / "spindle")
-    (made,) = await generate(FOLDER / "spindle", tmp_path / "made", store=Store(shared_cache))
-    assert {path.name: path.read_text() for path in (made / "generated").iterdir()} == {
+    (generated,) = await generate(FOLDER / "spindle", tmp_path / "made", store=Store(shared_cache))
+    assert {path.name: path.read_text() for path in (generated / "generated").iterdir()} == {
         **{"2.in": "5 1\n", "2.out": "6\n", "3.in": "70 3\n", "3.out": "73\n"},
         **{"4.in": "80 4\n", "4.out": "84\n"},
     }
-    found = (await validated(made, tmp_path / "run", shared_cache)).validation
-    assert (len(found.solutions), found.unjudged, found.differences) == (2, (), 0)
+    report = (await validated(generated, tmp_path / "run", shared_cache)).validation
+    assert (len(report.solutions), report.unjudged, report.differences) == (2, (), 0)
 
 
 async def test_gen_lines_make_tests(tmp_path: Path, shared_cache: Path) -> None:
     with pytest.raises(InputError, match="8 files of 4 tests are missing"):
         load_problems(FOLDER / "vineyard")
     store = Store(shared_cache)
-    (made,) = await generate(FOLDER / "vineyard", tmp_path / "made", store=store)
-    texts = [(made / name).read_text() for name in ("input/input0.txt", "output/output0.txt")]
-    assert texts == ["2\n3 4\n", "7\n"]
-    await validated(made, tmp_path / "run", shared_cache)
+    (generated,) = await generate(FOLDER / "vineyard", tmp_path / "made", store=store)
+    contents = [(generated / name).read_text() for name in ("input/input0.txt", "output/output0.txt")]
+    assert contents == ["2\n3 4\n", "7\n"]
+    await validated(generated, tmp_path / "run", shared_cache)
     rows = {row["solution"]: row["points"] for row in read_rows(tmp_path / "run")}
     assert rows == {"soluzione.cpp": 100, "few.py": 40}
     package = tmp_path / "vineyard"
@@ -167,8 +176,8 @@ async def test_generated_tests_have_unix_line_ends(tmp_path: Path, store: Store)
     package = tmp_path / "stairs"
     shutil.copytree(FOLDER / "stairs", package)
     (package / "tests/01").write_bytes(b"3\r\n1 2 3\r\n")
-    (made,) = await generate(package, tmp_path / "made", store=store)
-    assert [(made / "tests" / name).read_bytes() for name in ("01", "01.a")] == [b"3\n1 2 3\n", b"6\n"]
+    (generated,) = await generate(package, tmp_path / "made", store=store)
+    assert [(generated / "tests" / name).read_bytes() for name in ("01", "01.a")] == [b"3\n1 2 3\n", b"6\n"]
 
 
 async def test_main_solution_with_files_writes_answers(tmp_path: Path, store: Store) -> None:
@@ -179,8 +188,8 @@ async def test_main_solution_with_files_writes_answers(tmp_path: Path, store: St
     grader = package / "files/grader.cpp"
     files = 'freopen("a.in", "r", stdin), freopen("a.out", "w", stdout);'
     grader.write_text(grader.read_text().replace("main() {", f"main() {{ {files}"))
-    (made,) = await generate(package, tmp_path / "made", store=store)
-    assert [(made / "tests" / name).read_text() for name in ("01.a", "02.a")] == ["6\n", "25\n"]
+    (generated,) = await generate(package, tmp_path / "made", store=store)
+    assert [(generated / "tests" / name).read_text() for name in ("01.a", "02.a")] == ["6\n", "25\n"]
     grader.write_text(grader.read_text().replace("a.out", "b.out"))
     with pytest.raises(InputError, match=r"the main solution fails on tests/01: it did not write a[.]out"):
         await generate(package, tmp_path / "more", store=store)
@@ -192,12 +201,14 @@ async def test_validators_get_group_of_test(tmp_path: Path, store: Store) -> Non
     header = package / "problem.xml"
     grouped = header.read_text().replace('<test method="manual"', '<test group="few" method="manual"')
     header.write_text(grouped.replace("val.cpp", "val.py"))
-    asked = "sys.argv[1:] != ['--testset', 'tests', '--group', 'few' if len(sys.stdin.read()) < 9 else '']"
-    (package / "files/val.py").write_text(f"import sys\nsys.exit(3 * ({asked}))\n")
+    condition = (
+        "sys.argv[1:] != ['--testset', 'tests', '--group', 'few' if len(sys.stdin.read()) < 9 else '']"
+    )
+    (package / "files/val.py").write_text(f"import sys\nsys.exit(3 * ({condition}))\n")
     (package / "tests/01").write_text("1\n1\n")
     header.write_text(header.read_text().replace('cmd="same 7"', 'cmd="gen 7"'))
-    (made,) = await generate(package, tmp_path / "made", store=store)
-    assert (made / "tests/01.a").read_text() == "1\n"
+    (generated,) = await generate(package, tmp_path / "made", store=store)
+    assert (generated / "tests/01.a").read_text() == "1\n"
     (package / "tests/01").write_text("5\n1 1 1 1 1\n")
     with pytest.raises(InputError, match=r"the validator rejects tests/01"):
         await generate(package, tmp_path / "more", store=store)
@@ -267,9 +278,9 @@ async def test_ungeneratable_tests_are_input_error(
 ) -> None:
     package = tmp_path / "stairs"
     shutil.copytree(FOLDER / "stairs", package)
-    text = (package / file).read_text()
-    assert old in text
-    (package / file).write_text(text.replace(old, new, 1))
+    content = (package / file).read_text()
+    assert old in content
+    (package / file).write_text(content.replace(old, new, 1))
     with pytest.raises(InputError, match=re.escape(words)):
         await generate(package, tmp_path / "made", store=store)
     assert not (tmp_path / "made").exists()
@@ -294,8 +305,8 @@ async def test_endlessly_forking_generator_is_stopped(
     (package / "files/same.py").write_text(BOMB)
     slow = r"it took too long[.] Correct it in the package, or allow more than 0[.]2 s \(seconds=S\)"
     end = f"({slow}|Too many processes[.] Correct it in the package)"
-    words = rf"same 7 fails, which should generate tests/04: {end}"
-    with pytest.raises(InputError, match=words):
+    message = rf"same 7 fails, which should generate tests/04: {end}"
+    with pytest.raises(InputError, match=message):
         await generate(package, tmp_path / "made", store=store, seconds=0.2)
     assert not (tmp_path / "made").exists()
 
@@ -317,36 +328,36 @@ async def test_missing_score_file_leaves_solutions_unjudged(tmp_path: Path, shar
     written = '(Path(sys.argv[3]) / "score.txt").write_text(words[0])\n'
     assert written in validator.read_text()
     validator.write_text(validator.read_text().replace(written, ""))
-    found = (await validated(package, tmp_path / "run", shared_cache)).validation
-    assert {one.solution: "score.txt was not written" in one.reason for one in found.unjudged} == {
+    report = (await validated(package, tmp_path / "run", shared_cache)).validation
+    assert {case.solution: "score.txt was not written" in case.reason for case in report.unjudged} == {
         "all.py": True,
         "half.py": True,
         "greedy.py": True,
     }
-    assert [one.solution for one in found.solutions] == ["more.py"], "a wrong solution may have no points"
+    assert [case.solution for case in report.solutions] == ["more.py"], "a wrong solution may have no points"
 
 
 async def test_partial_points_on_any_line_of_checker_output_count(tmp_path: Path, store: Store) -> None:
     package = tmp_path / "pulleys"
     shutil.copytree(FOLDER / "pulleys", package)
     checker = package / "checker.cpp"
-    said = 'std::fprintf(stderr, "points %lld\\n", 20 / PARTS);'
-    assert said in checker.read_text()
+    points_line = 'std::fprintf(stderr, "points %lld\\n", 20 / PARTS);'
+    assert points_line in checker.read_text()
     header = package / "init.yml"
     order = "lang: CPP17, args_format_string: '{output_file} {answer_file} {input_file}'"
     header.write_text(header.read_text().replace("lang: CPP17", order))
-    part = 'std::fprintf(stderr, "a partial 1/3\\nmore\\npartial 1/4\\n");'
-    text = checker.read_text().replace(said, part)
-    for old, new in (
+    partial_lines = 'std::fprintf(stderr, "a partial 1/3\\nmore\\npartial 1/4\\n");'
+    source = checker.read_text().replace(points_line, partial_lines)
+    for old_code, new_code in (
         ("argv[1]", "argv[0]"),
         ("argv[2]", "argv[1]"),
         ("argv[3]", "argv[2]"),
         ("argv[0]", "argv[3]"),
     ):
-        text = text.replace(old, new)
-    checker.write_text(text)
+        source = source.replace(old_code, new_code)
+    checker.write_text(source)
     problem = load_problems(package)["pulleys"]
-    half = next(one for one in problem.solutions if one.name.endswith("half.cpp"))
+    half = next(solution for solution in problem.solutions if solution.name.endswith("half.cpp"))
     submission = Submission(key="k", problem_id="pulleys", code=half.code, language="c++")
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         result = await scorer.score(problem, submission)
@@ -374,9 +385,9 @@ async def test_multi_pass_package_of_older_version_validates(
             shutil.rmtree(folder) if folder.is_dir() else folder.unlink()
     (package / "output_validators").mkdir()
     (package / "output_validator").rename(package / "output_validators/validate")
-    found = (await validated(package, tmp_path / "run", shared_cache)).validation
-    assert (found.unjudged, found.differences) == ((), 0)
-    assert {one.solution for one in found.solutions} == solutions
+    report = (await validated(package, tmp_path / "run", shared_cache)).validation
+    assert (report.unjudged, report.differences) == ((), 0)
+    assert {case.solution for case in report.solutions} == solutions
 
 
 async def test_interactor_writes_generated_answers(tmp_path: Path, store: Store) -> None:
@@ -386,8 +397,8 @@ async def test_interactor_writes_generated_answers(tmp_path: Path, store: Store)
     header.write_text(header.read_text().replace('run-count="2"', 'run-count="1"'))
     for answer in package.glob("tests/*.a"):
         answer.unlink()
-    (made,) = await generate(package, tmp_path / "made", store=store)
-    assert [path.read_text() for path in sorted(made.glob("tests/*.a"))] == ["find h\n", "find bae\n"]
+    (generated,) = await generate(package, tmp_path / "made", store=store)
+    assert [path.read_text() for path in sorted(generated.glob("tests/*.a"))] == ["find h\n", "find bae\n"]
     (package / "files/interact.py").write_text("raise SystemExit(3)")
     with pytest.raises(InputError, match=r"the main solution fails on tests/01: .* it ended with 1"):
         await generate(package, tmp_path / "more", store=store)
@@ -403,8 +414,8 @@ async def test_polygon_package_with_interactor_in_both_runs_validates(
     assert end in header
     runs = "            <runs><run>1</run><run>2</run></runs>"
     (package / "problem.xml").write_text(header.replace(end, f"{runs}\n{end}"))
-    found = (await validated(package, tmp_path / "run", shared_cache)).validation
-    assert (len(found.solutions), found.unjudged, found.differences) == (4, (), 0)
+    report = (await validated(package, tmp_path / "run", shared_cache)).validation
+    assert (len(report.solutions), report.unjudged, report.differences) == (4, (), 0)
 
 
 MADE = """#!/bin/sh
@@ -430,9 +441,9 @@ async def test_output_validator_with_build_script_is_built_by_the_script(
     folder.mkdir(exist_ok=True)
     source.rename(folder / "hidden.txt")
     (folder / "build").write_text(MADE)
-    found = (await validated(package, tmp_path / "run", shared_cache)).validation
-    assert (found.unjudged, found.differences) == ((), 0)
-    assert found.expectations >= 3
+    report = (await validated(package, tmp_path / "run", shared_cache)).validation
+    assert (report.unjudged, report.differences) == ((), 0)
+    assert report.expectations >= 3
     (folder / "build").write_text("#!/bin/sh\nexit 3\n")
     with pytest.raises(
         ProgramBroken, match="build does not compile: error: the script build exited with code 3"
@@ -453,7 +464,7 @@ async def test_points_of_polygon_checker_are_absolute(tmp_path: Path, store: Sto
     submission = Submission(key="k", problem_id="halves", code=code, language="python")
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         result = await scorer.score(problem, submission)
-    assert {part.subtask: part.exact_score * part.points for part in result.subtasks} == {
+    assert {subtask.subtask: subtask.exact_score * subtask.points for subtask in result.subtasks} == {
         "0": 0,
         "1": 30,
         "2": pytest.approx(15),  # three tests of 10, 20 and 40 points
@@ -479,14 +490,14 @@ async def test_failing_package_grader_leaves_solution_unjudged(
     (package / "graders/grade.py").write_text(f"{source}\n")
     (problem,) = load_problems(package).values()
     packages = Problems([replace(problem, solutions=problem.solutions[:1])])
-    found = (await validate(packages, out=tmp_path / "run", store=store)).validation
-    (unjudged,) = found.unjudged
-    assert words in unjudged.reason and not found.solutions
+    report = (await validate(packages, out=tmp_path / "run", store=store)).validation
+    (unjudged,) = report.unjudged
+    assert words in unjudged.reason and not report.solutions
 
 
 async def test_compile_output_explains_file_size_limit(tmp_path: Path, store: Store) -> None:
     (problem,) = load_problems(FOLDER / "torrent").values()
-    filled = tuple(one for one in problem.solutions if one.name == "filled.cpp")
+    filled = tuple(solution for solution in problem.solutions if solution.name == "filled.cpp")
     packages = Problems([replace(problem, solutions=filled)])
     await validate(packages, out=tmp_path / "run", store=store)
     (row,) = read_rows(tmp_path / "run")
