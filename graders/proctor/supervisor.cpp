@@ -35,8 +35,8 @@ constexpr int64_t disk_check_interval_us = 250 * 1000;  // Minimum time between 
 constexpr int64_t cpu_wait_check_interval_us = 50 * 1000;
 // Number of threads above the limit that are allowed, because a joined thread is still counted for a moment.
 constexpr int64_t ending_thread_allowance = 8;
-// A new thread above the limit is held until other threads end. It is held for at most this number of checks at which
-// no thread runs, or until the other threads have used this CPU time. Then it starts, because it may hold a lock that
+// A new thread above the limit is held until other threads exit. It is held for a maximum number of checks at which no
+// thread runs, or until the other threads have used this CPU time. Then it starts, because it may hold a lock that
 // other threads wait for. At twice the limit, the program is killed.
 constexpr int max_idle_checks = 2;
 constexpr int64_t max_held_cpu_us = 20 * 1000;
@@ -58,7 +58,7 @@ class Supervisor {
         report_pipe_fd_(report_pipe),
         time_account_(clock_, program.clock_index, make_time_rules(program)) {}
 
-  // Starts the program, waits for its end and returns its report.
+  // Starts the program, waits until it has terminated and returns its report.
   SupervisorReport supervise_program() {
     prepare_own_process();
     start_program();
@@ -67,8 +67,8 @@ class Supervisor {
       if (only_answered_request_ && sys::now_us() < next_check_at_) continue;
       next_check_at_ = sys::now_us() + submission_poll_ns / 1000;
       add_own_sleep();
-      update_cpu_waits();  // must happen before a process that has ended is reaped
-      tick_time_us_ = std::max(tick_time_us_, resource_usage::read_tick_time_us(child_pid_));  // also before reaping
+      update_cpu_waits();  // must happen before a process that has exited is reaped
+      tick_time_us_ = std::max(tick_time_us_, resource_usage::read_tick_time_us(child_pid_));  // must happen before reaping, too
       if (program_.counts_written_bytes)
         report_.written_bytes =
             std::max(report_.written_bytes, resource_usage::read_written_bytes(proc_fd_, child_pid_in_proc_));
@@ -95,7 +95,7 @@ class Supervisor {
     return report_;
   }
 
-  // Returns whether RLIMIT_CPU ended a process before a check noticed its CPU time; in a tree, a shell may survive it
+  // Returns whether RLIMIT_CPU killed a process before a check noticed its CPU time; in a tree, a shell may survive it
   // and only report it. RLIMIT_CPU counts ticks: a program that is awake at each tick reaches the limit long before it
   // has used that much CPU time.
   bool was_killed_by_cpu_rlimit() const {
@@ -211,7 +211,7 @@ class Supervisor {
       sys::fail("the program's processes cannot be counted");
   }
 
-  // Waits for the end of a process, a request of the program, a signal, or the time of the next check.
+  // Waits for the exit of a process, a request of the program, a signal, or the time of the next check.
   void wait_for_event() {
     const timespec max_wait = {
         0, has_many_processes_ || is_submission_ ? submission_poll_ns : find_tree_poll_ns(program_.limits)};
@@ -246,7 +246,7 @@ class Supervisor {
     const int listener_fd = listener_is_closed_ ? -1 : listener_->fd();
     pollfd polled[] = {{signal_fd_.get(), POLLIN, 0}, {listener_fd, static_cast<short>(held_request_ ? 0 : POLLIN), 0}};
     ppoll(polled, 2, &max_wait, nullptr);
-    // all processes are ending, which takes long if they have much memory
+    // all processes are exiting, which is slow if they have much memory
     if (polled[1].revents & POLLHUP) listener_is_closed_ = true;
     only_answered_request_ = (polled[1].revents & POLLIN) && !polled[0].revents;
     if (polled[1].revents & POLLIN) handle_request();
@@ -255,7 +255,7 @@ class Supervisor {
   }
 
   // Answers a request, or holds it if there are too many threads. Runtimes consider a thread joined before it has
-  // ended, so on a busy machine, threads that are about to end accumulate.
+  // exited, so on a busy machine, threads that are about to exit accumulate.
   void handle_request() {
     const std::optional<seccomp::TaskStartListener::TaskStartRequest> request = listener_->receive_request();
     if (!request) return;
@@ -265,7 +265,7 @@ class Supervisor {
       listener_->answer_request(*request);
   }
 
-  // Reaps every process that has ended, orphans included, since this process is the first of its namespace or a
+  // Reaps every process that has exited, including orphans, since this process is the first of its namespace or a
   // subreaper. Returns whether any process is left.
   bool reap_processes(int options) {
     int status = 0;
@@ -283,7 +283,7 @@ class Supervisor {
     return pid == 0;
   }
 
-  // Updates the CPU waits. For several threads less often, if that is enough, because each thread takes a read.
+  // Updates the CPU waits. For several threads less often, if that is enough, because each thread needs a read.
   void update_cpu_waits() {
     const int64_t now = sys::now_us();
     const bool needs_reports = time_account_.needs_reports(now),
@@ -322,7 +322,7 @@ class Supervisor {
     const auto is_over_memory = [&] {
       return limits.memory_bytes != unlimited && usage.memory_bytes + file_bytes > limits.memory_bytes;
     };
-    // Counts shared pages once, which takes long.
+    // Counts shared pages once, which is slow.
     if (!is_single_process_ && listener_ && is_over_memory())
       usage.memory_bytes = resource_usage::measure_proportional_memory_bytes(proc_fd_, list_processes());
     const bool exceeds_memory = is_over_memory();
@@ -397,13 +397,13 @@ class Supervisor {
     return threads;
   }
 
-  // Counts one more thread and returns whether it may start. If not, counts again, because some may have ended.
+  // Counts another thread and returns whether it may start. If not, counts again, because some may have exited.
   bool admit_thread() {
     if (++thread_count_ > find_max_threads()) thread_count_ = count_threads() + 1;
     return thread_count_ <= find_max_threads();
   }
 
-  // Returns whether the files in the program's folder exceed a limit. Checking a large folder takes long, so the time
+  // Returns whether the files in the program's folder exceed a limit. Checking a large folder is slow, so the time
   // to the next check grows with it.
   bool exceeds_disk_limit() {
     const int64_t now = sys::now_us();
@@ -418,8 +418,8 @@ class Supervisor {
   }
 
   // Kills the largest process, like the kernel when a control group is full. A shell that started it can then report
-  // that. Submissions and compilers are killed as a whole, because a shell's report does not say who killed the
-  // process.
+  // that. Submissions and compilers are killed as a whole, because a shell's report does not show why the process
+  // was killed.
   void kill_for_memory(const resource_usage::Usage& usage) {
     if (usage.largest_pid == child_pid_in_proc_ || is_submission_ || program_.profile == seccomp::Profile::tool) {
       kill_program(KillReason::memory);
@@ -443,7 +443,7 @@ class Supervisor {
   void kill_remaining_processes() const {
     if (!sandbox_.layers.is_enabled("reaping")) return;
     if (sandbox_.has_pid_namespace) {
-      kill(-1, SIGKILL);  // all processes of this pid namespace except its first one
+      kill(-1, SIGKILL);  // all processes of this pid namespace except its first
       return;
     }
     kill(-child_pid_, SIGKILL);
