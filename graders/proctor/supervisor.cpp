@@ -68,7 +68,7 @@ class Supervisor {
       next_check_at_ = sys::now_us() + submission_poll_ns / 1000;
       add_own_sleep();
       update_cpu_waits();  // must happen before a process that has exited is reaped
-      tick_time_us_ = std::max(tick_time_us_, resource_usage::read_tick_time_us(child_pid_));  // must happen before reaping, too
+      tick_time_us_ = std::max(tick_time_us_, resource_usage::read_tick_time_us(child_pid_));  // before reaping as well
       if (program_.counts_written_bytes)
         report_.written_bytes =
             std::max(report_.written_bytes, resource_usage::read_written_bytes(proc_fd_, child_pid_in_proc_));
@@ -186,7 +186,7 @@ class Supervisor {
   }
 
   // Closes all foreign descriptors, such as hundreds of tests' files, so that the child need not close them again. An
-  // open end of another program's pipe would also keep its reader waiting.
+  // open end of another program's pipe would make its reader wait.
   void close_foreign_descriptors() const {
     if (!sandbox_.layers.is_enabled("descriptors")) return;
     std::vector<int> kept_fds = program_.inherited_fds;

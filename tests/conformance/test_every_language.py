@@ -366,7 +366,7 @@ async def test_wrong_program_gets_expected_verdict(scorer: Scorer, language: Lan
 # --- PyPy ------------------------------------------------------------------------------------------------
 
 
-async def test_pypy_complains_of_no_processor(scorer: Scorer) -> None:
+async def test_pypy_feedback_has_no_warning_about_processors(scorer: Scorer) -> None:
     require_language("pypy")
     result = await score(scorer, "raise SystemExit(1)", "pypy")
     assert result.tests[0].feedback == "Runtime error (exit code 1)", result

@@ -139,7 +139,7 @@ def test_recorded_languages_are_listed(piston: PistonServer) -> None:
     assert [entry for entry in recorded if entry not in got.body] == []
 
 
-def test_body_that_is_no_json_is_400_with_stack(piston: PistonServer) -> None:
+def test_body_that_is_not_json_gets_status_400_with_stack(piston: PistonServer) -> None:
     reply = piston.call("POST", "/execute", b"{nope", JSON)
     assert reply.status == 400
     assert reply.body.keys() == {"stack"} and reply.body["stack"].startswith("SyntaxError")

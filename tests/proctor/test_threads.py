@@ -76,7 +76,7 @@ def threaded(threads: int) -> PlanSubmission:
     return PlanSubmission(argv=("submission",), threads=threads)
 
 
-def test_starting_too_many_threads_ends_the_program_as_threads(bench: Bench) -> None:
+def test_program_with_too_many_threads_is_killed_for_threads(bench: Bench) -> None:
     line = bench.one(BOMB, submission=threaded(4), limits=LIMITS)
     assert (line.end, line.score, line.signal) == ("threads", 0, 9)
 
