@@ -137,8 +137,8 @@ def test_worker_token_is_hidden_from_programs_and_logs(
     assert scored.returncode == 0, scored.stderr
     assert results(tmp_path / "run").keys() == {"b"}
     assert without.returncode != 0, "the worker required the token"
-    assert "not this worker's token. Put the token that" in without.stderr
-    assert "into IOI_EVAL_TOKEN, or give --token-file FILE" in without.stderr
+    assert "not this worker's token. Put the worker's token" in without.stderr
+    assert "into IOI_EVAL_TOKEN, or pass --token-file FILE" in without.stderr
     assert looked.returncode == 2 and "not this worker's token" in looked.stdout
     assert any("worker" in line for line in shown), "the program did look for secrets"
     assert (
