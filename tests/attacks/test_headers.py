@@ -58,7 +58,7 @@ async def outcome(artifacts: Artifacts, source: str, problem: Problem | None = N
     build = await artifacts.build_submission(
         artifacts.prepare_problem(problem or plain_problem()), submitted(source)
     )
-    while artifacts.builder.busy:  # noqa: ASYNC110 - a background build
+    while artifacts.builder.is_busy:  # noqa: ASYNC110 - a background build
         await asyncio.sleep(0.01)
     return f"{build.artifact.sha256} {build.log}" if isinstance(build, BuildSuccess) else build.log
 

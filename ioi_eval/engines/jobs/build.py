@@ -474,6 +474,11 @@ class Builder:
         self._background.clear()
         self._cache.close()
 
+    @property
+    def is_busy(self) -> bool:
+        """True while a build runs in the background."""
+        return any(not task.done() for task in self._background.values())
+
     async def capabilities(self) -> Capabilities:
         return await self.engine.capabilities()
 

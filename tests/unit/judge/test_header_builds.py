@@ -40,7 +40,7 @@ def uses(engine: FakeEngine, name: str) -> list[bool]:
 async def build_some(artifacts: Artifacts, sources: Iterable[str]) -> None:
     for source in sources:
         await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted(source))
-        await until(lambda: not artifacts.builder.busy, every=0.001)
+        await until(lambda: not artifacts.builder.is_busy, every=0.001)
 
 
 def some(begins: str, number: int, start: int = 0) -> list[str]:

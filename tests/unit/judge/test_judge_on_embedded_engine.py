@@ -318,7 +318,7 @@ async def test_build_with_precompiled_header_gives_same_artifact(
                 await quick.build_submission(
                     quick.prepare_problem(summing()), submission(f"{source}// {number}\n")
                 )
-                await until(lambda: not quick.builder.busy, every=0.001)
+                await until(lambda: not quick.builder.is_busy, every=0.001)
             build = await quick.build_submission(quick.prepare_problem(summing()), submission(source))
     assert isinstance(without, BuildSuccess) and isinstance(build, BuildSuccess)
     assert build.artifact.sha256 == without.artifact.sha256
