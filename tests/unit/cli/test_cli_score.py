@@ -206,8 +206,8 @@ def test_dry_run_counts_work_without_judging(cli: CommandLine, problems: Path) -
 
 def test_dry_run_refuses_python_that_does_not_exist(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("a", RIGHT)])
-    done = cli("score", dump, "--problems", problems, "--python", "2.5", "--dry-run")
-    assert done.returncode == 2 and "no Python 2.5 was found" in done.stderr, done.stderr
+    completed = cli("score", dump, "--problems", problems, "--python", "2.5", "--dry-run")
+    assert completed.returncode == 2 and "no Python 2.5 was found" in completed.stderr, completed.stderr
 
 
 def test_dry_run_reports_unselected_rows(cli: CommandLine) -> None:
@@ -223,8 +223,8 @@ def test_dry_run_reports_unselected_rows(cli: CommandLine) -> None:
 
 def test_note_about_rows_names_keys_of_settings_file(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("list", json.dumps([RIGHT, WRONG]))])
-    done = cli("score", dump, "--problems", problems, "--dry-run")
-    assert "(split-lists = true in ioi-eval.toml reads each as a reply)" in done.stdout, done.stderr
+    completed = cli("score", dump, "--problems", problems, "--dry-run")
+    assert "(split-lists = true in ioi-eval.toml reads each as a reply)" in completed.stdout, completed.stderr
 
 
 @pytest.mark.parametrize("name", ["d.jsonl", "link.jsonl", "run/results.jsonl", "run/tests.parquet"])

@@ -146,7 +146,7 @@ def test_help_shows_options_in_groups(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize("name", list_commands())
 def test_brief_help_names_options_of_the_command(name: str) -> None:
     flags = {flag for option in load_command(name).params if not option.hidden for flag in option.opts}
-    assert {f"--{usual}" for usual in _USUAL.get(name, "").split()} <= flags
+    assert {f"--{option_name}" for option_name in _USUAL.get(name, "").split()} <= flags
 
 
 @pytest.mark.parametrize("name", list_commands())

@@ -44,12 +44,14 @@ def test_comparison_of_two_runs_has_one_sentence_of_a_minus_b(
 ) -> None:
     run(cli.folder / better, m=6)
     run(cli.folder / worse, m=0)
-    done = cli("report", "monday", "tuesday", "--out", "both")
-    assert done.returncode == 0, done.stderr
+    completed = cli("report", "monday", "tuesday", "--out", "both")
+    assert completed.returncode == 0, completed.stderr
     sign = "+" if better == "monday" else MINUS
-    for text in (done.stdout, (cli.folder / "both" / "comparison.md").read_text()):
-        assert text.count("percentage points (") == text.count("A minus B is") == 1, text
-        assert f"A minus B is {sign}49.5 percentage points (95 % interval" in text
+    for printed_text in (completed.stdout, (cli.folder / "both" / "comparison.md").read_text()):
+        assert printed_text.count("percentage points (") == printed_text.count("A minus B is") == 1, (
+            printed_text
+        )
+        assert f"A minus B is {sign}49.5 percentage points (95 % interval" in printed_text
 
 
 def test_long_comparison_counts_models_that_are_not_printed(cli: CommandLine) -> None:

@@ -47,9 +47,9 @@ def test_set_option_wins_over_settings_file(cli: CommandLine, problems: object) 
     cli.set_keys(time_limit=3)
     command = ("score", "d.jsonl", "--problems", "problems", "--dry-run", "--json")
     hours = json.loads(cli(*command).stdout)["cpu_hours"]
-    done = cli(*command, "--set", "share=false", "--set=time-limit=6")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["cpu_hours"] == pytest.approx(2 * hours)
+    completed = cli(*command, "--set", "share=false", "--set=time-limit=6")
+    assert completed.returncode == 0, completed.stderr
+    assert json.loads(completed.stdout)["cpu_hours"] == pytest.approx(2 * hours)
     assert json.loads(cli(*command, "--set", "limit=1").stdout)["rows"] == 1  # options are keys
 
 

@@ -229,10 +229,10 @@ def test_newest_interpreter_is_chosen_if_only_it_has_promised_packages(
     able = msgspec.structs.replace(newest, modules=("numpy",))
 
     def examine_with_numpy(path: Path, *, isolated: bool = True) -> Interpreter | None:
-        found = examine(path, isolated=isolated)
-        if found is None or found.path != newest.path:
-            return found
-        return msgspec.structs.replace(found, modules=("numpy",))
+        examined = examine(path, isolated=isolated)
+        if examined is None or examined.path != newest.path:
+            return examined
+        return msgspec.structs.replace(examined, modules=("numpy",))
 
     monkeypatch.setattr(toolchains, "examine", examine_with_numpy)
     assert [find_python("caller", ("numpy",)) for _ in range(2)] == [able] * 2

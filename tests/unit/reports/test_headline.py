@@ -96,13 +96,13 @@ def test_headline_without_subtasks_is_pass_at_1(tmp_path: Path) -> None:
 
 def test_equal_results_of_all_problems_give_no_interval_and_a_reason(tmp_path: Path) -> None:
     reason = "no interval, because all problems have the same result"
-    found = write_model_run(tmp_path, subtasks=False, wrong={"otter": 3})
-    assert (found.headline.models[0].low, found.headline.models[0].high) == (None, None)
+    run_summary = write_model_run(tmp_path, subtasks=False, wrong={"otter": 3})
+    assert (run_summary.headline.models[0].low, run_summary.headline.models[0].high) == (None, None)
     report = (tmp_path / "report.md").read_text()
     assert report.split("\n")[4] == f"otter: pass@1 is 50.0 % ({reason}) over 7 problems."
     assert f"a pass@1 of 50.0 % ({reason}, n = 7 problems, 42 submissions, k = 1)" in report
     assert "\notter & 50.0 & -- & 7 & 42 \\\\\n" in report
-    [entry] = [Entry(name="otter", model=found.models[0], limit=50, mode=ScoreMode.MAX_SUBTASK)]
+    [entry] = [Entry(name="otter", model=run_summary.models[0], limit=50, mode=ScoreMode.MAX_SUBTASK)]
     table = headline_section([entry]).table
     assert table is not None and "none: all equal" in table.rows[0]
 

@@ -302,11 +302,11 @@ def test_encoded_request_contains_only_fields_that_are_set() -> None:
 
 @pytest.mark.parametrize(("runtime", "is_text"), [("ioi_eval", False), ("python", True)])
 def test_named_file_is_marked_as_text_except_for_ioi_eval_runtime(runtime: str, is_text: bool) -> None:
-    kept = {"main": Blob.of("print()"), "noise": Blob.of(b"\xff")}
-    files = (JobFile(name=name, content=content) for name, content in kept.items())
-    named = tuple(content.sha256 for content in kept.values())
+    contents = {"main": Blob.of("print()"), "noise": Blob.of(b"\xff")}
+    files = (JobFile(name=name, content=content) for name, content in contents.items())
+    hashes = tuple(content.sha256 for content in contents.values())
     run = JobFile(name="run", content=Blob.of("true"))
-    body = encode_request(job(run, *files, runtime=runtime), named=named)
+    body = encode_request(job(run, *files, runtime=runtime), named=hashes)
     _, main, noise = decode_request(body, by_hash=True).files
     assert (main.text, noise.text, main.content.data) == (is_text, False, None)
 

@@ -138,9 +138,9 @@ def test_waits_of_fleet_follow_retry_rules(attempt: int) -> None:
         random.seed(1)
         return wait(number)
 
-    waits = Waits()
-    assert seeded_wait(waits.wait_after, attempt) == seeded_wait(SERVER.wait_after, attempt)
-    assert seeded_wait(waits.rest_after, attempt - 1) == seeded_wait(RECOVERY.wait_after, attempt)
+    wait_times = Waits()
+    assert seeded_wait(wait_times.wait_after, attempt) == seeded_wait(SERVER.wait_after, attempt)
+    assert seeded_wait(wait_times.rest_after, attempt - 1) == seeded_wait(RECOVERY.wait_after, attempt)
 
 
 async def test_endpoint_rate_counts_answered_jobs() -> None:
