@@ -390,7 +390,7 @@ _QUOTED = re.compile(r"‘[^’]*’|'[^']*'|`[^`']*'|\"[^\"]*\"")  # noqa: RUF0
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 # An exception in the last line that a program of Python, Java or JavaScript writes.
 _EXCEPTION = re.compile(
-    r"\b(?P<name>[\w.$]*(?:Error|Exception|Interrupt|StopIteration))\b(?:: *(?P<message>.+))?"
+    r"\b(?P<name>[\w.$]*(?:Error|Exception|Interrupt|StopIteration))(?:: *(?P<message>.+)|$)"
 )
 
 
