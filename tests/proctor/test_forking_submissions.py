@@ -157,7 +157,7 @@ def test_clone_with_flags_other_than_fork_is_refused(bench: Bench) -> None:
                CLONE_VM, CLONE_VFORK, CLONE_PARENT, CLONE_FILES, CLONE_NEWPID, CLONE_NEWUSER, CLONE_THREAD,
                CLONE_PTRACE, 0x1000 /* PIDFD */, CLONE_FS})
         if (cloned(more | SIGCHLD) >= 0) printf("%lx got\\n", more);
-      if (cloned(0) >= 0 || made(SIGUSR1) >= 0 || syscall(SYS_clone3, nullptr, 0) >= 0 || vfork() >= 0) puts("got");
+      if (cloned(0) >= 0 || cloned(SIGUSR1) >= 0 || syscall(SYS_clone3, nullptr, 0) >= 0 || vfork() >= 0) puts("got");
       report("system", system("exit 7") == 7 << 8);
       report("popen", popen("exit 0", "r") != nullptr);
       fflush(stdout);

@@ -410,5 +410,5 @@ async def test_dry_run_forecast_equals_the_following_run(session: Session) -> No
 async def test_forecast_refuses_changed_options_like_call(session: Session) -> None:
     session.rows = programs(range(2))
     await session.score()
-    with pytest.raises(InputError, match="all_tests"):
+    with pytest.raises(InputError, match="all-tests"):
         forecast(session, all_tests=True)

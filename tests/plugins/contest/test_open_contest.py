@@ -123,7 +123,7 @@ async def test_changed_rules_of_a_started_contest_are_refused_unless_fresh(tmp_p
     async with open_contest(SOURCE, Rules(), out=tmp_path, engine=FakeEngine()) as contest:
         await contest.session("otter").submit("lanterns", "right")
     other = Rules(feedback=Feedback.NONE)
-    with pytest.raises(InputError, match="contest_feedback: full -> none"):
+    with pytest.raises(InputError, match="contest-feedback: full -> none"):
         async with open_contest(SOURCE, other, out=tmp_path, engine=FakeEngine()):
             pass
     fresh = RunOptions(fresh=True)
@@ -141,7 +141,7 @@ async def test_changed_rules_are_refused_even_before_first_submission(tmp_path: 
     files_before = {
         name: (tmp_path / name).read_bytes() for name in ("contest.json", "runs.jsonl", "run.json")
     }
-    with pytest.raises(InputError, match="contest_runs: 9 -> 10"):
+    with pytest.raises(InputError, match="contest-runs: 9 -> 10"):
         async with open_contest(tide, Rules(runs=10), out=tmp_path, engine=FakeEngine(outcome)):
             pass
     assert {name: (tmp_path / name).read_bytes() for name in files_before} == files_before

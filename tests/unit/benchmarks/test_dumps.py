@@ -145,7 +145,7 @@ def test_list_of_replies_stored_as_text_is_split(tmp_path: Path, written: Any, c
 def test_duplicate_id_in_two_files_is_refused(tmp_path: Path) -> None:
     first = write_jsonl(tmp_path / "1.jsonl", [row(uuid="a")])
     second = write_csv(tmp_path / "2.csv", [row(uuid="b"), row(uuid="a", code="other")])
-    with pytest.raises(InputError, match="there twice") as caught:
+    with pytest.raises(InputError, match="duplicate id") as caught:
         open_dump([first, second], problems=PROBLEMS)
     assert caught.value.where == str(second)
 

@@ -149,7 +149,7 @@ def test_changed_options_of_a_run_are_refused_unless_fresh(cli: CommandLine, pro
     files_before = contents(cli.folder / "run")
 
     options = cli(*base, "--all-tests")
-    assert (options.returncode, "all_tests" in options.stderr) == (2, True)
+    assert (options.returncode, "all-tests" in options.stderr) == (2, True)
     assert contents(cli.folder / "run") == files_before
 
     assert cli(*base, "--fresh").returncode == 0
@@ -221,10 +221,10 @@ def test_dry_run_reports_unselected_rows(cli: CommandLine) -> None:
     assert json.loads(cli(*arguments, "--json").stdout)["notes"] == ["Left out 1 row: not selected"]
 
 
-def test_note_about_rows_names_keys_of_settings_file(cli: CommandLine, problems: Path) -> None:
+def test_note_about_rows_names_keys_of_set_option(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("list", json.dumps([RIGHT, WRONG]))])
     completed = cli("score", dump, "--problems", problems, "--dry-run")
-    assert "(split-lists = true in ioi-eval.toml reads each as a reply)" in completed.stdout, completed.stderr
+    assert "(--set split-lists=true reads each as a reply)" in completed.stdout, completed.stderr
 
 
 @pytest.mark.parametrize("name", ["d.jsonl", "link.jsonl", "run/results.jsonl", "run/tests.parquet"])
@@ -361,7 +361,7 @@ def test_time_factor_changes_verdict_and_is_recorded(cli: CommandLine) -> None:
     assert results(cli.folder / "run")["slow"]["all_subtasks_results"][0]["status"] == "TLE"
 
     refused = cli(*arguments, "--time-factor", "5")
-    assert refused.returncode == 2 and "time_factor" in refused.stderr and "--fresh" in refused.stderr
+    assert refused.returncode == 2 and "time-factor" in refused.stderr and "--fresh" in refused.stderr
 
     assert cli(*arguments, "--time-factor", "5", "--fresh").returncode == 0
     assert {result_row["all_subtasks_points"] for result_row in results(cli.folder / "run").values()} == {100}
@@ -389,7 +389,7 @@ def test_time_limit_option_overrides_limits_of_problems(cli: CommandLine) -> Non
     assert '"memory": 50331648' in small.stdout and '"cpu_time": 3.0' in small.stdout, small.stdout
     assert cli(*arguments, "--set", "time-limit=0").returncode == 2
     slower = cli(*arguments, "--time-factor", "5")
-    assert slower.returncode == 2 and "time_factor" in slower.stderr and "--fresh" in slower.stderr
+    assert slower.returncode == 2 and "time-factor" in slower.stderr and "--fresh" in slower.stderr
 
 
 def test_report_counts_borderline_verdicts(cli: CommandLine) -> None:

@@ -66,6 +66,8 @@ def model(name: str, problems: int, *, unscored: int = 0) -> ModelSummary:
             for status in model_problems[0].verdicts
         },
         problems=model_problems,
+        share_low=0.21,
+        share_high=0.83,
         pass_at=tuple(
             PassAtK(k=k, value=0.405 + k / 100, low=0.254, high=0.54, problems=problems, lacking=0)
             for k in (1, 5, 10)
