@@ -39,7 +39,7 @@ MARK = "ioi_eval apps: "  # the prefix of an error
 MAX_ERROR, MAX_TRACEBACK = 4000, 8000  # in characters
 MODULES = (string, re, datetime, collections, heapq, bisect, copy, math, random, statistics, itertools)
 MODULES += (functools, operator, io, sys, json)
-LANGUAGE = (builtins, typing)  # their names override others
+LANGUAGE = (builtins, typing)  # modules whose names override the names of MODULES
 NAME, FUNCTION = "tmp_sol_std_input", "code"
 IMPORTS = ("from ", "import ")
 AS_PROGRAM = "__name__ == '__main__'"
@@ -60,7 +60,7 @@ def main(source, only_load=False):
     os.dup2(2, 1)
     input_text = sys.stdin.buffer.read().decode("utf-8", "surrogatepass")
     sys.stdin, sys.stdout = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(NullStream())
-    os._exit = lambda status: exit_process(3)  # a program that calls this fails
+    os._exit = lambda status: exit_process(3)  # fail with exit code 3 if the program calls os._exit
     try:
         remaining = run_program(source, input_text, only_load).encode("utf-8", "surrogatepass")
         while remaining:
@@ -80,7 +80,7 @@ def run_program(source, input_text, only_loads):
     except Exception as error:
         try:
             return MARK + encode_json(make_error_report(code, error))
-        except Exception:  # the error cannot be printed
+        except Exception:  # printing the error can fail as well
             return MARK + encode_json({"code": None})
 
 
@@ -130,7 +130,8 @@ def remove_main_guard(source):
         if isinstance(last, ast.If) and ast.unparse(last.test).strip() == AS_PROGRAM:
             modules = (ast.Module(body=body, type_ignores=[]) for body in (tree.body[:-1], last.body))
             return "\n".join(map(ast.unparse, modules))
-    except Exception:  # the program runs unchanged, and reports its error
+    except Exception:
+        # The program cannot be rewritten, so it runs unchanged and reports its own error.
         pass
     return source
 
@@ -160,6 +161,7 @@ def set_stream_input(stream, input_text):
 @functools.cache
 def make_open(input_text):
     """Return a replacement of `open` for which every file contains the input."""
-    from unittest.mock import mock_open  # slow to import, and few programs open files
+    # imported here because mock is slow to import, and few programs open files
+    from unittest.mock import mock_open
 
     return mock_open(read_data=input_text)

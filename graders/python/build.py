@@ -55,7 +55,8 @@ def pack_sources(main, data, modules):
             archive.writestr(zipfile.ZipInfo(name), data)
             for end in (index for index, letter in enumerate(name) if letter == "/"):
                 folders.setdefault(name[: end + 1])
-        for folder in folders:  # the importer needs these entries for packages without an __init__.py
+        # the importer needs an entry in sys.path_importer_cache for each package without an __init__.py
+        for folder in folders:
             archive.writestr(zipfile.ZipInfo(folder), b"")
     return buffer.getvalue()
 

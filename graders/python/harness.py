@@ -24,7 +24,7 @@ import traceback
 import types
 from collections.abc import Iterator, Set, ValuesView
 
-# Modules that are available without an import, with all their public names, as in common harnesses.
+# Modules that are available without an import, with all their public names, as in common test harnesses.
 MODULES = (
     "string",
     "re",
@@ -89,7 +89,7 @@ def convert_integer_keys(value):
 
 
 def parse_literals(source):
-    import ast  # slow, and rarely needed
+    import ast  # imported here because ast is slow to import and rarely needed
 
     return ast.literal_eval(source.decode())
 
@@ -123,7 +123,7 @@ def tag_value(value, encode):
         return tag_items(value)
     if isinstance(value, tuple):
         return {"tuple": tag_items(value)}
-    if isinstance(value, Set):  # includes frozensets and the keys of a dict
+    if isinstance(value, Set):  # sets, frozensets and the keys of a dict
         return {"set": sort_items(tag_items(value))}
     if isinstance(value, dict):
         return {"dict": sort_items(map(tag_items, value.items()))}
@@ -131,9 +131,10 @@ def tag_value(value, encode):
         return {"bytes": value.hex()}
     if isinstance(value, range):
         return {"range": [value.start, value.stop, value.step]}
-    if isinstance(value, (Iterator, ValuesView)):  # equals nothing, but an assertion may iterate over it
+    # an iterator equals no other value, but an assertion may iterate over it
+    if isinstance(value, (Iterator, ValuesView)):
         return {"iterator": tag_items(value)}
-    if hasattr(value, "__index__"):  # includes integers of numpy
+    if hasattr(value, "__index__"):  # integers, including the integers of numpy
         return int(value)
     number = float(value)
     return number if number - number == 0 else {"float": repr(number)}
@@ -154,9 +155,11 @@ def load_submission(path):
     with open(path, "rb") as stream:
         code = compile(stream.read(), path, "exec", dont_inherit=True)
     module = types.ModuleType(NAME)
-    # As builtins, so that names of the submission override them, such as a function `gcd`.
+    # Provide these names as builtins, so that the submission's own names override them, such as a function
+    # `gcd`.
     module.__dict__["__builtins__"] = collect_provided_names()
-    sys.modules[NAME] = module  # dataclasses and the like look it up
+    # the module of a class must be registered, because for example dataclasses looks it up
+    sys.modules[NAME] = module
     exec(code, module.__dict__)
     return module
 

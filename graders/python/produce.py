@@ -12,13 +12,13 @@ import shutil
 import subprocess
 import sys
 
-CONTROL = (
-    "ioi-eval-control.py"  # runs after a program that failed, to test the machine; without an interactor
-)
+# Script that runs without an interactor after a program failed, to test whether the machine is at fault.
+CONTROL = "ioi-eval-control.py"
 
 
 def make_command(program):
-    copy = f"own-{os.path.basename(program)}"  # the file may be a link that only this process can follow
+    # copy the program, because the path may be a link that only this process can follow
+    copy = f"own-{os.path.basename(program)}"
     shutil.copyfile(program, copy)
     os.chmod(copy, 0o700)
     return [sys.executable, "-I", copy] if program.endswith(".py") else [f"./{copy}"]
@@ -35,7 +35,7 @@ def run_interactor(interactor, command):
 
 
 output, input_file, read, written, interactor, program, *arguments = sys.argv[1:]
-if program == CONTROL:  # uses no file that the program before it may have removed
+if program == CONTROL:  # the control script uses no file that the program before it may have removed
     input_file = read = written = interactor = "-"
 judge_files = {}
 for name in (__file__, CONTROL):

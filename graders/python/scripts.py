@@ -28,7 +28,8 @@ def build_archive(output, folder, control=""):
     if control:
         shutil.copyfile(control, output)
         return
-    shutil.copytree(folder, BUILT)  # the files may be links that only this process can follow
+    # copy the files, because they may be links that only this process can follow
+    shutil.copytree(folder, BUILT)
     make_files_executable(BUILT)
     if os.path.exists(f"{BUILT}/build"):
         code = subprocess.run(["./build"], cwd=BUILT, stdin=subprocess.DEVNULL).returncode

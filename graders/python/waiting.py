@@ -1,4 +1,4 @@
-# Names that a main module has before it runs.
+# Names of variables that a main module has before its code runs.
 _FRESH = tuple(name for name in globals() if name not in ("__file__", "__cached__"))
 
 
@@ -26,26 +26,29 @@ def _wait_for_requests():
     for name in os.read(3, 1 << 16).decode().split():
         try:
             __import__(name)
-        except ImportError:  # the program gets the same error itself
+        except ImportError:  # the program itself will get the same error
             continue
     loaded_modules = set(sys.modules)
     import gc
 
-    # The module random does the same itself; threading does not.
+    # The module random reseeds itself after a fork; numpy.random does not. Likewise, threading keeps the old
+    # thread id.
     if "numpy.random" in sys.modules:
         os.register_at_fork(after_in_child=sys.modules["numpy.random"].seed)
     if "threading" in sys.modules:
         main_thread = sys.modules["threading"].main_thread()
         os.register_at_fork(after_in_child=main_thread._set_native_id)
-    # The next script at this path may be an archive.
+    # Forget how this path was imported, because the next script at the same path may be an archive.
     sys.path_importer_cache.pop(os.path.abspath(sys.argv[0]), None)
-    # A list that is destroyed together with the modules; the interpreter has a copy of the first list.
+    # Use a new list, which is destroyed together with the modules, because the interpreter keeps the first
+    # list.
     sys.path_hooks = [*sys.path_hooks[:-1], FileFinder.path_hook(*_get_supported_file_loaders())]
     for name in set(sys.modules) - loaded_modules:
         del sys.modules[name]
     gc.collect()
     gc.freeze()
-    # After the freeze, because frozen objects are never collected, and the main module refers to the program.
+    # Create the main module after gc.freeze: it refers to the program, and frozen objects are never
+    # collected.
     sys.modules["__main__"] = _make_main_module(type(sys))
     _imp.create_dynamic(ModuleSpec("waiting", None, origin="/proc/self/fd/4"))
 

@@ -31,7 +31,7 @@ from ioi_eval.store.memory import read_or_create_cached
 from ioi_eval.store.rows import as_label
 from ioi_eval.store.tasks import People
 
-INLINE = 1 << 10  # bytes; larger contents are stored in files
+INLINE = 1 << 10  # maximum bytes of a content that is stored inline; larger contents are stored in files
 
 
 class ContentStore:
@@ -50,9 +50,8 @@ class ContentStore:
         path = self._folder / sha256
         if not path.exists():
             path.write_bytes(data)
-        return Blob(
-            sha256=sha256, size=size, path=sha256
-        )  # relative, because the folder is moved when it is complete
+        # Relative paths, because the folder is moved when it is complete.
+        return Blob(sha256=sha256, size=size, path=sha256)
 
     def copy(self, blob: Blob) -> Blob:
         """Store a copy of a blob, and return it. Large files are copied without reading them into memory."""
@@ -88,7 +87,8 @@ def load_stored_problem(
         )
     if stored.problem is None:
         return stored
-    tests = tuple(  # only contents of tests are in files, and get absolute paths here
+    # Only the contents of tests are in files. Their paths are made absolute here.
+    tests = tuple(
         replace(
             test, input=_with_path(test.input, folder), answer=test.answer and _with_path(test.answer, folder)
         )
@@ -157,11 +157,12 @@ class BenchmarkOptions(Value):
         CliOption(name="year", metavar="YEAR", help="Only problems of this year; may be repeated."),
     ] = frozenset()
     difficulty: Annotated[
-        frozenset[str],  # the dataset's names of difficulties, in any case
+        frozenset[str],  # names of difficulties in the dataset, in upper or lower case
         CliOption(metavar="WORD", help="Only problems of this difficulty; may be repeated."),
     ] = frozenset()
     tags: Annotated[
-        frozenset[str],  # a problem needs at least one of these, in any case; the platform counts as a tag
+        # tags, in upper or lower case; a problem needs at least one of them, and its platform counts as a tag
+        frozenset[str],
         CliOption(name="tag", metavar="WORD", help="Only problems with this tag; may be repeated."),
     ] = frozenset()
     date_from: Annotated[
@@ -171,11 +172,13 @@ class BenchmarkOptions(Value):
         ""
     )
     first: Annotated[
-        Count | None,  # after all other filters, in the order of the rows
+        Count | None,  # maximum number of problems, applied after all other filters, in the order of the rows
         CliOption(metavar="N", help="Only the first N problems."),
     ] = None
     sample: Annotated[
-        Count | None,  # after all other filters, independent of the order of the rows
+        # number of problems in a random sample, applied after all other filters, independent of the rows'
+        # order
+        Count | None,
         CliOption(metavar="N", help="Only N of the selected problems."),
     ] = None
     seed: Annotated[int, CliOption(metavar="S", help="Seed of the sample.", key_only=True)] = 0
@@ -189,7 +192,7 @@ class BenchmarkOptions(Value):
         ),
     ] = ""
     dataset: Annotated[
-        str,  # a hub id, or a file of rows
+        str,  # id of a dataset on the hub, or path of a file with rows
         CliOption(metavar="ID", help="Another dataset with the benchmark's columns.", key_only=True),
     ] = ""
     config: Annotated[
@@ -209,17 +212,17 @@ class BenchmarkOptions(Value):
     ] = ""
     generated_tests: Annotated[
         bool,
-        # if the dataset marks them
+        # This option has an effect only if the dataset marks such tests.
         CliOption(help="Include tests that the contest itself did not have.", key_only=True),
     ] = True
     checker: Annotated[
-        str,  # for outputs of programs, unless the problem has a checker
+        str,  # name of the comparison of programs' outputs; it is ignored for problems with a checker
         CliOption(
             metavar="KIND", help="Compare outputs in another way than the benchmark: apps.", key_only=True
         ),
     ] = ""
     packages: Annotated[
-        tuple[str, ...] | None,  # names of modules; None for the packages that the benchmark allows
+        tuple[str, ...] | None,  # names of modules; None means the packages that the benchmark allows
         CliOption(
             typed=str,
             read=read_packages,
@@ -272,13 +275,13 @@ class Candidate(Value):
     """A problem before its tests are read, with everything that selections need."""
 
     id: str
-    rows: tuple[int, ...]  # indexes of its rows in the main table
-    alias: str = ""  # another id that dumps may use
+    rows: tuple[int, ...]  # indexes of the problem's rows in the main table
+    alias: str = ""  # another id of the problem that dumps may use
     year: int | None = None
     difficulty: str = ""
     tags: tuple[str, ...] = ()
-    date: str = ""  # starts with the day, such as 2024-05-31
-    unusable: str = ""  # reason why it cannot be judged, if it can be determined already
+    date: str = ""  # date of the problem, which starts with the day, such as 2024-05-31
+    unusable: str = ""  # reason why the problem cannot be judged, if it can be determined already
 
 
 class Unusable(IoiEvalError):
@@ -291,7 +294,7 @@ class Unusable(IoiEvalError):
 class ColumnNames(Value):
     """The names of a table's columns, by content. An empty name means that the table lacks the column."""
 
-    id: str = "id"  # empty if problems are named after the row's number
+    id: str = "id"  # column with the problem's id; empty if problems are named after the row's number
     difficulty: str = ""
     tags: tuple[str, ...] = ()
     date: str = ""
@@ -307,28 +310,34 @@ class Benchmark(ABC):
     """
 
     name: ClassVar[str]
-    about: ClassVar[str]  # description, a single line
-    dataset: ClassVar[str]  # hub id of the main table
+    about: ClassVar[str]  # description of the benchmark, a single line
+    dataset: ClassVar[str]  # hub id of the dataset with the main table
     config: ClassVar[str] = ""  # config of the dataset on the hub
-    split: ClassVar[str]  # splits, joined by a plus
-    # Splits to use for a dump if most of its problems are not in `split`. Empty without further splits.
+    split: ClassVar[str]  # names of the splits, joined by plus signs
+    # Splits to use for a dump if most of its problems are not in `split`. Empty if there are no further
+    # splits.
     all_splits: ClassVar[str] = ""
     columns: ClassVar[tuple[str, ...]]  # columns of the main table that every row must have
-    mixed: ClassVar[tuple[str, ...]] = ()  # columns with values of several types, which become JSON strings
-    other_files: ClassVar[str] = ""  # pattern for names of files that do not belong to the main table
-    language: ClassVar[str] = "c++"  # language of rows in dumps that name none
+    # columns with values of several types, which are converted to JSON strings
+    mixed: ClassVar[tuple[str, ...]] = ()
+    # pattern for names of files in the dataset that do not belong to the main table
+    other_files: ClassVar[str] = ""
+    language: ClassVar[str] = "c++"  # programming language of a dump's rows that do not name a language
     packages: ClassVar[tuple[str, ...]] = ()  # Python packages that the original harness provides
-    ids: ClassVar[str] = ""  # pattern of the problems' ids, by which dumps are recognized
-    dump_files: ClassVar[tuple[str, ...]] = ()  # names of files that are dumps of this benchmark
-    dump_columns: ClassVar[tuple[str, ...]] = ()  # columns that dumps need to be recognized by their ids
-    # Order of dumps that contain a list of replies for each problem: True for sorted ids, False for rows.
+    ids: ClassVar[str] = ""  # pattern of the problems' ids; a dump is recognized by ids that match
+    # names of files that are recognized as dumps of this benchmark
+    dump_files: ClassVar[tuple[str, ...]] = ()
+    dump_columns: ClassVar[tuple[str, ...]] = ()  # columns that a dump must have to be recognized by its ids
+    # Order of dumps that are lists with a list of replies for each problem: True for sorted ids, False for
+    # rows.
     lists_by_id: ClassVar[bool] = False
     adds_to: ClassVar[str] = ""  # benchmark with the same ids, to which this benchmark adds tests
     named: ClassVar[ColumnNames] = ColumnNames()
     uses_testlib: ClassVar[bool] = False  # programs may include testlib.h, which the dataset does not contain
-    # options that change the problems which `problem` returns
+    # Options that change which problems the method `problem` returns.
     relevant_options: ClassVar[tuple[str, ...]] = ()
-    version: ClassVar[int] = 1  # increase it if `problem` returns different problems for the same rows
+    # version of the method `problem`; increase it if `problem` returns different problems for the same rows
+    version: ClassVar[int] = 1
 
     def accepts_row(self, row: Mapping[str, Any]) -> bool:
         """Return False if a row with the benchmark's columns is another benchmark's."""
@@ -345,7 +354,8 @@ class Benchmark(ABC):
     def candidate(self, row: Row) -> Candidate:
         """Return the problem of a row, read from the columns in `named`."""
         date_string = str(self.read_value(row, self.named.date) or "")
-        day = date_string[:10].replace("/", "-")  # JSON files have timestamps
+        # JSON files have timestamps; the first 10 characters are the day
+        day = date_string[:10].replace("/", "-")
         date = day if day[:4].isdecimal() else ""
         return Candidate(
             id=self.read_problem_id(row),

@@ -91,7 +91,7 @@ class Codeforces(Benchmark):
         row = tables.main[candidate.rows[0]]
         if not row.has_field("time_limit"):
             raise Unusable(NO_LIMITS)
-        tests: dict[str, Test] = {}  # by the hash of the input
+        tests: dict[str, Test] = {}  # tests by the hash of their input
         numbers = Counter[str]()  # number of tests by kind
 
         def add(kind: str, input_text: str | memoryview, expected: str | memoryview) -> None:
@@ -118,7 +118,8 @@ class Codeforces(Benchmark):
         if not tests:
             raise Unusable(NO_TESTS)
         uses_files = row.read_text("input_mode", "stdio") == "file"
-        checker = row.read_text("generated_checker", "")  # the site's checkers are not public
+        # checker that the dataset's authors generated, because the checkers of Codeforces are not public
+        checker = row.read_text("generated_checker", "")
         memory = int(row.read_number("memory_limit", 0.0) * _MEBIBYTE) or None
         return Problem(
             id=candidate.id,
@@ -165,25 +166,26 @@ def _make_statement(row: Row) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-# --- CodeContests: three kinds of tests, and solutions right and wrong ----------------------------------
+# --- CodeContests: rows with three kinds of tests, and with correct and incorrect solutions -------------
 
-# Limits for the few problems without limits, as in the dataset's own runner.
+# Time limit in seconds for the few problems without a limit, as in the dataset's own runner.
 TIME_LIMIT = 10.0  # seconds
 MEMORY_LIMIT = 256 << 20  # bytes
-TOLERANCE = 1e-5  # tolerance of numbers, as in the dataset's runner
+TOLERANCE = 1e-5  # tolerance for numbers in an output, as in the dataset's runner
 _CPP_STANDARD = "gnu++17"  # the common standard at the time of the dataset's solutions
 
-# Enumerations of the dataset, in the order of its numbers.
+# Names of the numbers in the dataset's enumeration of sources, in the order of the numbers.
 _SOURCES = ("", "CODECHEF", "CODEFORCES", "HACKEREARTH", "CODEJAM", "ATCODER", "AIZU")
 _DIFFICULTIES = ("", "EASY", "MEDIUM", "HARD", "HARDER", "HARDEST", "EXTERNAL", *"ABCDEFGHIJKLMNOPQRSTUV")
 _LANGUAGES = ("UNKNOWN_LANGUAGE", "PYTHON", "CPP", "PYTHON3", "JAVA")
-# Names of languages in the judge, by the dataset's names. The judge does not support Python 2.
+# Names of languages in ioi_eval, by their names in the dataset. Python 2 is missing because it is not
+# supported.
 _LANGUAGE_NAMES: Mapping[str, str] = MappingProxyType(
     {"PYTHON": "python2", "CPP": "c++", "PYTHON3": "python3", "JAVA": "java"}
 )
-_OFFICIAL = ("public_tests", "private_tests")  # columns with tests of the contests
-_GENERATED = "generated_tests"  # column with further tests
-# A number with a decimal point.
+_OFFICIAL = ("public_tests", "private_tests")  # columns with the tests of the contests themselves
+_GENERATED = "generated_tests"  # column with tests that the dataset's authors generated
+# Pattern of a number with a decimal point.
 _DECIMAL = re.compile(r"(?<!\S)[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?(?!\S)")
 
 
@@ -207,7 +209,7 @@ class CodeContests(Benchmark):
             yield Candidate(
                 id=name if names[name] == 1 else f"{name} [{source or 'row'} {row.index}]",
                 rows=(row.index,),
-                alias=f"{contest}/{index}" if contest and index else "",  # id on Codeforces
+                alias=f"{contest}/{index}" if contest and index else "",  # the problem's id on Codeforces
                 difficulty=_enum_member_name(row, "difficulty", _DIFFICULTIES),
                 tags=tuple(tag for tag in (source, *row.read_texts("cf_tags")) if tag),
             )
@@ -222,9 +224,9 @@ class CodeContests(Benchmark):
             cases = tuple(case for field in fields for case in _read_cases(row, field))
             if not cases:
                 raise CasesError(NO_CASES)
-            # As in the dataset's runner, except that numbers may differ only if an answer has a decimal
-            # point. The runner even compares integers beyond 32 bits as doubles, so that different integers
-            # may be equal.
+            # Compare as the dataset's runner does, except that numbers may differ only if an answer has a
+            # decimal point. The runner even compares integers beyond 32 bits as doubles, so that different
+            # integers may be equal.
             tolerance = TOLERANCE if any(_DECIMAL.search(case.output) for case in cases) else None
             checker = Checker(kind=CheckerKind.TOKENS, case_sensitive=False, absolute=tolerance)
             problem = replace(problem, options=_read_file_options(row), checker=checker)

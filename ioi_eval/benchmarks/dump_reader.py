@@ -47,10 +47,9 @@ from ioi_eval.store.rows import MODEL_COLUMNS, as_json_value, model_of_row
 
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
 ABSENT = object()  # marks a missing value, as distinct from null
-_CHAT_COLUMN = "messages"  # column of replies that may contain only the prompt
-_REFERENCE_COLUMN = (
-    "solution"  # column of replies that, next to a prompt, holds the dataset's reference solution
-)
+_CHAT_COLUMN = "messages"  # column for replies, which may contain only the prompt
+# Column for replies that holds the dataset's reference solution in rows that have a prompt as well.
+_REFERENCE_COLUMN = "solution"
 _HIDDEN_CHANNELS = ("analysis", "commentary")  # channels of gpt-oss that do not contain the answer
 
 
@@ -85,7 +84,7 @@ class DumpRow(Fields):
         super().__init__(row.columns, "", policy, row=row.line)
         self.line, self.columns, self.where = row.line, row.columns, policy.where
         self._columns_by_field, self._origins, self._lists = columns_by_field, origins, list_columns
-        self.unsplit = False  # True if a string with several answers was read as one answer
+        self.unsplit = False  # True if a string that contains several answers was read as a single answer
         self._usual = find_usual_columns(tuple(row.columns))
         if "generation" not in origins and _lacks_reply(self._usual.get("generation"), row.columns):
             names = (name for name in row.columns if not _lacks_reply(name, row.columns))
@@ -99,7 +98,7 @@ class DumpRow(Fields):
 
     def full_name(self, name: str) -> str:
         """Return the column that messages name for a field: the dump's column, if it has one."""
-        origin = self._origins.get(name, "")  # a description with spaces unless it is a column
+        origin = self._origins.get(name, "")  # a column's name, or a description with spaces
         return origin if origin and " " not in origin else self.find_column(name) or name
 
     def missing_column_error(
@@ -128,7 +127,8 @@ class DumpRow(Fields):
         candidates = {
             path: value
             for path, value in walk_paths(self.columns)
-            if path not in KNOWN - allowed  # do not suggest `model` for `code`
+            # a standard name of another field is never a misspelling, for example `model` for `code`
+            if path not in KNOWN - allowed
         }
         if missing_field in _ANSWER_COLUMNS:
             candidates = {path: value for path, value in candidates.items() if _may_be_answer(path, value)}
@@ -186,8 +186,8 @@ class DumpRow(Fields):
         answers = extract_replies(parsed, holds_several=path in _LIST_COLUMNS)
         if not isinstance(value, str):
             return answers
-        # A model's reply must not decide how many answers the row has, and must not cause an unusable row. So
-        # a string is split only if the column generally holds lists.
+        # A string is split into several answers only if its column generally holds lists. Otherwise a model's
+        # reply could decide how many answers the row has, or make the row unusable.
         is_list = _is_list_of_answers(path or "", answers)
         holds_lists = self._lists is None or path in self._lists
         if is_list and not (holds_lists and isinstance(parsed, list)):
@@ -201,7 +201,8 @@ class DumpRow(Fields):
         if isinstance(value, list) and isinstance(
             string := self.columns.get(self.find_column(column) or ""), str
         ):
-            value = string  # the string looks like a chat, but the field cannot be a chat
+            # the parsed value is a list because the string looks like a chat, but this field cannot be a chat
+            value = string
         if value is None or isinstance(value, str):
             return value if value and value.strip() else None
         raise self.mismatch_error(column, "a text")
@@ -246,7 +247,7 @@ class DumpRow(Fields):
         if (name := parse_name(value)) is not None:
             return name
         expected = "Expected a text or a whole number"
-        if isinstance(value, dict | list):  # pandas writes data frames in this form by default
+        if isinstance(value, dict | list):  # pandas writes data frames to JSON in this form by default
             expected += "; a table by columns has to be written by rows (to_json(orient='records'))"
         raise self.make_error(column, f"{self.format_value(value)} is not a name", expected + or_else)
 
@@ -275,9 +276,8 @@ class DumpRow(Fields):
         value = self.raw_value("year")
         if value is None or value == "":
             return None
-        digits = re.fullmatch(
-            r"([0-9]{4})(\.0)?", str(value)
-        )  # columns with missing values turn years into floats
+        # Pandas turns the integers of a column with missing values into floats, such as 2024.0.
+        digits = re.fullmatch(r"([0-9]{4})(\.0)?", str(value))
         if digits is None:
             problem = f"{self.format_value(value)} is not a year"
             raise self.make_error("year", problem, "Expected a number such as 2024, or null")
@@ -316,7 +316,7 @@ def value_at(columns: Mapping[str, Any], path: str) -> Any:
     return value_at(container, inner_path) if isinstance(container, dict) else ABSENT
 
 
-@lru_cache(16)  # several columns may be read from the same string
+@lru_cache(16)  # cached because several columns may be read from the same string
 def _parse_container(text: str) -> Any:
     """Return the object or list in a JSON string, or None for other strings."""
     if not text.lstrip().startswith(("{", "[")):
@@ -379,7 +379,7 @@ def prompt_text(columns: Mapping[str, Any], path: str) -> str:
     raw = value_at(columns, path)
     value = _parse_list(as_json_value(None if raw is ABSENT else decode_bytes(raw)))
     while isinstance(value, list) and value and isinstance(value[0], list):
-        value = value[0]  # several chats start with the same prompt
+        value = value[0]  # the first chat: several chats start with the same prompt
     return "\n".join(filter(None, map(_prompt_text, value if isinstance(value, list) else [value])))
 
 
@@ -404,7 +404,7 @@ def _is_message(value: Any) -> bool:
 
 def _message_content(message: Mapping[str, Any]) -> Any:
     """Return the content of a chat message."""
-    return message.get("content", message.get("parts"))  # Gemini uses `parts`
+    return message.get("content", message.get("parts"))  # Gemini's messages have `parts` instead of `content`
 
 
 def _may_be_answer(path: str, value: Any) -> bool:
@@ -445,7 +445,7 @@ def find_list_columns(path: Path) -> frozenset[str]:
     }
 
 
-@lru_cache(4)  # strings of a row are parsed repeatedly, and parsing dominates the run time
+@lru_cache(4)  # cached because a row's strings are parsed repeatedly, and parsing dominates the run time
 def _parse_cached_list(text: str) -> list[Any] | None:
     """Return the list that the string contains, or None."""
     return parse_list(text)
@@ -473,7 +473,7 @@ def _is_list_of_answers(column: str, value: Any) -> bool:
         return bool(value) and all(isinstance(item, list) for item in value)
     if not value or not all(isinstance(item, dict) and "role" in item for item in value):
         return True
-    # If all messages are the model's and the column holds several answers, each message is an answer.
+    # If the model wrote all messages and the column holds several answers, each message is an answer.
     return (
         column in _LIST_COLUMNS
         and len(value) > 1
@@ -482,16 +482,16 @@ def _is_list_of_answers(column: str, value: Any) -> bool:
 
 
 _LIST_COLUMNS = ("generations", "completions", "responses", "output_list", "outputs")
-# Names of columns that hold several replies or programs.
+# Pattern for names of columns that hold several replies or programs.
 _LIST_COLUMN_NAME = re.compile(
     r"(?:.*[ _.-])?(?:answers|attempts|candidates|codes|completions|generations|outputs|predictions|programs"
     r"|replies|responses|samples|solutions|texts)|.*_list",
     re.I,
 )
 _ID_COLUMNS = ("uuid", "id")
-_ANSWER_COLUMNS = ("code", "generation")  # a list in such a field is several submissions
+_ANSWER_COLUMNS = ("code", "generation")  # fields in which a list means several submissions
 _STRING_COLUMNS = frozenset({*_ANSWER_COLUMNS, "problem_id", "language", "subtask", MODEL_COLUMNS[0]})
-# Options that name the column of a field, as in messages.
+# Option that names the column of each field, for messages.
 _COLUMN_OPTIONS: Mapping[str, str] = MappingProxyType(
     {
         "problem_id": "problem_column=",
@@ -504,12 +504,11 @@ _COLUMN_OPTIONS: Mapping[str, str] = MappingProxyType(
     }
 )
 OTHER_IDS = "Name a column of distinct ids (id_column=NAME), or none (id_column='')"
-_NO_COLUMN = ""  # id_column of dumps whose rows are identified by their content
+_NO_COLUMN = ""  # value of id_column for dumps whose rows are identified by their content
 _OTHER_PROBLEM, _OTHER_ROW = "of another problem", "not asked for"
 OTHER_SHARD = "of another shard"
-ASKED_FOR = frozenset(
-    {_OTHER_PROBLEM, _OTHER_ROW, OTHER_SHARD}
-)  # reasons to exclude a row that the user asked for
+# Reasons for which rows that the user did not ask for are excluded.
+ASKED_FOR = frozenset({_OTHER_PROBLEM, _OTHER_ROW, OTHER_SHARD})
 _DUPLICATE_ROW = "the same row is there already"
 _NOTE_NO_PROGRAM = "with neither a program nor a reply (null or blank): each counts as `no program`"
 _NOTE_EMPTY_PROGRAM = (
@@ -521,19 +520,20 @@ _NOTE_TOOL_CALL = (
 )
 _TOOL_CALL_KEYS = ("functionCall", "function_call", "tool_call", "tool_calls", "tool_use", "toolUse")
 _AMBIGUOUS_LANGUAGE_COLUMN = "lang"
-# Columns that each hold a numbered sample of a model.
+# Pattern for names of columns that each hold one numbered sample of a model.
 _NUMBERED_SAMPLE = re.compile(
     r"(?:answer|code|completion|generation|output|response|sample|solution)s?[ _.-]?\d+", re.I
 )
 _PROGRAM_LINE = re.compile(
     r"^ {0,3}```|^#include\b|^(?:from [\w.]+ )?import [\w.]|^def \w+\(|\bint main\(|\bfn main\(", re.M
 )
-_LANGUAGE_COLUMN_NAME = re.compile(r"lang|compiler", re.I)  # names of columns that may hold a language
+# pattern for names of columns that may hold a language
+_LANGUAGE_COLUMN_NAME = re.compile(r"lang|compiler", re.I)
 _NOTE_UNSPLIT_LIST = (
     "whose text is a list of answers: it counts as one, because a model may write such a text"
     " (split_lists=True reads each as a reply)"
 )
-_MAX_SAMPLED_ROWS = 100  # rows of a table that are checked for columns with lists in strings
+_MAX_SAMPLED_ROWS = 100  # number of a table's rows that are searched for columns with lists in strings
 _NOTE_NO_YEAR = "without a year: each id matches one problem only"
 
 
@@ -560,7 +560,7 @@ class DumpOptions(Value):
     """Options for reading a dump's rows. Each of them can change results."""
 
     language: Annotated[
-        str,  # empty: detected, see rules.languages
+        str,  # name of a language; empty means that it is detected, see rules.languages
         CliOption(
             metavar="NAME",
             help="The language of rows that name none, whatever else tells it.",
@@ -568,15 +568,16 @@ class DumpOptions(Value):
             read=canonical_language,
         ),
     ] = ""
-    default_language: str = ""  # used if no language is detected; "" means the benchmark's, else C++
+    # language of replies in which no language is detected; empty means the benchmark's language, or else C++
+    default_language: str = ""
     id_column: Annotated[
         str | None,
         CliOption(metavar="NAME", help="The column with each row's id; empty: none.", unset="uuid or id"),
     ] = None
-    # Derive keys of rows without an id from their content. False, as in older runs: from their file and
+    # True: keys of rows without an id are derived from their content. False, as in older runs: from file and
     # index.
     keys_of_content: bool = True
-    # Columns, or paths into them. None means the standard columns.
+    # Columns of the fields, or paths into columns. None means the standard columns.
     code_column: Annotated[
         str | None,
         CliOption(
@@ -636,9 +637,9 @@ class DumpOptions(Value):
 class Selection(Value):
     """The options that select the rows of a dump. Other rows may name unknown problems."""
 
-    problems: frozenset[str] = frozenset()  # ids (default: all problems)
+    problems: frozenset[str] = frozenset()  # ids of the problems to select (default: all problems)
     keys: Annotated[
-        frozenset[str],  # empty for all rows
+        frozenset[str],  # ids of the rows to select; empty means all rows
         CliOption(name="only", metavar="ID", help="Only this submission; may be repeated."),
     ] = frozenset()
     limit: Annotated[Count | None, CliOption(metavar="N", help="Only the first N submissions.")] = None
@@ -659,13 +660,13 @@ class UsableRow(NamedTuple):
     line: int
     key: str
     problem: Problem | None  # None if the problem is excluded
-    left_out: str  # why the problem is excluded
+    left_out: str  # reason why the problem is excluded; empty if it is included
     year: int | None
     subtask: str | None
-    language: str | None  # the language that the row names
-    format: str  # language of the row's schema, if it was recognized
+    language: str | None  # language that the row names; None if the row names no language
+    format: str  # name of the row's schema, if a schema was recognized
     read_from: Mapping[str, str]  # columns from which problem and program were read
-    code: str | None  # an empty string is an empty program, which is valid in Python
+    code: str | None  # the row's program; an empty string is an empty program, which is valid in Python
     generation: str | None
     columns: dict[str, Any]
 
@@ -688,16 +689,15 @@ class DumpReader:
             for problem_id in selection.problems
             for name in (problem_id, *_find_canonical_id(problems, problem_id))
         }
-        self.selected_keys = (
-            NamedKeys() if selected_keys is None else selected_keys
-        )  # labels of problems, by key
-        self._reread = (
-            None if selected_keys is None else bytearray(len(selected_keys))
-        )  # rows that were read again
+        # Labels of problems, by the key of a submission.
+        self.selected_keys = NamedKeys() if selected_keys is None else selected_keys
+        # A flag for each selected row: 1 if the second pass has read the row.
+        self._reread = None if selected_keys is None else bytearray(len(selected_keys))
         self.passed_over: set[str] = set()
         self._of_other_shards = Keys()
         self.left_out, self.noted = Counter[str](), Counter[str]()
-        self.equal = Counter[str]()  # number of rows so far without an id, by content
+        # number of rows without an id that were read so far, by the hash of their content
+        self.equal = Counter[str]()
 
     @property
     def code_column(self) -> str:
@@ -790,9 +790,11 @@ class DumpReader:
             original_columns: The dump's original columns.
         """
         named_columns = {**(schema.named if schema is not None else {}), **self._columns_by_field}
+        # Fields whose columns are named by the user or have standard names. They override the schema's
+        # columns.
         given_fields = {*self._columns_by_field, *find_usual_columns(tuple(original_columns))} - {
             *_ANSWER_COLUMNS
-        }  # they win over the schema's
+        }
         derived = schema.columns if schema is not None and schema.made else {}
         origins = {field: column for field, column in derived.items() if field not in given_fields}
         columns = DumpRow(row, policy, named_columns, origins, list_columns)
@@ -879,7 +881,7 @@ class DumpReader:
             self.selected_keys.add(entry.key, self._problems.label(problem) if problem else "")
         else:
             self._reread[self.selected_keys.name_index(entry.key)] = True
-        # Olympiads reuse short names. Only olympiads' problems have subtasks.
+        # Olympiads use the same short name in several years. Only problems of olympiads have subtasks.
         if entry.year is None and problem is not None and problem.year is not None and problem.subtasks:
             self.noted[_NOTE_NO_YEAR] += 1
         if entry.code == "":
@@ -942,7 +944,8 @@ class DumpReader:
             key = columns.read_name(id_column, or_else=f". {OTHER_IDS}") + identity[1]
         elif identity[0]:
             key = "".join(identity)
-        else:  # hash of the content, and a number for equal rows; rows that are added do not change it
+        else:
+            # The key is the content's hash and a counter of equal rows, so added rows do not change it.
             content = msgspec.json.encode(as_json_value(columns.columns), order="sorted")
             key = hashlib.sha256(content).hexdigest()[:16]
             self.equal[key] += 1
@@ -950,9 +953,8 @@ class DumpReader:
         year = columns.read_year()
         problem, left_out, named_by = self._find_problem(columns, unsplit_columns, year, schema)
         code, generation = self._read_code_and_reply(columns)
-        has_reply_column = (
-            generation is not None or columns.find_column("code") is None
-        )  # True even if the reply is blank
+        # True if the row has a column with replies, even if the reply is blank.
+        has_reply_column = generation is not None or columns.find_column("code") is None
         is_reply = code is None and has_reply_column and self._options.code_column is None
         return UsableRow(
             line=columns.line,
@@ -1005,7 +1007,7 @@ class DumpReader:
                 return located
             if column is None:
                 raise self._missing_problem_error(columns, located[1] if statement_columns else "")
-        name = name or columns.read_name("problem_id")  # raises an error because the name is missing
+        name = name or columns.read_name("problem_id")  # if the name is missing, read_name raises an error
         if self._wanted and not self._wanted & {name, *_find_canonical_id(self._problems, name)}:
             return None, _OTHER_PROBLEM, source_column
         try:
@@ -1112,7 +1114,7 @@ class DumpReader:
         if code is None:
             return None, columns.read_reply("generation")
         reply = None
-        with suppress(InputError):  # next to a program the reply may be anything, and it is not judged
+        with suppress(InputError):  # the row has a program, so the reply is not judged, and may have any type
             reply = columns.read_reply("generation")
         return code, reply
 

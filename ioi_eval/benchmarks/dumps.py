@@ -67,10 +67,13 @@ from ioi_eval.store.packed import Keys, NamedKeys, PackedContent
 from ioi_eval.store.resources import PACKAGE, code_digest
 from ioi_eval.store.rows import as_json_value
 
-CONTINUED = "continue_prompt"  # an entry of a submission's `repairs`
-SAMPLED_ROWS = 10_000  # rows whose detected columns are reported, and rows between two progress reports
-LARGE_DUMP_BYTES = 32 << 20  # bytes; a larger dump is judged from its first rows before all rows are read
-MIN_INDEXED_BYTES = 1 << 20  # bytes; a larger dump gets an index, so that the next pass reads only new rows
+CONTINUED = "continue_prompt"  # value in a submission's `repairs`: the reply was appended to the prompt
+# number of rows whose detected columns are reported, and of rows between two progress reports
+SAMPLED_ROWS = 10_000
+# size of a large dump, in bytes; judging it starts from its first rows before all rows are read
+LARGE_DUMP_BYTES = 32 << 20
+# minimum size in bytes of a dump with an index, with which the next pass reads only new rows
+MIN_INDEXED_BYTES = 1 << 20
 _HASH_BYTES = 16  # bytes of the hash of a row
 _NOTE_FENCED = "whose program holds a fenced block, as replies do: fences are not removed"
 # Matches code whose first line that is neither blank nor a comment is indented.
@@ -84,9 +87,9 @@ class DumpFile(Value):
     path: str
     sha256: str
     rows: int
-    id_column: str  # empty if there is none
+    id_column: str  # column with the rows' ids; empty if the file has no such column
     label: str  # name in messages
-    model: str  # model of rows that name none
+    model: str  # model of the rows that do not name a model
     stamp: tuple[int, int]  # size and modification time, to notice changes
 
     def check_unchanged(self) -> None:
@@ -141,10 +144,10 @@ class DumpInfo(Value):
     passed_over: frozenset[str]  # keys of rows that are not selected
     sha256: str  # hash of the contents of all files, in any order
     understood: DetectedColumns
-    left_out: Mapping[str, int] = {}  # number of rows that are not selected, by reason
-    rejected: int = 0  # number of rows that cannot be used
+    left_out: Mapping[str, int] = {}  # number of selected rows that are excluded, by reason
+    rejected: int = 0  # number of unusable rows
     noted: Mapping[str, int] = {}  # number of selected rows, by note
-    other_files: tuple[str, ...] = ()  # files in the dump's folders that are not in a format of rows
+    other_files: tuple[str, ...] = ()  # files in the dump's folders whose format is not a format of rows
 
 
 class LocatedSubmission(NamedTuple):
@@ -159,10 +162,10 @@ class GrownFrom(NamedTuple):
     """The earlier state of a dump to which rows were appended."""
 
     sha256: str  # `DumpInfo.sha256` of the earlier dump
-    end: tuple[int, int]  # size in bytes and number of lines
+    end: tuple[int, int]  # size of the earlier dump in bytes, and its number of lines
     submissions: int
     equal: Mapping[str, int]  # number of rows without an id, by content
-    rows: int  # includes duplicates; each answer of a row counts
+    rows: int  # number of rows, including duplicates; each answer in a row counts as a row
 
     def before(self, submission_count: int, path: Path) -> GrownFrom | None:
         """Return the state of the dump after its first `submission_count` submissions.
@@ -267,9 +270,8 @@ class Dump(Collection[Submission]):
 
     def read_located(self) -> Iterator[LocatedSubmission]:
         """Return the submissions with the file and line of their rows."""
-        return islice(
-            self._read_all_located(), len(self) - self._skipped_count
-        )  # do not read after the last submission
+        # stop here, so that no row after the last submission is read
+        return islice(self._read_all_located(), len(self) - self._skipped_count)
 
     def _read_all_located(self) -> Iterator[LocatedSubmission]:
         """Yield the submissions of all files, with the file and line of their rows."""
@@ -368,7 +370,7 @@ def open_first_rows(
     )
     try:
         info = first_pass.read_files(row_files, skip_bad=options.skip_bad_rows)
-    except (InputError, UnicodeDecodeError):  # `open_dump` reports all errors
+    except (InputError, UnicodeDecodeError):  # `open_dump` reports such errors later
         return None
     return (
         Dump(info, problems, options, selection, (), first_pass.reader.selected_keys) if info.keys else None
@@ -435,7 +437,8 @@ def _errors_with_label(row_file: RowFile) -> Iterator[None]:
 
 # --- index of a dump: results of a first pass, so that the next pass reads only new rows ----------------
 
-INDEX = ".dump.index"  # valid for a file that starts with the same bytes; their hash is checked each time
+# suffix of an index, which is valid for a dump that starts with the indexed bytes; their hash is checked
+INDEX = ".dump.index"
 
 
 class FirstPassCounts(msgspec.Struct):
@@ -443,27 +446,29 @@ class FirstPassCounts(msgspec.Struct):
 
     rows: int = 0
     looked_at: int = 0  # selected rows whose program and language were determined
-    without: int = 0  # rows among these without a program
+    without: int = 0  # number of rows among `looked_at` that contain no program
     columns: dict[str, dict[str, int]] = {}  # number of rows by field and column
     languages: dict[str, dict[LanguageFrom, int]] = {}  # number of rows by language and its source
-    programs: int = 0  # values in the column of programs
-    fenced: int = 0  # values among these that contain a code fence
-    replies: int = 0  # rows among these with a reply in another column
+    programs: int = 0  # number of values in columns of programs
+    fenced: int = 0  # number of values among `programs` that contain a code fence
+    replies: int = 0  # number of rows among `programs` that have a reply in another column
 
 
 class DumpIndex(Value):
     """The results of a first pass over a large dump, from which the next pass continues."""
 
-    size: int  # number of bytes that were read, up to a line break
-    sha256: str  # hash of these bytes
-    read_by: str  # hash of the options, the problems, the package's sources and the Python version
+    size: int  # number of bytes of the dump that were read, up to a line break
+    sha256: str  # hash of the first `size` bytes of the dump
+    # hash of everything that changes the results: options, problems, the package's sources, the Python
+    # version
+    read_by: str
     id_column: str
     counts: FirstPassCounts
     keys: PackedContent  # keys of the submissions, in order
     names: list[str]  # labels of problems
-    problems: memoryview  # index into `names` for each submission
+    problems: memoryview  # for each submission, the index of its problem in `names`
     ids: PackedContent  # ids of all rows
-    contents: memoryview  # a hash for each of these rows
+    contents: memoryview  # for each row in `ids`, a hash of its content
     equal: dict[str, int]  # number of rows without an id, by content
     passed_over: list[str]
     left_out: dict[str, int]
@@ -508,10 +513,10 @@ class _FirstPass:
         """`max_rows`: maximum number of rows to read, or None for all rows."""
         self.reader, self._options, self._on_rows, self._max_rows = reader, options, on_rows, max_rows
         self._counts = FirstPassCounts()
-        self._ids, self._hashes = Keys(), bytearray()  # ids of rows, and a hash of each of these rows
+        self._ids, self._hashes = Keys(), bytearray()  # ids of rows, and a hash of each row's content
         self._contents: dict[str, str] = {}
         self.bad: list[InputError] = []
-        self.index: DumpIndex | None = None  # index of an earlier state of the dump
+        self.index: DumpIndex | None = None  # index of an earlier, shorter state of the dump
         self.grown: GrownFrom | None = None
 
     def read_files(self, row_files: Sequence[RowFile], *, skip_bad: bool) -> DumpInfo:
@@ -686,7 +691,7 @@ class _FirstPass:
 
     def _duplicate_id_fault(self, entry: UsableRow, label: str, id_column: str) -> InputError | None:
         """Return an error if an earlier row has the same id and other content. Equal rows are allowed."""
-        if not id_column:  # keys depend on the content, so they are distinct
+        if not id_column:  # such keys depend on the content, so they are distinct
             return None
         row_bytes = repr(entry.columns).encode(errors="surrogatepass")
         content = hashlib.blake2b(row_bytes, digest_size=_HASH_BYTES).digest()
@@ -751,7 +756,7 @@ def _extract_code(
     if code == "":
         return (code if language.syntax == "python" else None), ()
     if code is not None and code.lstrip().startswith("```"):
-        return None, ()  # the column of programs contains a reply, which cannot be compiled
+        return None, ()  # the column of programs contains a reply in Markdown, which cannot be compiled
     if code is not None:
         return repair(code, problem, language, options.repairs)
     reply, extraction = (entry.generation or "").replace("\r\n", "\n"), options.extract
@@ -762,7 +767,7 @@ def _extract_code(
     )
     completion = _continue_prompt(prompt, reply)
     if completion and parse(completion) is not None:
-        return completion, (CONTINUED,)  # examples after the code do not matter
+        return completion, (CONTINUED,)  # examples after the completed code do not matter
     if entry.generation is not None:
         code = extract(entry.generation, language, extraction)
     if code is None:
@@ -847,10 +852,11 @@ def matches_benchmark(benchmark: Benchmark, ids: Collection[str], columns: Colle
 
 STANDARD_INPUT = "-"
 _LABEL = "standard input"
+# Suffixes of compressed files, by the files' first bytes.
 _PACKED_SUFFIXES = {
     b"\x1f\x8b": ".gz",
     b"\x28\xb5\x2f\xfd": ".zst",
-}  # suffixes of packed files, by their first bytes
+}
 
 
 @contextmanager
@@ -888,11 +894,11 @@ def _save_stream(stream: BinaryIO, folder: Path) -> Path:
 # --- frames, datasets and lists of rows --------------------------------------------------------------
 
 
-_IN_MEMORY = "rows"  # name of rows in memory, in messages and as the folder of their run
+_IN_MEMORY = "rows"  # name of a dump that is rows in memory, in messages and as the folder of its run
 _FRAME_BATCH = 1000  # rows of a data frame that are converted at a time
 
-# A file, a folder, a dataset's name, a list of these, or rows: a data frame of pandas or polars, a
-# `datasets.Dataset`, or dicts.
+# The dump: a file, a folder, a dataset's name, a list of these, or rows. Rows are a data frame of pandas or
+# polars, a `datasets.Dataset`, or dicts.
 Dumps = str | Path | Sequence[str | Path | RowFile] | Iterable[Mapping[str, Any]] | Any
 
 
@@ -927,7 +933,8 @@ def dump_paths(dumps: Dumps) -> Iterator[Sequence[str | Path | RowFile]]:
                 if any(isinstance(value, bytes) for value in row.values()):
                     row = {name: decode_bytes(value) for name, value in row.items()}
                     columns = DumpRow(FileRow(number, row), StrictFaults(_IN_MEMORY), {})
-                    for field in ("code", "generation"):  # raises an InputError if it is not a string
+                    # reading a field raises an InputError if the field is not a string
+                    for field in ("code", "generation"):
                         columns.raw_value(field)
                 file.write(msgspec.json.encode(as_json_value(row)) + b"\n")
         yield [RowFile(path, _IN_MEMORY)]

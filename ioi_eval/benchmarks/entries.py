@@ -40,29 +40,32 @@ from ioi_eval.rules.row_tests import with_tests
 from ioi_eval.store.rows import as_number
 
 SUFFIX = ".toml"
-_ITEMS = ".*"  # suffix of the name of a column with a list, each item of which is read
+_ITEMS = ".*"  # suffix of a column's name which means that the column is a list and that each item is read
 _MEBIBYTE = 1 << 20
-_MAX_SECONDS = 500.0  # a larger time limit in seconds is a number of milliseconds
+_MAX_SECONDS = 500.0  # maximum time limit in seconds; a larger number is a time limit in milliseconds
 _Positive = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class EntryColumns(ColumnNames, kw_only=True, forbid_unknown_fields=True):
     """The columns of an entry. An empty name means that the table lacks the column."""
 
-    id: str = ""  # empty if problems are named after the row's number
+    id: str = ""  # column with the problem's id; empty if problems are named after the row's number
     alias: str = ""  # another id
-    year: str = ""  # empty if the date has the year
-    tests: str = ""  # pairs in any form; `a.*`: objects with `input` and `output`, read separately
-    inputs: str = ""  # lists of inputs and of outputs, instead of pairs
+    year: str = ""  # column with the year; empty if the date contains the year
+    tests: str = ""  # column with pairs of input and output; `a.*` means objects with `input` and `output`
+    # column with a list of inputs, next to a column with a list of outputs, instead of pairs
+    inputs: str = ""
     outputs: str = ""
-    assertions: str = ""  # a Python program with assertions, or a list of them, instead of pairs
-    setup: str = ""  # statements that the assertions need, such as imports
-    function: str = ""  # the name of the tested function
-    checker: str = ""  # a C++ program with testlib
-    time_limit: str = ""  # seconds, or milliseconds from `milliseconds_from` on
+    # column with a Python program of assertions, or with a list of assertions, instead of pairs
+    assertions: str = ""
+    setup: str = ""  # column with statements that the assertions need, such as imports
+    function: str = ""  # column with the name of the tested function
+    checker: str = ""  # column with a checker, which is a C++ program with testlib
+    # column with the time limit in seconds; numbers from `milliseconds_from` on are milliseconds
+    time_limit: str = ""
     memory_limit: str = ""  # MiB
-    # The dataset's solutions: a program or a reply with a program, or a list of these; `a.*`: programs, or
-    # objects with `code` and `language`.
+    # Column with the dataset's solutions: a program, a reply with a program, or a list of these. `a.*` means
+    # a list of programs, or of objects with `code` and `language`.
     solution: str = ""
     wrong_solution: str = ""
 
@@ -71,23 +74,25 @@ class BenchmarkEntry(Value, kw_only=True, forbid_unknown_fields=True):
     """A benchmark described by its columns."""
 
     name: Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9_]*$")]
-    about: str = ""  # description, a single line
+    about: str = ""  # description of the benchmark, a single line
     dataset: str = ""  # hub id
     config: str = ""
     split: str = "train"
-    language: str = "python"  # language of rows in dumps that name none
+    language: str = "python"  # programming language of a dump's rows that do not name a language
     packages: tuple[str, ...] = ()  # Python packages that the original harness provides
-    ids: str = ""  # pattern of the problems' ids, by which dumps are recognized
-    dump_files: tuple[str, ...] = ()  # names of files that are dumps of this benchmark
-    dump_columns: tuple[str, ...] = ()  # columns that dumps need to be recognized by their ids
-    lists_by_id: bool = False  # dumps that are lists of replies are sorted by id, and not as the rows
+    ids: str = ""  # pattern of the problems' ids; a dump is recognized by ids that match
+    dump_files: tuple[str, ...] = ()  # names of files that are recognized as dumps of this benchmark
+    dump_columns: tuple[str, ...] = ()  # columns that a dump must have to be recognized by its ids
+    # True if dumps that are lists of replies are sorted by id; False if they have the order of the rows
+    lists_by_id: bool = False
     known_by: tuple[str, ...] = ()  # further columns by which files of the dataset's rows are recognized
-    prefix: str = ""  # put in front of ids that are numbers
-    slash: str = ""  # a character of the ids that dumps may write as a slash: `1575/A` for `1575_A`
+    prefix: str = ""  # prefix that is put in front of ids that are numbers
+    slash: str = ""  # character of the ids that dumps may replace by a slash: `1575/A` for `1575_A`
     comparison: str = CheckerKind.STRIPPED.value
-    time_limit: _Positive | None = 4.0  # seconds; None if every row must have a limit
-    memory_limit: _Positive | None = 512.0  # MiB; None if every row must have a limit
-    milliseconds_from: float = math.inf  # time limits from this number on are milliseconds
+    time_limit: _Positive | None = 4.0  # default time limit in seconds; None if every row must have a limit
+    memory_limit: _Positive | None = 512.0  # default memory limit in MiB; None if every row must have a limit
+    # minimum of time limits that are milliseconds; smaller numbers are seconds
+    milliseconds_from: float = math.inf
     integer_digits: int = 0  # maximum digits of integers that Python converts; 0 means Python's default
     cpp_standard: str = "gnu++17"
     columns: EntryColumns = EntryColumns()
@@ -96,12 +101,12 @@ class BenchmarkEntry(Value, kw_only=True, forbid_unknown_fields=True):
 APPS = BenchmarkEntry(
     name="apps",
     about="10,000 problems of three levels in Python, standard input or a function",
-    dataset="metr-evals/apps",  # codeparrot/apps has the same rows
+    dataset="metr-evals/apps",  # the dataset codeparrot/apps has the same rows
     split="test",
     packages=("numpy",),
     ids="apps_[0-9]+",
     dump_files=("all_codes.json",),
-    time_limit=10.0,  # as in common harnesses; the dataset lacks limits
+    time_limit=10.0,  # seconds, as in common harnesses, because the dataset contains no limits
     cpp_standard="gnu++20",
     columns=EntryColumns(
         alias="problem_id",
@@ -118,7 +123,8 @@ ENTRIES: tuple[BenchmarkEntry, ...] = (
     BenchmarkEntry(
         name="livecodebench",
         about="problems of LeetCode, AtCoder and Codeforces by date, in Python",
-        dataset="lighteval/code_generation_lite",  # the authors' own dataset needs a script of theirs
+        # lighteval's copy, because the authors' own dataset needs a script to load it
+        dataset="lighteval/code_generation_lite",
         config="release_latest",
         split="test",
         packages=("numpy",),
@@ -126,9 +132,9 @@ ENTRIES: tuple[BenchmarkEntry, ...] = (
         dump_columns=("question_id",),
         lists_by_id=True,
         comparison="lines",
-        time_limit=6.0,  # as in the benchmark's harness, which does not limit memory
+        time_limit=6.0,  # seconds, as in the benchmark's harness, which does not limit memory
         memory_limit=1024,
-        integer_digits=50_000,  # as the benchmark's runner
+        integer_digits=50_000,  # the same limit as in the benchmark's runner
         cpp_standard="gnu++20",
         columns=EntryColumns(
             id="question_id",
@@ -151,7 +157,7 @@ ENTRIES: tuple[BenchmarkEntry, ...] = (
         ids="taco_[0-9]+",
         dump_files=(),
         known_by=("raw_tags", "skill_types"),
-        time_limit=4.0,  # as its harness, which ignores the limits of the rows
+        time_limit=4.0,  # seconds, as in the benchmark's harness, which ignores the limits in the rows
         columns=replace(APPS.columns, tags=("source", "tags.*", "skill_types.*"), date="date"),
     ),
     BenchmarkEntry(
@@ -436,7 +442,7 @@ class ListedBenchmark(Benchmark):
         if value is not None and not isinstance(value, str | list | dict):
             raise row.make_error(path, f"{value!r} is not a text")
         function, setup = "", "\n".join(_as_strings(self.read_value(row, names.setup)))
-        with suppress(CasesError):  # a damaged `metadata` names no function
+        with suppress(CasesError):  # if `metadata` is damaged, the problem has no function
             function = self.read_string(row, names.function)
         return with_tests(problem, value, contents.store, function=function, setup=setup)
 
@@ -459,7 +465,7 @@ class ListedBenchmark(Benchmark):
                 name, language_name, code = f"{column} {number}", str(item.get("language")), item.get("code")
                 if code is None:
                     continue
-                with suppress(InputError):  # an unknown language has the dataset's name
+                with suppress(InputError):  # if the language is unknown, keep the dataset's name for it
                     language_name = find_language(language_name).name
             if not isinstance(code, str):
                 raise row.make_error(column, "not a list of texts")
@@ -473,7 +479,8 @@ class ListedBenchmark(Benchmark):
         value = values[0] if len(values) == 1 else "".join(map(str, values))
         language = find_language(self.language)
         if isinstance(value, str) and value.startswith("["):
-            with suppress(CasesError):  # a program may begin with a bracket
+            # a program that begins with a bracket looks like JSON, but cannot be parsed
+            with suppress(CasesError):
                 value = _decode_json_string(value)
         programs = _as_strings(value)
         return [

@@ -35,7 +35,7 @@ _RUN_FILES = {  # names of files in a run's folder
     "generations.jsonl",
     "instances.jsonl",
 }
-_BATCH_ROWS = 500  # rows in memory, and rows in a row group
+_BATCH_ROWS = 500  # number of rows in memory, and in a row group of the Parquet file
 
 
 def check_results_path(path: Path, dumps: Iterable[str] = ()) -> None:
@@ -162,9 +162,9 @@ class PublishedDataset(Value):
 
     repo: str
     private: bool
-    files: dict[str, int]  # sizes by name, in bytes
+    files: dict[str, int]  # sizes of the files in bytes, by name
     card: str
-    url: str = ""  # empty if nothing was sent
+    url: str = ""  # URL of the dataset on the hub; empty if nothing was sent
 
 
 def publish(run: Path, repo: str, *, private: bool, token: Secret, dry: bool) -> PublishedDataset:
@@ -207,5 +207,5 @@ def _push(files: dict[str, Path], repo: str, *, private: bool, token: Secret) ->
             where=repo,
             field="repo",
             remedy="Is there a network, and is the token allowed to write there?",
-        ) from None  # the hub's message may contain the token
+        ) from None  # the exception of the hub is hidden, because its message may contain the token
     return token.remove_from(str(commit.commit_url))

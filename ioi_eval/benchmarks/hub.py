@@ -25,10 +25,11 @@ from ioi_eval.model.retry import HUB
 _NAME = re.compile(
     r"(?P<owner>[\w.-]+)/(?P<name>[\w.*?-]+)(?:/(?P<config>[^/@]+))?(?:/(?P<split>[\w.*?-]+))?(?:@(?P<revision>[^@]+))?"
 )
-_DEFAULT_CONFIG = "default"  # name of the config of a dataset without configs
+_DEFAULT_CONFIG = "default"  # config of a dataset that does not name its configs
 _log = logging.getLogger(__name__)
-_offline_lock = threading.RLock()  # the client's offline setting holds for the whole process
-_CONNECT_TIMEOUT_S = 8.0  # seconds; by then a lost packet was sent four times
+# a lock for the client's offline setting, which holds for the whole process
+_offline_lock = threading.RLock()
+_CONNECT_TIMEOUT_S = 8.0  # timeout of a connection in seconds, in which TCP sends a lost packet four times
 # Names of the errors that mean a missing connection.
 _CONNECTION_ERRORS = frozenset(
     {"ConnectError", "ConnectTimeout", "ConnectionError", "ProxyError", "SSLError"}
@@ -156,7 +157,7 @@ def hub_connection(repo: str) -> Iterator[None]:
     from huggingface_hub import constants
 
     _log.info("%s: asking %s", repo, constants.ENDPOINT)
-    with _offline_lock:  # while no other call changes the setting
+    with _offline_lock:  # so that no other call changes the offline setting meanwhile
         is_offline = constants.HF_HUB_OFFLINE
     if is_offline or (reason := _connection_error()) is None:
         yield

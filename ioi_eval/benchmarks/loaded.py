@@ -45,7 +45,7 @@ from ioi_eval.store.tasks import People
 
 _T = TypeVar("_T")
 
-# The benchmarks of the core. docs/extending.md shows how to add a benchmark.
+# The built-in benchmarks. docs/extending.md shows how to add a benchmark.
 BENCHMARKS: tuple[Benchmark, ...] = (
     Ioi(),
     Codeforces(),
@@ -71,7 +71,8 @@ def find_benchmark(name: str) -> Benchmark:
     for benchmark in benchmarks():
         if benchmark.name == normal_name:
             return benchmark
-    find_registered(Registry.BENCHMARKS, normal_name)  # raises an InputError if its plugin was removed
+    # raises an InputError if the benchmark's plugin was removed
+    find_registered(Registry.BENCHMARKS, normal_name)
     names = tuple(benchmark.name for benchmark in benchmarks())
     raise InputError(f"unknown benchmark {name!r}", remedy=suggest_names(normal_name, names))
 
@@ -125,7 +126,8 @@ def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[C
         _read_option_day(options.date_from, "choice.date_from"),
         _read_option_day(options.date_to, "choice.date_to"),
     )
-    # An option's value, and whether a candidate matches it. An empty value matches all.
+    # Pairs of an option's value and a function that returns True if a candidate matches the value. An empty
+    # value matches all candidates.
     filters: list[tuple[object, Callable[[Candidate], bool]]] = [
         (difficulty, lambda candidate: candidate.difficulty.lower() in difficulty),
         (tags, lambda candidate: not tags.isdisjoint(_lowercase_names(candidate.tags))),
@@ -134,7 +136,7 @@ def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[C
         (begin, lambda candidate: candidate.date[:10] >= begin),
         (end, lambda candidate: candidate.date[:10] <= end),
     ]
-    # Dates are not names: a window may be empty, but only for problems with dates.
+    # Check only that the other options' values exist: a range of dates without problems is not an error.
     difficulties = _lowercase_names(candidate.difficulty for candidate in selected) - {""}
     _check_values_exist("difficulty", difficulty, difficulties)
     _check_values_exist(
@@ -199,8 +201,8 @@ def _check_values_exist(kind: str, requested: Iterable[str], existing: set[str])
     """
     missing = sorted(set(requested) - existing)
     if missing and kind != "problem" and set(requested) & existing:
-        # A list of values may be for several datasets, so only misspelled values are errors. Numbers may look
-        # alike without being misspelled.
+        # A list of values may be meant for several datasets, so an absent value is an error only if it looks
+        # misspelled. Numbers are not checked, because different numbers may look alike.
         other_values = [value for value in existing - set(requested) if not value.isdigit()]
         missing = [value for value in missing if find_similar_names(value, other_values)]
     for value in missing:
@@ -237,7 +239,7 @@ class LoadedProblems(Problems):
         super().__init__(problems, packages=packages)
         self._reasons, self._references, self._aliases = reasons, references, aliases
         self.people = people
-        # Reasons by id and year, and by id alone if all years have the same reason.
+        # Reasons by id and year, or by id alone if the id has the same reason in all years.
         by_name = {_format_name(*id_and_year): reason for id_and_year, reason in reasons.items()}
         by_id: dict[str, set[str]] = {}
         for (problem_id, _year), reason in reasons.items():
@@ -338,7 +340,8 @@ def load(
     comparison = CheckerKind.built_in(options.checker) if options.checker else None
     results = [_load_problem(benchmark, candidate, tables, options, store) for candidate in needed_names]
     problems = [options.apply_limits(result.problem) for result in results if result.problem is not None]
-    if comparison is not None:  # it does not replace checker programs, nor comparisons of functions' results
+    # an option's comparison replaces neither checker programs nor comparisons of functions' results
+    if comparison is not None:
         problems = [
             problem
             if problem.checker.sources or problem.task_type is not TaskType.BATCH
@@ -488,7 +491,7 @@ def _format_name(problem_id: str, year: int | None) -> str:
 
 
 SUFFIX = ".py"
-# Errors that a file with a mistake raises while it is loaded.
+# Types of errors that a benchmark file with a mistake may raise when it is loaded.
 _LOADING_ERRORS = (
     SyntaxError,
     ImportError,
@@ -508,7 +511,7 @@ def load_benchmark_file(path: Path) -> Benchmark:
         InputError: The file cannot be loaded, or does not define exactly one benchmark.
     """
     content = path.read_bytes()
-    # The module's name changes with the file, so that problems from older code are not in the cache.
+    # The module's name contains the file's hash, so that cached problems of an older version are not used.
     name = f"ioi_eval_benchmark_{hashlib.sha256(content).hexdigest()[:16]}"
     if (module := sys.modules.get(name)) is None:
         spec = importlib.util.spec_from_file_location(name, path)

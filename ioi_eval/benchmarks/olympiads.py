@@ -49,9 +49,9 @@ from ioi_eval.store.tasks import ContestResults, People
 # The grader files of a row are like an export of the contest system (CMS), so they are read as an export.
 # graders/grader_config.json replaces the package's problem.json.
 
-TESTS = "open-r1/ioi-test-cases"  # dataset with the tests
+TESTS = "open-r1/ioi-test-cases"  # hub id of the dataset with the tests
 CONFIG = "graders/grader_config.json"
-_PARAMETER_PREFIX = "task_type_parameters_"  # start of the names of CMS's parameters
+_PARAMETER_PREFIX = "task_type_parameters_"  # prefix of the names of CMS's parameters
 
 
 class Ioi(Benchmark):
@@ -82,7 +82,7 @@ class Ioi(Benchmark):
         problem = _problem_without_tests(rows[0], candidate)
         subtasks = _make_subtasks(rows)
         indexes = _row_indexes(tests, candidate)
-        # If each subtask has a statement, the last statement is complete.
+        # If each subtask has its own statement, the statement in the last row is the complete statement.
         statements = [rows[-1].read_text(field, "") for field in ("statement", "problem")]
         return replace(
             problem,
@@ -121,7 +121,7 @@ def _problem_without_tests(row: Row, candidate: Candidate) -> Problem:
         source=row.table.where,
         task_type=task,
         options=options,
-        limits=Limits()  # no program runs
+        limits=Limits()  # default limits, because no program runs
         if task is TaskType.OUTPUT_ONLY
         else Limits.contest(
             row.read_number("time_limit", above=0), row.read_integer("memory_limit", 0) or None
@@ -213,17 +213,17 @@ def _make_test(row: Row, problem: Problem, contents: ContentStore) -> Test:
 
 # --- LiveOIBench: tasks of 14 olympiads; a JSON string has all tests of a task -----------------------
 
-LIVE_TESTS = "LiveOIBench/LiveOIBench_tests"  # dataset with the tests
-PEOPLE = "LiveOIBench/LiveOIBench_contestants"  # dataset with the results of human contestants
+LIVE_TESTS = "LiveOIBench/LiveOIBench_tests"  # hub id of the dataset with the tests
+PEOPLE = "LiveOIBench/LiveOIBench_contestants"  # hub id of the dataset with the results of human contestants
 NO_INTERACTOR = "interactive, and the dataset has no interactor"
 SCRIPTS = "interactive, and only a shell script runs its manager: judge the task's package (problems=FOLDER)"
 _CPP_STANDARD = "gnu++17"
-_LIMIT_FACTOR = 1.2  # the benchmark's judge raises the contest's time and memory limits by this factor
+_LIMIT_FACTOR = 1.2  # factor by which the benchmark's judge multiplies the contest's time and memory limits
 _MEBIBYTE = 1 << 20
 _TOLERANCE = 1e-6  # tolerance for an answer that is a single number, as in the benchmark's judge
-# An answer that is a single number with a point or an exponent.
+# Pattern of an answer that is a single number with a decimal point or an exponent.
 _REAL = re.compile(r"\s*[+-]?(?=[0-9.]*[.eE])([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
-_PIECE_BYTES = 1 << 20  # bytes of JSON that are checked at once
+_PIECE_BYTES = 1 << 20  # size of the pieces of JSON that are checked at once, in bytes
 _GRADER = "grader.cpp"
 
 _T = TypeVar("_T")
@@ -258,7 +258,7 @@ class LiveOIBench(Benchmark):
     def candidate(self, row: Row) -> Candidate:
         difficulty = row.read_number("difficulty", 0)
         name = row.read_name("problem_id")
-        match = re.match(r"([^-]+)-([0-9]{4})-[^-]+-.", name)  # IOI-2024-contest-nile
+        match = re.match(r"([^-]+)-([0-9]{4})-[^-]+-.", name)  # for example IOI-2024-contest-nile
         if match is None:
             raise row.make_error("problem_id", f"{name!r} is not contest, year, round and task")
         return Candidate(
@@ -310,9 +310,10 @@ def _open_tests_of_year(candidate: Candidate, tables: Tables) -> Table:
 # --- people ------------------------------------------------------------------------------------------
 
 
-_RECALCULATED = "recalculatedtotal"  # key of the total over the problems that the dataset has
+# key of the contestant's total over the problems that the dataset contains
+_RECALCULATED = "recalculatedtotal"
 _RATING_KEYS = ("cfrating", "codeforcesrating")
-_UNRATED = (0, -1000)  # values of contestants without a rating
+_UNRATED = (0, -1000)  # values in the rating column of contestants without a rating
 
 
 def _read_contest_results(row: Row) -> ContestResults | None:
@@ -322,7 +323,7 @@ def _read_contest_results(row: Row) -> ContestResults | None:
         {_normalize_key(key): value for key, value in ranking.items()}
         for ranking in row.read_json("contestants_ranking") or []
     ]
-    # USACO's combined results are of divisions with different contestants.
+    # Skip USACO's combined results, which mix divisions with different contestants.
     if not rankings or not problems or name.endswith("-combined"):
         return None
     tasks = [_normalize_key(str(problem).split("-", 3)[-1]) for problem in problems]
@@ -421,7 +422,8 @@ def _add_tests(problem: Problem, table: Table, contents: ContentStore) -> Proble
         tests.append(Test(name=name, input=contents.store(case.input), answer=contents.store(case.output)))
     if not tests:
         raise CasesError(NO_CASES)
-    # As the benchmark's judge, except that numbers may differ only if an answer is a number with a point.
+    # Compare as the benchmark's judge does, except that numbers may differ only if an answer has a decimal
+    # point.
     tokens = Checker(kind=CheckerKind.TOKENS, absolute=_TOLERANCE, relative=_TOLERANCE)
     comparison = tokens if has_reals else Checker(kind=CheckerKind.LINES)
     return replace(

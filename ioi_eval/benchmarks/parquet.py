@@ -21,10 +21,10 @@ from ioi_eval.benchmarks.parquet_child import TOO_LARGE, UNREADABLE
 from ioi_eval.model.errors import InputError
 from ioi_eval.store.resources import machine_memory
 
-_MEMORY_DIVISOR = 4  # the child may use the machine's memory divided by this number
+_MEMORY_DIVISOR = 4  # the memory of a child process is limited to the machine's memory divided by this number
 _GIB = 1 << 30
-# Settings for the allocators of the child: they reserve no address space in advance, and return freed memory
-# to the system.
+# Environment variables for the memory allocators of the child process: they reserve no address space in
+# advance, and return freed memory to the system.
 _ALLOCATOR_VARIABLES = (
     "ARROW_DEFAULT_MEMORY_POOL=system",
     "MALLOC_ARENA_MAX=1",
@@ -48,7 +48,7 @@ def batches(path: Path, columns: list[str] | None = None, *, memory: int | None 
     """
     import pyarrow.ipc
 
-    path.open("rb").close()  # raises an OSError that names the file
+    path.open("rb").close()  # raises an OSError that names the file if the file cannot be opened
     limit = machine_memory() // _MEMORY_DIVISOR if memory is None else memory
     request = {"path": str(path.absolute()), "columns": columns, "memory": limit}
     child, stream = _send_request(json.dumps(request).encode())
@@ -61,7 +61,7 @@ def batches(path: Path, columns: list[str] | None = None, *, memory: int | None 
                 if is_idle := child.stdout is not None and child.stdout.read(1) == b"\n":
                     return
                 break
-            except (pyarrow.ArrowException, OSError):  # the child has exited
+            except (pyarrow.ArrowException, OSError):  # such errors mean that the child process has exited
                 break
             yield batch
             del batch  # free its memory before the next batch is read
@@ -81,7 +81,7 @@ def _send_request(request: bytes) -> tuple[subprocess.Popen[bytes], Any]:
         except IndexError:
             child, is_new = _start_child(), True
         assert child.stdin is not None
-        with suppress(BrokenPipeError):  # the child has exited
+        with suppress(BrokenPipeError):  # the child process may have exited
             child.stdin.write(request + b"\n")
             child.stdin.flush()
         try:
@@ -89,7 +89,7 @@ def _send_request(request: bytes) -> tuple[subprocess.Popen[bytes], Any]:
         except (pyarrow.ArrowException, OSError):
             if is_new or child.wait() != 0:
                 return child, None
-            _kill_child(child)  # it had exited, because it was idle for too long
+            _kill_child(child)  # this child process had exited, because it was idle for too long
 
 
 def _start_child() -> subprocess.Popen[bytes]:

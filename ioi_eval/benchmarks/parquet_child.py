@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 TOO_LARGE, UNREADABLE = 3, 4  # exit codes
-_MAX_ROWS = 1 << 12  # maximum rows of a batch
-_BATCH_BYTES = 16 << 20  # maximum size of a batch that is sent, unless a single row is larger
-_IDLE_S = 5.0  # seconds after which a child without a request exits
+_MAX_ROWS = 1 << 12  # maximum number of rows in a batch
+_BATCH_BYTES = 16 << 20  # maximum size in bytes of a batch that is sent, unless a single row is larger
+_IDLE_S = 5.0  # seconds without a request after which the child process exits
 
 
 def main() -> int:
@@ -31,7 +31,7 @@ def main() -> int:
     while select.select([0], [], [], _IDLE_S)[0] and (line := sys.stdin.readline()):
         try:
             _answer_request(output, **json.loads(line))
-        except MemoryError:  # including pyarrow's, which is a subclass
+        except MemoryError:  # pyarrow's error for missing memory is a subclass
             return TOO_LARGE
         except (ArrowException, OSError) as error:
             os.write(2, str(error).encode())
@@ -47,7 +47,8 @@ def _answer_request(output: BinaryIO, path: str, columns: list[str] | None, memo
         int(Path("/proc/self/statm").read_text().split()[0]),
         resource.getrlimit(resource.RLIMIT_AS)[1],
     )
-    max_bytes = pages * resource.getpagesize() + Path(path).stat().st_size + memory  # the file is mapped
+    # the file's size counts because the file is mapped into memory
+    max_bytes = pages * resource.getpagesize() + Path(path).stat().st_size + memory
     resource.setrlimit(
         resource.RLIMIT_AS, (max_bytes if hard == resource.RLIM_INFINITY else min(max_bytes, hard), hard)
     )

@@ -25,12 +25,15 @@ from ioi_eval.rules.expectations import (
 )
 from ioi_eval.store.rows import as_json_value, as_number
 
-_LABEL = "label"  # column with the kind of a solution; its values are verdicts, but less precise than a score
-_NAME_PARTS = ("score", "points", "grade", "expected", "verdict")  # parts of the names of candidates
-_OTHER_COLUMNS = frozenset({"score_precision"})  # columns that are not candidates, despite their names
+# column with the kind of a solution; its values are verdicts, which are less precise than scores
+_LABEL = "label"
+# parts of the names of columns that may contain reference scores
+_NAME_PARTS = ("score", "points", "grade", "expected", "verdict")
+# names of columns that cannot contain reference scores, although the names look like it
+_OTHER_COLUMNS = frozenset({"score_precision"})
 _MAX_DIGITS = 6  # maximum number of decimals of a score; binary fractions may have more
-_ROUNDING_ERROR = 1e-6  # maximum error of a binary fraction
-# Verdicts of whole submissions that packages write in another way.
+_ROUNDING_ERROR = 1e-6  # maximum rounding error of a binary fraction
+# Verdicts of whole submissions, by their spelling in problem packages.
 _VERDICTS: Mapping[str, str] = MappingProxyType(
     {
         "ok": "accepted",
@@ -47,7 +50,7 @@ class ReferenceScores(Value):
     """The expected results of the solutions in a file."""
 
     column: str
-    kind: str  # points, fractions or verdicts; for messages
+    kind: str  # kind of the reference scores, for messages: points, fractions or verdicts
     cases: tuple[KeyedExpectation, ...]
 
 

@@ -25,21 +25,23 @@ from ioi_eval.model.fields import DuplicateKey, refuse_duplicate_keys
 from ioi_eval.model.nesting import NestedTooDeep, Nesting, shallow
 from ioi_eval.store.files import MAY_READ, find_unreadable_folders, raise_read_errors
 
-_CHUNK = 1 << 20  # bytes or characters that are read at once
-_MAX_FIELD_LENGTH = (1 << 31) - 1  # characters in a field of a .csv; the csv module allows 131072 by default
+_CHUNK = 1 << 20  # number of bytes or characters that are read at once
+# maximum characters of a field in a .csv file; the csv module's default is 131072
+_MAX_FIELD_LENGTH = (1 << 31) - 1
 INSPECT = "inspect_ai"  # column that only rows of inspect_ai's logs have
-PLACE = "place_of_problem"  # column with the problem's index, `#0`, in rows of a list of lists
+PLACE = "place_of_problem"  # column for the problem's index, such as `#0`, in rows from a list of lists
 # Files without rows that the package datasets writes next to the rows.
 _FILES_WITHOUT_ROWS = frozenset({"state.json", "dataset_info.json", "dataset_dict.json"})
-_BATCH_ROWS = 64  # rows of an Arrow file that are in memory
+_BATCH_ROWS = 64  # number of an Arrow file's rows that are in memory at the same time
 _DUPLICATE_KEY_REMEDY = "Keep only the right one"
-_field_limit_lock = threading.Lock()  # csv's limit holds for the whole process
+# a lock for csv's limit of a field's length, which holds for the whole process
+_field_limit_lock = threading.Lock()
 
 
 class FileRow(NamedTuple):
     """A row of a file: its columns, and the line where it starts."""
 
-    line: int  # starts at 1; the number of the row in files without lines
+    line: int  # number of the line, from 1; in formats without lines, number of the row
     columns: dict[str, Any]
 
 
@@ -119,7 +121,8 @@ def _file_format(path: Path) -> str:
         kind = path.suffix.lower()
         return _PROGRAMS if kind not in _READERS and next(_find_program_files(path), None) else kind
     inner = Path(path.stem).suffix.lower()
-    return inner if inner not in _TABLES else path.suffix.lower()  # tables are compressed inside
+    # such formats compress tables themselves, so a name such as x.parquet.gz is not supported
+    return inner if inner not in _TABLES else path.suffix.lower()
 
 
 def name_without_suffixes(path: Path) -> str:
@@ -153,7 +156,7 @@ def scan(path: Path) -> str:
 class FileGrowth(NamedTuple):
     """A file to which lines were appended."""
 
-    sha256: str  # of the whole file
+    sha256: str  # hash of the whole file
     lines: int  # number of lines before the appended lines
 
 
@@ -404,7 +407,7 @@ def _read_csv_rows(path: Path) -> Iterator[FileRow | InputError]:
                     problem = f"{len(values)} fields where the header has {len(header)}"
                     remedy = "Is a quote or a comma missing?"
                     yield InputError(problem, where=str(path), row=line, remedy=remedy)
-                elif values:  # not a blank line
+                elif values:  # a blank line has no values
                     yield FileRow(line, dict(zip(header, values, strict=True)))
                 line = reader.line_num + 1
         except csv.Error as error:
@@ -491,7 +494,7 @@ def _read_eval_rows(path: Path) -> Iterator[FileRow]:
         remedy = "Install it with: pip install 'ioi-eval[inspect-ai]'"
         raise InputError("its reader is the package inspect_ai", where=str(path), remedy=remedy) from error
     unused = {"events", "store", "attachments", "messages"}
-    # In another thread, because in a thread with an event loop inspect_ai patches asyncio permanently.
+    # Read in another thread: in a thread with an event loop, inspect_ai would patch asyncio permanently.
     with ThreadPoolExecutor(1) as thread:
         try:
             header = thread.submit(read_eval_log, str(path), header_only=True).result().eval
@@ -534,7 +537,7 @@ def read_reasoning(output: Any) -> str:
 
 # --- folders of programs ---------------------------------------------------------------------------------
 
-_PROGRAMS = "a folder of programs"  # the format of a folder that EvalPlus writes
+_PROGRAMS = "a folder of programs"  # description of a folder in the format that EvalPlus writes
 _TASK_FOLDER = re.compile(r"(HumanEval|Mbpp)_(\d+)")
 
 
@@ -581,8 +584,10 @@ def _read_program_rows(folder: Path) -> Iterator[FileRow]:
 # --- large lists of JSON -----------------------------------------------------------------------------
 
 
-# ijson is five times as fast, but it does not report lines, which messages name, and it does not accept NaN.
-_MAX_TOKEN_LENGTH = 16  # maximum length of a number, word or escape that may be split between two pieces
+# ijson is not used here, although it is five times as fast: it does not report lines, which messages name,
+# and it does not accept NaN.
+# maximum characters of a number, a keyword or an escape sequence, which may be split between two pieces
+_MAX_TOKEN_LENGTH = 16
 _SPACE = " \t\r\n"
 
 
@@ -644,7 +649,8 @@ class _Window:
             try:
                 value, end = self._decoder.raw_decode(self._buffer, self._position)
             except json.JSONDecodeError as error:
-                # The value may be cut off, so read more. For a string, the error is at the string's start.
+                # If the value is cut off at the end of the piece, more must be read. The error of a cut-off
+                # string is at its start.
                 is_cut_off = error.msg.startswith("Unterminated string")
                 is_cut_off = is_cut_off or error.pos >= len(self._buffer) - _MAX_TOKEN_LENGTH
                 if not (is_cut_off and self._read_more()):
@@ -687,8 +693,9 @@ class _Window:
 # --- formats -----------------------------------------------------------------------------------------
 
 
-_TABLES = frozenset({".parquet", ".arrow", ".eval"})  # formats that are not text
-_COMPRESSIONS: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}  # pyarrow's names, by suffix
+_TABLES = frozenset({".parquet", ".arrow", ".eval"})  # suffixes of binary formats for tables
+# pyarrow's names of compressions, by suffix
+_COMPRESSIONS: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}
 
 _READERS: Mapping[str, Callable[[Path], Iterator[FileRow | InputError]]] = {
     ".jsonl": _read_jsonl_rows,

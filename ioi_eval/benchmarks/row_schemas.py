@@ -18,26 +18,28 @@ from ioi_eval.rules.extraction import REASONING_TYPES, join_answer_text
 from ioi_eval.store.rows import MODEL_COLUMNS
 
 PROBLEM_COLUMNS = ("problem_id", "task_id", "question_id", "ioi_id", "instance_id", "name", "problem")
-# Columns that may contain the prompt. If no column names the problem, its statement in such a column does.
+# Columns that may contain the prompt. If no column names a row's problem, the problem is found by its
+# statement in such a column.
 PROMPT_COLUMNS = (
     *("prompt", "question", "problem_statement", "statement", "description", "input", "query"),
     *("instruction", "full_prompt", "conversations", "messages"),
 )
+# Columns for replies that datasets without replies also have.
 OF_DATASETS = (
     "solution",
     "output",
     "content",
     "output_list",
     "outputs",
-)  # columns of replies that occur in datasets as well
+)
 _MAX_NAME = 200  # maximum length of a problem's name, in characters
-# Names of columns that are not standard, but can only contain a model's output.
+# Pattern for names of columns that are not standard, but can only contain a model's output.
 _MODEL_COLUMN = re.compile(
     r"(?:generated|gen|predicted|model|llm)_?(?:answer|code|completion|output|program|response|solution|text)s?"
     r"|gen|predictions?",
     re.I,
 )
-# Standard columns by field. The first column that a row has is read.
+# Names of the standard columns, by field. If a row has several columns for a field, the first is read.
 USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "problem_id": PROBLEM_COLUMNS,
@@ -65,14 +67,14 @@ class RowSchema(NamedTuple):
     name: str
     needs: tuple[str, ...]  # columns that must all exist
     one_of: tuple[str, ...] = ()
-    columns: Mapping[str, str] = _NO_COLUMNS  # columns or paths, by field
-    prompt: str = ""  # column with the statement that identifies the problem, if no column names it
-    language: str = ""  # language of the programs
-    ids: bool = True  # `id` is the row's id
-    # Makes rows with standard columns from the columns in `columns`.
+    columns: Mapping[str, str] = _NO_COLUMNS  # names of columns, or paths into columns, by field
+    prompt: str = ""  # column whose statement identifies the problem if no column names the problem
+    language: str = ""  # language of the rows' programs
+    ids: bool = True  # True if the column `id` contains the id of the row
+    # Function that makes rows with standard columns from the columns in `columns`.
     made: Callable[[FileRow, str], Iterator[FileRow]] | None = None
     also: Callable[[Mapping[str, Any]], bool] = lambda columns: True  # checks values
-    # Yields the names of a row's problems, if they are not in a column.
+    # Function that yields names of a row's problem, if no column contains the name.
     problems: Callable[[Mapping[str, Any]], Iterable[Any]] | None = None
 
     def matches_columns(self, names: Collection[str]) -> bool:
@@ -94,7 +96,7 @@ def find_schema(columns: Mapping[str, Any]) -> RowSchema | None:
     return next((schema for schema in _matching_schemas(tuple(columns)) if schema.also(columns)), None)
 
 
-@lru_cache(1024)  # usually the rows of a file have the same columns
+@lru_cache(1024)  # cached because all rows of a file usually have the same columns
 def _matching_schemas(names: tuple[str, ...]) -> tuple[RowSchema, ...]:
     """Return the schemas that match the column names."""
     return tuple(schema for schema in ROW_SCHEMAS if schema.matches_columns(names))
@@ -108,11 +110,11 @@ def find_usual_columns(names: tuple[str, ...]) -> Mapping[str, str]:
         for field, candidates in USUAL.items()
     }
     if columns["generation"] == "outputs" and columns["code"] is not None:
-        columns["generation"] = None  # outputs of tests, which programs wrote
+        columns["generation"] = None  # these are outputs of tests, which programs and not models wrote
     if columns["generation"] in OF_DATASETS and any(map(_MODEL_COLUMN.fullmatch, names)):
-        columns["generation"] = None  # ambiguous: the user must name a column
+        columns["generation"] = None  # the column is ambiguous, so the user must name a column
     if columns["generation"] is not None and "test_list" in names:
-        columns["code"] = None  # MBPP's reference solution
+        columns["code"] = None  # this column contains the reference solution of MBPP
     return {field: name for field, name in columns.items() if name is not None}
 
 
@@ -154,22 +156,25 @@ def problem_columns() -> frozenset[str]:
 # --- rows converted to other rows --------------------------------------------------------------------
 
 _SAMPLE_NUMBER = re.compile(r"[#/:]\d+\Z")
-_REQUEST_ID_COLUMNS = ("custom_id", "key")  # columns of a batch with the user's id of a request
-_JSON_ANSWER = re.compile(r'\s*+\{\s*+"(?:id|object|choices|candidates)"\s*+:')  # no program starts like this
-_ANSWER_LISTS = ("choices", "output", "candidates", "content")  # keys of lists in answers of servers
-# Keys of an answer in a batch. Gemini omits `candidates` if it refused the prompt.
+# columns in a batch's rows that contain the user's id of a request
+_REQUEST_ID_COLUMNS = ("custom_id", "key")
+# pattern of a server's answer in JSON; no program starts like this
+_JSON_ANSWER = re.compile(r'\s*+\{\s*+"(?:id|object|choices|candidates)"\s*+:')
+_ANSWER_LISTS = ("choices", "output", "candidates", "content")  # keys of lists in servers' answers
+# Keys of a server's answer in a batch. Gemini omits `candidates` if it refused the prompt.
 _BATCH_ANSWER_KEYS = ("body", "candidates", "promptFeedback", "usageMetadata")
-# a reply has at least one of these keys
+# A choice in a server's answer has at least one of these keys.
 _CHOICE_KEYS = {"message", "content", "finish_reason", "finishReason"}
-# Types of an answer's parts.
+# Types of the parts of a message.
 _PART_TYPES = REASONING_TYPES | {"function_call", "output_text", "refusal", "text", "tool_call", "tool_use"}
 _EVALPLUS_ID = re.compile(r"(HumanEval|Mbpp)/\d+")
+# Fields that a sample's metadata may contain.
 _METADATA_COLUMNS = (
     "problem_id",
     "year",
     "language",
     "subtask",
-)  # fields that a sample's metadata may contain
+)
 _LANGUAGE_OF_SUFFIX = {
     suffix: language.name for language in reversed(LANGUAGES) for suffix in language.suffixes
 }
@@ -297,9 +302,8 @@ def _is_list_of_parts(answer: Any, holds_several: bool) -> bool:
     """Return True if the value is the list of parts of a single answer."""
     if not isinstance(answer, list) or not all(isinstance(item, dict) for item in answer):
         return False
-    types = [
-        item.get("type") for item in answer if "role" not in item
-    ]  # messages may have types, but they are not parts
+    # Objects with a role are messages, which may have a type but are not parts.
+    types = [item.get("type") for item in answer if "role" not in item]
     return any(part_type in _PART_TYPES for part_type in types) and not (
         holds_several and set(types) == {"text"}
     )
@@ -311,7 +315,7 @@ def _list_answer_parts(items: list[Any]) -> Iterator[Any]:
         if not isinstance(item, dict) or item.get("type") != "message":
             yield item
         elif item.get("role", "assistant") == "assistant":
-            yield None  # separates the message from the previous message
+            yield None  # None separates a message from the previous message
             yield from _as_list(item.get("content"))
 
 
@@ -406,7 +410,7 @@ def _convert_problem_object(row: FileRow, where: str) -> Iterator[FileRow]:
             if value:
                 yield FileRow(row.line, {"problem_id": problem, "code": value})
             continue
-        if not value.keys().isdisjoint(KNOWN):  # columns, such as `code` and `model`
+        if not value.keys().isdisjoint(KNOWN):  # the keys are names of columns, such as `code` and `model`
             yield FileRow(row.line, {"problem_id": problem, **value})
             continue
         for name, code in value.items():
@@ -417,7 +421,8 @@ def _convert_problem_object(row: FileRow, where: str) -> Iterator[FileRow]:
 
 # --- the table -----------------------------------------------------------------------------------------
 
-# The first schema that matches is used. The table in docs/dumps.md is generated from this table.
+# The schemas of rows; a row has the first schema that matches. The table in docs/dumps.md is generated from
+# this table.
 ROW_SCHEMAS = (
     RowSchema(
         "OpenAI's batch results",
@@ -457,7 +462,7 @@ ROW_SCHEMAS = (
         made=_convert_inspect_row,
         problems=lambda columns: (_find_sample_problem(columns),),
     ),
-    # `id` is the subtask's id, which is the same in the file of every sample, and `name` is a title.
+    # `id` is the subtask's id, which is the same in the files of all samples, and `name` is a title.
     RowSchema("NeMo-Skills' outputs", ("generation", "ioi_id"), ids=False),
     RowSchema("NeMo-Skills' outputs", ("generation",), ("num_generated_tokens", "release_version")),
     RowSchema("LiveCodeBench's outputs", ("question_id", "code_list"), language="python"),

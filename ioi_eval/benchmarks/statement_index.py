@@ -9,7 +9,7 @@ from enum import Enum
 
 from ioi_eval.model.values import Problem
 
-SHORTEST = 20  # minimum length of a statement that identifies a problem, in characters without white space
+SHORTEST = 20  # minimum length of a statement that identifies a problem, in characters other than white space
 
 
 class NoMatch(Enum):
@@ -24,9 +24,8 @@ class StatementIndex:
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self._by_head: dict[str, list[tuple[str, Problem]]] = {}
-        self._matches: dict[
-            bytes, Problem | NoMatch
-        ] = {}  # by hash of the prompt, because samples share prompts
+        # Cached results by the hash of the prompt, because samples share prompts.
+        self._matches: dict[bytes, Problem | NoMatch] = {}
         for problem in problems:
             if problem.statement is not None:
                 normalized_text = _normalize_text(problem.statement.read().decode(errors="replace"))

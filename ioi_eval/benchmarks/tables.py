@@ -32,8 +32,8 @@ from ioi_eval.store import Store
 from ioi_eval.store.files import make_folder
 from ioi_eval.store.rows import as_number
 
-_MAX_MAPPED_BYTES = 64 << 20  # bytes that are read before mapped pages are released
-_ARROW_END = b"\xff\xff\xff\xff\0\0\0\0"  # last bytes of an Arrow stream
+_MAX_MAPPED_BYTES = 64 << 20  # number of bytes to read from mapped files before their pages are released
+_ARROW_END = b"\xff\xff\xff\xff\0\0\0\0"  # bytes at the end of a complete Arrow stream
 
 
 class Table:
@@ -49,7 +49,7 @@ class Table:
         # The name of an Arrow file depends on the files from which it is converted.
         file_descriptions = [f"{file} {len(mapped)}" for file, mapped in zip(files, self._maps, strict=True)]
         self.fingerprint = hashlib.sha256("\n".join(file_descriptions).encode()).hexdigest()
-        self._read_bytes = 0  # bytes that were read since the last release
+        self._read_bytes = 0  # number of bytes that were read since pages were last released
         self._columns: dict[str, Any] = {}
         self._groups: dict[str, dict[str, tuple[int, ...]]] = {}
 
@@ -297,11 +297,11 @@ def open_table(source: TableSource, *, cache: Path) -> Table:
     return Table(_make_arrow_files(source, cache), _source_label(source))
 
 
-# --- sources: files, folders of copies ---------------------------------------------------------------
+# --- sources of tables: files, and folders of copies -------------------------------------------------
 
 
 SUFFIXES: Mapping[str, str] = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv"}
-_SPLIT_NAMES = ("train", "validation", "valid", "dev", "test")  # splits that names of files may contain
+_SPLIT_NAMES = ("train", "validation", "valid", "dev", "test")  # names of splits that occur in file names
 
 
 class TableSource(Value):
@@ -311,10 +311,10 @@ class TableSource(Value):
     config: str = ""
     split: str = "train"
     revision: str = ""
-    path: str = ""  # a file of the dataset, instead of a config
-    without: str = ""  # pattern for names of files that do not belong to the table
-    files: tuple[str, ...] = ()  # files on disk, instead of the hub's
-    label: str = ""  # name in messages
+    path: str = ""  # path of a file in the dataset, instead of a config
+    without: str = ""  # pattern for names of files in the dataset that do not belong to the table
+    files: tuple[str, ...] = ()  # paths of files on disk, instead of files on the hub
+    label: str = ""  # name of the table in messages
 
 
 def table_name(source: TableSource) -> str:
@@ -403,15 +403,14 @@ def _subfolder_or_self(folder: Path, name: str) -> Path:
 def _find_split_in_path(path: Path, base: Path) -> str:
     """Return the split in the names of a file and its folders, or an empty string."""
     for component in reversed(path.relative_to(base).parts):
-        split = re.split(r"[-.]", component, maxsplit=1)[0].rstrip(
-            "0123456789"
-        )  # test2.jsonl belongs to the split `test`
+        # For example, test2.jsonl belongs to the split `test`.
+        split = re.split(r"[-.]", component, maxsplit=1)[0].rstrip("0123456789")
         if split in _SPLIT_NAMES:
             return split
     return ""
 
 
-# --- files of Arrow ----------------------------------------------------------------------------------
+# --- Arrow files in the cache ------------------------------------------------------------------------
 
 
 _VERSION = 1  # version of the Arrow files in the cache
@@ -440,7 +439,7 @@ def _make_arrow_files(source: TableSource, cache: Path) -> list[Path]:
             return _load_files(kind, source.files, cache / "tables")
         except datasets.exceptions.DatasetGenerationError as error:
             raise _loading_error(source, error) from error
-    except StopIteration as error:  # `datasets` raises StopIteration for an empty file
+    except StopIteration as error:  # the package `datasets` raises StopIteration for an empty file
         raise _loading_error(source, ValueError("a file without rows")) from error
     except (*network_errors(), ValueError, RuntimeError, pyarrow.ArrowException) as error:
         raise _loading_error(source, error) from error
@@ -459,10 +458,9 @@ def _load_files(kind: str, files: Sequence[str], tables: Path) -> list[Path]:
     except (ValueError, RuntimeError, datasets.exceptions.DatasetGenerationError):
         make_folder(tables)
         with tempfile.TemporaryDirectory(dir=tables) as temporary_folder:
-            load(Path(temporary_folder))  # raises an error if the files themselves are damaged
-        shutil.rmtree(
-            tables / "datasets" / kind, ignore_errors=True
-        )  # another process may remove it at the same time
+            load(Path(temporary_folder))  # raises an error if the source files themselves are damaged
+        # Another process may remove the file at the same time.
+        shutil.rmtree(tables / "datasets" / kind, ignore_errors=True)
         return load(tables / "datasets")
 
 
@@ -527,7 +525,7 @@ def _write_arrow(files: Sequence[Path], path: Path) -> None:
                 for name in missing:
                     table = table.append_column(name, pyarrow.nulls(len(table), schema.field(name).type))
                 writer.write_table(table.select(schema.names).cast(schema))
-                del batch, table  # free memory before the next batch is read
+                del batch, table  # free this memory before the next batch is read
 
 
 # --- the hub -----------------------------------------------------------------------------------------

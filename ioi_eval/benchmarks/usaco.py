@@ -24,11 +24,12 @@ from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, S
 from ioi_eval.problems.names import is_plain_name
 from ioi_eval.rules.json_tests import NO_CASES, CasesError, unparsable_tests
 
-_MEGABYTE = 1_000_000  # bytes, as in the benchmark's harness
-_TEST_FILES = (("{}.in", "{}.out"), ("I.{}", "O.{}"))  # names of a test's files, by its number
+_MEGABYTE = 1_000_000  # bytes of a megabyte, as in the benchmark's harness
+# names of the input and output file of a test, by the test's number
+_TEST_FILES = (("{}.in", "{}.out"), ("I.{}", "O.{}"))
 _FIELDS = ("problem_id", "name", "problem_level", "description", "runtime_limit", "memory_limit", "num_tests")
-_SOLUTION = "solution_python3"  # field with the dataset's own solution
-_TESTS_FOLDER = "tests"  # name of the folder of tests, and field with its path
+_SOLUTION = "solution_python3"  # field with the dataset's own solution in Python
+_TESTS_FOLDER = "tests"  # name of the folder with tests, and of the field with its path
 
 
 class Usaco(Benchmark):

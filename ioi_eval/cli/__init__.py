@@ -29,7 +29,7 @@ from ioi_eval.cli.settings import read_option_values
 from ioi_eval.model.errors import BadRows, InputError, IoiEvalError
 from ioi_eval.registries import Registry, find_registered, needs_plugin, registered_names
 
-# The first line of each command's help page.
+# First line of each command's help page, by command.
 COMMANDS = {
     "score": "Score a dump of generations.",
     "judge": "Judge one program and show a table of its tests.",
@@ -46,7 +46,7 @@ COMMANDS = {
     "doctor": "Check this machine or servers: list what works, what fails and how to fix it.",
     "new": "Write a starting point: a package, the examples, or a configuration.",
 }
-# The overview of commands, with a short description of each.
+# Short description of each command, for the overview of commands.
 _OVERVIEW = {
     "Start": {
         "doctor": "Check this machine or servers",
@@ -73,11 +73,11 @@ _OVERVIEW = {
         "package": "Write the Piston package that runs jobs",
     },
 }
-# The plugins of commands.
+# Plugin of each command that a plugin provides.
 _PLUGINS = {"audit": "audit", "contest": "contest", "export": "contest"}
-# The modules of commands, if the name differs from the command's.
+# Module of each command whose module has another name than the command.
 _MODULES = {"view": "worker", "package": "worker"}
-# Headings of options, in the order of a help page.
+# Headings of groups of options, in the order on a help page.
 _GROUPS = (
     "Arguments",
     "Problems",
@@ -91,7 +91,7 @@ _GROUPS = (
     "Output",
     "Options",
 )
-# The common options of large commands. `--help` shows only these.
+# Options of commands with many options that the short `--help` shows.
 _USUAL = {
     "score": "problems problem year difficulty limit columns engine workers time-factor out dry-run",
     "judge": "problems problem year language all-tests time-factor engine json",
@@ -297,18 +297,19 @@ def _wrap_example(example: str) -> str:
     return " \\\n".join(wrapped) + (f"\n      {remark.strip()}" if remark else "")
 
 
-_EXAMPLE_WIDTH = 78  # columns; the page is indented by two
+_EXAMPLE_WIDTH = 78  # maximum columns of an example, without the two columns by which the page is indented
 _ALL = "--help-all"
-_MAX_EXAMPLES = 4  # of a brief help page
+_MAX_EXAMPLES = 4  # maximum number of examples on a short help page
 _LOG_FORMAT = "--log-format"
 _SET = "--set"
 _SetOption = Annotated[
     list[str] | None,
     typer.Option(_SET, metavar="KEY=VALUE", help="Set a key for this call; may be repeated."),
 ]
-# Errors that the user may be able to fix. `_format_user_error` decides which errors these are.
+# Types of errors that the user may be able to fix. `_format_user_error` decides which errors the user can
+# fix.
 _USER_ERRORS = (IoiEvalError, ModuleNotFoundError, OSError, RuntimeError)
-# The base class of typer's errors about the command line. Its name depends on typer's version.
+# Base class of typer's errors about the command line. The name of the class depends on typer's version.
 _UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
 
 
@@ -326,13 +327,13 @@ def _log_errors_as_events(*, enabled: bool) -> Iterator[None]:
         message = _format_usage_error(error) if isinstance(error, _UsageError) else _format_user_error(error)
         if not enabled or message is None:
             raise
-        from ioi_eval.server import Event  # not loaded for help
+        from ioi_eval.server import Event  # imported here, because help pages do not need the server
 
         console.print_message(Event(name="error", message=message).as_json())
         raise typer.Exit(console.BAD_INPUT) from None
 
 
-# Suffixes of files of rows. A name with such a suffix is not the name of a dataset on the hub.
+# Suffixes of files with rows. A name with such a suffix is never the name of a dataset on the hub.
 _DUMP_SUFFIXES = (".jsonl", ".json", ".csv", ".parquet", ".gz", ".zst")
 
 
@@ -350,7 +351,7 @@ def _check_dumps_exist(args: Sequence[str]) -> None:
 
 def _expand_key(keys: Mapping[str, Any], pair: str) -> list[str]:
     """Return the arguments that `--set KEY=VALUE` stands for. Raises InputError for an invalid pair."""
-    from ioi_eval.model.fields import suggest_names  # not loaded for help
+    from ioi_eval.model.fields import suggest_names  # imported here, because help pages do not need it
 
     key, equals, value = pair.partition("=")
     option = keys.get(key)
@@ -385,7 +386,7 @@ def _format_argument_name(argument: Any) -> str:
 
 
 def _find_long_name(option: Any) -> str:
-    if "--help" in option.opts:  # its names are a set without order
+    if "--help" in option.opts:  # typer's names of the help option are a set without order
         return "--help"
     return next((str(name) for name in option.opts if name.startswith("--")), str(option.opts[0]))
 
@@ -489,15 +490,16 @@ def _declare_global_options(
 
 def silence_hub_client() -> None:
     """Let the hub's client print only errors, because other messages disturb the progress bar."""
-    os.environ.setdefault("HF_HUB_VERBOSITY", "error")  # read when the hub's client is loaded
+    # the variable is read when the hub's client is imported
+    os.environ.setdefault("HF_HUB_VERBOSITY", "error")
 
 
-# Errors of paths below a folder that the user may not enter, and of paths that are too long.
+# Error numbers for paths in a folder that the user may not enter, and for paths that are too long.
 _UNREACHABLE = frozenset({errno.EACCES, errno.EPERM, errno.ENAMETOOLONG})
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _NO_THREAD = "can't start new thread"  # Python's message
-_NO_TEMPORARY = "No usable temporary directory"  # start of the message of `tempfile`
-# What to install if a module is missing.
+_NO_TEMPORARY = "No usable temporary directory"  # start of a message of the module `tempfile`
+# The package or extra to install if a module is missing, by module.
 _PACKAGES = {
     **dict.fromkeys(("httpx", "jinja2", "latex2mathml", "markdown_it"), "ioi-eval"),
     **dict.fromkeys(("pygments", "tqdm", "yaml"), "ioi-eval"),
@@ -544,7 +546,7 @@ def _format_usage_error(error: typer.BadParameter) -> str:
     return f"{message[:1].lower()}{message[1:]}{help_hint}"
 
 
-# Messages about invalid values, by the type of the error.
+# Messages about invalid values, by the type of the validation error.
 _VALUE_ERRORS = {
     "int_parsing": "is not a whole number",
     "int_from_float": "is not a whole number",
@@ -581,7 +583,7 @@ def _open_closed_streams() -> None:
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r"))
-    # In any locale, because names may need it and JSON is UTF-8.
+    # Print UTF-8 in any locale, because names may need it and JSON is UTF-8.
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.encoding.lower() != "utf-8":
         sys.stdout.reconfigure(encoding="utf-8", errors="replace")
 

@@ -24,14 +24,14 @@ def add_completions(function: Callable[..., None]) -> None:
         for info in getattr(parameter.annotation, "__metadata__", ()):
             if isinstance(info, ArgumentInfo):
                 info.autocompletion = _ARGUMENTS.get(str(info.metavar))
-            elif isinstance(info, OptionInfo) and info.metavar != "DIR":  # the shell completes folders
-                # In an annotation, Typer stores the first name as the default.
+            elif isinstance(info, OptionInfo) and info.metavar != "DIR":  # the shell completes DIR itself
+                # In an annotation, Typer stores the first name of an option as the default.
                 names = [info.default, *(info.param_decls or ())]
                 flags = [name for name in names if isinstance(name, str) and name.startswith("--")]
                 flag = [*flags, f"--{name.replace('_', '-')}"][0]
                 if info.hidden:
                     keys.append(flag[2:].partition("/")[0])
-                # `--set` is the last option, so `keys` are complete.
+                # The option `--set` comes last, so `keys` already contains all keys.
                 info.autocompletion = _make_key_completer(keys) if flag == "--set" else _OPTIONS.get(flag)
 
 

@@ -69,7 +69,7 @@ def _map_fields(prefix: str, path: str, kind: type[Value], **renamed: str) -> di
 
 _RENAMED = {"sample": "sample_size", "problems": "tasks", "difficulty": "filter_difficulty"}
 _MODEL_FIELDS = ("name", "base_url", "system", "attempts", "requests_per_minute")
-# The path in `Config` of each key of the file. `ioi-eval new --type config` describes the keys.
+# Path in `Config` of each key in the file. `ioi-eval new --type config` describes the keys.
 KEYS: Mapping[str, str] = {
     **{name: name for name in ("benchmark", "timeout_seconds", "engine", "out")},
     **_map_fields("", "choice", BenchmarkOptions, **_RENAMED),
@@ -85,7 +85,7 @@ KEYS: Mapping[str, str] = {
 }
 _KEYS_BY_PATH = {place: key for key, place in KEYS.items()}
 _COUNTS = frozenset({"first", "sample_size"})
-# By key: changes of the field's `CliOption` for `ioi-eval run`.
+# Changes to the `CliOption` of a field for `ioi-eval run`, by the field's key.
 _CHANGES: Mapping[str, Mapping[str, Any]] = {
     "benchmark": {"name": "problems", "short": "", "also": ("-b", "--benchmark")},
     "first": {"name": "limit", "also": ("--first",)},
@@ -128,13 +128,13 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
     where = "the command line" if path is None else str(path)
     given_flags = {name: value for name, value in flags.items() if value not in (None, [], frozenset())}
     _check_url_for_secrets(given_flags)
-    # A command wins over a model, but an option for a model wins over a command in the file.
+    # An agent's command in the file is ignored if the command line has an option for a model.
     if given_flags.keys() & {"model.name", "model.base_url"}:
         if given_flags.get("command"):
             problem = "a model or a command, not both"
             raise InputError(problem, field="--command", remedy="Remove one of them")
         values.pop("command", None)
-    # An option for the number of problems replaces all keys for this number in the file.
+    # An option for the number of problems overrides all keys for this number in the file.
     if counts := given_flags.keys() & _COUNTS:
         values = {name: value for name, value in values.items() if name not in _COUNTS - counts}
     values |= given_flags
@@ -201,14 +201,14 @@ def _read_file(path: Path) -> dict[str, Any]:
             f"cannot be read ({error.strerror or error})", where=str(path), remedy=remedy
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        # The message has the position of the error, but not the line itself, which may contain a secret.
+        # The message contains the position of the error, but not the line itself, which may contain a secret.
         mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
         if not isinstance(error, yaml.MarkedYAMLError) or mark is None:
             problem = f"is not YAML ({type(error).__name__})"
             raise InputError(problem, where=str(path), remedy=_TEMPLATE_REMEDY) from None
         problem = f"is not YAML: {error.problem}"
         raise InputError(problem, where=str(path), row=mark.line + 1, remedy=_TEMPLATE_REMEDY) from None
-    except ValueError:  # its message may contain a secret
+    except ValueError:  # the original error is dropped, because its message may contain a secret
         problem = "contains an invalid date or number"
         raise InputError(problem, where=str(path), remedy="Write days as 2024-05-31") from None
     if values is None:
@@ -225,7 +225,7 @@ def _read_file(path: Path) -> dict[str, Any]:
             raise InputError("expected an object: keys and values", where=str(path), field=name)
     for key in flat_values:
         if key not in KEYS:
-            # Suggest the key's right table, or a similar key.
+            # Suggest the right table for the key, or a similar key.
             table, dot, name = key.rpartition(".")
             paths = [dotted for dotted in KEYS if dotted.rpartition(".")[2] == name]
             sibling_paths = (dotted for dotted in KEYS if dotted.startswith(table + dot))
@@ -234,7 +234,7 @@ def _read_file(path: Path) -> dict[str, Any]:
             ]
             remedy = f"Did you mean {paths[0]!r}?" if paths else suggest_names(name, sibling_keys)
             raise InputError(f"unknown key {key!r}", where=str(path), remedy=remedy)
-    # A key without a value is ignored, for example a key with only comments below it.
+    # Ignore a key without a value, for example a key with only comments below it.
     values = {key: value for key, value in flat_values.items() if value is not None}
     match values.get("memory_limit"):
         case int() | float() as mebibytes if math.isfinite(mebibytes):
@@ -271,7 +271,7 @@ def _check_values(config: Config, where: str) -> None:
         )
 
 
-# An HTTP header with a literal value instead of a variable.
+# Pattern of an HTTP header that contains a secret itself instead of the name of a variable.
 _HEADER = re.compile(r"(authorization|(x-)?api-key): *((bearer|basic|token) +)?+\w", re.IGNORECASE)
 
 

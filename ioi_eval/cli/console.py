@@ -16,25 +16,26 @@ from typing import Any, TextIO
 
 from ioi_eval.model.errors import BadRows, InputError
 
-_MAX_SHOWN_ROWS = 20  # unusable rows that are listed
+_MAX_SHOWN_ROWS = 20  # maximum number of unusable rows that are listed
 SETTINGS_FILE = Path("ioi-eval.toml")
 WIDTH = 100  # maximum width of output in a terminal, in columns
-_UNLIMITED = sys.maxsize  # width of output into a file or a pipe: a row is a single line, as grep needs it
+# width of output to a file or a pipe, so that a table's row is a single line, as grep needs
+_UNLIMITED = sys.maxsize
 _PACKAGE = "ioi_eval"
-_GAP = "  "  # between two columns of a table
+_GAP = "  "  # space between two columns of a table
 _MIN_WIDTH, _MIN_FIRST_WIDTH = 10, 20  # minimum widths of a table's text columns, and of its first column
 
 # Exit codes. 0 means that everything is scored.
-MISMATCH = 1  # a check reports a difference
+MISMATCH = 1  # exit code if a check reports a difference
 BAD_INPUT = 2
-UNSCORED = 3  # some submissions lack a result
-SUSPICIOUS = 4  # the results are hardly plausible
+UNSCORED = 3  # exit code if some submissions have no result
+SUSPICIOUS = 4  # exit code if the results are hardly plausible
 INTERRUPTED = 130
 
-# By field: the option, or the key of `ioi-eval.toml`. Filled when commands are loaded (groups.py).
+# Option or key of `ioi-eval.toml` for each field. It is filled when commands are loaded (groups.py).
 FLAGS: dict[str, str] = {"scale": "expected-scale"}
-KEYS_SET: set[str] = set()  # keys of --set on this command line
-# Further arguments of the library in messages, and the corresponding options.
+KEYS_SET: set[str] = set()  # keys that this command line sets with --set
+# Options for those arguments of the library that messages name, in addition to FLAGS.
 _REPLACEMENTS = {
     "rejudge=True": "--rejudge",
     "out=FOLDER": "--out folder",
@@ -71,7 +72,8 @@ def print_line(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    from ioi_eval.model.quoting import encode_terminal_safe_json  # not loaded for help
+    # imported here, because help pages do not need it
+    from ioi_eval.model.quoting import encode_terminal_safe_json
 
     print_line(encode_terminal_safe_json(value, indented=True).decode())
 
@@ -106,7 +108,7 @@ def _wrap_line(line: str, width: int) -> list[str]:
 # --- colours -----------------------------------------------------------------------------------------
 
 
-RED, GREEN, YELLOW, GREY = "31;1", "32", "33", "90"  # codes of ANSI
+RED, GREEN, YELLOW, GREY = "31;1", "32", "33", "90"  # ANSI codes of colours
 _VERDICT_COLOURS = {
     "AC": GREEN,
     "PA": YELLOW,
@@ -187,7 +189,7 @@ class StopSignals:
     """The signals SIGTERM, SIGINT and SIGHUP that a server receives."""
 
     def __init__(self) -> None:
-        import asyncio  # not loaded for help
+        import asyncio  # imported here, because help pages do not need it
 
         self._received = asyncio.Queue[int]()
         loop = asyncio.get_running_loop()
@@ -203,7 +205,7 @@ def print_error(text: str) -> None:
     """Print an error as a single line, without control characters."""
     line = " ".join(text.split())
     if not line.isprintable():
-        from ioi_eval.reports.document import visible  # loads all reports
+        from ioi_eval.reports.document import visible  # imported here, because the import loads all reports
 
         line = visible(text)
     print_message(f"error: {line}", failure="error:")
@@ -245,7 +247,7 @@ def replace_argument_names(text: str) -> str:
             return _REPLACEMENTS.get(match[0], match[0])
         if match["name"].endswith("_column"):
             return f"{flag}="
-        if not flag.startswith("--"):  # a key; without a value in the match, a value follows
+        if not flag.startswith("--"):  # `flag` is a key; if the match contains no value, a value follows
             return f"--set {flag}={(match['value'] or '').lower()}"
         return f"--no-{flag[2:]}" if match["value"] == "False" else flag + " " * (match["value"] is None)
 
@@ -375,9 +377,8 @@ def _fold_cell(cell: str, width: int) -> list[str]:
 def _shorten_word(word: str, width: int) -> str:
     if _count_columns(word) <= width:
         return word
-    kept_length = (
-        width - 1 if _count_columns(word) == len(word) else (width - 1) // 2
-    )  # a character may be two columns wide
+    # A character may be two columns wide.
+    kept_length = width - 1 if _count_columns(word) == len(word) else (width - 1) // 2
     return f"{word[: kept_length - kept_length // 2]}…{word[len(word) - kept_length // 2 :]}"
 
 

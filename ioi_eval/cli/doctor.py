@@ -53,12 +53,12 @@ _EXAMPLES = """
   ioi-eval doctor --engine ray
   ioi-eval doctor --problems examples/problems           what these problems need and lack
 """
-_MAX_CONCURRENT = 64  # servers that are checked at the same time
+_MAX_CONCURRENT = 64  # maximum number of servers that are checked at the same time
 _MARKS = {True: "ok", None: "note", False: "MISSING"}
 _COLOURS = {True: console.GREEN, None: console.YELLOW, False: console.RED}
 _MARK_WIDTH = 8  # columns
-_TABLE_WIDTH = 80  # columns of the table of servers
-_MAX_ADDRESS = 23  # maximum characters of an address in the table; longer addresses are numbered
+_TABLE_WIDTH = 80  # width of the table of servers, in columns
+_MAX_ADDRESS = 23  # maximum characters of an address in the table; longer addresses are replaced by numbers
 _HEADS = ("server", "version", "packages", "compilers", "limits", "used for")
 
 
@@ -111,7 +111,7 @@ def doctor(
         local_checks.append(HealthCheck(name="cache", ok=True, detail=str(store.root)))
         findings = LocalFindings(ok=_has_no_failure(local_checks), conditions=local_checks)
     problem_checks: Sequence[HealthCheck] = ()
-    if problems and findings.ok:  # if nothing can be judged, that must be fixed first
+    if problems and findings.ok:  # problems are checked only if this machine can judge at all
         problem_checks = _with_option_names(
             check_needs_sync(problems, choice, engine_choice, store=open_store())
         )
@@ -283,7 +283,7 @@ def combine_reports(reports: Sequence[EndpointReport]) -> ClusterFindings:
     cluster_uses = choose_uses(reachable)
     used_reports = [report for report in reachable if report.url not in cluster_uses.not_used]
     ok = any(_has_no_failure(report.findings) for report in used_reports)
-    # If one server can judge, a server without a compiler gets the programs that it compiles.
+    # A server without a compiler gets built programs, if another server has the compiler.
     good_urls = [
         report.url
         for report in used_reports

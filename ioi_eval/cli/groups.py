@@ -21,7 +21,7 @@ from ioi_eval.cli import console
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import CliOption
 
-# Parameters of a command, and a function that creates a value from their arguments.
+# Parameters of a command, and a function that creates a value from the arguments for them.
 _ParameterGroup = tuple[list[inspect.Parameter], Callable[[dict[str, Any]], Any]]
 
 
@@ -29,11 +29,12 @@ class OptionGroup(NamedTuple):
     """The options for the fields of a value."""
 
     title: str
-    # The type with the fields, if the command gets a value of another type; or the options themselves.
+    # Type with the fields, if the command gets a value of another type; or a list of the options.
     fields_of: type[msgspec.Struct] | Iterable[DeclaredOption] | None = None
-    without: tuple[str, ...] = ()  # fields that are not options of this command
-    only: tuple[str, ...] = ()  # fields (default: all)
-    changes: Mapping[str, Mapping[str, Any]] | None = None  # by field: fields of its `CliOption` to change
+    without: tuple[str, ...] = ()  # names of fields that are not options of this command
+    # names of the only fields that are options of this command (default: all fields)
+    only: tuple[str, ...] = ()
+    changes: Mapping[str, Mapping[str, Any]] | None = None  # changes to the `CliOption` of a field, by field
 
     def make_parameters(self, kind: Any) -> _ParameterGroup:
         """Return the group's options, and a function that creates a `kind` from their arguments.

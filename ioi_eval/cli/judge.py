@@ -49,9 +49,9 @@ _EXAMPLES = """
 """
 _NOT_FULL = 1
 _STDIN = "-"
-_WIDTH = 80  # maximum width of the lines of a test's input, output and answer, in columns
-_ECHO = 1000  # maximum number of bytes of each of these
-_MAX_LINES = 8  # of each of these
+_WIDTH = 80  # maximum width of the lines of an input, output or answer, in columns
+_ECHO = 1000  # maximum bytes of an input, output or answer
+_MAX_LINES = 8  # maximum lines of an input, output or answer
 _MAX_COMPILER_LINES = 40
 _INDENT = "    "
 _SUBTASK_NUMBERS = ("points", "of")
@@ -150,7 +150,7 @@ def _read_program(path: str, language: str | None) -> tuple[str, str]:
     except OSError as error:
         remedy = "Name a file with a program"
         raise InputError(f"cannot be read ({error.strerror})", where=where, remedy=remedy) from error
-    if not code.strip() and find_language(language).syntax != "python":  # which runs an empty file
+    if not code.strip() and find_language(language).syntax != "python":  # Python can run an empty file
         raise InputError("contains no program", where=where, remedy="Name a file with a program")
     return language, code
 
@@ -163,7 +163,7 @@ def _select_single_problem(problems: Problems, options: BenchmarkOptions, source
     if len(problems) == 1:
         (problem,) = problems.values()
     elif len(options.problems) == 1 and not problems:
-        # raises an error with the reason why it is excluded
+        # `find` raises an error with the reason why the problem is excluded.
         problem = problems.find(next(iter(options.problems)))
     else:
         source_hint = "with its --year" if benchmark_of(source) else "the package itself with --problems"
@@ -200,7 +200,7 @@ async def _judge_submission(
     set_server_callback(engine, on_event)
     try:
         async with Scorer(engine, store=store, options=options, trusted=trusted) as scorer:
-            servers_found_event(engine)  # refuses servers that cannot judge
+            servers_found_event(engine)  # raises an InputError if no server can judge
             try:
                 await scorer.judge.check_packages(packages, [submission.language])
                 limited_problem = await TimeLimits(
@@ -314,7 +314,8 @@ def _print_failed_test(problem: Problem, result: TestResult) -> None:
         ("expected", expected),
     ):
         console.print_line(f"  {title}:" if content else f"  {title}: nothing to show")
-        line_width = _WIDTH - len(_INDENT)  # a character may be two columns wide
+        # divided by two below, because a character may be two columns wide
+        line_width = _WIDTH - len(_INDENT)
         shortened_lines = [
             shorten(line, line_width if line.isascii() else line_width // 2)
             for line in _split_printable_lines(content)

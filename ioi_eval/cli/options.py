@@ -71,7 +71,7 @@ AllowSuspicious = Annotated[
 # --- problems ----------------------------------------------------------------------------------------
 
 ProblemOptions = Annotated[BenchmarkOptions, OptionGroup("Problems", without=("first",))]
-# Fields that select several problems. Commands for a single problem do not have them.
+# Fields that select several problems. Commands for a single problem do not have these fields.
 _MANY = ("first", "difficulty", "tags", "date_from", "date_to", "sample", "seed")
 _OF_ONE = {
     "problems": {"help": "The program's problem. Not needed if the source has one problem."},
@@ -111,7 +111,7 @@ _REPAIR_OPTION = DeclaredOption(
 )
 console.FLAGS.update({f"{what}{_COLUMN}": f"--columns {what}" for what in COLUMN_NAMES})
 console.FLAGS.update({f"{_REPAIR}{name}": f"--repair {name}" for name in REPAIR_NAMES})
-_EXPECTED = "expected"  # the column that only `validate` reads
+_EXPECTED = "expected"  # name of the column that only `validate` reads
 
 
 class RowOptions:
@@ -258,7 +258,7 @@ RunningOptions = Annotated[RunOptions, OptionGroup("Output", without=("all_tests
 
 TOKEN_VARIABLE = "IOI_EVAL_TOKEN"
 CACHE_VARIABLE = "IOI_EVAL_CACHE"
-CACHE_LIMIT = 8 << 30  # bytes; precompiled headers alone are about 100 MB each
+CACHE_LIMIT = 8 << 30  # maximum size of the cache in bytes; a single precompiled header has about 100 MB
 
 
 def open_store() -> Store:

@@ -24,7 +24,7 @@ _EXAMPLES = """
 """
 _TEXTS = ("problem", "format", "type", "checker")
 _NUMBERS = ("tests", "subtasks", "points", "time", "memory")
-_SPARE = ("subtasks", "checker", "format")  # removed in a narrow terminal
+_SPARE = ("subtasks", "checker", "format")  # columns of the table that a narrow terminal does not show
 
 
 @command(_EXAMPLES)
@@ -85,9 +85,8 @@ def _print_packages(packages: tuple[Package, ...]) -> None:
             console.print_wrapped(text, later="  ")
     problems = [package.problem for package in packages if package.problem is not None]
     usable_count = sum(not problem.unusable for problem in problems)
-    package_count = len(problems) + sum(
-        bool(package.errors) for package in packages
-    )  # an entry with only notes is not a package
+    # An entry with only notes is not a problem package.
+    package_count = len(problems) + sum(bool(package.errors) for package in packages)
     console.print_line(f"{usable_count} of {package_count} packages can be used")
 
 

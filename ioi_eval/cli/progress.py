@@ -45,16 +45,16 @@ from ioi_eval.runs.events import (
 )
 from ioi_eval.store.folder import MeasuredLimit, read_failures
 
-_TICK_S = 0.5  # time between two updates of the progress bar
-_MAX_LISTED = 3  # maximum number of servers with a line each; further servers are only counted
-_READING_INTERVAL_S = 5.0  # time between two messages while a dump is read
-_LINE_INTERVAL_S = 15.0  # time between two messages outside of terminals
-_SERVERS_INTERVAL_S = 60.0  # time between two lists of the servers
+_TICK_S = 0.5  # seconds between two updates of the progress bar
+_MAX_LISTED = 3  # maximum number of servers that have their own line; further servers are only counted
+_READING_INTERVAL_S = 5.0  # seconds between two messages while a dump is read
+_LINE_INTERVAL_S = 15.0  # seconds between two messages if the output is not a terminal
+_SERVERS_INTERVAL_S = 60.0  # seconds between two lists of the servers
 _HEALTHY = "healthy"
 _T = TypeVar("_T")
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOWN_FAILURES = 5
-_NOTABLE_SHARE = 0.01  # of a model's submissions without a result, from which on they are reported
+_NOTABLE_SHARE = 0.01  # minimum share of a model's submissions without a result that is reported
 _FORMAT = "{percentage:3.0f}% {bar} {n_fmt}/{total_fmt} submissions{postfix} [{elapsed}, {remaining} left]"
 
 
@@ -65,11 +65,11 @@ class RunProgress:
         self.total = self.skipped = self.judged = self.failed = self.tests = 0
         self._quiet = quiet
         self._begin = self._last_printed = time.monotonic()
-        self._server_states: tuple[ServerState, ...] = ()  # the latest states
+        self._server_states: tuple[ServerState, ...] = ()  # the latest states of all servers
         self._servers_listed = time.monotonic()
         self._bar: tqdm[None] | None = None
         self._update_task: asyncio.Task[None] | None = None
-        self._is_local = True  # jobs run on this machine
+        self._is_local = True  # True if jobs run on this machine
         self._servers = ServerEventLog()
 
     def __enter__(self) -> Self:
@@ -101,7 +101,7 @@ class RunProgress:
             case RunStarted():
                 self.total, self.skipped = event.total or 0, event.skipped
                 self.judged = self.failed = self.tests = 0
-                # So that the bar moves during a long submission.
+                # Update the bar regularly, so that it also moves during a long submission.
                 self._update_task = asyncio.get_running_loop().create_task(self._update_regularly())
                 self._begin = self._last_printed = time.monotonic()
                 self._show_bar()
@@ -117,7 +117,8 @@ class RunProgress:
                 self._close()
             case ServerChanged() | JobsWait():
                 self._servers.add_event(event)
-                if self._update_task is None:  # otherwise nothing would print the message later
+                # without the update task, nothing would print the message later
+                if self._update_task is None:
                     news_now = partial(self._print_server_changes, at_once=True)
                     asyncio.get_running_loop().call_soon(news_now)
             case RowsRead() if is_due:
@@ -289,7 +290,8 @@ class SignalHandler:
             assert task is not None, "events are emitted in the task of the call"
 
             def cancel_run(number: int, frame: object) -> None:
-                # An empty handler instead of SIG_IGN, which the processes of the cleanup would inherit.
+                # The handler is an empty function instead of SIG_IGN, which the processes of the cleanup
+                # would inherit.
                 _install_handlers(dict.fromkeys(_STOP_SIGNALS, lambda *_: None))
                 self._cancelled = True
                 loop.call_soon_threadsafe(task.cancel)
@@ -346,7 +348,7 @@ def run_with_progress(
 
             return asyncio.run(call(handle_event)), time.monotonic() - begin
     except KeyboardInterrupt:
-        # The cleanup is complete; only the exit code is left.
+        # The cleanup is complete, so ignore signals until the process exits.
         _install_handlers(dict.fromkeys(_STOP_SIGNALS, signal.SIG_IGN))
         console.print_message("")
         console.print_message(
@@ -368,7 +370,7 @@ def print_failures(failures: Mapping[str, str], out: str) -> None:
     if not (number := len(failures)):
         return
     rows = read_failures(Path(out))
-    # Submissions without a row were never tried, and never will be.
+    # A submission without a row was never tried, and no later run will try it.
     final_count = sum(key not in rows or rows[key].get("final") is True for key in failures)
     retried = "it" if number == 1 else "them" if not final_count else f"{number - final_count:,} of them"
     remedy_counts = Counter(
@@ -409,7 +411,8 @@ def summarize_call(call: RunSummary, seconds: float, *, unscored: int) -> str:
     if call.repeated:
         summary += f" ({call.repeated} equal to another one)"
     rate = call.tests / seconds
-    rate_text = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"  # a low rate is not shown as 0
+    # two significant digits, so that a low rate is not shown as 0
+    rate_text = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"
     summary += f" in {seconds:.1f} s: {counted(call.tests, 'test')}, {rate_text} a second"
     verb = "was" if call.skipped == 1 else "were"
     return f"{summary}; {call.skipped} {verb} scored by earlier calls" if call.skipped else summary
@@ -418,10 +421,12 @@ def summarize_call(call: RunSummary, seconds: float, *, unscored: int) -> str:
 # --- servers -----------------------------------------------------------------------------------------
 
 
-_COLLECTION_S = 2.0  # changes within this time share a line, as when a rack loses its power
-_MAX_NAMED = 3  # servers that a line names
+# seconds in which changes of servers are collected into a single line, as when a rack loses power
+_COLLECTION_S = 2.0
+_MAX_NAMED = 3  # maximum number of servers that a line names
 _MAX_REASON_LENGTH = 200  # maximum length of a server's last error, in characters
-_MAX_LINES, _LINES_PERIOD_S = 4, 600.0  # maximum number of lines about a server within this time
+# maximum number of lines about a server in a period, and the period in seconds
+_MAX_LINES, _LINES_PERIOD_S = 4, 600.0
 _RECOVERIES = (Change.BACK, Change.JOINED)
 _CHANGE_VERBS = {
     Change.LOST: ("is lost", "are lost"),
@@ -467,7 +472,8 @@ class ServerEventLog:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._latest_changes: dict[str, ServerChanged] = {}  # the latest of each server
+        # the latest change of each server that is not reported yet
+        self._latest_changes: dict[str, ServerChanged] = {}
         self._collecting_since = 0.0
         self._jobs_wait: JobsWait | None = None
         self._reported_changes: dict[str, Change] = {}
@@ -475,7 +481,7 @@ class ServerEventLog:
 
     def add_event(self, event: ServerEvent) -> None:
         if isinstance(event, ServerChanged) and event.change is Change.TRIAL:
-            return  # reported as BACK after the server answers a job
+            return  # reported as Change.BACK when the server has completed a job
         if not self._latest_changes and self._jobs_wait is None:
             self._collecting_since = self._clock()
         if isinstance(event, JobsWait):
@@ -520,7 +526,7 @@ class ServerEventLog:
         )
         while report_times and report_times[0] < now - _LINES_PERIOD_S:
             report_times.popleft()
-        # BACK with a reason means another compiler, which is always reported
+        # A return with a reason means that the server has another compiler, which is always reported.
         if event.change is not Change.BACK or not event.reason:
             is_repeated = last_change is event.change or (
                 last_change in _RECOVERIES and event.change in _RECOVERIES and bool(report_times)

@@ -52,7 +52,7 @@ _ALL = OPTIONS.values()
 
 @command(_EXAMPLES)
 def run(
-    # Options of these two groups override keys of the file.
+    # Options of the next two groups override keys of the file.
     problems: Annotated[dict[str, Any], OptionGroup("Problems", fields_of=_ALL, only=(*_PROBLEMS, *_LIMITS))],
     author: Annotated[dict[str, Any], OptionGroup("Author", fields_of=_ALL, only=(*_MODEL, *_AUTHOR))],
     timing: TimingOptions,

@@ -50,7 +50,7 @@ from ioi_eval.runs.score import Forecast, ScoredDump, forecast_dump, score_dump,
 
 
 TOKEN_VARIABLE = "HF_TOKEN"
-_MAX_CARD_LINES = 12  # of a dataset card that is shown by a dry run
+_MAX_CARD_LINES = 12  # maximum lines of a dataset card that a dry run shows
 
 
 class ExportOptions(Value):

@@ -26,13 +26,13 @@ from ioi_eval.runs.references import (
 from ioi_eval.store.rows import shorten
 
 _NOTHING = "-"
-_MAX_LINES = 34  # maximum lines of all tables; with all other lines, a run prints up to 40
-_MAX_MODELS = 12  # in a table; the report has all models
-_MAX_WARNING = 400  # characters of a warning; the report has all of it
-_SENTENCE_LINES = 3  # maximum lines of a typical sentence
-_MAX_PAIRS = 3  # pairs of models of two runs whose difference is printed
-_MAX_CHANGED = 6  # submissions with another result that are listed
-_MAX_PROBLEMS = 20  # problems that are listed; the file has all
+_MAX_LINES = 34  # maximum lines of all tables together, so that the whole output of a run has up to 40 lines
+_MAX_MODELS = 12  # maximum number of models in a table; the report shows all models
+_MAX_WARNING = 400  # maximum characters of a warning; the report shows the whole warning
+_SENTENCE_LINES = 3  # number of lines that are reserved for each sentence
+_MAX_PAIRS = 3  # maximum number of pairs of models from two runs whose difference is printed
+_MAX_CHANGED = 6  # maximum number of submissions with a changed result that are listed
+_MAX_PROBLEMS = 20  # maximum number of problems that are listed; the file contains all problems
 _PASS_AT_K_EXPLANATION = "pass@k: how likely one of k submissions solves its problem or subtask"
 
 
@@ -42,7 +42,7 @@ class _ScreenPrinter:
     def __init__(self, last: Section | None = None, sentences: Sequence[str] = ()) -> None:
         """`last` is always printed, after the other tables, and `sentences` below it."""
         self._last, self._sentences, self._omitted = last, sentences, list[str]()
-        # Independent of the terminal's width, so that the same tables are always printed.
+        # The limit does not depend on the terminal's height, so that the same tables are always printed.
         rows = 3 + len(last.table.rows) if last is not None and last.table is not None else 0
         self._free_lines = _MAX_LINES - rows - _SENTENCE_LINES * len(sentences)
 

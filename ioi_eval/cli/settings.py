@@ -10,7 +10,7 @@ from ioi_eval.cli import console
 from ioi_eval.cli.console import SETTINGS_FILE
 from ioi_eval.model.errors import InputError
 
-_NOT_SET = frozenset({"help", "set"})  # options that are not keys
+_NOT_SET = frozenset({"help", "set"})  # options that cannot be set as keys
 
 
 def read_option_values(
@@ -46,7 +46,7 @@ def read_option_values(
 
 
 def _check_keys(keys: Iterable[str], valid_keys: Collection[str]) -> None:
-    from ioi_eval.model.fields import find_similar_names  # not loaded for help
+    from ioi_eval.model.fields import find_similar_names  # imported here, because help pages do not need it
 
     for key in keys:
         if key not in valid_keys:

@@ -82,7 +82,7 @@ def worker(
     if token_file is None:
         token = read_own_token(None)
     else:
-        read_tokens(token_file)  # reports an invalid file before the engine starts
+        read_tokens(token_file)  # reports an invalid token file before the engine starts
     check_address(server_options.host, token=token or token_file is not None, open_to_all=open_to_all)
     options = msgspec.structs.replace(
         server_options,
@@ -94,7 +94,7 @@ def worker(
         allowing="--set allow-host=NAME",
     )
     store = open_store()
-    # A thousand idle clients would reach the default limit.
+    # A thousand idle clients would reach the default limit of open files.
     raise_open_files()
     opening = serve(
         store=store,
@@ -113,7 +113,7 @@ def _make_emitter(*, json: bool, verbose: bool) -> EmitEvent:
     def emit_event(event: Event) -> None:
         if json:
             console.print_message(event.as_json())
-        elif event.name != "started":  # that is on standard output
+        elif event.name != "started":  # the event "started" is already printed to standard output
             console.print_message(event.message)
         elif verbose:
             console.print_message(", ".join(f"{name} {value}" for name, value in event.facts.items()))
@@ -150,7 +150,7 @@ async def _serve_until_signal(
         return is_drained
 
 
-# --- a run in a browser while it is in progress -------------------------------------------------------
+# --- the live view of a run in a browser --------------------------------------------------------------
 
 
 _VIEW_EXAMPLES = """
@@ -159,7 +159,7 @@ _VIEW_EXAMPLES = """
   curl http://127.0.0.1:8000/metrics
 """
 _VIEW_CHANGES = {"port": {"default": 8000, "panel": ""}, "host": {"panel": ""}, "allow_hosts": {"panel": ""}}
-_NICE = 10  # lowers the priority, so that the run is not slowed down
+_NICE = 10  # niceness of the process, so that the view does not slow down the run
 
 
 @command(_VIEW_EXAMPLES)
@@ -191,9 +191,10 @@ def view(
 
 async def _serve_view(folder: Path, options: ServerOptions, open_browser: bool) -> None:
     """Serve the page until a signal."""
+    # Imported here, because workers write no reports.
     from ioi_eval.server.view import (
         serve_live_page as serve_view,
-    )  # not loaded for workers, which write no reports
+    )
 
     stop_signals = console.StopSignals()
     async with serve_view(folder, options) as address:

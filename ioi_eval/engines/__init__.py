@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ioi_eval.engines.piston.discovery import Discovery
     from ioi_eval.engines.registry import EngineSetup, find_engine, open_engine
 else:
-    # Loaded when they are first used.
+    # These names are imported when they are first used.
     __getattr__, __dir__ = make_lazy_accessors(
         __name__,
         {

@@ -20,22 +20,24 @@ from ioi_eval.model.values import Blob, NamedBlob, Problem, ServerState, Value
 from ioi_eval.rules.plan import PlannedTest
 
 SUBMISSION = "submission"
-GENERATED = "generated"  # kind of a build that runs a program of the package
+GENERATED = "generated"  # kind of a build that runs a program of the problem package
 KEY_VERSION = 1
-HEADER, WRAPPER = "header", "wrapper.hpp"  # kind of a precompiled header's build, and its source
-# Variable with the folder of the precompiled headers that a server's package bundles
+# kind of a build that precompiles a header, and the name of its source
+HEADER, WRAPPER = "header", "wrapper.hpp"
+# Environment variable with the folder of the precompiled headers that a server's package bundles.
 BROUGHT_HEADERS = "IOI_EVAL_HEADERS"
-# A file of the C library, and the name of its copy in that folder, which shows for which version they are
+# A header of the C library, and the name of its copy in the folder of bundled headers. The copy shows for
+# which version of the library the bundled headers are.
 LIBRARY_HEADER, BROUGHT_LIBRARY = "/usr/include/features.h", "features.h.of"
-DRIVERS = frozenset({"g++", "gcc"})  # commands that compile and link
+DRIVERS = frozenset({"g++", "gcc"})  # commands of compilers that also link
 OTHER_MACHINE = "Run `ioi-eval doctor` to see which compilers the engine has"
 _NAME_BYTES, _PATH_BYTES = 255, 1024
 
 # --- capabilities of an engine -----------------------------------------------------------------------
 
-OWN = "ioi_eval"  # runtime that starts the job's own scripts `compile` and `run`
+OWN = "ioi_eval"  # runtime that starts the scripts `compile` and `run` of the job itself
 BASH = "bash"  # runtime that starts the job's first text file, without a compile stage
-CLASSIC = ("cms_ioi", "cms")  # two names of the same package
+CLASSIC = ("cms_ioi", "cms")  # two names of the same Piston package
 _OTHER_CLASSIC = frozenset({"codeforces", "cf_python3", "cf_c++17"})
 _INSTALL_A_SHELL = "Install Piston's package `bash`, or the package `ioi_eval`, on it"
 
@@ -45,28 +47,30 @@ class Capabilities(Value):
 
     name: str
     architecture: str
-    confines: bool = (
-        False  # each stage runs in a proctor's sandbox; otherwise builds of submissions contain the proctor
-    )
-    takes_paths: bool = False  # jobs and results may name files by path
-    # It starts `./proctor run` on a job's plan, even without `takes_paths`. Otherwise the job's script does
+    # True if each stage runs in a sandbox of the proctor. False: builds of submissions contain the proctor.
+    confines: bool = False
+    takes_paths: bool = False  # True if jobs and results may name files by path
+    # True if the engine starts `./proctor run` on a job's plan, even without `takes_paths`. False: the job's
+    # own script starts it.
     executes_plans: bool = False
-    exclusive: bool = False  # it runs a job with `exclusive` while it runs no other job
-    shares_builds: bool = False  # files of jobs may be a `SharedBuild`
+    exclusive: bool = False  # True if the engine can run a job alone, while it runs no other job
+    shares_builds: bool = False  # True if files of jobs may be a `SharedBuild`
     toolchains: Mapping[str, Toolchain] = {}  # by command
     runtimes: tuple[str, ...] = ()
-    bare: tuple[str, ...] = ()  # runtimes without scripts: jobs contain them, as for unknown runtimes
-    proctor: Blob | None = None  # the proctor, if the engine has built it already
-    waiting: Blob | None = None  # library of the fork server; without it, each test starts its interpreter
-    max_files: int = 500  # tests of a job
-    max_run_time: int | None = None  # ms, wall clock
-    max_compile_time: int | None = None  # ms, wall clock
+    bare: tuple[str, ...] = ()  # runtimes whose scripts must be in the job, as for unknown runtimes
+    proctor: Blob | None = None  # the proctor, if the engine has already built it
+    # library of the fork server; without the library, each test starts its own interpreter
+    waiting: Blob | None = None
+    max_files: int = 500  # maximum number of tests in a job
+    max_run_time: int | None = None  # maximum wall-clock time of the run stage, in ms
+    max_compile_time: int | None = None  # maximum wall-clock time of the compile stage, in ms
     max_run_cpu_time: int | None = None  # ms
     max_run_memory: int | None = None  # bytes
-    strict: bool = False  # wall-clock limits include the time in which programs wait for a processor
-    max_output: int | None = None  # bytes of stdout
-    max_body: int | None = None  # bytes of a request
-    offers: Mapping[str, tuple[Toolchain, ...]] = {}  # by command, if machines have different toolchains
+    strict: bool = False  # True if wall-clock limits include the time in which programs wait for a processor
+    max_output: int | None = None  # maximum size of stdout, in bytes
+    max_body: int | None = None  # maximum size of a request, in bytes
+    # toolchains by command, if the machines have different toolchains
+    offers: Mapping[str, tuple[Toolchain, ...]] = {}
 
     def shell(self) -> str:
         """Return the runtime for jobs with scripts. Raises JudgeFailure if the engine has none."""
@@ -113,17 +117,18 @@ class HealthCheck(Value):
 class BuildSpec(Value):
     """The input of a build: everything that decides its artifact, and nothing else."""
 
-    kind: str  # proctor, checker, submission, header, object
-    output: str  # name of the artifact in the job's folder
+    kind: str  # kind of the artifact: proctor, checker, submission, header or object
+    output: str  # file name of the artifact in the job's folder
     command: tuple[str, ...]
-    sources: tuple[NamedBlob, ...]  # the main source comes last
+    sources: tuple[NamedBlob, ...]  # source files of the build; the main source is the last
     control: NamedBlob  # a program that every working compiler accepts; if it fails, the machine is at fault
     limits: BuildLimits
-    refusals: tuple[int, ...] = (1,)  # exit codes of the command for an error in the source
-    precompile: tuple[str, ...] = ()  # command that precompiles a header with the same flags
+    refusals: tuple[int, ...] = (1,)  # exit codes with which the command reports an error in the source
+    precompile: tuple[str, ...] = ()  # command that precompiles a header with the same flags as the build
     shared: str = ""  # name of a source that many builds have in common, such as a grader
-    acts: bool = False  # the source may run code during its build, so it may have caused any failure
-    proctor: Blob | None = None  # confines the build if the engine does not; it is not part of the key
+    acts: bool = False  # True if the source may run code during its build, and so may have caused any failure
+    # the proctor that confines the build if the engine does not; it is not part of the cache key
+    proctor: Blob | None = None
 
     @property
     def main(self) -> NamedBlob:
@@ -173,21 +178,21 @@ class BuildSuccess(Value):
     artifact: Blob
     log: str = ""
     compiler: str = ""
-    toolchain: str = ""  # identity of the toolchain that built it
-    confinement: Mapping[str, Any] = {}  # if the build contained the proctor
+    toolchain: str = ""  # identity of the toolchain that built the artifact
+    confinement: Mapping[str, Any] = {}  # confinement of the build, as the proctor reports it
 
 
 class RemoteArtifact(Blob, kw_only=True):
     """An artifact on another machine, and the build that repeats it if that machine is lost."""
 
     spec: BuildSpec
-    toolchain: str  # identity of the toolchain that built it
+    toolchain: str  # identity of the toolchain that built the artifact
 
 
 class WorkerArtifact(RemoteArtifact, kw_only=True):
     """A program on the worker that built it. Jobs there name it; for jobs elsewhere it is downloaded."""
 
-    at: str  # the worker's address
+    at: str  # address of the worker
 
 
 class SharedBuild(Blob, kw_only=True):
@@ -198,8 +203,8 @@ class SharedBuild(Blob, kw_only=True):
     `shares_builds` get such files. `sha256` is the hash of all inputs of the build.
     """
 
-    size: int = 0  # of the content; 0 before the build
-    build: Job  # its `keep` has a single file
+    size: int = 0  # size of the content in bytes; 0 before the build
+    build: Job  # job that builds the file; its `keep` contains a single file
     min_uses: int
 
 
@@ -217,7 +222,7 @@ class CompileError(Value):
     log: str = ""
     compiler: str = ""
     confinement: Mapping[str, Any] = {}
-    lasting: bool = True  # False if the outcome may depend on the load, so it is not cached
+    lasting: bool = True  # False if the outcome may depend on the load and so must not be cached
 
 
 Build = Callable[[BuildSpec], Awaitable[BuildSuccess | CompileError]]
@@ -236,22 +241,21 @@ class Program(Value):
     proctor: Blob
     submission: PlanSubmission
     checker: PlanChecker
-    files: tuple[JobFile, ...]  # the artifacts that the commands name
+    files: tuple[JobFile, ...]  # artifacts that the programs' commands name
     manager: PlanManager | None = None
-    interpreter: str = (
-        ""  # identity of the interpreter that must run the submission; empty means any interpreter
-    )
-    outputs: Mapping[str, Blob] = {}  # submitted output files, by the test's name
+    # Identity of the interpreter that must run the submission. Empty means any interpreter.
+    interpreter: str = ""
+    outputs: Mapping[str, Blob] = {}  # submitted output files, by the name of the test
 
 
 class Batch(Value):
     """Tests of a submission, in the order in which to run them."""
 
-    problem: Problem  # with the limits of the submission's language
+    problem: Problem  # the problem, with the limits for the submission's language
     program: Program
     tests: tuple[PlannedTest, ...]
     options: JudgeOptions = JudgeOptions()
-    alone: bool = False  # its job is exclusive, if the engine can do that
+    alone: bool = False  # True if the tests' job must be exclusive, if the engine can run exclusive jobs
 
     async def rebuilt(self, lost: Iterable[RemoteArtifact], build: Build) -> Self:
         """Return the batch after its lost artifacts were built again.
@@ -281,8 +285,8 @@ class StallOutcome(StrEnum):
     """Stalls of a job's tests: a stalled test made no progress and was stopped without a verdict."""
 
     NONE = "none"
-    ONCE = "once"  # but not when they ran again alone
-    AGAIN = "again"  # and again when they ran alone
+    ONCE = "once"  # tests stalled, but did not stall when they ran again alone
+    AGAIN = "again"  # tests stalled, and stalled again when they ran again alone
 
 
 class TestReports(Value):
@@ -290,7 +294,7 @@ class TestReports(Value):
 
     __test__ = False
 
-    lines: Mapping[str, TestReport]  # by the test's name
+    lines: Mapping[str, TestReport]  # lines of the proctor, by the name of the test
     stall: StallOutcome = StallOutcome.NONE
     confinement: Mapping[str, Any] = {}
 
@@ -388,21 +392,21 @@ class Engine(Protocol):
     ) -> None: ...
 
 
-# --- engines of many servers -------------------------------------------------------------------------
+# --- engines with several servers --------------------------------------------------------------------
 
 
 class Change(StrEnum):
     """A change of a server's state."""
 
-    LOST = "lost"  # cannot be reached, or its answers are useless
-    SLOW = "slow"  # reachable, but does not answer
-    FULL = "full"  # refuses jobs for lack of capacity
-    REPLACED = "replaced"  # not the same server as when it was probed
-    LEFT_OUT = "left out"  # unfit, so it gets no jobs
-    TRIAL = "on trial"  # answers again; gets a single job at a time until it answers a job
-    BACK = "back"  # gets jobs again, after any of these changes
+    LOST = "lost"  # the server cannot be reached, or its answers are useless
+    SLOW = "slow"  # the server can be reached, but does not answer
+    FULL = "full"  # the server refuses jobs for lack of capacity
+    REPLACED = "replaced"  # the address now belongs to another server than when it was probed
+    LEFT_OUT = "left out"  # the server is unfit for jobs, so it gets no jobs
+    TRIAL = "on trial"  # the server answers again, and gets a single job at a time until it completes a job
+    BACK = "back"  # the server gets jobs again, after any of the changes above
     JOINED = "joined"
-    GONE = "gone"  # missing in the last search
+    GONE = "gone"  # the last search did not find the server
 
 
 class ServerChanged(Value, kw_only=True):
@@ -415,7 +419,7 @@ class ServerChanged(Value, kw_only=True):
     change: Change
     reason: str = ""
     usable: int  # number of servers that get jobs now
-    slots: int  # of these servers
+    slots: int  # number of slots on the usable servers
 
 
 class JobsWait(Value):
@@ -437,14 +441,15 @@ class Servers(Value):
 
     found: int
     slots: int
-    used: Mapping[str, tuple[HealthCheck, ...]]  # by address; health checks only if they were asked for
-    left_out: Mapping[str, str] = {}  # reachable servers that get no jobs: address to reason
-    unreachable: Mapping[str, str] = {}  # address to reason
-    differences: tuple[HealthCheck, ...] = ()  # tools that differ between servers
-    standings: tuple[ServerState, ...] = ()  # of servers that ever got jobs
-    uses: str = ""  # number of servers of each kind, and their use; empty if all are equal
-    jobs: str = ""  # whether a job has many tests or a single test; empty means many
-    cores: int = 0  # of all used servers, if there are more cores than jobs by default
+    # health checks of the used servers, by address; empty unless health checks were requested
+    used: Mapping[str, tuple[HealthCheck, ...]]
+    left_out: Mapping[str, str] = {}  # reason why a reachable server gets no jobs, by address
+    unreachable: Mapping[str, str] = {}  # reason why a server cannot be reached, by address
+    differences: tuple[HealthCheck, ...] = ()  # health checks about tools that differ between servers
+    standings: tuple[ServerState, ...] = ()  # states of the servers that have ever received jobs
+    uses: str = ""  # number of servers of each kind, and their use; empty if all servers are of the same kind
+    jobs: str = ""  # whether a job contains many tests or a single test; empty means many
+    cores: int = 0  # cores of all used servers, if there are more cores than jobs by default
 
     def now(self) -> tuple[ServerState, ...]:
         """Return the state of each server, including servers that never got jobs, sorted by address."""

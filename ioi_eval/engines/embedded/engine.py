@@ -47,8 +47,8 @@ from ioi_eval.store.compiling import WAITING
 from ioi_eval.store.resources import graders_folder
 
 _log = logging.getLogger(__name__)
-_MAX_PYTHON_S = 60.0  # maximum time for questions to Python, which need milliseconds
-# Hard limits that only root can raise. Programs inherit them
+_MAX_PYTHON_S = 60.0  # maximum seconds for a question to Python, which normally needs milliseconds
+# Resource limits whose hard limit only root can raise. Programs inherit these limits.
 _INHERITED = {
     "-Hs": resource.RLIMIT_STACK,
     "-Hv": resource.RLIMIT_AS,
@@ -67,7 +67,7 @@ class _Running(msgspec.Struct, frozen=True):
     threads: ThreadPoolExecutor
     all_slots: tuple[Slot, ...]
     slots: Slots
-    kill_switches: set[KillSwitch]  # of the jobs that run now
+    kill_switches: set[KillSwitch]  # kill switches of the jobs that run now
 
 
 @cache  # warn once
@@ -219,7 +219,7 @@ class EmbeddedEngine:
         sandboxes, uids = Sandboxes(self._boxes, slots=self._wanted), Uids()
         self._held.push_async_callback(to_its_end, sandboxes.close)
         await to_its_end(sandboxes.open)
-        # Each slot has its share of the disk, even if other engines run
+        # Each slot gets a share of the disk that leaves space for other engines.
         shares = await to_its_end(partial(sandboxes.share, self._wanted, most=self._max_disk))
         self._slots = shares.slots
         limits = SandboxLimits(
@@ -228,7 +228,7 @@ class EmbeddedEngine:
         tools = await to_its_end(partial(toolchains, self._python, self._promised))
         packages = await to_its_end(partial(self._find_packages, tools, sandboxes.folder))
         proctor = sandboxes.folder / "proctor"
-        # If both are missing, they are compiled at the same time
+        # If both the library and the proctor are missing, they are compiled at the same time.
         library_task = asyncio.create_task(self._library(tools, sandboxes.folder))
         try:
             binary = await proctor_binary(

@@ -46,10 +46,11 @@ _log = logging.getLogger(__name__)
 
 
 _BASH = "/bin/bash"
-# Piston's package starts the job's script from its own script, so a killed script is an exit code
+# Command of Piston's package for bash. It starts the job's script from its own script, so a killed script
+# leads to an exit code.
 _BASH_WITHIN = (_BASH, "-c", '/bin/bash "$@"; exit $?', "run")
-# Runtimes that need no installed package. Clusters call the classic package `cms_ioi`. Here jobs must contain
-# its scripts
+# Runtimes that need no installed package. Clusters call the classic package `cms_ioi`; jobs for this engine
+# must contain its scripts.
 BUILT_IN = (
     LanguagePackage(language="ioi_eval", version="1.0.0"),
     LanguagePackage(language="bash", version="5.2.0", aliases=("sh",)),
@@ -59,7 +60,7 @@ BUILT_IN = (
 
 class StagePlan(Value):
     argv: tuple[str, ...]
-    profile: str  # tool or stage, as in the sandbox spec
+    profile: str  # profile of the sandbox, as in its spec: tool or stage
     limits: SandboxLimits
 
 
@@ -69,7 +70,7 @@ class JobPlan(Value):
     compile: StagePlan | None
     run: StagePlan | None
     environment: Mapping[str, str] = {}
-    read: tuple[str, ...] = ()  # folders of the host that its programs may read
+    read: tuple[str, ...] = ()  # folders of the host that the stage's programs may read
     without_proc: bool = False
     stdin: bytes = b"\n"
     language: str = ""
@@ -92,7 +93,8 @@ def plan_of(
         raise JobRejected(f"{job.runtime}-{job.version} runtime is unknown")
     check_names(file.name for file in job.files)
     check_names(job.keep)
-    # Files that would be sent as utf8; the first is the main file. A file by path does not count
+    # Names of files that a client would send as utf8 text. The first is the main file. Files that are passed
+    # by path are not included.
     texts = [file.name for file in job.files if _is_text(file)]
     if not texts:
         raise JobRejected("files must include at least one utf8 encoded file")
@@ -148,7 +150,7 @@ def _is_text(file: JobFile) -> bool:
     return True
 
 
-_MAX_LIMIT = 1 << 48  # ms or bytes; no machine has more
+_MAX_LIMIT = 1 << 48  # maximum number of ms or bytes that a job may ask for; no machine has more
 
 
 def _limits(job: Job, stage: str, file_size: int, processes: int) -> SandboxLimits:
@@ -188,13 +190,13 @@ class JobEnvironment(msgspec.Struct, frozen=True):
     sandboxes: Sandboxes
     proctor: Path
     caps: OutputCaps
-    limits: SandboxLimits  # limits that do not depend on the job
+    limits: SandboxLimits  # limits of a sandbox that do not depend on the job
     links: LinkedFiles
-    starting: Lock  # held while a process is started or a program is written; see `fill`
+    starting: Lock  # a lock that is held while a process starts or an executable file is written; see `fill`
     layers: tuple[str, ...] | None
     allow_unconfined: bool
-    read: tuple[str, ...] = ()  # folders of interpreters, which all jobs may read
-    shared: Mapping[str, Blob] = {}  # files that all jobs with plans have, by name
+    read: tuple[str, ...] = ()  # folders of interpreters, which the programs of all jobs may read
+    shared: Mapping[str, Blob] = {}  # files that all jobs with a plan get, by name
 
 
 class JobEndings(msgspec.Struct, frozen=True):
@@ -275,7 +277,7 @@ def _run_in_sandbox(
                     environment.starting,
                 )
             )
-        # A sandbox that failed has no result, so no caller would remove its files
+        # A failed sandbox has no result, so no caller would remove the files that the job keeps.
         names = () if ends[-1].status is StageStatus.XX else job.keep
         paths = {name: environment.sandboxes.path_to_keep() for name in names}
         kept = {name: os.fspath(path) for name, path in paths.items() if take_out(sandbox, name, path)}

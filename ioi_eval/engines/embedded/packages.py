@@ -20,8 +20,9 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Value
 
 INFO, INSTALLED = "pkg-info.json", ".ppman-installed"
-_MAX_COPIED_BYTES = 16 << 20  # of packages that are copied: scripts, not compilers
-_SERVER_FOLDER = "/piston/packages"  # folder of packages on servers, which is in their .env
+# maximum total bytes of packages that are copied, which is enough for scripts, but not for compilers
+_MAX_COPIED_BYTES = 16 << 20
+_SERVER_FOLDER = "/piston/packages"  # folder of packages on servers; the packages' .env files contain it
 
 
 class LanguagePackage(Value):
@@ -29,21 +30,22 @@ class LanguagePackage(Value):
 
     language: str
     version: str
-    name: str = ""  # name of the package, or empty for a built-in language
+    name: str = ""  # name of the package; empty for a built-in language
     aliases: tuple[str, ...] = ()
-    runtime: str = ""  # name of a package that provides languages with other names
-    needs: str = ""  # command that it needs
+    # name of the package if it provides several languages, so that it has another name than the language
+    runtime: str = ""
+    needs: str = ""  # command that the language needs
     folder: str = ""
     compiles: bool = False
     environment: Mapping[str, str] = {}
-    limits: Mapping[str, int] = {}  # of the package, by the names of a request's fields
+    limits: Mapping[str, int] = {}  # limits of the package, by the names of fields in a request
 
 
 class _Provided(msgspec.Struct, frozen=True):
     language: str
     aliases: tuple[str, ...] = ()
     limit_overrides: Mapping[str, int] = {}
-    runtime: str = ""  # an extension of Piston's format: a package that provides several languages
+    runtime: str = ""  # name of a package that provides several languages; an extension of Piston's format
     needs: str = ""
 
 
@@ -129,7 +131,7 @@ def find_package(packages: Iterable[LanguagePackage], name: str, version: str) -
     fitting = [package for package in packages if name in (package.language, *package.aliases)]
     if version != "*":
         fitting = [package for package in fitting if satisfies(package.version, version)]
-    if len(fitting) == 1:  # the most frequent case; versions are slow to parse
+    if len(fitting) == 1:  # the most frequent case, in which versions need not be parsed, which is slow
         return fitting[0]
     return max(fitting, key=lambda package: parse_version(package.version) or _NONE, default=None)
 
@@ -159,7 +161,7 @@ def _environment(place: Path, seen: Path, info: _Info) -> dict[str, str]:
     return {name: value for name, sign, value in pairs if sign and name}
 
 
-# --- versions, and npm's ranges of versions -------------------------------------------------
+# --- package versions, and npm's syntax for ranges of versions ------------------------------
 
 _SIGN = re.compile(r"(\^|~|[<>]=?|=)>?\s*v?")
 _NONE = Version("0.0.0")

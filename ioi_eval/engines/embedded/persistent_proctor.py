@@ -30,16 +30,17 @@ from ioi_eval.rules.limits import GRACE, max_wait_for_stage
 
 _log = logging.getLogger(__name__)
 _PIECE_BYTES = 1 << 18
-# Jobs that run without it after too many failures. The cause, such as a full disk, may be gone by then
+# Number of jobs that run without a persistent proctor after too many failures. Later, the cause of the
+# failures may be gone, such as a full disk.
 _JOBS_WITHOUT = 1000
-_END_S = 1.0  # time in which a proctor without further jobs exits
-# End of the last line. It occurs in no other line, because quotes in a program's output are escaped
+_END_S = 1.0  # seconds in which a proctor without further jobs exits
+# End of the last line of a job. No other line contains it, because quotes in a program's output are escaped.
 _LAST_LINE_END = b',"done":true}\n'
 
 
 PROCTOR = "./proctor"  # the program that starts a job with a plan
 _BUNDLE = "bundle"
-_MAX_BUNDLE_BYTES = 1 << 20  # total size of a job's files, which are copied; other jobs link them
+_MAX_BUNDLE_BYTES = 1 << 20  # maximum bytes of a job's files that are copied; files of larger jobs are linked
 _ALONE = frozenset({TaskType.BATCH.value, TaskType.FUNCTION.value})
 
 
@@ -66,14 +67,14 @@ class ProctorConfig(msgspec.Struct, frozen=True):
     caps: OutputCaps
     starting: Lock
     uid: int | None
-    spec: SandboxSpec  # of its sandbox, without the folder
+    spec: SandboxSpec  # spec of the proctor's sandbox, without the folder
 
 
 class ProctorJob(msgspec.Struct, frozen=True):
     """A job for the persistent proctor."""
 
-    files: Sequence[JobFile]  # files that the proctor was not started with; the plan is the first
-    max_s: float | None  # time after which the proctor is considered broken
+    files: Sequence[JobFile]  # files that the proctor did not get at its start; the first file is the plan
+    max_s: float | None  # seconds after which the proctor is considered broken
 
 
 def proctor_job(job: Job, shared: Mapping[str, Blob]) -> ProctorJob | None:
@@ -112,11 +113,11 @@ class PersistentProctor:
 
     def __init__(self, config: ProctorConfig) -> None:
         self._config, self._held = config, ExitStack()
-        self._leash: KillSwitch | None = None  # of its sandbox, while it runs
+        self._leash: KillSwitch | None = None  # kill switch of the proctor's sandbox, while it runs
         self._streams: Streams | None = None
         self._box, self._plan_pipe = Path(), -1
         self._failures = 0  # in a row
-        self._jobs_without = 0  # since the last failure of too many
+        self._jobs_without = 0  # number of jobs that ran without the proctor since it last failed too often
 
     def execute(self, job: ProctorJob, kill_switch: KillSwitch) -> Ending | None:
         """Return the job's ending, or `None` if the job has to run without this proctor.
@@ -130,7 +131,7 @@ class PersistentProctor:
         try:
             output = self._execute(job, kill_switch)
         except (OSError, EngineError):
-            pass  # the job runs without this proctor, and fails again if the job is at fault
+            pass  # the job runs without this proctor, and fails again if the job itself causes the failure
         finally:
             if output is None:
                 self.close(seconds=0)
@@ -150,7 +151,8 @@ class PersistentProctor:
             os.close(plan_pipe)
         if kill_switch is not None and streams is not None:
             report = streams[-1].end
-            select.select([report], [], [], seconds)  # its usage is counted if it exits by itself
+            # a process's resource usage is counted only if the process exits by itself
+            select.select([report], [], [], seconds)
             kill_switch.cut()
             select.select([report], [], [], GRACE)
         self._held.close()

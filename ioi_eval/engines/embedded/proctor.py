@@ -29,9 +29,9 @@ from ioi_eval.store.resources import bundled_binary, proctor_sources
 
 _log, _package = logging.getLogger(__name__), logging.getLogger("ioi_eval")
 _TOLD = "building %s, once per machine: 5 s, on a busy one up to a minute"
-_MAX_TRIAL_S = 60.0  # for a trial that needs milliseconds
+_MAX_TRIAL_S = 60.0  # maximum seconds for a trial run, which normally needs milliseconds
 
-_MAX_ERROR_BYTES = 4000  # of a compiler's output in a message
+_MAX_ERROR_BYTES = 4000  # maximum bytes of a compiler's output in a message
 INSTALL_COMPILER = "apt-get install g++"
 
 
@@ -112,7 +112,7 @@ async def _built_once(
         pin = store.pin(key)
     with pin:
         if (found := store.get(key)) is None:
-            async with store.creation_lock(key):  # several processes may start at the same time
+            async with store.creation_lock(key):  # several processes may start to build the same proctor
                 if (found := store.get(key)) is None:
                     output = await _build(compiler, arguments, sources)
                     with convert_store_errors(store, EngineUnavailable):
@@ -133,7 +133,8 @@ async def _build(compiler: Toolchain, arguments: tuple[str, ...], sources: Path)
     """Run the compiler. It is the only program outside a sandbox, because the proctor is still missing."""
     output = Path(arguments[arguments.index("-o") + 1])
     what = "what Python waits with" if output.name == WAITING else "the proctor"
-    # Printed even if logging is not configured, for instance in a trainer: the build may last a minute
+    # This message is printed even if logging is not configured, for instance in a trainer, because the build
+    # may last a minute.
     _log.log(logging.INFO if _package.level else logging.WARNING, _TOLD, what)
     done = await run_command(
         [compiler.path, *arguments],

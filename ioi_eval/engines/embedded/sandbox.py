@@ -44,24 +44,26 @@ class SandboxFile(Message):
 
 
 class SandboxLimits(Message):
-    wall_ms: int | None = None  # time in which no program does anything
+    wall_ms: int | None = None  # maximum time in which no program does anything, in ms
     hard_ms: int | None = None  # total time
     cpu_ms: int | None = None
     memory: int | None = None
     file_size: int | None = None
     processes: int | None = None
-    disk: int | None = None  # bytes of all files
-    names: int | None = None  # number of files, folders and links
+    disk: int | None = None  # maximum bytes of all files together
+    names: int | None = None  # maximum number of files, folders and links
 
 
-class SandboxSpec(Message, kw_only=True, omit_defaults=False):  # kw_only is not inherited
+# kw_only must be repeated, because it is not inherited
+class SandboxSpec(Message, kw_only=True, omit_defaults=False):
     version: int = VERSION
     argv: tuple[str, ...]
     env: Mapping[str, str]
     dir: str
     files: tuple[SandboxFile, ...] = ()
-    read: tuple[str, ...] = ()  # further folders that programs may read and start programs from
-    proc: bool = True  # programs see a /proc
+    # further folders that programs may read, and from which they may start programs
+    read: tuple[str, ...] = ()
+    proc: bool = True  # True if programs see a /proc
     profile: str
     uid: int | msgspec.UnsetType = msgspec.UNSET
     limits: SandboxLimits = SandboxLimits()
@@ -101,7 +103,7 @@ def decode_report(text: bytes) -> SandboxReport:
     return report
 
 
-# --- the ending in a report --------------------------------------------------------------------------
+# --- the ending that a report describes --------------------------------------------------------------
 
 
 def ending_of(report: SandboxReport, stdout: bytes, stderr: bytes, overflow: str = "") -> Ending:
@@ -135,7 +137,7 @@ def _ending(report: SandboxReport, overflow: str) -> Ending:
 def signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
-    except ValueError:  # a real-time signal is not an enum member
+    except ValueError:  # the number of a real-time signal is not a member of the enum
         return f"SIG{number}"
 
 
@@ -169,13 +171,13 @@ class KillSwitch:
         os.close(self.end)
 
 
-# --- a sandbox's files, before programs start and after they have stopped ---------------------------
+# --- files in a sandbox, before programs start and after they have stopped --------------------------
 
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-# Minimum size of a file that is linked instead of copied, in bytes. A precompiled header has 120 MB
+# Minimum size in bytes of a file that is linked instead of copied. A precompiled header has 120 MB.
 _LARGE = 16 << 20
-# Flags that open a folder only by name, so its mode cannot refuse us
+# Flags that open a folder without reading it, which works whatever the folder's mode is.
 BY_PATH = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -193,7 +195,7 @@ class LinkedFiles:
     def place(self, source: Path, target: Path) -> bool:
         """Create a link. Return False if a copy is needed and the disk has no space for it."""
         if stat.S_IMODE(source.stat().st_mode) & 0o4:
-            with contextlib.suppress(OSError):  # the file is on another disk
+            with contextlib.suppress(OSError):  # hard links fail if the file is on another disk
                 target.hardlink_to(source)
                 return True
         status = source.stat()
@@ -229,7 +231,7 @@ def fill(
     placed = []
     for file in files:
         with starting if file.executable else contextlib.nullcontext():
-            # A program with this process's uid could change a cached file for later jobs
+            # Copy cached files: a program with this process's uid could change the original for later jobs.
             copied = isinstance(file.content, CachedBlob)
             placed.append(_place(sandbox, file, uid, links, copied=copied))
     return tuple(file for file in placed if file is not None)
@@ -259,7 +261,7 @@ def _place(
     target = folder / last
     source = file.content.path
     if source is not None and file.content.data is None:
-        # A descriptor that the sandbox opens has the file's mode, which decides whether it can be used
+        # If the sandbox opens the file for programs, the file's own mode decides whether they can use it.
         try:
             mode = Path(source).stat().st_mode
         except OSError as error:
@@ -267,7 +269,8 @@ def _place(
         if not stat.S_ISREG(mode):
             raise JobRejected(f"{source} is not a regular file")
         needed = 0o5 if file.executable else 0o4
-        # A large file is not copied: other users may read it, and may not change it
+        # A large file is never copied if programs have their own uid: they may read the original, but not
+        # change it.
         shown = not copied or (uid is not None and file.content.size >= _LARGE)
         starts = not (file.executable and is_noexec(Path(source)))
         opened = mode & needed == needed or (uid is None and not file.executable)
@@ -292,7 +295,8 @@ def room_for_files(sandbox: Path | None = None) -> Iterator[None]:
     try:
         yield
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-        name = os.path.relpath(error.filename, sandbox)  # the sender must not learn paths of this machine
+        # use a relative path, because the sender of the job must not learn paths of this machine
+        name = os.path.relpath(error.filename, sandbox)
         raise JobRejected(f"{name!r} is a file and a folder at once") from error
     except OSError as error:
         if error.errno in _FULL:
@@ -318,7 +322,7 @@ def take_out(sandbox: Path, name: str, target: Path) -> bool:
         if place is None:
             return False
         os.rename(last, target, src_dir_fd=place)
-    # No program can reach it now. It still has the owner and the mode that programs have set
+    # No program can reach the file now. It still has the owner and the mode that programs have set.
     handle = os.open(target, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         mode, itself = os.fstat(handle).st_mode, f"/proc/self/fd/{handle}"
@@ -357,7 +361,7 @@ def _found(sandbox: Path, name: str, kind: Callable[[int], bool]) -> Iterator[tu
 
 _PIECE = 1 << 18
 _REPORT_BYTES = 1 << 20
-_MAX_ERROR_BYTES = 2000  # of a broken proctor's output, in a message
+_MAX_ERROR_BYTES = 2000  # maximum bytes of a broken proctor's output in a message
 _SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 _NO_ROOM = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC}
 
@@ -403,7 +407,7 @@ def run_stage(
             if error.errno in _NO_ROOM:
                 raise EngineOverloaded(f"cannot start a sandbox now: {error.strerror}") from error
             raise EngineUnavailable(f"the proctor cannot be started: {error}") from error
-        # A proctor that does not stop the stage soon after the hard stop is broken
+        # A proctor that does not stop the stage soon after the hard limit is broken.
         hard = spec.limits.hard_ms
         _read_all(streams, kill_switch, None if hard is None else hard / 1000 + GRACE)
         code = process.wait(GRACE)
@@ -418,7 +422,7 @@ def run_stage(
         )
     report = decode_report(report_bytes)
     if report.failure is not None:
-        # The sender must not learn paths of this machine
+        # Replace the folder's path, because the sender of the job must not learn paths of this machine.
         report = msgspec.structs.replace(report, failure=report.failure.replace(spec.dir, "/box"))
     return ending_of(report, stdout, stderr, overflow)
 
@@ -448,10 +452,12 @@ def start(
             env={},
             cwd="/",
             umask=0o022,
-            start_new_session=True,  # so an interrupt of the terminal reaches only us
+            # a new session, so that an interrupt in the terminal reaches only this process
+            start_new_session=True,
         )
     held.callback(process.wait)
-    held.callback(process.kill)  # and all programs in its sandbox, even after an error
+    # kills the proctor, and with it all programs in its sandbox, even after an error
+    held.callback(process.kill)
     for pipe in (stdout, stderr, report):
         pipe.write_end.close()
     return process, (stdout, stderr, report)

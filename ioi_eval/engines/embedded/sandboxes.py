@@ -29,11 +29,13 @@ from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.retry import DISK_SHARE, LEFT_FOLDER
 from ioi_eval.store import private_folder
 
-MIN_SLOT_BYTES = 256 << 20  # disk space for a slot; the shared memory of a container is often 64 MB
+# minimum disk space for a slot, in bytes; the shared memory of a container often has 64 MB
+MIN_SLOT_BYTES = 256 << 20
 NOEXEC_REMEDY = f"Name a folder in TMPDIR where programs may start, or mount {IN_MEMORY} without noexec"
 _OWNER = "owner"
-_MAX_DIGITS = 20  # of a number of bytes
-_ENTER_ONLY = 0o711  # mode for sandboxes of other uids, which may enter the folder but not list it
+_MAX_DIGITS = 20  # maximum digits of a number of bytes in the owner file
+# mode for folders with other uids' sandboxes: other users may enter such a folder but not list it
+_ENTER_ONLY = 0o711
 
 
 def choose_base(slots: int) -> Path:
@@ -96,7 +98,8 @@ class Disk(msgspec.Struct, frozen=True):
         slots = self.slots(wanted)
         count = max(1, slots)
         each = max(MIN_SLOT_BYTES, self.left // 4 // count)
-        if self.left - count * each < MIN_SLOT_BYTES:  # the rest is too small for another slot
+        # the rest of the disk is too small for a slot of another engine
+        if self.left - count * each < MIN_SLOT_BYTES:
             each = self.left // count
         return Shares(slots, min(most, each))
 
@@ -110,9 +113,8 @@ def _held_beside(folder: Path) -> Iterator[int]:
     disk = folder.stat().st_dev
     for base in {folder.resolve(), IN_MEMORY, Path(tempfile.gettempdir()).resolve()}:
         for owner in base.glob(f"ioi-eval-*/{_OWNER}"):
-            with contextlib.suppress(
-                OSError, ValueError
-            ):  # the engine is closing now, or the folder is not an engine's
+            # The engine closes now, or the folder does not belong to an engine.
+            with contextlib.suppress(OSError, ValueError):
                 handle = os.open(owner, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
                 try:
                     if os.fstat(handle).st_dev == disk and not _has_locked(handle, fcntl.LOCK_SH):
@@ -133,7 +135,7 @@ def is_in_memory(folder: Path) -> bool:
     """Return True if a folder is in a file system in memory."""
     try:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:  # without /proc it is unknown
+    except OSError:  # without /proc the number of bytes is unknown
         return False
     kinds = {Path(fields[1]): fields[2] for fields in map(str.split, mounts)}
     path = folder.resolve()
@@ -170,7 +172,7 @@ class Sandboxes:
                 )
             sweep(base)
             while not self._take(base):
-                pass  # another engine removed the folder before we locked it
+                pass  # another engine removed the folder before this engine locked it
             for name in ("kept", "links"):
                 make_folder(self.folder / name, 0o700)
         except OSError as error:
@@ -180,7 +182,8 @@ class Sandboxes:
         folder = Path(tempfile.mkdtemp(prefix=f"{_prefix()}{os.getpid()}-", dir=base))
         try:
             folder.chmod(_ENTER_ONLY)
-            lock = _locked(folder / _OWNER, os.O_CREAT, 0o644)  # other users may read the number
+            # other users may read the number of bytes in the owner file
+            lock = _locked(folder / _OWNER, os.O_CREAT, 0o644)
         except FileNotFoundError:
             return False
         if lock is None:
@@ -240,7 +243,7 @@ class Sandboxes:
 def sweep(base: Path) -> None:
     """Remove this user's folders of engines that were killed."""
     for folder in base.glob(f"{_prefix()}*"):
-        # The folder may be another user's, or be removed at the same time
+        # The folder may belong to another user, or be removed at the same time.
         with contextlib.suppress(OSError):
             status = folder.lstat()
             if status.st_uid == os.geteuid() and stat.S_ISDIR(status.st_mode):
@@ -251,7 +254,7 @@ def _sweep_one(folder: Path) -> None:
     try:
         lock = _locked(folder / _OWNER)
     except FileNotFoundError:
-        folder.rmdir()  # it is empty: its engine has just created it, or removes it now
+        folder.rmdir()  # the folder is empty: its engine has just created it, or removes it now
         return
     if lock is None:
         return
@@ -265,7 +268,8 @@ def _sweep_one(folder: Path) -> None:
 def _alone_in(base: Path) -> Iterator[None]:
     """Hold the exclusive lock of a folder. The wait is bounded, because any user may hold the lock."""
     with contextlib.ExitStack() as held:
-        with contextlib.suppress(PermissionError):  # then the folders of engines are invisible as well
+        # if this folder cannot be listed, the folders of engines in it are invisible as well
+        with contextlib.suppress(PermissionError):
             handle = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             held.callback(os.close, handle)
             end = time.monotonic() + DISK_SHARE.max_seconds
@@ -279,7 +283,8 @@ def _locked(path: Path, flags: int = 0, mode: int = 0o600) -> int | None:
     lock = os.open(path, os.O_RDWR | flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     with contextlib.suppress(OSError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if path.stat().st_ino == os.fstat(lock).st_ino:  # it was not removed before we locked it
+        # True if the locked file is still at its path, so it was not removed before it was locked
+        if path.stat().st_ino == os.fstat(lock).st_ino:
             return lock
     os.close(lock)
     return None
@@ -289,7 +294,7 @@ def _prefix() -> str:
     return f"ioi-eval-{os.geteuid()}-"
 
 
-# --- removing folders of hostile programs ----------------------------------
+# --- removal of folders in which hostile programs wrote --------------------
 
 
 _ALL_OF_THE_OWNER = 0o700
@@ -323,7 +328,8 @@ def _raise_children(top: int, folder: str, names: Iterator[str]) -> None:
     inside = _open_folder(folder, top)
     try:
         for child in _remove_files(inside):
-            os.close(_open_folder(child, inside))  # moving a folder needs the right to write in it
+            # moving a folder needs write permission for the folder itself
+            os.close(_open_folder(child, inside))
             os.rename(child, _free(names, top), src_dir_fd=inside, dst_dir_fd=top)
     finally:
         os.close(inside)
@@ -372,9 +378,11 @@ def _open_folder(name: str | Path, parent: int | None = None) -> int:
 # lock, any user could stop root's judge.
 
 
-# Uids that distributions do not use: below are home folders, above are services with temporary users
+# Range of uids that distributions do not use: lower uids are for home folders, higher uids for services with
+# temporary users.
 _FIRST, _LAST = 60578, 61183
-_PLACES = (Path("/run"), Path("/var/lib"))  # only root may write there; the first writable folder is used
+# folders for the locks, where only root may write; the first writable folder is used
+_PLACES = (Path("/run"), Path("/var/lib"))
 _LOCKS = "ioi-eval-uids"
 _NO_PLACE = f"root can write none of {', '.join(map(str, _PLACES))}, where uids are reserved"
 _PLACE_REMEDY = "Make one writable (in a container: a tmpfs at /run), or start the judge as an ordinary user"
@@ -412,12 +420,13 @@ def _folder() -> Path:
     for place in _PLACES:
         with contextlib.suppress(OSError):
             folder = private_folder(place, _LOCKS)
-            if os.access(folder, os.W_OK):  # the folder may be on a read-only mount
+            if os.access(folder, os.W_OK):  # root cannot write if the folder is on a read-only mount
                 return folder
     raise EngineUnavailable(f"{_NO_PLACE}. {_PLACE_REMEDY}")
 
 
-# Bits of CapEff that root needs for this, and to remove the files of other users
+# Capabilities that root needs to use these uids and to remove the files of other users, by their bit in
+# CapEff.
 _RIGHTS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "KILL": 5, "SETGID": 6, "SETUID": 7}
 
 
@@ -438,7 +447,7 @@ def _covers(path: Path) -> bool:
     try:
         lines = path.read_text().splitlines()
     except OSError:
-        return True  # a kernel without user namespaces
+        return True  # on a kernel without user namespaces, the file does not exist
     ranges = (tuple(map(int, line.split())) for line in lines)
     return any(first <= _FIRST and first + number > _LAST for first, _outside, number in ranges)
 
@@ -447,7 +456,7 @@ def _covers(path: Path) -> bool:
 
 
 _SELF = Path("/proc/self")
-_MIN_OPEN_FILES = 96  # the descriptors of a sandbox start at 64
+_MIN_OPEN_FILES = 96  # minimum limit of open files, because the descriptors of a sandbox start at 64
 
 
 class Unfit(NamedTuple):
