@@ -586,7 +586,8 @@ def _read_program_rows(folder: Path) -> Iterator[FileRow]:
 
 # ijson is not used here, although it is five times as fast: it does not report lines, which messages name,
 # and it does not accept NaN.
-# maximum characters of a number, a keyword or an escape sequence, which may be split between two pieces
+
+# Maximum characters of a number, a keyword or an escape sequence, which may be split between two pieces.
 _MAX_TOKEN_LENGTH = 16
 _SPACE = " \t\r\n"
 

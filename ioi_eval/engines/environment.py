@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 ENDPOINTS, PER_ENDPOINT = "PISTON_ENDPOINTS", "PISTON_MAX_REQUESTS_PER_ENDPOINT"
 TOKEN, PYTHON = "IOI_EVAL_TOKEN", "IOI_EVAL_PYTHON"
-CALLER = "caller"  # instead of an interpreter's path: the interpreter of this process
+CALLER = "caller"  # value of the option for the interpreter that means the interpreter of this process
 Default = TypeVar("Default", int, None)
 
 
@@ -30,9 +30,9 @@ def read_number(
 class Launch(Value):
     """A process of a distributed launch. The processes divide cores and servers among themselves."""
 
-    rank: int = 0  # among all processes
+    rank: int = 0  # number of this process among all processes, from 0
     world: int = 1
-    neighbours: int = 1  # processes on this machine
+    neighbours: int = 1  # number of processes on this machine, including this process
 
     @classmethod
     def of(cls, variables: Mapping[str, str]) -> Self:

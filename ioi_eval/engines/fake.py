@@ -43,12 +43,12 @@ class FakeTest(Value):
 
     __test__ = False
 
-    index: int  # of the test in the problem
-    source: str  # the submission's code
+    index: int  # index of the test in the problem
+    source: str  # code of the submission
     input: bytes
     answer: bytes | None
-    output: bytes | None = None  # the submitted output file, if there is one
-    manager: str = ""  # source of the manager
+    output: bytes | None = None  # submitted output file of the test; None if there is no such file
+    manager: str = ""  # source code of the manager
 
 
 class Broken(Value):
@@ -131,8 +131,8 @@ class FakeEngine:
         self.slots = slots
         self.jobs: list[Job] = []
         self.started = asyncio.Event()  # set when the first job has started
-        self.running = 0  # number of jobs now
-        self.peak = 0  # maximum number of jobs at the same time
+        self.running = 0  # number of jobs that run now
+        self.peak = 0  # maximum number of jobs that ran at the same time
 
     @property
     def builds(self) -> list[Job]:

@@ -46,12 +46,12 @@ _log = logging.getLogger(__name__)
 class State(StrEnum):
     """The state of an endpoint."""
 
-    NEW = "new"  # inspected until it answers; no jobs yet
+    NEW = "new"  # the endpoint is inspected until it answers, and gets no jobs yet
     HEALTHY = "healthy"
-    TRIAL = "on trial"  # it answers again; a single job at a time
-    DOWN = "down"  # no jobs until an inspection succeeds
-    LEFT_OUT = "left out"  # it answers, but is unfit for jobs
-    GONE = "gone"  # missing in the last search; its jobs may finish
+    TRIAL = "on trial"  # the endpoint answers again, and gets a single job at a time
+    DOWN = "down"  # the endpoint gets no jobs until an inspection succeeds
+    LEFT_OUT = "left out"  # the endpoint answers, but is unfit for jobs
+    GONE = "gone"  # the last search did not find the endpoint; its running jobs may finish
 
 
 class Cause(StrEnum):
@@ -97,8 +97,9 @@ R = TypeVar("R")
 """The type of an inspection's report about an endpoint."""
 
 _RATE_S = 60.0  # seconds over which an endpoint's rate of jobs is averaged
-_FAULTS = 3  # failed jobs in a row after which an endpoint rests
-_FAILED_TRIALS = 2  # failed trials in a row after which a further trial does not stop the clock of a drought
+_FAULTS = 3  # number of failed jobs in a row after which an endpoint rests
+# Number of failed trials in a row after which a trial no longer stops the clock of a drought.
+_FAILED_TRIALS = 2
 
 
 class Endpoint(Generic[R]):
@@ -107,20 +108,22 @@ class Endpoint(Generic[R]):
     def __init__(self, url: str) -> None:
         self.url = url
         self.state, self.since = State.NEW, time.time()
-        self.report: R | None = None  # of the last successful inspection
+        self.report: R | None = None  # report of the last successful inspection
         self.slots = 0
-        self.busy = 0  # number of its jobs now
+        self.busy = 0  # number of jobs that the endpoint executes now
         self.errors = 0  # number of failed jobs
-        self.why = ""  # the last error, or why it gets no jobs
-        self.failed_in_a_row = 0  # number of jobs
-        # Plus 2 for each refusal, and each answer that its check refused; minus 1 for each other answer
+        self.why = ""  # the last error, or the reason why the endpoint gets no jobs
+        self.failed_in_a_row = 0  # number of failed jobs in a row
+        # A score of useless answers: plus 2 for each refused job and for each answer that the check refused,
+        # minus 1 for each other answer.
         self.uselessness = 0
-        self.inspections = 0  # since it was last healthy
-        self.is_full = False  # it last failed for lack of capacity, so it is still the same server
-        self.failed_trials = 0  # since it was last healthy
-        self.answered_at = 0.0  # time of its last answer, or of its first job
-        self.news = ""  # changes that the last inspection reported
-        self._recent_answers = 0.0  # recently answered jobs; older jobs count less
+        self.inspections = 0  # number of inspections since the endpoint was last healthy
+        # True if the last failure was a lack of capacity, so that it is still the same server.
+        self.is_full = False
+        self.failed_trials = 0  # number of failed trials since the endpoint was last healthy
+        self.answered_at = 0.0  # time of the endpoint's last answer, or of its first job
+        self.news = ""  # changes that the last inspection reported, as a sentence
+        self._recent_answers = 0.0  # number of recently answered jobs, in which older jobs count less
         self._counted_at = self._began_at = time.monotonic()
 
     @property
@@ -178,7 +181,7 @@ class Endpoint(Generic[R]):
 
 SERVERS_FAULT = (EngineUnavailable, EngineOverloaded, BrokenReply, ServerReplaced)
 _CLOSED = "the engine was closed"
-_MAX_NAMES = 4  # servers that a message names
+_MAX_NAMES = 4  # maximum number of servers that a message names
 
 
 class NoAnswer(EngineUnavailable):
@@ -207,12 +210,13 @@ class FitChanged(Exception):
 class Waits(Value):
     """Times in seconds. The defaults are for clusters; tests use shorter times."""
 
-    drought: float = SERVER.max_seconds  # time without a usable endpoint after which jobs fail
+    drought: float = SERVER.max_seconds  # seconds without a usable endpoint after which jobs fail
     first_wait: float = SERVER.first_wait
     longest_wait: float = SERVER.longest_wait
-    first_rest: float = RECOVERY.first_wait  # of an endpoint that failed
+    first_rest: float = RECOVERY.first_wait  # seconds for which a failed endpoint rests the first time
     longest_rest: float = RECOVERY.longest_wait
-    silence: float = LATE_JOB.max_seconds  # time without an answer after which an endpoint is asked
+    # Seconds without an answer to a job after which its endpoint is inspected.
+    silence: float = LATE_JOB.max_seconds
 
     def wait_after(self, attempt: int) -> float:
         """Return the random wait in seconds after a failed attempt of a job. The first one has number 1."""
@@ -259,9 +263,9 @@ def _fits_all(endpoint: E) -> bool:
 class _SlotRequest:
     """The endpoints that suit a job that waits for a slot."""
 
-    avoid: Collection[E] = ()  # endpoints that get the job only if no other usable endpoint fits
-    prefer: E | None = None  # endpoint that gets the job if it has a free slot now
-    fits: Fits = _fits_all  # returns False for endpoints that must not get the job
+    avoid: Collection[E] = ()  # endpoints that get the job only if no other endpoint that fits is usable
+    prefer: E | None = None  # endpoint that gets the job if the endpoint has a free slot now
+    fits: Fits = _fits_all  # a function that returns False for endpoints that must not get the job
 
 
 @dataclass
@@ -271,7 +275,8 @@ class JobAttempts:
     attempts_left: int
     waits: Waits
     tried_endpoints: list[E] = field(default_factory=list)
-    overloaded_since: float | None = None  # time of the first refusal for lack of capacity
+    # Time of the first refusal for lack of capacity; None if there was no such refusal.
+    overloaded_since: float | None = None
     last_failure: EngineError | None = None
 
     def add_failure(self, endpoint: E, error: EngineError) -> None:
@@ -329,12 +334,11 @@ class _SentJob:
     attempts: JobAttempts
     check: Check | None
     began: float = field(default_factory=now)
-    wait: asyncio.Timeout = field(
-        default_factory=partial(asyncio.timeout, None)
-    )  # over when the second endpoint answers
+    # Timeout of waiting for the first endpoint, which ends when the second endpoint answers.
+    wait: asyncio.Timeout = field(default_factory=partial(asyncio.timeout, None))
     second_task: asyncio.Task[None] | None = None
     answer: Any = None
-    give_up_reason: str = ""  # why no answer is awaited any more
+    give_up_reason: str = ""  # reason for giving up waiting for an answer; empty while an answer is awaited
 
 
 # --- the fleet ---------------------------------------------------------------------------------------
@@ -354,28 +358,29 @@ class Fleet(ABC, Generic[R]):
 
     def __init__(self, waits: Waits, *, attempts: int, total: int | None, on_event: OnServer) -> None:
         self._waits, self._attempts, self._total, self._on_event = waits, attempts, total, on_event
-        self.endpoints = dict[str, Endpoint[R]]()  # all endpoints of all searches, by address
+        self.endpoints = dict[str, Endpoint[R]]()  # all endpoints that any search found, by address
         self.usable: dict[Endpoint[R], None] = {}
         self.found: frozenset[str] = frozenset()
-        self.begun = False  # True after the first search: endpoints that join now are events
-        self.busy = 0  # jobs on all endpoints
-        self._free_by_jobs: list[dict[E, None]] = [
-            {}
-        ]  # endpoints with a free slot, by number of jobs; longest idle first
+        # True after the first search; an endpoint that joins later is reported as an event.
+        self.begun = False
+        self.busy = 0  # number of jobs that run on all endpoints
+        # Endpoints with a free slot, by number of running jobs. The endpoint that is idle for longest comes
+        # first.
+        self._free_by_jobs: list[dict[E, None]] = [{}]
         self._has_no_free_slot = True
         self._slot_requests: OrderedDict[asyncio.Future[E], _SlotRequest] = OrderedDict()
-        self._working_endpoints: dict[
-            E, None
-        ] = {}  # healthy endpoints, and those with a job on a first trial
+        # Healthy endpoints, and endpoints with a job on a first trial.
+        self._working_endpoints: dict[E, None] = {}
         self._stranded_requests = set[asyncio.Future[E]]()  # waiting jobs that no working endpoint fits
         self._drought_timer: asyncio.TimerHandle | None = None
-        self._drought_start = self._drought_elapsed = 0.0  # start of the clock, and seconds before that
-        self._refusal_reason = ""  # why no job gets a slot
+        # Start of the clock of a drought, and seconds that passed before this start.
+        self._drought_start = self._drought_elapsed = 0.0
+        self._refusal_reason = ""  # reason why no job gets a slot; empty if jobs get slots
         self._active_jobs = dict[_SentJob, None]()
-        self._under_inspection = set[E]()  # endpoints that are inspected until they are fit
+        self._under_inspection = set[E]()  # endpoints that are inspected until they are fit for jobs
         self._tasks = set[asyncio.Task[None]]()
 
-    # --- methods of each kind of cluster ----------------------------------------------------------------
+    # --- methods that each kind of cluster implements ---------------------------------------------------
 
     @abstractmethod
     async def find(self) -> frozenset[str]:
@@ -503,7 +508,7 @@ class Fleet(ABC, Generic[R]):
             return await assigned
         except asyncio.CancelledError:
             if assigned.done() and not assigned.cancelled() and not assigned.exception():
-                self.release_slot(assigned.result())  # it was assigned just before the cancellation
+                self.release_slot(assigned.result())  # the slot was assigned just before the cancellation
             raise
         finally:
             self._remove_request(assigned)
@@ -621,7 +626,7 @@ class Fleet(ABC, Generic[R]):
         subject = "server that can do this job" if self._working_endpoints else "server"
         reason = f"no {subject} has been usable for {self._waits.drought:g} s; gone: {gone_names}"
         if not self._working_endpoints:
-            self._refusal_reason = reason  # so later jobs fail at once
+            self._refusal_reason = reason  # makes later jobs fail at once
         self._fail_requests([*self._stranded_requests], EngineUnavailable(reason))
         for sent_job in self._active_jobs:
             has_other = any(self.fits(endpoint, sent_job.job) for endpoint in self.usable)
@@ -741,7 +746,7 @@ class Fleet(ABC, Generic[R]):
         try:
             result = await self.send(endpoint, sent_job.job)
         except JobRejected as error:
-            refusal = error  # the endpoint answered, and the job is at fault
+            refusal = error  # the endpoint answered, and the job itself is at fault
             if error.by_server:
                 self._count_useless(endpoint, error)
         except EngineError as error:
@@ -842,7 +847,7 @@ class Fleet(ABC, Generic[R]):
             sent_job.answer = await self._send_to(other, sent_job)
         except (EngineError, AnswerRefused) as error:
             sent_job.attempts.add_failure(other, error.error if isinstance(error, AnswerRefused) else error)
-            sent_job.second_task = None  # another endpoint may be asked
+            sent_job.second_task = None  # so that the job may be sent to another endpoint
         else:
             if sent_job in self._active_jobs:
                 sent_job.wait.reschedule(now())
@@ -855,7 +860,7 @@ class Fleet(ABC, Generic[R]):
         """Search for endpoints until the engine closes."""
         while True:
             await asyncio.sleep(every)
-            # If the search fails, the known servers stay, for instance while a scheduler restarts
+            # If the search fails, keep the known servers, for instance while a scheduler restarts.
             try:
                 self.update_endpoints(await self.find())
             except (EngineError, InputError) as error:
@@ -938,7 +943,7 @@ class Fleet(ABC, Generic[R]):
                 self._store_report(endpoint, report)
                 self.change_state(endpoint, Cause.FIT, Change.TRIAL)
 
-    # --- tasks in the background ---------------------------------------------------------------------------
+    # --- background tasks ----------------------------------------------------------------------------------
 
     def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)

@@ -45,7 +45,7 @@ from ioi_eval.store import Store
 from ioi_eval.store.resources import graders_folder
 
 _STANDARDS = ("gnu++26", "gnu++23", "gnu++20", "gnu++17")
-_CONTEST_STANDARD = "gnu++20"  # standard of recent olympiads
+_CONTEST_STANDARD = "gnu++20"  # C++ standard that recent olympiads use
 _EMPTY_PROGRAM = "int main() {}\n"
 _SECONDS = 60.0
 _NOTHING_CONFINES = "Use a kernel with Landlock (5.13 or newer) or allow user namespaces"
@@ -59,7 +59,7 @@ async def run_health_checks(
     """Return all health checks. A check comes before the checks that depend on it. The proctor is built."""
     compiler = await asyncio.to_thread(find_compiler)
     if compiler is not None and not seen_in_a_box(Path(compiler.path)):
-        compiler = None  # as for an engine
+        compiler = None  # as in an engine, the compiler is None if it is missing
     with trial_folder(sandboxes) as folder:
         binary = await _find_proctor(compiler, store, folder)
         confines = await asyncio.to_thread(_probe_confinement, binary, folder)
@@ -302,7 +302,7 @@ def trial_folder(sandboxes: Path | None = None) -> Iterator[Path]:
 def _probe_confinement(binary: Binary | EngineUnavailable, folder: Path) -> list[HealthCheck]:
     if not isinstance(binary, Binary):
         return [HealthCheck(name="confinement", ok=False, detail=str(binary), remedy="See the lines above")]
-    folder.chmod(0o711)  # as root, the proctor runs as another user
+    folder.chmod(0o711)  # as root, the proctor runs under another uid, which must be able to enter the folder
     proctor = folder / "proctor"
     proctor.write_bytes(binary.content)
     proctor.chmod(0o755)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 
 _BEGAN_WITH = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-_UNLIMITED = 1 << 30  # files; the kernel has fewer numbers for them
+_UNLIMITED = 1 << 30  # number of open files that means no limit; the kernel has fewer descriptors
 
 
 def raise_open_files() -> int:

@@ -34,7 +34,7 @@ class EngineChoice(Value):
     """The user's choice of an engine, and the options for its use."""
 
     text: Annotated[
-        str,  # as it was named: NAME, or NAME:WHATEVER
+        str,  # name of the engine as the user wrote it: NAME or NAME:ARGUMENT
         CliOption(
             name="engine",
             metavar="ENGINE",
@@ -44,7 +44,7 @@ class EngineChoice(Value):
         ),
     ] = EMBEDDED
     slots: Annotated[
-        Slots,  # None means this process's cores here, or all slots of servers
+        Slots,  # number of simultaneous jobs; None means this process's cores here, or all slots of servers
         CliOption(name="workers", unset="one per core here; on servers, as many jobs as they take"),
     ] = None
     per_endpoint: Annotated[
@@ -80,8 +80,8 @@ class EngineChoice(Value):
         bool, CliOption(help="Judge even where the kernel offers no confinement.")
     ] = False
     python: Annotated[Interpreter, CliOption(unset=f"${PYTHON}, else caller")] = ""
-    promised: tuple[str, ...] = ()  # modules that programs in Python may expect
-    launch: Launch = Launch()  # this process's part of the cores, and of the environment's servers
+    promised: tuple[str, ...] = ()  # names of modules that submissions in Python may expect
+    launch: Launch = Launch()  # this process's share of the cores, and of the servers in the environment
 
     @classmethod
     def from_variables(cls, engine: str | None, variables: Mapping[str, str], **fields: Any) -> Self:
@@ -99,7 +99,7 @@ class EngineChoice(Value):
             fields["python"] = fields.get("python") or variables.get(PYTHON, "").strip()
         else:
             fields["token"] = fields.get("token") or Secret(variables.get(TOKEN, "").strip())
-        if is_named:  # this process uses all servers of a list that the caller named
+        if is_named:  # the caller named the servers, so this process uses all of them
             launch = msgspec.structs.replace(launch, rank=0, world=1)
         elif value != EMBEDDED and fields.get("per_endpoint") is None:
             fields["per_endpoint"] = read_number(variables, PER_ENDPOINT, None, least=1)
@@ -207,7 +207,8 @@ def open_nodes(choice: EngineChoice, store: Store) -> NodesEngine:
     return cast(NodesEngine, find_engine(choice.text)(EngineSetup(store=store, **_fields(choice))))
 
 
-# May have a method `check(text)`, which raises InputError for an invalid value
+# A function that creates an engine. It may have a method `check(text)`, which raises InputError for an
+# invalid value.
 Factory = Callable[[EngineSetup], Engine]
 
 
@@ -268,4 +269,5 @@ def piston_engine(setup: EngineChoice) -> PistonEngine:
     )
 
 
-_BUILT_IN: dict[str, Factory] = {EMBEDDED: _embedded}  # other values are addresses of servers
+# Factories of the built-in engines; other values are addresses of servers.
+_BUILT_IN: dict[str, Factory] = {EMBEDDED: _embedded}

@@ -42,7 +42,7 @@ async def to_its_end(
         if not running.cancelled() and running.exception() is None:
             undo(running.result())
         raise
-    except GeneratorExit:  # the event loop is gone, and with it all waiting
+    except GeneratorExit:  # raised when the event loop is closed, so that nothing can wait any more
         hurry()
         raise
 

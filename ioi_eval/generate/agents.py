@@ -35,23 +35,24 @@ SOLUTIONS: Mapping[str, str] = {
 _MAX_SOLUTION_BYTES = 10 << 20
 _MAX_LOG_BYTES = 16 << 20
 _KEEPER = Path(__file__).with_name("keeper.py")
-_NOT_STARTED = frozenset({"exit 126", "exit 127"})  # exit codes of a shell that cannot run the command
+# Exit codes with which a shell reports that it cannot run the command.
+_NOT_STARTED = frozenset({"exit 126", "exit 127"})
 
 
 class AgentOptions(Value):
     """An agent's command, folder and time limit."""
 
-    # A command for a shell, which runs in the folder with the statement.
+    # A shell command that starts an agent in a folder that contains the problem's statement.
     command: Annotated[str, CliOption(metavar="TEXT", help="Start this agent instead of asking a model.")]
-    folder: str = ""  # contains a folder for each request
-    timeout: float = 600.0  # seconds for one request
+    folder: str = ""  # path of the folder that contains a folder for each request
+    timeout: float = 600.0  # maximum seconds for a request
 
 
 class McpAccess(Value):
     """The MCP server of a contest in which an agent takes part."""
 
     address: str
-    tokens: tuple[str, ...]  # by the sample's number
+    tokens: tuple[str, ...]  # tokens of the contest's participants, by the number of the sample
 
     def make_config_files(self, sample_number: int) -> dict[str, str]:
         """Return the files that configure the server for the agent of a sample, by name."""
@@ -76,7 +77,7 @@ class Agent:
 
     async def write(self, request: ModelRequest) -> GeneratedReply:
         """Run the agent for a request and return its solution. See `Author.write`."""
-        # The folder's name is valid in every file system, and distinct for each key.
+        # The name of the folder is valid in every file system, and distinct for each key.
         safe_key = re.sub(r"[^\w.@#-]|^\.", "_", request.key, flags=re.ASCII)[:100]
         name = (
             safe_key
@@ -86,7 +87,7 @@ class Agent:
         folder = Path(self._options.folder) / name
         files = {} if self._access is None else self._access.make_config_files(request.number)
         await asyncio.to_thread(_write_folder, folder, {STATEMENT: request.prompt, **files})
-        # The token is in a file, because all users of the machine can read command lines.
+        # Pass the token in a file, because all users of the machine can read command lines.
         set_limits = usual_open_files()
         read_variables = "" if self._access is None else f". ./{_VARIABLES}\n"
         with (folder / LOG).open("wb") as log:
@@ -147,7 +148,8 @@ def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         for name, text in files.items():
-            (folder / name).touch(0o600 if name.startswith(".") else 0o666)  # only this user may read tokens
+            # Files with tokens are readable only by this user.
+            (folder / name).touch(0o600 if name.startswith(".") else 0o666)
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"no folder for the agent: {error.strerror or error}", where=str(folder)) from error
@@ -170,7 +172,8 @@ def _read_solution(folder: Path, stop_reason: str, language_name: str) -> Genera
             field="command",
             remedy=f"What the shell says is in {log}",
         )
-    if stop_reason in ("exit 0", "timeout"):  # the agent finished or had its time: an empty submission
+    # The agent ended or used its whole time without a solution, which is an empty submission.
+    if stop_reason in ("exit 0", "timeout"):
         return GeneratedReply(generation="", stop_reason=stop_reason)
     names = " or ".join(SOLUTIONS.values())
     raise GenerationFailed(f"the agent left no {names} ({stop_reason}); see {log}")

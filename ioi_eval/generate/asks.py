@@ -36,9 +36,9 @@ class ModelRequest(Value):
     problem_id: str
     prompt: str
     language: str
-    number: int  # number of the request among those for the problem
+    number: int  # number of the request among the requests for the problem
     year: int | None = None
-    earlier: tuple[tuple[str, str], ...] = ()  # messages before the prompt: (role, content)
+    earlier: tuple[tuple[str, str], ...] = ()  # messages before the prompt, as (role, content)
 
 
 class Sampling(Value):
@@ -52,7 +52,7 @@ class Sampling(Value):
         Count | None, CliOption(metavar="N", help="Maximum number of tokens in one reply.", key_only=True)
     ] = None
     seed: int | None = None  # seed of the first sample; it increases by 1 for each sample
-    extra: Mapping[str, Any] = {}  # further fields of the request
+    extra: Mapping[str, Any] = {}  # further fields of the request to the server
 
 
 class ModelOptions(Value):
@@ -65,7 +65,7 @@ class ModelOptions(Value):
     timeout: float = 600.0  # maximum seconds for one reply
     attempts: Count = MODEL.max_attempts
     requests_per_minute: Annotated[float, msgspec.Meta(gt=0, le=1e9)] | None = None
-    pause: float = MODEL.first_wait  # seconds before the second attempt, doubled for each further attempt
+    pause: float = MODEL.first_wait  # seconds before the second attempt; doubled before each further attempt
 
 
 class GeneratedReply(Value):
@@ -73,12 +73,12 @@ class GeneratedReply(Value):
 
     generation: str
     reasoning: str = ""
-    code: str | None = None  # the program, if the author returns it separately, as agents do
-    language: str = ""  # language of the program, if it differs from the request
+    code: str | None = None  # program, if the author of the reply returns it separately, as agents do
+    language: str = ""  # language of the program, if it is not the language of the request
     stop_reason: str = ""
     usage: Mapping[str, Any] = {}
-    cost: float | None = None  # cost in the currency of the prices, if prices are known
-    settings: Mapping[str, Any] = {}  # the model's settings with the seed
+    cost: float | None = None  # cost of the reply in the currency of the prices, if prices are known
+    settings: Mapping[str, Any] = {}  # settings of the model for this request, including the seed
 
 
 class Author(Protocol):
@@ -133,9 +133,8 @@ def fingerprint(requests: Iterable[ModelRequest], author: str, settings: Mapping
 
 
 _MILLION = 1_000_000
-_MIN_TOKEN_CHARACTERS = (
-    3  # minimum characters per token, to estimate the tokens if a server does not report them
-)
+# Divide by the minimum characters per token, to estimate the tokens if a server does not report them.
+_MIN_TOKEN_CHARACTERS = 3
 _INPUT_TOKENS, _OUTPUT_TOKENS = "prompt_tokens", "completion_tokens"
 
 
@@ -205,9 +204,10 @@ def _token_count(usage: Mapping[str, Any], name: str) -> int:
 _SUFFIX = ".md.j2"
 _DEFAULT = "default"
 _HEADERS = (".h", ".hpp")
-_FENCE_TAGS = {"c++": "cpp", "pypy": "python"}  # tags of fenced blocks that differ from the language's name
+# Tags of fenced blocks for languages whose tag is not their name.
+_FENCE_TAGS = {"c++": "cpp", "pypy": "python"}
 _TEMPLATE_FOLDER = Path(__file__).parent / "templates"
-# Exceptions of templates that use missing values or invalid operations.
+# Exceptions that a template with missing values or invalid operations may raise.
 _TEMPLATE_ERRORS = (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 
 
@@ -237,7 +237,7 @@ class Prompts:
                 remedy="Add statement.md to the package (a PDF is not read), or choose other problems",
             )
         limits = problem.limits
-        # Headers by name, which programs that are built with a grader may include.
+        # Headers that programs may include if they are built with a grader, by name.
         headers = {
             PurePosixPath(file.name).name: file.content.read().decode(errors="replace").strip()
             for file in problem.grader_files
@@ -275,7 +275,7 @@ def open_template(path: str, default: str) -> tuple[str, jinja2.Template]:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATE_FOLDER, encoding="utf-8"),
         undefined=jinja2.StrictUndefined,
-        autoescape=False,  # prompts are not HTML
+        autoescape=False,  # prompts are not HTML, so nothing is escaped
         trim_blocks=True,
         lstrip_blocks=True,
     )

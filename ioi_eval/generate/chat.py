@@ -29,11 +29,12 @@ from ioi_eval.model.secret import Secret, is_secret_name
 from ioi_eval.model.values import Value
 
 _log = logging.getLogger(__name__)
-_PAUSES_PER_ATTEMPT = 10  # refusals with a named pause that count as one failed attempt
-_MAX_FAILURES = 100  # failed requests in a row after which no further requests are sent
+_PAUSES_PER_ATTEMPT = 10  # number of refusals with a named pause that together count as a failed attempt
+_MAX_FAILURES = 100  # number of failed requests in a row after which no further requests are sent
 _MAX_REPLY_BYTES = 64 << 20
 _URL_REMEDY = "Write it as http://127.0.0.1:8000/v1"
-_RESERVED = frozenset({"messages", "model", "n", "stream"})  # fields of a request that this module sets
+# Fields of a request that only this module may set.
+_RESERVED = frozenset({"messages", "model", "n", "stream"})
 
 
 class ChatModel:
@@ -49,15 +50,15 @@ class ChatModel:
         self._url, url = _completions_url(options.base_url), httpx.URL(options.base_url.strip())
         self._http = httpx.AsyncClient(
             headers=_request_headers(self._key),
-            # Name and password are not left in the address, because messages contain it.
+            # Move name and password from the address to a header, because messages contain the address.
             auth=httpx.BasicAuth(url.username, url.password) if url.userinfo else None,
             timeout=httpx.Timeout(options.timeout, connect=30.0),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
         )
         self._gate = _RateLimiter(options.requests_per_minute)
         self._rule = msgspec.structs.replace(MODEL, attempts=options.attempts, first_wait=options.pause)
-        self._has_answered = False  # at least once like a model
-        self._failures = 0  # failed requests in a row
+        self._has_answered = False  # True if the server has answered at least once as a model's server does
+        self._failures = 0  # number of failed requests in a row
 
     @property
     def name(self) -> str:
@@ -135,7 +136,7 @@ class ChatModel:
             rule = f", {MODEL_ADDRESS.describe_exhaustion(attempts)}" if is_no_model and attempts > 1 else ""
             raise InputError(
                 f"the model cannot be asked: {reason}{rule}",
-                # The query is removed, because it may contain a key.
+                # Remove the query from the address, because it may contain a key.
                 where=str(self._url.copy_with(query=None)),
                 remedy="Check model.name, model.base_url and the key in the environment",
             )
@@ -173,7 +174,8 @@ class ChatModel:
         content = msgspec.json.encode(body)
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         try:
-            # httpx's timeout holds for each piece of a reply, so a slow server could exceed it many times.
+            # Limit the whole request: httpx's timeout holds for each piece of a reply, so a slow server could
+            # exceed it many times.
             async with asyncio.timeout(self._options.timeout):
                 pieces, size = list[bytes](), 0
                 async with self._http.stream("POST", self._url, content=content, headers=headers) as response:
@@ -187,7 +189,8 @@ class ChatModel:
         except httpx.RequestError as error:
             kind = FaultKind.STRANGE if isinstance(error, httpx.ConnectError) else FaultKind.LATER
             reason = self._key.remove_from(f"{type(error).__name__}: {error}".rstrip(": "))
-            raise Fault(kind, reason) from None  # the original message may contain what the server sent
+            # The original error is hidden, because its message may contain what the server sent.
+            raise Fault(kind, reason) from None
         without_key = self._key.remove_from_reply
         reply_headers = {
             name: without_key(value.encode()).decode() for name, value in response.headers.items()
@@ -213,7 +216,7 @@ def _completions_url(base_url: str) -> httpx.URL:
     try:
         base = httpx.URL(base_url.strip())
         url = base.copy_with(path=base.path.rstrip("/") + "/chat/completions", userinfo=b"")
-    except httpx.InvalidURL:  # its message may contain a password
+    except httpx.InvalidURL:  # the original error is dropped, because its message may contain a password
         raise InputError("is not a URL", field="model.base_url", remedy=_URL_REMEDY) from None
     if url.scheme not in ("http", "https") or not url.host:
         raise InputError("is not the address of a server", field="model.base_url", remedy=_URL_REMEDY)
@@ -235,7 +238,7 @@ class _RateLimiter:
 
     def __init__(self, per_minute: float | None) -> None:
         self._interval_s = 60.0 / per_minute if per_minute else 0.0
-        self._next = 0.0  # the event loop's time for the latest request that was scheduled
+        self._next = 0.0  # time in the event loop's clock for which the latest request was scheduled
         self._closed_until = 0.0
 
     async def wait(self) -> None:
@@ -255,32 +258,33 @@ class _RateLimiter:
 # --- replies -----------------------------------------------------------------------------------------
 
 
-_MAX_MESSAGE = 300  # maximum length of a server's message in errors, in characters
-# Statuses after which the same request may succeed.
+_MAX_MESSAGE = 300  # maximum characters of a server's message in an error
+# HTTP statuses after which the same request may succeed later.
 _LATER = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
-# Statuses that may concern one prompt. They concern all prompts if the server has accepted none.
+# HTTP statuses that may concern a single prompt. If the server has accepted no prompt yet, they concern all
+# prompts.
 _OF_ONE_PROMPT = frozenset({400, 403, 413, 422})
-# Messages that refuse one prompt.
+# Pattern for messages that refuse a single prompt.
 _PROMPT_REFUSED = re.compile(
     r"context.?(length|window|size)|too long|(input|prompt) tokens? (count\b.{,40} )?exceed"
     r"|content.?(filter|management|policy)|moderation|invalid_prompt",
     re.IGNORECASE,
 )
-# Finish reasons of replies that the server broke off.
+# Finish reasons of replies that the server did not complete.
 _BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
-_UNPAID = "insufficient_quota"  # code of a status 429 that no pause remedies
+_UNPAID = "insufficient_quota"  # code of a status 429 that waiting does not remedy
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 
 
 class FaultKind(StrEnum):
     """Kinds of faults of a model's server, by the reaction to them."""
 
-    LATER = "later"  # send the same request again
-    PAUSE = "pause"  # send it again after the pause that the server names
+    LATER = "later"  # the same request may succeed later
+    PAUSE = "pause"  # the same request may succeed after the pause that the server names
     STRANGE = "strange"  # the address may not belong to a model's server
-    PROMPT = "prompt"  # the server does not accept this prompt
-    REFUSED = "refused"  # the server accepts no prompt, unless it has accepted others
-    FINAL = "final"  # the server accepts no request
+    PROMPT = "prompt"  # the server refuses this prompt
+    REFUSED = "refused"  # the server refuses all prompts, unless it has accepted another prompt before
+    FINAL = "final"  # the server refuses all requests
 
 
 class Fault(Exception):
@@ -328,7 +332,7 @@ def read_reply(status: int, headers: Mapping[str, str], body: bytes, *, now: flo
     if headers.get("content-type", "").startswith("text/event-stream") or body.startswith(b"data:"):
         return _parse_streamed_reply(body)
     reply = _parse_completion(body)
-    choice = next(iter(reply["choices"]), None)  # only one was requested
+    choice = next(iter(reply["choices"]), None)  # the request asks for a single choice
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         raise Fault(FaultKind.LATER, "a reply without a message")
@@ -353,7 +357,7 @@ def _status_fault(status: int, headers: Mapping[str, str], body: bytes, now: flo
             FaultKind.FINAL, f"HTTP {status}: the server has moved to {location or 'another address'}"
         )
     if status in _OF_ONE_PROMPT:
-        is_page = body.lstrip()[:1] == b"<"  # otherwise the body may contain a code, too
+        is_page = body.lstrip()[:1] == b"<"  # a reply that is not a web page may contain an error code
         answer = message if is_page else body[:10_000].decode(errors="replace")
         return Fault(
             FaultKind.PROMPT if status == 413 or _PROMPT_REFUSED.search(answer) else FaultKind.REFUSED, reason
@@ -449,7 +453,7 @@ def _join_text_parts(content: Any) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-# --- servers that stream although the request says not to ----------------------------------------------
+# --- servers that stream although the request asks for no stream ---------------------------------------
 
 
 def _parse_streamed_reply(body: bytes) -> Reply:

@@ -175,7 +175,7 @@ class StoredReplyEvent(Value):
     """The event that a reply is stored in the dump."""
 
     key: str
-    kept: bool = False  # it was stored by an earlier call
+    kept: bool = False  # True if an earlier call stored the reply
 
 
 class FailedRequestEvent(Value):
@@ -201,7 +201,7 @@ class RequestRunner:
         self._author, self._generations, self._at_once = author, generations, at_once
         self._stored_keys = deque(request.key for request in requests if request.key in generations)
         self._pending = deque(request for request in requests if request.key not in generations)
-        # A writer that ends adds an exception, or None if it has no more requests.
+        # When a writer ends, it puts an exception into the queue, or None if it has no more requests.
         self._events = asyncio.Queue[StoredReplyEvent | FailedRequestEvent | BaseException | None]()
         self._writers: list[asyncio.Task[None]] = []
         self._running_writers = 0

@@ -17,8 +17,8 @@ import subprocess
 import sys
 import time
 
-_TERM_GRACE_S = 0.5  # seconds between SIGTERM and SIGKILL
-_KILL_TIMEOUT_S = 5.0  # seconds to wait for processes after SIGKILL, which may be in a system call
+_TERM_GRACE_S = 0.5  # seconds between the signals SIGTERM and SIGKILL
+_KILL_TIMEOUT_S = 5.0  # maximum seconds to wait for killed processes, which may still be in a system call
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _STDOUT = 1  # file descriptor
 
@@ -28,7 +28,7 @@ class Keeper:
 
     def __init__(self, max_output_bytes: int, command: str) -> None:
         self._remaining_bytes, self._dropped_bytes = max_output_bytes, 0
-        self._exit_code: int | None = None  # the agent's exit code
+        self._exit_code: int | None = None  # exit code of the agent; None while it runs
         self._output, write = os.pipe()
         os.set_blocking(self._output, False)
         self._wakeup, wake = os.pipe()
@@ -38,7 +38,8 @@ class Keeper:
         signal.set_wakeup_fd(wake)
         libc = ctypes.CDLL(None)
         libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        self._process = subprocess.Popen(  # keep a reference: a collected Popen object would reap the agent
+        # Keep a reference: if this Popen object were garbage-collected, it would reap the agent.
+        self._process = subprocess.Popen(
             ["/bin/sh", "-c", command],
             stdin=subprocess.DEVNULL,
             stdout=write,
@@ -124,7 +125,7 @@ def _write_output(piece: bytes) -> None:
     while piece:
         try:
             piece = piece[os.write(_STDOUT, piece) :]
-        except OSError:  # do not block the agent if the disk is full
+        except OSError:  # if the disk is full, discard the output, so that the agent is not blocked
             return
 
 
@@ -141,7 +142,6 @@ def _find_children() -> list[int]:
 
 if __name__ == "__main__":
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(
-            stop, lambda *_: None
-        )  # only the end of standard input stops the keeper; agents do not inherit this handler
+        # Only the end of standard input stops the keeper. Agents do not inherit this handler.
+        signal.signal(stop, lambda *_: None)
     sys.exit(Keeper(int(sys.argv[1]), sys.argv[2]).run())

@@ -12,10 +12,10 @@ from ioi_eval.model.values import Value
 class Feedback(StrEnum):
     """The part of a result that a participant receives during the contest."""
 
-    FULL = "full"  # the points of each subtask, and the verdict of its first failing test
-    POINTS = "points"  # the submission's points
+    FULL = "full"  # show the points of each subtask, and the verdict of its first failing test
+    POINTS = "points"  # show the points of the submission
     VERDICT = "verdict"  # its verdict
-    NONE = "none"  # only whether it compiles
+    NONE = "none"  # show only whether the submission compiles
 
 
 FeedbackChoice = Annotated[Feedback, CliOption(help="The part of a result that its participant is told.")]
@@ -39,7 +39,7 @@ class Turns(Value):
         ),
     ] = 10
     template: Annotated[
-        str,  # a file with a Jinja template; empty for the built-in template
+        str,  # path of a file with a Jinja template; empty means the built-in template
         CliOption(
             name="feedback_prompt",
             metavar="PATH",

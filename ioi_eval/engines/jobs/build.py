@@ -72,7 +72,8 @@ from ioi_eval.store.memory import LruCache, NoteFile, SharedCalls, read_cached, 
 
 
 _log = logging.getLogger(__name__)
-_MIN_FREE_BYTES = 8 << 20  # of a disk for compilers; servers allow files of 10 MB or more
+# Minimum free disk space in bytes for a compiler; servers allow files of 10 MB or more.
+_MIN_FREE_BYTES = 8 << 20
 _CODE, _CONTROL, _CONTROL_LOG = ".ioi-eval-code", "ioi-eval-control", ".ioi-eval-control.log"
 _LOG = ".ioi-eval.log"
 OBJECT = "ioi-eval-grader.o"
@@ -96,8 +97,9 @@ def compile_script(spec: BuildSpec, tool: Toolchain, *, prebuilt: bool = False, 
     If a compiler fails or prints anything with such a file, the source is compiled again without them, in the
     same state of the folder.
     """
-    # These options do not change the artifact, so they are not part of its key
-    options = ["-pass-exit-codes"] if tool.command in DRIVERS else []  # otherwise a crash would exit with 1
+    # These options do not change the artifact, so they are not part of its cache key.
+    # Without this option, a crash of the compiler proper would lead to exit code 1.
+    options = ["-pass-exit-codes"] if tool.command in DRIVERS else []
     build = f"compile {shlex.join([tool.path, *options, *spec.command[1:]])}"
     head = find_head(spec)
     if (prebuilt and (head or spec.shared)) or (brought and head == BIG):
@@ -116,7 +118,8 @@ if [ -z {condition} ] || ! {{ {first}; [ "$code" = 0 ] && [ ! -s {_LOG} ]; }}; t
 fi"""
     control = shlex.join([tool.path, *control_command(spec)[1:]])
     output = shlex.quote(spec.output)
-    # The C compiler that Go starts writes to a pipe. A source that includes this pipe would wait for itself.
+    # Disable cgo: Go would start a C compiler whose source is a pipe, and a source that includes that pipe
+    # would make the compiler wait for itself.
     environment = "export CGO_ENABLED=0\n" if tool.command == "go" else ""
     return f"""# Builds the {spec.kind}, and stores the first {spec.limits.log} bytes of the output.
 {environment}\
@@ -172,7 +175,8 @@ def _prebuilt_lookup(spec: BuildSpec, head: Sequence[str], *, prebuilt: bool, br
     if brought:
         standard = next(option[5:] for option in spec.precompile if option.startswith("-std="))
         headers_folder = f"${BROUGHT_HEADERS}"
-        # A compiler checks which compiler created a header, but not with which C library
+        # A compiler checks which compiler created a precompiled header, but not with which version of the C
+        # library.
         library_test = f'cmp -s "{headers_folder}/{BROUGHT_LIBRARY}" {LIBRARY_HEADER}'
         exists_test = f'[ -e "{headers_folder}/{standard}/{header_file_name(head)}" ]'
         lines.append(
@@ -184,10 +188,10 @@ def _prebuilt_lookup(spec: BuildSpec, head: Sequence[str], *, prebuilt: bool, br
 
 def control_command(spec: BuildSpec) -> tuple[str, ...]:
     """Return the command of a build with the control program instead of all sources."""
-    names = {source.name for source in spec.sources} | {"-include"}  # the option before a source
-    output = re.compile(
-        rf"^(|-o./|-out:){re.escape(spec.output)}$"
-    )  # some compilers have it in the option's argument
+    # The option -include is followed by the name of a source.
+    names = {source.name for source in spec.sources} | {"-include"}
+    # Some compilers expect the output's name as a part of the option.
+    output = re.compile(rf"^(|-o./|-out:){re.escape(spec.output)}$")
     arguments = [output.sub(rf"\1{_CONTROL}", argument) for argument in spec.command if argument not in names]
     position = next((i for i, argument in enumerate(spec.command) if argument in names), len(arguments))
     return (*arguments[:position], spec.control.name, *arguments[position:])
@@ -208,12 +212,12 @@ def source_files(spec: BuildSpec) -> Iterable[JobFile]:
     return (JobFile(name=file.name, content=file.content) for file in (spec.control, *spec.sources))
 
 
-# --- graders as objects ------------------------------------------------------------------------------
+# --- graders as object files -------------------------------------------------------------------------
 # All submissions to a problem are compiled with the same grader. Compiling it may be the slower part.
 # Its object leads to the same program as its source, if the same compiler built both.
 
 
-_GRADER_USES = 2  # builds with a grader until its object is built
+_GRADER_USES = 2  # number of builds with the same grader after which the grader's object file is built
 
 
 def object_spec(spec: BuildSpec) -> BuildSpec:
@@ -289,7 +293,8 @@ def _check_plan(spec: BuildSpec, tool: Toolchain, submission: PlanSubmission, no
             memory=limits.memory,
             output=_MAX_ANSWER_BYTES,
         ),
-        checker=PlanChecker(kind="exact"),  # the line has the output, which is compared here
+        # The proctor's line contains the output, which is compared on this machine.
+        checker=PlanChecker(kind="exact"),
         tests=(PlanTest(index=0, input=_SOURCE),),
         echo=_MAX_ANSWER_BYTES,
         read=tool.read,
@@ -307,14 +312,17 @@ def _read_check(spec: BuildSpec, tool: Toolchain, stdout: str, nonce: str) -> Bu
     return BuildSuccess(artifact=spec.main.content, compiler=tool.name, toolchain=tool.identity)
 
 
-# --- builds in the store: a folder for each key ----------------------------------
+# --- builds in the store, which has a folder for each cache key ------------------
 
 
 _ARTIFACT = "artifact"
-_MAX_HASHED_BYTES = 64 << 20  # of an artifact whose hash is checked when it is read; only headers are larger
-_WORKER_PROGRAMS_FILE = "staying.txt"  # programs on workers: too many for a folder each
+# Maximum bytes of an artifact whose hash is checked when it is read; only precompiled headers are larger.
+_MAX_HASHED_BYTES = 64 << 20
+# File with the list of programs on workers, which are too many to have a folder each.
+_WORKER_PROGRAMS_FILE = "staying.txt"
 _cache_failure = partial(JudgeFailure, phase="compiling")
-_MAX_PINS = 128  # with a descriptor each; jobs use far fewer artifacts at the same time
+# Maximum number of pinned artifacts, each with an open file; jobs use far fewer artifacts at a time.
+_MAX_PINS = 128
 
 
 class _CachedOutcome(Value):
@@ -322,7 +330,7 @@ class _CachedOutcome(Value):
 
     built: BuildSuccess | None = None
     rejected: CompileError | None = None
-    at: str = ""  # the worker's address
+    at: str = ""  # address of the worker that stores the program
 
 
 class ArtifactCache:
@@ -360,7 +368,7 @@ class ArtifactCache:
         """Return the first cached outcome of the keys."""
         for key in keys:
             if self._store.get(key) is None:
-                continue  # the most frequent case; a pin would create a file
+                continue  # in this most frequent case, do not pin the key, because a pin creates a file
             self._pin(key)
             stored = read_cached(self._store, key, _CachedOutcome)
             outcome = stored and _read_outcome(*stored)
@@ -445,7 +453,8 @@ def _read_outcome(record: _CachedOutcome, folder: Path) -> BuildSuccess | Compil
 _RETRIED_ENDINGS = frozenset(
     {BuildEnding.CRASHED, BuildEnding.IDLED, BuildEnding.STOPPED, BuildEnding.KILLED}
 )
-# Cached: these limits do not depend on the load, and a source that crashed a compiler twice crashes it again
+# These endings are cached: the limits do not depend on the load, and a source that crashed a compiler twice
+# will crash it again.
 _LIMIT_ENDINGS = frozenset({BuildEnding.CUT_SHORT, BuildEnding.IDLED, BuildEnding.CRASHED})
 
 
@@ -465,7 +474,8 @@ class Builder:
         self._precompiles = options.precompile
         self._header_demand, self._grader_demand = Demand(MAX_HEADERS), Demand()
         self._background: dict[str, asyncio.Task[BuildSuccess | CompileError]] = {}
-        self._sent_here = set[str]()  # hashes of sources whose programs were lost with their machine
+        # Hashes of sources whose programs must be sent here, because they were lost with their machine.
+        self._sent_here = set[str]()
 
     async def close(self) -> None:
         for task in self._background.values():
@@ -489,7 +499,9 @@ class Builder:
         """
         for attempt in range(1, TOOLCHAIN.max_attempts + 1):
             capabilities = await self.engine.capabilities()
-            capabilities.shell()  # an engine without a shell has no compilers, so this error comes first
+            # Raises an error if the engine has no shell, which comes before the error that it has no
+            # compilers.
+            capabilities.shell()
             capabilities.tool(spec.tool, f"building a {spec.kind}")
             keys = spec.keys(capabilities)
             try:
@@ -508,7 +520,7 @@ class Builder:
                 return CompileError(
                     log=reason, compiler=outcome.compiler, confinement=confinement, lasting=False
                 )
-            except ToolchainGone as error:  # the next job is for the servers that there are now
+            except ToolchainGone as error:  # try again with the toolchains of the servers that are there now
                 TOOLCHAIN.log(_log, error, attempt)
         used_up = TOOLCHAIN.describe_exhaustion(TOOLCHAIN.max_attempts)
         raise JudgeFailure(f"servers changed their {spec.tool} again and again, {used_up}", phase="compiling")
@@ -524,7 +536,7 @@ class Builder:
         if (cached := await self._find_cached(spec, keys)) is not None:
             log_step(_log, "in the cache")
             return cached
-        if spec.kind == SUBMISSION:  # other processes have other submissions
+        if spec.kind == SUBMISSION:  # other processes build other submissions, so no lock is needed
             return await self._make_outcome(spec, capabilities, keys)
         async with self._cache.creation_lock(keys[0]):
             return await self._find_cached(spec, keys) or await self._make_outcome(spec, capabilities, keys)
@@ -540,7 +552,7 @@ class Builder:
     ) -> BuildSuccess | CompileError:
         may_stay, refusal = spec.main.content.sha256 not in self._sent_here, self.delivery.refusal
         worker_program = self._cache.find_on_worker(spec, *keys) if may_stay and refusal is not None else None
-        # If servers accept smaller requests than before, it may only fit when it is packed
+        # If servers now accept smaller requests than before, the program may only fit if it is compressed.
         if (
             worker_program is not None
             and refusal is not None
@@ -549,7 +561,8 @@ class Builder:
             return worker_program
         if spec.tool == COMMAND:
             check_outcome = await check_python_source(self.delivery, spec, capabilities)
-            if check_outcome is not None:  # not cached: a source is rarely submitted twice
+            # This outcome is not cached, because a source is rarely submitted twice.
+            if check_outcome is not None:
                 return check_outcome
         files = await self._prebuilt_files(spec, capabilities) if self._precompiles else None
         build = partial(self.delivery.build, may_stay=may_stay)
@@ -557,13 +570,14 @@ class Builder:
         if result.too_large:
             return CompileError(log=stop_message(result.too_large), compiler=result.tool.name, lasting=False)
         build_end = classify_build(result.ended, spec.refusals)
-        # With prebuilt files the source may have been compiled twice within the limits of a single build
+        # With prebuilt files, the compiler may have run twice within the limits of a single build.
         maybe_twice = bool(files) or (not self.delivery.is_here and bool(find_head(spec)))
         if build_end not in _RETRIED_ENDINGS and not (build_end is BuildEnding.CUT_SHORT and maybe_twice):
             return await self._cache_result(spec, capabilities, result, lasting=True)
         result.discard()
         BUILD.log(_log, f"the build's outcome is {build_end.value}")
-        # Again, without prebuilt files. If it crashes or is stopped twice, the source is at fault
+        # Build again without prebuilt files. If the compiler crashes or is stopped again, the source is at
+        # fault.
         result = await build(spec, None, capabilities)
         return await self._cache_result(spec, capabilities, result, lasting=False)
 
@@ -578,7 +592,7 @@ class Builder:
             "confinement": result.confinement,
         }
         try:
-            # If a file has changed meanwhile, the outcome belongs to neither content
+            # If a file has changed meanwhile, the outcome belongs neither to the old nor to the new content.
             for source in spec.sources:
                 if source.content.is_stale:
                     raise FileEdited(source.name)
@@ -598,9 +612,8 @@ class Builder:
             was_stopped = build_end is BuildEnding.KILLED or (
                 build_end in (BuildEnding.IDLED, BuildEnding.STOPPED) and spec.kind != SUBMISSION
             )
-            if (
-                was_stopped and spec.kind != GENERATED
-            ):  # a program of the package, which may kill its own sandbox
+            # A GENERATED build runs a program of the problem package, which may kill its own sandbox.
+            if was_stopped and spec.kind != GENERATED:
                 raise JudgeFailure(
                     f"{result.tool.name} was killed or stopped twice while it built a {spec.kind}, not by the"
                     " source",
@@ -647,7 +660,7 @@ class Builder:
         A build waits for its grader's object: compiling the grader itself would not be faster.
         """
         files = dict[str, BuildSuccess | None]()
-        # A header is too large to travel with every build.
+        # A precompiled header is too large to be sent with every build.
         if self.delivery.is_here and (head := find_head(spec)):
             shared_spec, min_builds = header_spec(spec, head), min_header_uses(head)
             files[header_file_name(head)] = await self._shared_artifact(
@@ -661,7 +674,8 @@ class Builder:
         return tuple(
             JobFile(name=secret_path(name), content=built.artifact)
             for name, built in files.items()
-            if built is not None and not built.log  # its warning would be lost
+            # A grader with a warning is not prebuilt, because the warning would be missing in the log.
+            if built is not None and not built.log
         )
 
     async def _shared_artifact(

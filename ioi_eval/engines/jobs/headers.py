@@ -34,11 +34,12 @@ from ioi_eval.model.values import Blob, NamedBlob
 
 BIG = ("bits/stdc++.h",)
 """The most frequent head. Its header is built for the first source, unless a server's package bundles it."""
-MAX_HEADERS = 16  # headers that a run or a worker builds: each has 30 to 120 MB
+MAX_HEADERS = 16  # maximum number of headers that a run or a worker builds; each header has 30 to 120 MB
 _MAX_SOURCE_BYTES = 64 << 10
 _MAX_INCLUDES = 64  # of a source
 
-# Headers of the standard that may be read again: not `bits/stdc++.h`, `cstdarg`, `complex.h`.
+# Headers of the standard library that a source may include again after the head. This excludes
+# `bits/stdc++.h`, `cstdarg` and `complex.h`.
 _NAMES = """
     algorithm any array atomic barrier bit bitset cassert ccomplex cctype cerrno cfenv cfloat charconv chrono
     cinttypes ciso646 climits clocale cmath codecvt compare complex concepts condition_variable coroutine
@@ -54,14 +55,15 @@ _NAMES = """
     wctype.h
 """
 NAMES = frozenset(_NAMES.split())
-_OTHER_KNOWN_NAMES = NAMES.union(  # that sources often include after a head
+_OTHER_KNOWN_NAMES = NAMES.union(  # names of headers that sources often include after a head
     ("bits/stdc++.h", "complex.h", "cstdarg", "immintrin.h", "sys/time.h", "unistd.h", "ext/rope"),
     (f"ext/pb_ds/{name}.hpp" for name in ("assoc_container", "hash_policy", "priority_queue", "tree_policy")),
 )
 _HEAD_LINE = re.compile(rb"[ \t]*(?:#[ \t]*include[ \t]*<([\w./+]+)>[ \t]*)?(?:\r?\n|\Z)")
 _JOIN = re.compile(rb"\\[ \t\f\v\0]*\r?\n")
 _READS_FILES = re.compile(rb"include|\b(?:import|embed|__has_embed)\b")
-_DIRECTIVE = re.compile(rb"#|%:|\?\?=|\*/")  # a multi-line comment may precede the sign
+# Start of a preprocessor directive; a multi-line comment may precede its number sign.
+_DIRECTIVE = re.compile(rb"#|%:|\?\?=|\*/")
 _INCLUDE = re.compile(rb'[ \t]*#[ \t]*include[ \t]*(?:<([\w./+]+)>|"([\w.+-]+)")[ \t]*(?://.*)?\r?')
 _COMMENT = re.compile(rb"[ \t]*//(?!.*\*/).*")
 
@@ -78,7 +80,7 @@ def find_head(spec: BuildSpec) -> tuple[str, ...]:
     head, own_name = _read_head(source), PurePosixPath(spec.main.name).name
     if not head or not _includes_only_known_files(source, own_name, once=head == BIG):
         return ()
-    # A header that includes it finds no text of it.
+    # If another source includes the same header, the header adds no text there.
     other_sources = (file.content.read() for file in spec.sources if file.name not in units)
     return (
         () if head == BIG and any(BIG[0].encode() in other_source for other_source in other_sources) else head
@@ -167,7 +169,8 @@ def min_header_uses(head: Sequence[str]) -> int:
     return 1 if tuple(head) == BIG else 2
 
 
-_MAX_COUNTED = 10_000  # keys, which submissions decide
+# Maximum number of keys that are counted, because submissions decide how many keys occur.
+_MAX_COUNTED = 10_000
 
 
 class Demand:

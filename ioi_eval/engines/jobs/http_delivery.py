@@ -105,7 +105,8 @@ class HttpDelivery:
         tool = capabilities.tool(spec.tool, f"building a {spec.kind}")
         if spec.kind == SUBMISSION and (reason := await self.refusal(spec.main.content, capabilities)):
             return BuildResult(ended=Ending(), tool=tool, too_large=reason)
-        # The fork server imports the modules that a Python program's sources name, so they must be here
+        # A Python program must be sent to this machine, because the modules that it imports are determined
+        # here for the fork server.
         may_stay = may_stay and not (spec.tool == COMMAND and capabilities.waiting)
         stays = may_stay and spec.kind == SUBMISSION and spec.proctor is None and capabilities.shell() == OWN
         if stays and prebuilt is not None:
@@ -145,14 +146,15 @@ class HttpDelivery:
             build_result, packed = await results.read(result)
         except MachineAtFault as fault:
             build_result, packed = await results.read(fault.answer)
-            # A source whose code runs during the build may be at fault. No log of a submission names servers.
+            # Do not name the server if the source may run code during the build: the source may then be at
+            # fault, and the output becomes the submission's log.
             where = f" (on {fault.where})" if fault.where and not spec.acts else ""
             compiler_output = (build_result.ended.stderr or build_result.ended.stdout) + where
             build_result = msgspec.structs.replace(
                 build_result, ended=msgspec.structs.replace(build_result.ended, stderr=compiler_output)
             )
         except TooLarge as failure:
-            # A source can cause this, so it is a compile error
+            # A submission's source can cause this failure, so it is reported as a compile error.
             if spec.kind != SUBMISSION:
                 raise
             return BuildResult(ended=Ending(), tool=tool, too_large=failure.reason)
@@ -161,7 +163,7 @@ class HttpDelivery:
         if isinstance(build_result.content, RemoteArtifact) and await self.refusal(
             build_result.content, capabilities
         ):
-            # It may fit if it is packed, so it is built again and sent here
+            # The program may fit if it is compressed, so build it again and have it sent to this machine.
             WORKER_PROGRAM.log(_log, "the program is too large for the jobs of its tests")
             return await self.build(spec, prebuilt, capabilities, may_stay=False)
         if build_result.content is not None and packed:
@@ -194,29 +196,29 @@ class HttpDelivery:
 
     def job(self, batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
         job, problem, program = run_job(batch, chosen, capabilities), batch.problem, batch.program
-        # The job's script puts unknown paths of interpreters into the plan
+        # The job's script replaces paths of interpreters in the plan that are unknown here.
         paths = sorted(plan_path(tool) for tool in interpreters(program, capabilities).values())
         unknown = [path for path in paths if path.startswith(WHICH)]
         sed_options = "".join(f' -e "s#{path}#$(command -v {path.removeprefix(WHICH)})#"' for path in unknown)
         path_script = f"sed -i{sed_options} {PLAN}\n" if sed_options else ""
         output = problem.limits.output
         limit_script = "" if output is None else _CHECK_ROOM.format(blocks=-(-output // 1024))
-        # The server's limit counts proctor, checker and submission together, so it is only a second limit.
-        # Older servers limit the address space by it. So it includes the address space that programs may
-        # reserve, and is unset for programs that may reserve any address space.
+        # The server's memory limit counts proctor, checker and submission together, so it is only a second
+        # limit. On older servers it limits the address space. So the limit includes the address space that
+        # programs may reserve, and is unset if programs may reserve any address space.
         memory = None
         if problem.limits.memory is not None and program.submission.address_space:
             judge_limits = [program.checker.limits.memory, program.manager and program.manager.limits.memory]
             allowance = max(_RESERVED, *(limit or 0 for limit in judge_limits))
             memory = count_processes(problem) * problem.limits.memory + allowance + PROCTOR_MEMORY
-        # Of all processes together. The default of servers is three seconds
+        # The limit for the CPU time of all processes together. The servers' default is three seconds.
         cpu_time = None if job.run_timeout is None else job.run_timeout * (count_processes(problem) + 1)
         return msgspec.structs.replace(
             job,
             files=(JobFile(name="run", content=Blob.of(limit_script + path_script + RUN_SCRIPT)), *job.files),
             run_cpu_time=least(cpu_time, capabilities.max_run_cpu_time),
             run_memory_limit=memory,
-            # A script corrects the plan first if servers have interpreters at different paths.
+            # The plan is started by a script if the script must first insert the paths of interpreters.
             plan=job.plan if capabilities.executes_plans and not sed_options else "",
         )
 
@@ -258,7 +260,7 @@ class _BuildResultReader:
 # --- builds ------------------------------------------------------------------------------------------
 
 
-_MAX_ERROR_CHARS = 300  # of a compiler's output about an empty program
+_MAX_ERROR_CHARS = 300  # maximum characters of a compiler's output about an empty program
 _BY_LIMITS = frozenset({BuildEnding.CUT_SHORT, BuildEnding.STOPPED})
 
 
@@ -277,7 +279,8 @@ def _read_build(
         if classify_build(ended) is not BuildEnding.BUILT:
             return BuildResult(ended=ended, tool=tool), b""
     elif killed_while_compiling(run) and not (sandboxed and run.status is StageStatus.TO):
-        # The sandbox stops a compiler at its limits. If the server stops it earlier, the server is at fault
+        # The sandbox itself stops a compiler at its limits. If the server stopped it earlier, the server is
+        # at fault.
         return BuildResult(ended=msgspec.structs.replace(run, stdout="", stderr=""), tool=tool), b""
     if (worker_file := result.stayed.get(spec.output)) is not None and ended is not None:
         artifact = WorkerArtifact(
@@ -331,10 +334,12 @@ def _check_limits(spec: BuildSpec, capabilities: Capabilities) -> None:
 # --- batches -----------------------------------------------------------------------------------------
 
 
-_RESERVED = 4 << 30  # bytes of address space beyond a program's limit, as in graders/proctor
+# Bytes of address space that a program may reserve beyond its memory limit, as in graders/proctor.
+_RESERVED = 4 << 30
 
 
-# Servers limit the files that programs write. They do not report this limit, and no job can raise it
+# A script that checks the server's limit for files that programs write. Servers do not report this limit, and
+# jobs cannot raise it.
 _CHECK_ROOM = """limit=$(ulimit -H -f)
 if [ "$limit" != unlimited ] && [ "$limit" -lt {blocks} ]; then
     echo "programs may write $limit kB here, the problem allows {blocks}: raise PISTON_MAX_FILE_SIZE" >&2
@@ -347,12 +352,15 @@ fi
 
 
 _BUILD = "build"
-# As in the embedded engine's sandboxes: compilers print the same messages, and have a home
+# The environment is the same as in the embedded engine's sandboxes, so that compilers print the same messages
+# and have a home folder.
 _ENVIRONMENT = 'export LANG=C.UTF-8 HOME="${HOME:-$PWD}"\n'
-DELIVERY_SECONDS = 30.0  # to compress and print the program
+DELIVERY_SECONDS = 30.0  # seconds for compressing and printing the program after a build
 
-_BOX, _PROCTOR, _SPEC, _REPORT = "box", "proctor", "box.json", 3  # the last is a descriptor
-_PROCESSES, _DISK, _NAMES = 256, 4 << 30, 100_000  # as in the embedded engine's sandboxes
+# Names of files in a sandboxed build, and the number of the descriptor for the report.
+_BOX, _PROCTOR, _SPEC, _REPORT = "box", "proctor", "box.json", 3
+# Limits of the sandbox for a build, as in the embedded engine.
+_PROCESSES, _DISK, _NAMES = 256, 4 << 30, 100_000
 
 
 def build_job(
@@ -363,7 +371,7 @@ def build_job(
     It never contains a test. `prebuilt` are files that speed up the build. If it is `None`, no prebuilt file
     is used, not even the server's.
     """
-    # The command's name instead of its path if servers have different paths
+    # If servers have the command at different paths, use its name instead of its path.
     if {offered.path for offered in capabilities.offered(tool.command)} != {tool.path}:
         tool = msgspec.structs.replace(tool, path=tool.command)
     if capabilities.max_output is not None:
@@ -371,7 +379,8 @@ def build_job(
         spec = msgspec.structs.replace(spec, limits=msgspec.structs.replace(spec.limits, log=log))
     if spec.proctor is not None:
         return _sandboxed_build_job(spec, tool, capabilities, spec.proctor, prebuilt)
-    # Pistons without isolate limit the address space, of which other compilers reserve more than they use.
+    # Piston servers without isolate limit the address space, of which compilers other than g++ and gcc
+    # reserve more than they use.
     memory = spec.limits.memory if capabilities.confines or tool.command in DRIVERS else None
     if capabilities.shell() != OWN:
         return _one_stage_build_job(spec, tool, capabilities, prebuilt, memory)
@@ -423,7 +432,7 @@ def _one_stage_build_job(
     )
 
 
-# --- in a sandbox of the proctor's -----------------------------------------------------------------------
+# --- builds in a sandbox of the proctor ------------------------------------------------------------------
 
 
 def _sandboxed_build_job(
@@ -434,7 +443,7 @@ def _sandboxed_build_job(
     prebuilt: Sequence[JobFile] | None,
 ) -> Job:
     limits, is_used = spec.limits, prebuilt is not None
-    # A compiler outside of the system's folders, as in a Piston package, is shown with its folder.
+    # A compiler outside of the system's folders, as in a Piston package, is visible with its whole folder.
     script = f"""compiler=$(readlink -f "$(command -v {shlex.quote(tool.path)})")
 case $compiler in /usr/* | /bin/* | /lib*) compiler= ;; esac
 sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD_LIBRARY_PATH:-}}#" \\
@@ -494,16 +503,18 @@ def _sandbox_spec(spec: BuildSpec, *, brought: bool) -> SandboxSpec:
         ),
         report_fd=_REPORT,
         leash_fd=-1,
-        allow_unconfined=True,  # the server's own sandbox is around it; the report names the layers in force
+        # The server's own sandbox is around the proctor; the report names the layers of confinement in force.
+        allow_unconfined=True,
     )
 
 
-_MIN_PACKED_BYTES = 2048  # smaller contents are not packed
-# Contents from this size on, in bytes, are compressed less, in a third of the time: programs and large tests.
-# Contents of every job, such as the proctor and ordinary tests, are smaller
+_MIN_PACKED_BYTES = 2048  # minimum bytes of a content that is compressed
+# Minimum bytes of a content that is compressed less, which takes a third of the time: programs and large
+# tests. Contents of every job, such as the proctor and ordinary tests, are smaller.
 _FAST_FROM_BYTES = 1 << 20
-_PER_FILE_BYTES = 80  # of a request, around the content of a file
-_SCRIPTS = frozenset({"compile", "run", "build"})  # files that a shell reads; they are never packed
+_PER_FILE_BYTES = 80  # bytes of a request for each file, in addition to the file's content
+# Names of files that a shell reads, which are never compressed.
+_SCRIPTS = frozenset({"compile", "run", "build"})
 
 
 class SentForm(Value):
@@ -511,7 +522,7 @@ class SentForm(Value):
 
     data: bytes
     is_gzip: bool
-    weight: int  # bytes that it adds to a request
+    weight: int  # number of bytes that the content adds to a request
 
 
 class GzipCache:
@@ -530,8 +541,8 @@ class GzipCache:
         programs = [file.name for file in other_files if file.executable]
         marking = f"chmod +x -- {shlex.join(programs)}\n" if programs else ""
         script = msgspec.structs.replace(script, content=Blob.of(marking.encode() + script.content.read()))
-        # On older servers programs may only enter folders that contain a file of the job, so folders that
-        # only contain folders get an empty file
+        # On older servers, programs may only enter folders that contain a file of the job. So a folder that
+        # contains only folders gets an empty file.
         sent_files = (file for file in job.files if not isinstance(file.content, SharedBuild))
         folders = {file.name.rpartition("/")[0] for file in sent_files}
         parents = {folder[:end] for folder in folders for end, char in enumerate(folder) if char == "/"}
@@ -545,7 +556,7 @@ class GzipCache:
         )
 
     async def _pack_file(self, file: JobFile) -> JobFile:
-        # The path of an object is a secret of the job, so no script can unpack it
+        # Do not compress an object file: its path is a secret of the job, so no script could decompress it.
         if file.name in _SCRIPTS or file.name.endswith(f"/{OBJECT}"):
             return file
         return msgspec.structs.replace(file, content=await self.packed(file.content))
@@ -609,11 +620,11 @@ def _base64_size(size: int) -> int:
 VERSION = 1
 _LINE_PREFIX = f"ioi-eval {VERSION}"
 _PACKED_FILE = ".ioi-eval-packed"
-_MAX_ARTIFACT_BYTES = 1 << 30  # as the embedded engine's limit of a file
+_MAX_ARTIFACT_BYTES = 1 << 30  # maximum bytes of an artifact, as in the embedded engine
 _OUTPUT_LIMIT = "PISTON_OUTPUT_MAX_SIZE"
-ENOUGH = 64_000_000  # bytes of output for any reasonable program
-_GZIP = 31  # zlib's `wbits` for a gzip header
-_STOPPED = 124  # exit code of `timeout`
+ENOUGH = 64_000_000  # bytes of output that are enough for any reasonable program
+_GZIP = 31  # value of zlib's `wbits` for the gzip format
+_STOPPED = 124  # exit code of the command `timeout` when it stops a program
 
 
 class TooLarge(JudgeFailure):
@@ -623,8 +634,9 @@ class TooLarge(JudgeFailure):
 class DeliveredBuild(Value):
     stage: Ending | None  # the compiler's ending, or `None` if the job has a compile stage
     artifact: Blob | None
-    packed: bytes = b""  # the artifact as it was sent, in gzip
-    confinement: Mapping[str, Any] | None = None  # of the build's sandbox, if the job had a sandbox
+    packed: bytes = b""  # the compressed artifact, as the server sent it
+    # Confinement of the build's sandbox; `None` if the build had no sandbox.
+    confinement: Mapping[str, Any] | None = None
 
 
 # --- the scripts -------------------------------------------------------------------------------------
@@ -679,7 +691,7 @@ print() {{
     cat {_PACKED_FILE}
 }}
 """
-_MAX_HEADER_BYTES = 512  # of the output around a file
+_MAX_HEADER_BYTES = 512  # maximum bytes of output before and after a file
 
 
 def _print_command(kind: str, name: str, max_output: int | None) -> str:
@@ -777,7 +789,7 @@ def _unpack_file(packed_text: str, size: int) -> _SentFile:
     try:
         packed = binascii.a2b_base64(packed_text.replace("\n", ""), strict_mode=True)
         data = unpacker.decompress(packed, size + 1)
-    except (ValueError, zlib.error):  # ValueError: not base64, or not ASCII
+    except (ValueError, zlib.error):  # a ValueError means that the output is not base64 or not ASCII
         return _NO_FILE
     is_complete = len(data) == size and unpacker.eof and not unpacker.unused_data
     return _SentFile(Blob.of(data), packed) if is_complete else _NO_FILE

@@ -90,8 +90,9 @@ def check_content_type(header: str | None) -> None:
 # --- reading refusals ------------------------------------------------------------------
 
 
-_PAGE = re.compile(rb"<(?:title|h1)\b[^>]*>\s*([^<]+)", re.IGNORECASE)  # of a gateway's reply
-_MAX_PAGE_BYTES = 4096  # of a page that is searched
+# Pattern for the title of a gateway's error page.
+_PAGE = re.compile(rb"<(?:title|h1)\b[^>]*>\s*([^<]+)", re.IGNORECASE)
+_MAX_PAGE_BYTES = 4096  # maximum bytes of a gateway's page that are searched
 
 
 def message_of(body: bytes) -> str:
@@ -137,7 +138,7 @@ def limit_in(message: str) -> tuple[str, int] | None:
 
 
 _FACTS = ("code", "signal", "message", "status", "cpu_time", "wall_time", "memory")
-_LONGEST_ESCAPE = 6  # bytes of JSON for a character
+_LONGEST_ESCAPE = 6  # maximum bytes of a single character in JSON
 _STATUSES = {status.value: status for status in StageStatus}
 _BUSY = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, 503}
 _NOT_THE_JOBS = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, 405, 407}
@@ -265,7 +266,7 @@ def _read_missing(body: bytes) -> frozenset[str]:
 
 # --- the server's side -------------------------------------------------------------------------------
 
-_PIECE_CHARS = 1 << 18  # encoded at a time
+_PIECE_CHARS = 1 << 18  # number of characters that are encoded at a time
 
 
 def encode_result(result: JobResult) -> bytes:
@@ -360,7 +361,7 @@ LIMITS = tuple(
 
 class _File(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
-    content: str | bytes  # bytes become base64 in the JSON
+    content: str | bytes  # content of the file; bytes become base64 in the JSON
     encoding: str = _TEXT
 
 
@@ -436,7 +437,8 @@ def encode_request(
     files = list[_File | _StoredFile]()
     for file in job.files:
         if file.name in stored:
-            # Only packages with bundled scripts start these with the names of the text files
+            # Only packages with bundled scripts read the names of the job's text files, so only they need the
+            # encoding.
             encoding = "" if script else _inline_file(file).encoding
             files.append(_StoredFile(file.name, file.content.sha256, file.executable, encoding))
         elif file.name in packed:
@@ -559,7 +561,7 @@ def _decode_object(body: bytes) -> dict[str, Any]:
     if isinstance(request, dict):
         return request
     if isinstance(request, list):
-        return {}  # Piston's parser accepts such JSON, and finds no field in it
+        return {}  # Piston's parser accepts a list, and finds no field in it
     raise broken_json("neither an object nor a list")
 
 
@@ -603,7 +605,7 @@ def _decode_limit(name: str, value: Any) -> int | None:
     return math.ceil(value)
 
 
-# --- GET /runtimes and /packages: installed and available packages --------------------------
+# --- GET /runtimes and /packages: installed and available language packages -----------------
 
 
 class ServerRuntime(Value):
@@ -621,7 +623,8 @@ class ServerRuntime(Value):
 _RUNTIMES = msgspec.json.Decoder(tuple[ServerRuntime, ...])
 
 
-# Statuses of other servers for a path that they lack. Other refusals may come from a gateway
+# HTTP statuses with which servers refuse a path that they do not have. Other statuses may come from a
+# gateway.
 _FOREIGN = frozenset({400, 404, 405, 410, 501})
 
 

@@ -68,9 +68,9 @@ from ioi_eval.store.resources import graders_folder
 _log = logging.getLogger(__name__)
 _PROCTOR, PLAN = "proctor", "plan.json"
 RUN_SCRIPT = f"exec ./{_PROCTOR} run {PLAN}\n"
-WHICH = "/ioi-eval-which/"  # prefix of a command whose path the job's script looks up
-PROCTOR_MEMORY = 256 << 20  # bytes for the proctor, a shell and an unpacker
-_OUTPUT_ROLE = "handed"  # role of a test's submitted output file
+WHICH = "/ioi-eval-which/"  # prefix of a command in a plan whose path the job's script inserts
+PROCTOR_MEMORY = 256 << 20  # bytes of memory for the proctor, a shell and a decompressor
+_OUTPUT_ROLE = "handed"  # role of the output file that was submitted for a test
 
 
 class Frame:
@@ -128,10 +128,10 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
         name: tuple(tool.identity for tool in capabilities.offered(name))
         for name in sorted(interpreter_tools)
     }
-    if batch.program.interpreter:  # the interpreter that checked the source
+    if batch.program.interpreter:  # accept only the interpreter that checked the source
         accepted_toolchains[batch.program.submission.argv[0]] = (batch.program.interpreter,)
     program = add_fork_server(batch.program, capabilities) if COMMAND in interpreter_tools else batch.program
-    # Commands begin with the path of their interpreter instead of its name
+    # In the commands, replace the interpreter's name by its path.
     programs = {"submission": program.submission, "checker": program.checker, "manager": program.manager}
     located_programs = {
         name: msgspec.structs.replace(
@@ -161,7 +161,7 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
             )
         )
     limits = chosen.frame.plan.limits
-    if batch.alone:  # the machine is not crowded then
+    if batch.alone:  # nothing else runs on the machine, so it is not crowded
         limits = msgspec.structs.replace(limits, crowded_cpu_ms=None)
     plan = msgspec.structs.replace(
         chosen.frame.plan,
@@ -174,7 +174,7 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
         alone=batch.alone and capabilities.exclusive,
         read=tuple(dict.fromkeys(path for tool in interpreter_tools.values() for path in tool.read)),
     )
-    # A job that needs more time is stopped, and the other tests run in the next job
+    # A job that needs more time than allowed is stopped, and its remaining tests run in the next job.
     manager, options = program.manager, batch.options
     needed_s = max_job_idle_time(
         batch.problem.limits,
@@ -288,16 +288,16 @@ def no_report_message(ending: Ending, servers: str = "") -> str:
     return f"the proctor judged no test ({'; '.join(detail for detail in details if detail)})"
 
 
-# --- the number of tests of a job, by number, bytes and time ------------------------
+# --- the number of tests in a job: limits of number, bytes and time -----------------
 
 
 BODY_REMEDY = (
     "Raise the limit of body_parser.json in src/index.js of a Piston, max-body of a worker"
     " (--set max-body=512mb), or the limit of a gateway before them (client_max_body_size of nginx) to 512mb"
 )
-_REQUEST_BYTES = 4096  # of a request and its plan, without files and tests
-_PLANNED_BYTES = 256  # of a plan, for each test
-_WORKER_OPTIONS = {  # keys of a worker instead of Piston's variables
+_REQUEST_BYTES = 4096  # bytes of a request with a plan, in addition to files and tests
+_PLANNED_BYTES = 256  # bytes of a plan for each test
+_WORKER_OPTIONS = {  # options of a worker that correspond to a Piston's variables, by limit
     "run_timeout": "run-timeout",
     "run_cpu_time": "run-timeout",
     "compile_timeout": "compile-timeout",
@@ -306,7 +306,7 @@ _WORKER_OPTIONS = {  # keys of a worker instead of Piston's variables
 
 
 _LARGEST_PROBE = 32 << 20  # bytes of the largest request that a probe sends
-_MIN_PROGRAM_BYTES = 4 << 20  # unless half of a request is less
+_MIN_PROGRAM_BYTES = 4 << 20  # minimum bytes of a request for the program, unless half of the request is less
 
 
 def max_program_bytes(capabilities: Capabilities) -> int:
@@ -337,7 +337,7 @@ class JobSizer:
             time is not None and time < needed_ms
             for time, needed_ms in zip(max_times, min_job_times(problem, crowded), strict=True)
         ):
-            crowded = None  # the server would stop the job earlier
+            crowded = None  # the server would stop the job before the limit for a crowded machine
         self.frame = Frame(problem, options, crowded)
         self._problem, self._capabilities, self._weigh = problem, capabilities, weigh
         wall, cpu = min_job_times(problem)
@@ -366,7 +366,7 @@ class JobSizer:
 
     async def first(self, batch: Batch) -> tuple[PlannedTest, ...]:
         """Return the first tests of a batch, as many as fit into the next job."""
-        # A test with a submitted output has three open files instead of two
+        # A test with a submitted output file needs three open files instead of two.
         max_tests = max(1, self._max_tests * 2 // 3) if batch.program.outputs else self._max_tests
         candidates, max_bytes, program = batch.tests[:max_tests], self._capabilities.max_body, batch.program
         if max_bytes is None:
@@ -374,7 +374,7 @@ class JobSizer:
         used_bytes = _REQUEST_BYTES + await self._weight(
             (program.proctor, *(file.content for file in program.files))
         )
-        # Space for the largest program is reserved, so the same tests fit for all submissions
+        # Reserve space for the largest program, so that the same tests fit for all submissions.
         program_contents = [file.content for file in program.files if file.name in program.submission.argv]
         reserved = (
             max(0, max_program_bytes(self._capabilities) - await self._weight(program_contents))
@@ -405,12 +405,13 @@ def least_memory(problem: Problem) -> int:
 
 
 COMMAND, _SCRIPT, _HARNESS = "python3", "waiting.py", "harness.py"
-_ARCHIVE = b"PK\x03\x04"  # a program of several sources, which may have names of modules
+# First bytes of a program that consists of several sources, whose names may be those of modules.
+_ARCHIVE = b"PK\x03\x04"
 _IMPORT = re.compile(
     rb"^[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+(\w+)[\w.]*[ \t]+import\b)", re.MULTILINE
 )
 
-# Modules whose import only defines names and starts no thread
+# Modules that a fork server may import, because their import only defines names and starts no thread.
 _SAFE_MODULES = frozenset(
     re.findall(
         r"\w+",
@@ -434,9 +435,10 @@ def add_fork_server(program: Program, capabilities: Capabilities) -> Program:
     submission = program.submission
     if capabilities.waiting is None or not submission.argv or submission.argv[0] != COMMAND:
         return program
-    if submission.processes > 1:  # such a submission is started for each test
+    if submission.processes > 1:  # a submission with several processes is started anew for each test
         return program
-    source_names = {*submission.files} - {_HARNESS}  # the harness imports some modules only when needed
+    # The harness itself imports some modules only when they are needed.
+    source_names = {*submission.files} - {_HARNESS}
     imported = _imported_modules(file.content for file in program.files if file.name in source_names)
     module_names = _HARNESS_MODULES + imported if _HARNESS in submission.files else imported
     submission, files = attach_fork_server(submission, module_names, capabilities.waiting)
@@ -490,9 +492,9 @@ class BuildResult(Value):
     ended: Ending
     tool: Toolchain  # the toolchain that executed the build
     content: Blob | None = None
-    kept: Mapping[str, str] = {}  # paths of files that the caller discards
-    confinement: Mapping[str, Any] = {}  # of the build, if it contained the proctor
-    too_large: str = ""  # why the program does not fit into requests with its tests
+    kept: Mapping[str, str] = {}  # paths of files that the caller must remove
+    confinement: Mapping[str, Any] = {}  # confinement of the build, as the proctor reports it
+    too_large: str = ""  # reason why the program and its tests do not fit into a request; empty if they fit
 
     def discard(self) -> None:
         for path in self.kept.values():
@@ -583,14 +585,14 @@ async def execute(
                 return check_sandboxes(await engine.execute(job))
             return await check(check_sandboxes(await engine.execute(job, check)))
         except JobTooLarge as error:
-            # The remedy names the server's variable, which has the name of the limit
+            # The remedy names the server's environment variable, which is named after the limit.
             variable = f"Raise PISTON_{error.limit.upper()} on the server" if error.limit else ""
             if option := _WORKER_OPTIONS.get(error.limit):
                 variable += f", on a worker --set {option}=SECONDS"
             remedy = BODY_REMEDY if error.limit == BODY else variable
             raise JudgeFailure(f"the job is too large: {error}", phase=phase, remedy=remedy) from error
         except (ToolchainGone, ArtifactsLost, MachineAtFault):
-            raise  # the caller prepares a new job, or uses the result
+            raise  # the caller prepares a new job, or uses the result in the exception
         except EngineError as error:
             reason = f"{type(error).__name__}: {error}"
             if not isinstance(error, PASSING):

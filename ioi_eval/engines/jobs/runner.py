@@ -43,7 +43,7 @@ from ioi_eval.rules.limits import to_milliseconds
 from ioi_eval.store import Store
 
 _log = logging.getLogger(__name__)
-# Maximum time for which a test that stalled waits for other jobs before it runs alone, in seconds
+# Maximum seconds for which a stalled test waits for other jobs to end before it runs alone.
 _MAX_WAIT_FOR_OTHERS_S = 600.0
 
 

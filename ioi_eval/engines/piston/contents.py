@@ -37,12 +37,14 @@ from ioi_eval.store.memory import SharedCalls
 
 _log = logging.getLogger(__name__)
 
-# Minimum size of a content that is sent before the job, in bytes as sent. Two requests cost more than less
+# Minimum bytes of a content that is sent before the job, in its compressed form. For smaller contents, a
+# second request costs more than it saves.
 _MIN_CONTENT_BYTES = 1 << 15
 _PRINT_SCRIPT = "run"  # script of a build job that prints the program
-# A job's contents may use at most this part (1/N) of a server's space, so that they do not evict each other
+# A job's contents may use at most a server's space divided by this number, so that contents of jobs do not
+# evict each other.
 _SPACE_PARTS = 2
-_MAX_UPLOADS = 4  # contents that are sent to a server at the same time
+_MAX_UPLOADS = 4  # maximum number of contents that are sent to a server at the same time
 
 Server = Endpoint[EndpointReport]
 
@@ -51,12 +53,15 @@ class ServerContents:
     """The client's record of the contents that a server stores."""
 
     def __init__(self) -> None:
-        self.report: EndpointReport | None = None  # the inspection that `space` is from
+        # Report of the inspection in which the server reported `space`.
+        self.report: EndpointReport | None = None
         self.space = 0  # bytes of contents that the server can store; 0 means that it stores no contents
         self.held_hashes = set[str]()
-        self.declined: dict[str, float] = {}  # by hash, the time until which the content is not sent again
+        # Time until which a content that the server declined is not sent again, by hash.
+        self.declined: dict[str, float] = {}
         self.uploads: SharedCalls[None] = SharedCalls()
-        # Files of shared builds on the server, by the build's hash. None: the build runs or has failed
+        # Files of shared builds on the server, by the build's hash. None means that the build runs or has
+        # failed.
         self.shared_files = dict[str, Blob | None]()
         self.demand = Demand(MAX_HEADERS)
         self.upload_slots = asyncio.Semaphore(_MAX_UPLOADS)
@@ -90,7 +95,7 @@ class ServerContents:
 
     def find_contents_to_send(self, job: Job) -> dict[str, Blob]:
         """Return the contents to send before a job, by hash."""
-        script = first_script(job)  # which the wire changes
+        script = first_script(job)  # the script is not included, because the wire changes it for each request
         contents = {
             file.content.sha256: file.content
             for file in job.files
@@ -143,7 +148,7 @@ class ContentSender:
 
         The server stores the files `keep`, which are then not part of the output.
         """
-        lost_hashes = set[str]()  # hashes of programs that this server built and lost
+        lost_hashes = set[str]()  # hashes of programs that this server had built and has lost
         if keep:
             files = tuple(file for file in job.files if file.name != _PRINT_SCRIPT)
             job = msgspec.structs.replace(job, files=files)
@@ -178,10 +183,12 @@ class ContentSender:
                     contents.forget_build(shared_builds[name])
             except JobRejected as refusal:
                 if isinstance(refusal, JobTooLarge) and refusal.limit == BODY:
-                    break  # the server counts the contents unpacked
+                    # Send the job with its contents, because the server counts contents by their uncompressed
+                    # size.
+                    break
                 if LACKS_CONTENT not in str(refusal):
                     raise
-                contents.space = 0  # another version was started there
+                contents.space = 0  # the server was restarted in a version that stores no contents
         return await self._execute(report, job, frozenset(), keep, time)
 
     async def _execute(
@@ -221,11 +228,12 @@ class ContentSender:
             contents.forget_build(shared)
             return
         has_output = result.compile is not None and (result.compile.stdout or result.compile.stderr)
-        # With a header whose compiler printed a warning, submissions would lose that warning
+        # If the header's compiler printed a warning, do not use the header, because submissions would lose
+        # that warning.
         if (header_file := result.stayed.get(job.keep[0])) is not None and not has_output:
             contents.shared_files[shared.sha256] = header_file
 
-    # --- programs on the worker that built them ------------------------------------------------------------
+    # --- programs that stay on the worker that built them --------------------------------------------------
 
     async def _fetch_content(self, content: Blob) -> Blob:
         """Return a content that can be read here. A program on another server is downloaded."""
@@ -251,7 +259,8 @@ class ContentSender:
 
     async def _upload_all(self, url: str, contents: ServerContents, missing: Iterable[Blob]) -> None:
         """Send contents to a server, each once for all jobs that need it at the same time."""
-        with raise_first_of_group(Exception):  # all errors come from the same server, so any of them will do
+        # All errors come from the same server, so any of the errors will do.
+        with raise_first_of_group(Exception):
             async with asyncio.TaskGroup() as group:
                 for content in missing:
                     upload = partial(self._upload, url, contents, content)

@@ -19,11 +19,13 @@ from ioi_eval.model.errors import EngineUnavailable, InputError
 
 PORT = 2000  # Piston's default port
 SLURM, KUBERNETES, _FILE = "slurm", "k8s:", "@"
-_WORKER = re.compile(r"([\w.,[\]-]+) piston-worker-([0-9]+)\s*")  # the format that squeue is asked for
+# Pattern for a line of squeue's output, in the format that it is called with.
+_WORKER = re.compile(r"([\w.,[\]-]+) piston-worker-([0-9]+)\s*")
 _API = "/api/v2"
 _ADDRESS_REMEDY = "Write http://HOST:PORT, and commas between several"
 
-# Seconds between two searches. Slurm's controller serves the whole cluster and must not be asked often
+# Seconds between two searches for servers. Slurm's controller serves the whole cluster, so it must not be
+# asked often.
 _SLURM_EVERY_S, _KUBERNETES_EVERY_S, _FILE_EVERY_S = 15.0, 10.0, 2.0
 _COMMAND_TIMEOUT_S = 30.0
 
@@ -57,7 +59,7 @@ def endpoint_url(address: str) -> str:
         raise _address_error(address) from None
     if url.scheme not in ("http", "https") or not _is_host(url.hostname) or url.query or url.fragment:
         raise _address_error(address)
-    if port == 0:  # port 0 means any free port, for servers that listen
+    if port == 0:  # port 0 is only valid for servers that listen, for which it means any free port
         raise _address_error(address)
     _check_no_secrets(url)
     host = _format_host(url.hostname or "", address)
@@ -140,7 +142,7 @@ class Slurm:
 
     async def find(self) -> frozenset[str]:
         user_option = () if self._user is None else (f"--user={self._user}",)
-        # The nodes come first: a job's name may contain spaces, and a list of nodes does not
+        # Ask for the nodes first: unlike a list of nodes, a job's name may contain spaces.
         lines = await _run_lines("squeue", "--noheader", "--states=RUNNING", "--format=%N %j", *user_option)
         jobs = [job for job in map(_WORKER.fullmatch, lines) if job and _is_port(int(job[2]))]
         return frozenset(
@@ -169,14 +171,14 @@ class Kubernetes:
         loop = asyncio.get_running_loop()
         try:
             resolved = await loop.getaddrinfo(self._parse_service, self._port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:  # UnicodeError: the name is invalid
+        except (OSError, UnicodeError) as error:  # UnicodeError means that the host name is invalid
             raise EngineUnavailable(
                 f"cannot look up the service {self._parse_service!r}: {error}. The name is SERVICE, or"
                 " SERVICE.NAMESPACE from another namespace; the service must be headless and is known only"
                 " inside the cluster"
             ) from None
         hosts = {(family, str(address[0])) for family, _, _, _, address in resolved}
-        # A pod may have addresses of both families, and must count once
+        # A pod may have IPv4 and IPv6 addresses, but must count only once.
         ipv4_hosts = {host for family, host in hosts if family == socket.AF_INET}
         return frozenset(_numeric_url(host, self._port) for host in ipv4_hosts or {host for _, host in hosts})
 
@@ -211,7 +213,7 @@ class Listed:
             raise InputError(error.problem, where=str(self._path), row=number, remedy=error.remedy) from None
 
 
-# --- the user's value ------------------------------------------------------------------------------
+# --- the user's value for the engine ---------------------------------------------------------------
 
 
 def discovery(value: str) -> Discovery:

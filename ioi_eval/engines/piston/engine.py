@@ -59,16 +59,17 @@ _log = logging.getLogger(__name__)
 # --- time limits of answers ---------------------------------------------------------------------
 
 
-_MIN_BODY_BYTES_PER_S = 1 << 20  # slowest transfer of a request, in bytes per second
+_MIN_BODY_BYTES_PER_S = 1 << 20  # minimum speed at which a request is sent, in bytes per second
 
 
 class Patience(Waits):
     """Times in seconds. The defaults are for clusters; tests use shorter times."""
 
-    margin: float = 60.0  # in addition to a job's limits: for its queue there, and for the reply
+    # Seconds in addition to a job's limits, for its queue on the server and for the reply.
+    margin: float = 60.0
     connect: float = 10.0
-    health: float = 10.0  # for an inspection's answer
-    first_look: float = FIRST_LOOK.max_seconds  # until the first server answers
+    health: float = 10.0  # seconds for the answer to an inspection
+    first_look: float = FIRST_LOOK.max_seconds  # seconds until the first server answers
 
 
 class ServerTimes(Value):
@@ -76,7 +77,8 @@ class ServerTimes(Value):
 
     compile: int = 60_000
     run: int = 60_000
-    strict: bool = False  # its wall clock includes the time in which programs wait for a processor
+    # True if the server's wall-clock limit includes the time in which programs wait for a processor.
+    strict: bool = False
 
 
 def server_times(report: EndpointReport, capabilities: Capabilities) -> ServerTimes:
@@ -102,7 +104,8 @@ def extend_limits(job: Job, times: ServerTimes) -> Job:
 
 def max_stages_ms(job: Job, times: ServerTimes) -> int:
     """Return the maximum ms of a job's compile and run stages together, as sent to the server."""
-    # Packages that start a job's scripts have a compile stage only if the job has a script for it
+    # Packages that start a job's own scripts have a compile stage only if the job contains the script
+    # `compile`.
     has_compile_stage = job.runtime not in SHELLS or any(file.name == "compile" for file in job.files)
     return (job.compile_timeout or times.compile) * has_compile_stage + (job.run_timeout or times.run)
 
@@ -151,7 +154,8 @@ class ServerUsage(Value):
     total: int | None = None
     same_compiler: bool = False
     attempts: int = SERVER.max_attempts
-    capabilities: Capabilities | None = None  # if the caller passes them
+    # Capabilities that all servers are assumed to have; None means that servers are probed.
+    capabilities: Capabilities | None = None
     job: JobShape = "auto"
 
 
@@ -162,10 +166,12 @@ class ServerFleet(Fleet[EndpointReport]):
         super().__init__(patience, attempts=usage.attempts, total=usage.total, on_event=on_event)
         self._wire, self._usage, self._patience = wire, usage, patience
         self._sender = ContentSender(wire)
-        self._initial_capabilities: Capabilities | None = None  # set if all compilers must stay the same
+        # Capabilities of the first servers; set only if all compilers must stay the same.
+        self._initial_capabilities: Capabilities | None = None
         self._inspection_slots = asyncio.Semaphore(_MAX_INSPECTIONS)
-        self.uses: ClusterUses | None = None  # of the first servers; `None` if capabilities were passed
-        self.reports = dict[str, EndpointReport]()  # the last report of each address
+        # Uses of the first servers; `None` if the caller passed capabilities.
+        self.uses: ClusterUses | None = None
+        self.reports = dict[str, EndpointReport]()  # last report of each server, by address
         self.capabilities = usage.capabilities or Capabilities(name="", architecture="")
 
     async def begin(self) -> None:
@@ -182,7 +188,8 @@ class ServerFleet(Fleet[EndpointReport]):
                 if not self._wire.is_elastic:
                     problem = "; ".join(f"{line.name}: {line.detail}" for line in differing)
                     raise InputError(problem, where=str(self._wire), remedy="Give all workers the same image")
-                used_reports = used_reports[:1]  # the other servers are compared with it when they join
+                # Other servers are compared with the first server when they join.
+                used_reports = used_reports[:1]
             self.capabilities = self._wire.completed(merge_capabilities(used_reports))
             self._initial_capabilities = self.capabilities if self._usage.same_compiler else None
             for url, reason in not_used.items():
@@ -223,7 +230,7 @@ class ServerFleet(Fleet[EndpointReport]):
             problem = f"no server can be used: {'; '.join(reasons[:_MAX_REASONS])}{suffix}"
             raise EngineUnavailable(". ".join([problem, *filter(None, remedies)]))
         while self._wire.is_elastic and (addresses := await self.find()) - self.found:
-            self.found = addresses  # machines that joined meanwhile are used from the beginning
+            self.found = addresses  # machines that joined meanwhile are used from the start
             reports = await self._inspect_all()
         return reports
 
@@ -289,11 +296,12 @@ class ServerFleet(Fleet[EndpointReport]):
         if report is None or not self._starts(report, job):
             return False
         if report.runtime not in SHELLS:
-            return True  # its tools were not probed
+            return True  # the tools of such a server were not probed
         return has_toolchains(job, report.toolchains, exactly=exactly)
 
     def _starts(self, report: EndpointReport, job: Job) -> bool:
-        is_known = job.runtime in self.capabilities.runtimes  # otherwise the server refuses it with a reason
+        # A server refuses a job for an unknown runtime with a reason.
+        is_known = job.runtime in self.capabilities.runtimes
         return not is_known or bool(runtime_of(report, job))
 
     def max_job_seconds(self, endpoint: Server, job: Job) -> float:
@@ -302,7 +310,7 @@ class ServerFleet(Fleet[EndpointReport]):
         return max_stages_ms(extend_limits(job, times), times) / 1000
 
     async def send(self, endpoint: Server, job: Job) -> JobResult:
-        report = endpoint.report  # the reply must come from the server of this report
+        report = endpoint.report  # a reply counts only if it comes from the server that this report describes
         assert report is not None, "it has jobs"
         times = server_times(report, self.capabilities)
         job = extend_limits(adapt_to_runtime(job, runtime_of(report, job)), times)
@@ -476,7 +484,7 @@ class PistonEngine(FleetEngine):
         )
         super().__init__(usage, patience or Patience())
         self._discovery, self._token = discovery, Secret(token or "")
-        Tokens(self._token)  # raises InputError if it is invalid
+        Tokens(self._token)  # raises an InputError if the token is invalid
         self._min_slots = per_endpoint or 1
 
     def _wire(self) -> HttpWire:

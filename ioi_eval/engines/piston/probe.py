@@ -75,7 +75,8 @@ static int thrown(void) {{ return own; }}
 #endif
 int main(void) {{ return thrown() == 1 ? puts("{_WORKS}") < 0 : 1; }}
 """
-# It prints little, because a stock server allows 1024 bytes. A missing tool prints nothing
+# This script prints little, because a Piston with default settings allows 1024 bytes of output. For a missing
+# tool it prints nothing.
 INSPECTION_SCRIPT = r"""exec 2>/dev/null
 echo "machine $(uname -m)"; echo "cores $(nproc)"
 echo "file_kib $(ulimit -f)"; echo "processes $(ulimit -u)"; echo "open_files $(ulimit -n)"
@@ -159,7 +160,7 @@ for _placeholder, _replacement in {
     INSPECTION_SCRIPT = INSPECTION_SCRIPT.replace(_placeholder, _replacement)
 
 FIRST_OUTPUT_BYTES = 1000  # bytes
-OUTPUT_STEPS = 13  # each doubles the output, to 4 MB in total
+OUTPUT_STEPS = 13  # number of steps, each of which doubles the output, to 4 MB in total
 
 
 def growing_output_script(steps: int) -> str:
@@ -217,18 +218,18 @@ def _parse_number(digits: str | None) -> int | None:
 
 
 _MAX_ANSWER_S = 60.0
-_MAX_OPTIONAL_ANSWER_S = 10.0  # for questions that a server need not answer
+_MAX_OPTIONAL_ANSWER_S = 10.0  # maximum seconds for the answer to a request that servers need not support
 _LIST = f"{API}/runtimes"
-# More than any limit, in ms and bytes, but too little to overflow a timer of the server
+# A time in ms and a size in bytes that exceed any limit, but do not overflow a timer of the server.
 _LONG, _LARGE = 10**9, 10**15
 BODY_SIZES = (1 << 17, 1 << 20, 8 << 20, 32 << 20)
 _STOCK_BODY_BYTES = 100 << 10
 _LIMIT_IN_STACK = re.compile(r"the limit is (\d+) bytes")
-_MAX_THOROUGH_PROBES = (
-    8  # servers that are asked for much output; from a thousand servers it would be gigabytes
-)
+# Maximum number of servers that are asked for much output. With a thousand servers, the output would be
+# gigabytes.
+_MAX_THOROUGH_PROBES = 8
 _FEWER_OUTPUT_STEPS = 7
-_MAX_ERROR_CHARS = 200  # of the output of a script that did not run
+_MAX_ERROR_CHARS = 200  # maximum characters of output in a message about a script that did not run
 
 
 async def identify(wire: HttpClient, url: str, time: float) -> EndpointReport:
@@ -259,11 +260,13 @@ def _unreachable_report(report: EndpointReport, error: EngineError) -> EndpointR
 class _ServerInfo(msgspec.Struct):
     """A server's information about itself."""
 
-    message: str = ""  # at `/`: its name
-    slots: Annotated[int, msgspec.Meta(gt=0)] | None = None  # at `/healthz` of a worker
-    contents: Annotated[int, msgspec.Meta(ge=0)] = 0  # at `/healthz`: bytes of contents that it can store
+    message: str = ""  # name of the server, reported at `/`
+    # Number of a worker's slots, reported at `/healthz`.
+    slots: Annotated[int, msgspec.Meta(gt=0)] | None = None
+    # Bytes of contents that the server can store, reported at `/healthz`.
+    contents: Annotated[int, msgspec.Meta(ge=0)] = 0
     keeps_programs: bool = False
-    exclusive: bool = False  # at `/healthz`: it runs exclusive jobs
+    exclusive: bool = False  # True if the server runs exclusive jobs, reported at `/healthz`
 
 
 _SERVER_INFO = msgspec.json.Decoder(_ServerInfo)
@@ -275,8 +278,9 @@ class Prober:
     def __init__(self, wire: HttpClient, *, clock: Callable[[], float] = monotonic) -> None:
         self._http, self._clock = wire, clock
         self._padded_requests: dict[int, Request] = {}
-        self._packing_lock = asyncio.Lock()  # bodies are large, and the same for all servers
-        self._thorough_urls = set[str]()  # servers that are asked for much output each time
+        # A lock so that large request bodies, which are the same for all servers, are compressed once.
+        self._packing_lock = asyncio.Lock()
+        self._thorough_urls = set[str]()  # addresses of servers that are asked for much output in each probe
 
     async def probe(self, url: str, runtimes: Collection[str] = ()) -> EndpointReport:
         """Return a full report. It raises nothing: a server that cannot be probed is reported as unreachable.
@@ -375,7 +379,7 @@ class Prober:
         """Return the limit of a body, by requests that are refused for their size or content."""
         accepted_bytes = _STOCK_BODY_BYTES
         for size in BODY_SIZES:
-            # The body is small when compressed, and the limit counts it uncompressed
+            # The compressed body is small, but the server's limit counts the uncompressed size.
             async with self._packing_lock:
                 if size not in self._padded_requests:
                     padded = b'{"pad":"%b"}' % (b"x" * (size - 10))

@@ -24,12 +24,13 @@ TOO_SLOW = "is too slow to be asked"
 RUNS_NOTHING = "accepts jobs, but runs no script"
 MOVED = "sends its callers to"
 TURNED = "became another server"
-_ANOTHER = "is not the same server as before"  # in the message of ServerReplaced
+_ANOTHER = "is not the same server as before"  # part of the message of a ServerReplaced error
 """Reasons why a server is not used although its limits are unknown."""
 
 NEEDS_TLS = "serves https alone"
-_HTTPS_SYMPTOMS = ("ServerDisconnectedError", "ClientOSError", NO_HTTP)  # answers of servers of https to http
-_FOREIGN_HOST = "does not answer to"  # in a message of server/options.py, with its remedy
+# Errors with which https servers answer plain http.
+_HTTPS_SYMPTOMS = ("ServerDisconnectedError", "ClientOSError", NO_HTTP)
+_FOREIGN_HOST = "does not answer to"  # part of a message in server/options.py, which has its own remedy
 
 
 class EndpointReport(Value):
@@ -37,24 +38,25 @@ class EndpointReport(Value):
 
     url: str
     reachable: bool = True
-    reason: str = ""  # why it is not reachable
-    passes: Change | None = None  # the trouble, if it may pass
-    unfit: str = ""  # why it gets no jobs of any kind
-    server: str = ""  # the name that it reports, such as Piston v3.1.1
-    isolates: bool | None = None  # it uses isolate; older servers report no statuses and times
-    runtimes: tuple[str, ...] = ()  # names and aliases
-    runtime: str = ""  # the runtime that the probe used
-    slots: int | None = None  # jobs at a time, if it reports them
-    contents: int = 0  # bytes of contents that it can store by their hashes
-    keeps_programs: bool = False  # it stores programs that jobs built
-    exclusive: bool = False  # it runs exclusive jobs
+    reason: str = ""  # reason why the server cannot be reached; empty if it can be reached
+    passes: Change | None = None  # state of the server if its trouble may be temporary
+    unfit: str = ""  # reason why the server gets no jobs of any kind; empty if it can get jobs
+    server: str = ""  # name that the server reports, such as Piston v3.1.1
+    # True if the server uses isolate; older servers report neither statuses nor times.
+    isolates: bool | None = None
+    runtimes: tuple[str, ...] = ()  # names and aliases of the server's runtimes
+    runtime: str = ""  # name of the runtime in which the probe ran
+    slots: int | None = None  # number of jobs that the server runs at a time, if it reports the number
+    contents: int = 0  # bytes of contents that the server can store by their hashes
+    keeps_programs: bool = False  # True if the server stores programs that its jobs have built
+    exclusive: bool = False  # True if the server can run exclusive jobs
     identity: Identity = Identity()
     architecture: str = ""
     cores: int | None = None
     toolchains: Mapping[str, Toolchain] = {}  # by command
-    cpp_standard: str = ""  # the newest standard that g++ accepts
+    cpp_standard: str = ""  # newest C++ standard that g++ accepts
     headers: tuple[str, ...] = ()  # standards for which g++ accepts the package's precompiled bits/stdc++.h
-    static: bool | None = None  # whether g++ links statically
+    static: bool | None = None  # True if g++ can link statically; None if unknown
     max_run_time: int | None = None
     max_compile_time: int | None = None
     max_run_cpu_time: int | None = None
@@ -62,12 +64,12 @@ class EndpointReport(Value):
     max_run_memory: int | None = None
     max_compile_memory: int | None = None
     max_body: int | None = None
-    max_passed: int | None = None  # bytes of a request that a gateway lets through
+    max_passed: int | None = None  # maximum bytes of a request that a gateway before the server accepts
     max_output: int | None = None
     max_file: int | None = None
     max_processes: int | None = None
     max_open_files: int | None = None
-    findings: tuple[HealthCheck, ...] = ()  # lines of `ioi-eval doctor`
+    findings: tuple[HealthCheck, ...] = ()  # health checks, which `ioi-eval doctor` prints as lines
 
     @property
     def is_ours(self) -> bool:
@@ -108,8 +110,8 @@ _TOKEN_REMEDY = (
 )
 _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
 
-_BUILD_MEMORY = 2 << 30  # bytes for a build job
-_MIN_BODY = 4 << 20  # bytes of a request; an ordinary program has 1 to 2 MB
+_BUILD_MEMORY = 2 << 30  # bytes of memory for a build job
+_MIN_BODY = 4 << 20  # minimum bytes of a request; an ordinary program has 1 to 2 MB
 
 
 class _Need(Value):
@@ -119,9 +121,9 @@ class _Need(Value):
     name: str
     least: int
     enough: int
-    unit: str  # s, bytes or empty
+    unit: str  # unit of the limit: s, bytes or empty
     remedy: str
-    option: str = ""  # option of a worker instead of Piston's variable
+    option: str = ""  # option of a worker that corresponds to Piston's variable
 
 
 _NEEDS = (
@@ -173,7 +175,7 @@ def findings(report: EndpointReport) -> tuple[HealthCheck, ...]:
 
 def _unreachable_check(reason: str) -> HealthCheck:
     remedy = "Check that the server runs and that this machine reaches it"
-    if _FOREIGN_HOST in reason or "HTTP 504" in reason:  # the reason has a remedy
+    if _FOREIGN_HOST in reason or "HTTP 504" in reason:  # such a reason already contains a remedy
         remedy = ""
     elif NEEDS_TLS in reason:
         remedy = "Write https://"
@@ -236,7 +238,7 @@ def _check_limits(report: EndpointReport) -> Iterator[HealthCheck]:
             detail = "no limit was met" if limit is None else f"up to {_format_amount(limit, need.unit)}"
             yield HealthCheck(name=need.name, ok=True, detail=detail)
         else:
-            # Without a compile stage, a build uses the memory of the run stage
+            # Without a compile stage, builds use the memory limit of the run stage.
             is_too_low = limit < (
                 _BUILD_MEMORY if need.field == "max_run_memory" and report.runtime == "bash" else need.least
             )
@@ -312,7 +314,7 @@ def _format_amount(number: int, unit: str) -> str:
 
 def _check_machine(report: EndpointReport) -> Iterator[HealthCheck]:
     if not report.architecture:
-        return  # no runtime that could run the probe's script
+        return  # no runtime of the server could run the probe's script
     cores = f", {report.cores} cores" if report.cores else ""
     yield HealthCheck(name="machine", ok=True, detail=report.architecture + cores)
     yield _check_compiler(report)
@@ -349,11 +351,11 @@ def _check_compiler(report: EndpointReport) -> HealthCheck:
 
 
 NAME = "piston"
-# Runtimes that jobs can use, in order of preference. The probe uses the first that a server has.
+# Runtimes that jobs can use, in order of preference. The probe runs in the first of them that a server has.
 RUNTIMES = ("ioi_eval", "bash", "cms_ioi", CODEFORCES)
 SHELLS = RUNTIMES[:2]
-_MAX_FILES = 500  # tests in a job
-_OTHER_FILES, _FILES_PER_TEST = 40, 2  # descriptors of a job, and of each of its tests
+_MAX_FILES = 500  # maximum number of tests in a job
+_OTHER_FILES, _FILES_PER_TEST = 40, 2  # number of open files of a job, and of each of its tests
 _LIMITS = (
     "max_run_time",
     "max_compile_time",
@@ -417,8 +419,10 @@ def _limit_of(report: EndpointReport, name: str) -> int | None:
     """Return a limit. For builds it is the lower limit of both clocks, because compilers do not wait."""
     limit: int | None = getattr(report, name)
     if name == "max_compile_time" and report.runtime == BASH:
-        return None  # its builds are run
-    if name == "max_body" and not report.is_ours:  # a job for a worker is split into several requests
+        # Builds on this server run in the run stage, so the limit of the compile stage does not apply.
+        return None
+    # A server that is not a worker gets the whole job in a single request.
+    if name == "max_body" and not report.is_ours:
         return least(limit, report.max_passed)
     return least(limit, report.max_compile_cpu_time) if name == "max_compile_time" else limit
 
@@ -463,7 +467,7 @@ ASKED_BY = {
     "max_compile_memory": "compile_memory_limit",
 }
 """Request fields by the report's field: a server that refuses a too large value names its limit."""
-_UNKNOWN = "runtime is unknown"  # end of a server's refusal
+_UNKNOWN = "runtime is unknown"  # end of the message with which a server refuses a job
 
 
 def contradicts_report(refusal: str, runtime: str, report: EndpointReport) -> bool:
@@ -508,7 +512,7 @@ def find_misfit(
     for command in capabilities.toolchains:
         if (toolchain := report.toolchains.get(command)) is None:
             if initial is None:
-                continue  # jobs that need it go to other servers
+                continue  # jobs that need this toolchain are sent to other servers
             return f"it has no {command}, and the run started with servers that have it"
         if missing_modules := set(_common_modules(capabilities.offered(command)) or ()) - set(
             toolchain.modules or ()

@@ -55,14 +55,15 @@ _log = logging.getLogger(__name__)
 # discarded. In addition, a worker sends its configuration in a header.
 
 
-WORKER = "ioi-eval worker"  # as in server/routes.py
+WORKER = "ioi-eval worker"  # name of a worker, as in server/routes.py
 HEADER = "IOI-Eval-Identity"
 """A worker's header in every reply: a digest of its toolchains, packages, proctor, limits and version."""
 REQUEST = "IOI-Eval-Request"
 """Header with a random mark of a job's request. A worker repeats the mark in the reply."""
 
 _IDENTITY_START, _IDENTITY_END, _ANSWER_MARK = "ioi-eval tells", "ioi-eval told", "ioi-eval answers"
-# It starts only one process, `stat`: the builtin `hash` looks up commands. Missing commands print nothing
+# This script starts only one process, `stat`, because the builtin `hash` looks up commands. For missing
+# commands it prints nothing.
 IDENTITY_SCRIPT = rf"""echo "{_IDENTITY_START} $HOSTTYPE"; ulimit -f; ulimit -n
 hash g++ gcc python3 pypy3 rustc go java javac fpc ghc node kotlinc mcs mono 2> /dev/null
 stat -L -c '%n %i %s %Y' -- "${{BASH_CMDS[@]}}" /usr/lib*/gcc/*/*/{{cc1plus,libstdc++.a}} \
@@ -74,7 +75,7 @@ echo "{_IDENTITY_END}"
 class Identity(Value):
     """The identity that a server's replies must have. An empty field is unknown and not checked."""
 
-    tools: str = ""  # digest of the script's output
+    tools: str = ""  # hash of the identity script's output
     worker: str = ""  # a worker's header
 
     @property
@@ -100,7 +101,8 @@ class Identity(Value):
         """Return the result without the identity in its output. Raises ServerReplaced for another server."""
         if not (script and self.tools):
             return result
-        # If the job has no `compile`, the package's script runs, which does not print the identity
+        # If the job contains no script `compile`, the package's own script runs in that stage, which does not
+        # print the identity.
         stage = "compile" if script == "compile" and result.compile is not None else "run"
         ending: Ending = getattr(result, stage)
         tools, other_output = split_identity(ending.stdout)
@@ -148,7 +150,8 @@ class Tokens:
     def __init__(self, text: str = "") -> None:
         self._worker_token = Secret()
         self._tokens_by_url: dict[str, Secret] = {}
-        self._identified: dict[str, Secret] = {}  # by address, of servers that identified themselves
+        # Tokens by address, of servers that have identified themselves.
+        self._identified: dict[str, Secret] = {}
         entries = text.split()
         while entries:
             entry = entries.pop(0)
@@ -199,14 +202,16 @@ class Tokens:
 
 
 API = "/api/v2"
-# Node closes connections after five idle seconds. The client closes them earlier, so no request fails
+# Seconds after which the client closes an idle connection. Node closes it after five seconds, so that a
+# request on it would fail.
 _IDLE_SECONDS = 4.0
-# Seconds of silence until TCP's keep-alive probes, seconds between them, and their number
+# TCP keep-alive: seconds of silence until the first probe, seconds between two probes, and number of probes.
 _KEEP_ALIVE: Mapping[str, int] = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
-_MIN_THREAD_BYTES = 1 << 16  # of files or a reply that a thread encodes or decodes
-_MIN_COMPRESSED_BYTES = 1 << 15  # of a body to another machine
+_MIN_THREAD_BYTES = 1 << 16  # minimum bytes of files or of a reply that a separate thread encodes or decodes
+_MIN_COMPRESSED_BYTES = 1 << 15  # minimum bytes of a body to another machine that is compressed
 _SAMPLE_BYTES = 1 << 16
-# Maximum part of its size to which a compressed body must shrink. A body with packed files shrinks to 0.76
+# Maximum ratio of a body's compressed size to its size; other bodies are sent uncompressed. A body with
+# compressed files has a ratio of 0.76.
 _MAX_COMPRESSED_PART = 0.7
 _MAX_REPLY_BYTES = 512 << 20
 _PIECE_BYTES = 1 << 18
@@ -216,8 +221,10 @@ _OUT_OF_DATE = "Give the server a valid certificate, or correct this machine's c
 _OTHER_NAME = "Address the server by a name that is in it"
 UNKNOWN_HOST, NO_TLS, NO_HTTP = "no address is known for", "it serves no https", "does not speak HTTP"
 """Reasons why a server cannot be asked."""
-_NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")  # OpenSSL's reasons for an answer in plain text
-_REMEDIES = {9: _OUT_OF_DATE, 10: _OUT_OF_DATE, 62: _OTHER_NAME, 64: _OTHER_NAME}  # by OpenSSL's numbers
+# OpenSSL's names of the errors when a server answers in plain text.
+_NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
+# Remedies by OpenSSL's number of the error in a certificate.
+_REMEDIES = {9: _OUT_OF_DATE, 10: _OUT_OF_DATE, 62: _OTHER_NAME, 64: _OTHER_NAME}
 
 
 def _open_socket(address: aiohttp.AddrInfoType) -> socket.socket:
@@ -238,16 +245,16 @@ class Answer(Value):
     status: int
     body: bytes
     worker: str = ""  # a worker's identity
-    request: str = ""  # mark of the request that a worker answers
-    moved: str = ""  # address to which it redirects
+    request: str = ""  # mark of the request that the worker answers, from the reply's header
+    moved: str = ""  # address to which the server redirects
 
 
 class Request(Value):
     body: bytes
     packed: bool = False  # by gzip
     is_json: bool = True
-    minimal: bool = False  # a worker omits fields that are not read here
-    mark: str = ""  # which a worker repeats
+    minimal: bool = False  # True if a worker should omit fields that this client does not read
+    mark: str = ""  # random mark of the request, which a worker repeats in its answer
 
 
 class HttpClient:
@@ -260,9 +267,9 @@ class HttpClient:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        import aiohttp  # loaded only when needed, because the engine is a public name
+        import aiohttp  # imported here, because the engine is a public name and loading aiohttp takes long
 
-        # The fleet limits the number of requests, so the connector need not
+        # The fleet limits the number of simultaneous requests, so the connector need not limit them.
         connector = aiohttp.TCPConnector(
             limit=0, keepalive_timeout=_IDLE_SECONDS, socket_factory=_open_socket
         )
@@ -296,7 +303,8 @@ class HttpClient:
         if worker and is_other_server:
             self._tokens.forget(url)
             if answer.worker or not is_between(answer.status, answer.body):
-                raise ServerReplaced(url)  # even if it refuses the job: limits may differ
+                # The new server counts as replaced even if it refuses the job, because its limits may differ.
+                raise ServerReplaced(url)
         if mark and answer.request not in ("", mark):
             raise _mixed_up_error(_server_url(url))
         if len(answer.body) < _MIN_THREAD_BYTES:
@@ -416,9 +424,8 @@ class HttpClient:
             raise ForeignReply(f"{_server_url(address)} {NO_HTTP}") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             reason = self._tokens.redact(f"{type(error).__name__}: {error}")
-            raise BrokenReply(
-                f"{_server_url(address)} broke off: {reason}"
-            ) from None  # its text may contain the token
+            # The original error is hidden, because its text may contain the token.
+            raise BrokenReply(f"{_server_url(address)} broke off: {reason}") from None
 
 
 def _server_url(address: str) -> str:
@@ -437,7 +444,8 @@ async def request_of(
     See `encode_request` for `named`, `keep` and `lines`.
     """
     encode = partial(encode_request, job, named=named, keep=keep, lines=lines)
-    is_shell_job = bool(first_script(job))  # for other jobs, encoding reads the named contents as well
+    # For jobs that no shell runs, encoding also reads the contents that are only named.
+    is_shell_job = bool(first_script(job))
     sent = [file.content for file in job.files if not is_shell_job or file.content.sha256 not in named]
     is_in_memory = all(content.data is not None or isinstance(content, GzipBlob) for content in sent)
     if is_in_memory and sum(map(sent_size, sent)) < _MIN_THREAD_BYTES:

@@ -24,7 +24,7 @@ class ServerPackage(Value):
     """A package of servers, and the jobs that it starts."""
 
     name: str
-    runtimes: frozenset[str]  # runtimes that show that a server has it
+    runtimes: frozenset[str]  # a server with one of these runtimes has the package
     uses: tuple[ServerRole, ...]
 
 
@@ -47,9 +47,9 @@ _ROLES_OF_SHAPE: dict[JobShape, tuple[ServerRole, ...]] = {
 
 class ServerUse(Value):
     url: str
-    kind: str  # for display: "ioi_eval", "cms_ioi only", "bash and low limits"
+    kind: str  # kind of the server, for display: "ioi_eval", "cms_ioi only", "bash and low limits"
     use: ServerRole
-    reason: str = ""  # why it is not used
+    reason: str = ""  # reason why the server is not used; empty if it is used
 
 
 class ClusterUses(Value):

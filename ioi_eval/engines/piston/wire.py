@@ -96,8 +96,8 @@ class Wire(Protocol):
 # --- HTTP --------------------------------------------------------------------------------------------
 
 
-_OTHER_FILES = 128  # open files of this process besides connections to servers
-_MIN_BYTES_PER_S = 1 << 18  # slowest transfer of a content, in bytes per second
+_OTHER_FILES = 128  # number of this process's open files in addition to connections to servers
+_MIN_BYTES_PER_S = 1 << 18  # minimum speed at which a content is sent, in bytes per second
 _NO_SUCH_API = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
 
 
@@ -179,7 +179,8 @@ class HttpWire:
         time: TimeOf,
     ) -> JobResult:
         identity = report.identity
-        mark = "" if identity.worker else token_hex(8)  # a worker repeats a mark in a header
+        # A worker repeats the request's mark in a header, so its script needs none.
+        mark = "" if identity.worker else token_hex(8)
         script = first_script(job)
         request = await request_of(job, report.url, named, keep, identity.lines_before(script, mark))
         result = await self._http.execute(
