@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 from ioi_eval.errors import ExtraMissing
 
-# Extras and their modules, in two groups: an environment has one version of the package mcp, 2 or 1.
+# Modules by extra, in two groups: an environment can have only one version of the package mcp, 2 or 1.
 _MCP_GROUPS: tuple[Mapping[str, str], ...] = (
     {"mcp": "mcp.server.mcpserver", "verifiers": "verifiers"},
     {"openenv": "openenv", "eval-protocol": "eval_protocol"},

@@ -28,12 +28,12 @@ from ioi_eval.classic import (
 from ioi_eval.errors import BrokenReply, JobRejected, JudgeFailure
 from ioi_eval.models import Blob, Capabilities, Job, JobFile, JobResult, StageStatus
 
-CMS = "cms_ioi"  # the language of IOI jobs
-_PREFIX = "cf_"  # prefix of languages that packages other than `codeforces` have, too
-_JUDGE_FAILED = 3  # exit code with which this package's scripts report that they cannot judge
+CMS = "cms_ioi"  # name of the language of jobs for IOI problems
+_PREFIX = "cf_"  # prefix of languages that other packages than `codeforces` provide as well
+_JUDGE_FAILED = 3  # exit code with which the scripts of this package report that they cannot judge
 _CUT_OFF = frozenset({StageStatus.OL, StageStatus.EL})  # statuses of stages whose output was cut off
 _PHASE = "judging"
-# Milliseconds that the contracts of the IOI and of Codeforces add to a problem's time limit for a job.
+# Milliseconds that the contracts for jobs of the IOI and of Codeforces add to a problem's time limit.
 _SPARE_CMS_MS, _SPARE_MS = 3000, 10_000
 
 
@@ -177,15 +177,15 @@ def scripts(language: str = CMS) -> dict[str, str]:
     return {name: line + text for name, text in classic_scripts().items()}
 
 
-# --- over other sandboxes ----------------------------------------------------------------------------
+# --- jobs in the sandboxes of other software ---------------------------------------------------------
 
 
 class SandboxJob(msgspec.Struct, frozen=True, kw_only=True):
     """A request to a sandbox: `bash compile`, and if that exits with 0, `bash run`, in one folder."""
 
-    files: Mapping[str, str]  # contents by path in the folder, including `compile` and `run`
-    run_timeout: float  # wall-clock seconds for `run`
-    memory_limit: int | None  # bytes for the submission; `run` enforces it
+    files: Mapping[str, str]  # contents of the job's files, by path, including `compile` and `run`
+    run_timeout: float  # wall-clock limit for `run`, in seconds
+    memory_limit: int | None  # memory limit for the submission in bytes, which `run` enforces
 
 
 Sandbox = Callable[[SandboxJob], Awaitable[dict[str, Any]]]

@@ -48,7 +48,7 @@ __all__ = [
     "evaluate_apps_solution_async",
 ]
 
-# Use the package's types if it is installed, and otherwise equal types.
+# Import the types of the package eval_protocol if it is installed, and otherwise define equal types.
 if TYPE_CHECKING:
     _INSTALLED = False
 else:
@@ -103,18 +103,18 @@ if not _INSTALLED:
         evaluation_result: EvaluateResult | None = None
 
 
-_ECHO_BYTES = 1 << 16  # maximum size of a wrong output, or of the harness's report of an error
+_ECHO_BYTES = 1 << 16  # maximum bytes of a wrong output, or of the harness's report of an error
 _NO_INPUTS = {"error": "Invalid or missing in_outs structure"}
 
 
 class Execution(Value):
     """The options of `evaluate_apps_solution`."""
 
-    execution_timeout: float = 10.0  # seconds for each test
+    execution_timeout: float = 10.0  # time limit for each test, in seconds
     memory_limit: int = 512 << 20  # bytes
-    # If True, the function `fn_name` is called, and tests may have any form that benchmarks have.
+    # If True, the tests call the function `fn_name`, and may have any form that benchmarks have.
     call_functions: bool = False
-    checker: str = CheckerKind.FLOAT_LINES  # how outputs are compared
+    checker: str = CheckerKind.FLOAT_LINES  # name of the comparison of outputs
     engine: Setup = Setup()
 
     def setup(self) -> Setup:
@@ -208,7 +208,7 @@ class AppsTask(Value):
     problem: Problem
     submission: Submission
     cases: tuple[Case, ...]  # the tests that are judged
-    total: int  # number of all tests, including unreadable ones
+    total: int  # number of all tests, including tests that cannot be read
 
 
 def _read_options(options: Mapping[str, Any]) -> Execution:
@@ -223,7 +223,7 @@ def _make_task(messages: Sequence[Any], ground_truth: Any, execution: Execution)
     """Return the task to judge, or the result if there is nothing to judge."""
     if not messages:
         return _zero_result("No messages provided.", "No messages provided for evaluation.")
-    # A message of the package's type, of this module's type, or a dict. A list of parts is ignored.
+    # The last message has the package's type or this module's type, or is a dict. A list of parts is ignored.
     last = messages[-1]
     content = last.get("content") if isinstance(last, Mapping) else last.content
     code = _extract_python_code(content if isinstance(content, str) else "")
@@ -341,11 +341,12 @@ def _extract_python_code(reply: str) -> str | None:
 # --- outcomes ----------------------------------------------------------------------------------------
 
 
-_ERROR, _NOT_COMPILED = -1, -2  # results of the package's evaluator
-_MAX_INPUT, _MAX_OUTPUT = 300, 200  # characters of a failed test's input and output in details
-_MARK = "ioi_eval apps: "  # start of a report of graders/python/apps.py
+# Numbers with which the package's evaluator reports a run-time error and a compile error.
+_ERROR, _NOT_COMPILED = -1, -2
+_MAX_INPUT, _MAX_OUTPUT = 300, 200  # maximum characters of a failed test's input and output in the details
+_MARK = "ioi_eval apps: "  # prefix of an error that graders/python/apps.py reports
 _KILLED = "Global timeout or process killed prematurely"
-# A result for each test up to the first failure, and the details of the failed test.
+# A result for each test up to the first failure, and details of the failed test.
 AppsOutcome = tuple[Sequence[int], Sequence[Mapping[str, Any]]]
 
 
@@ -401,7 +402,7 @@ def _make_failure_outcome(task: AppsTask, test_number: int, test: TestResult) ->
 class _HarnessReport(Value):
     """The harness's report of a program that failed."""
 
-    code: Literal[-1, -2] | None  # None if a test could not be run
+    code: Literal[-1, -2] | None  # number for an error that ended the run; None if a test could not be run
     error: str = ""
     traceback: str = ""
 
@@ -410,7 +411,7 @@ def _parse_report(output: str) -> _HarnessReport | None:
     """Return the harness's report in an output, or None if the output is the program's."""
     if not output.startswith(_MARK):
         return None
-    try:  # an error may contain half of a surrogate pair, which msgspec's decoder refuses
+    try:  # the message of an error may contain half of a surrogate pair, which msgspec's decoder refuses
         return msgspec.convert(json.loads(shallow(output.removeprefix(_MARK))), _HarnessReport)
     except (msgspec.MsgspecError, ValueError):
         return None
@@ -446,7 +447,7 @@ def _shorten(text: str, max_length: int) -> str:
     return f"{text[: max_length // 2]}...(truncated) ...{text[-max_length // 2 :]}"
 
 
-# --- results of the package's types ------------------------------------------------------------------
+# --- results in the types of the package eval_protocol -----------------------------------------------
 
 
 def _unscored_metric(reason: str) -> MetricResult:

@@ -110,7 +110,8 @@ def judged(source: str, **options: Any) -> Scorer:
         )
         code, usage = submission.code, state.output.usage
         runtime = await asyncio.to_thread(evaluation_source.runtime)
-        # Length in tokens if they are counted, else in characters. Contest points count long replies first.
+        # Length of the reasoning, in tokens if they are counted and otherwise in characters. Contest points
+        # count long replies first.
         length = len(read_reasoning(state.output) or state.output.completion)
         length = length if usage is None else int(usage.output_tokens)
         more_fields = {"language": submission.language, "epoch": state.epoch, "length": length}
@@ -118,7 +119,7 @@ def judged(source: str, **options: Any) -> Scorer:
         if no_program_note:
             more_fields["reason"] = Reason.NO_PROGRAM.value
         try:
-            # inspect_ai shows the samples beyond the number of slots as waiting.
+            # inspect_ai then shows that samples beyond the number of slots wait.
             async with concurrency("ioi_eval judge", runtime.slots):
                 result = await runtime.wait(runtime.score(problem, submission))
         except JUDGE_ERRORS as error:
@@ -184,6 +185,6 @@ def _make_task(source: str, prompt: str, options: Mapping[str, Any]) -> Task:
         raise PrerequisiteError(str(error)) from error
 
 
-for _entry in entry_points(group="inspect_ai"):  # tasks of plugins
+for _entry in entry_points(group="inspect_ai"):  # loads the tasks of plugins
     if _entry.name.startswith("ioi_eval.") and not removed_plugin(_entry):
         _entry.load()

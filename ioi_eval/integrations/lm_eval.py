@@ -32,7 +32,8 @@ from ioi_eval.scoring import pass_at_k
 from ioi_eval.store.resources import graders_folder
 
 _MEMORY_LIMIT_BYTES = 4 << 30
-# The keys task_id, completion_id, passed and result; passed is None if the candidate was not judged.
+# A dict with the keys task_id, completion_id, passed and result; passed is None if the candidate was not
+# judged.
 Result = dict[str, Any]
 
 
@@ -69,7 +70,8 @@ class CodeEval:
             for task, (candidates, test) in enumerate(zip(predictions, references, strict=True))
             for number, candidate in enumerate(candidates)
         ]
-        token = Blob.of(secrets.token_hex(16))  # input of the program, which prints it if all tests pass
+        # Random input of the program, which prints it if all tests pass.
+        token = Blob.of(secrets.token_hex(16))
         problem = Problem(
             id="code_eval",
             limits=Limits.contest(timeout, _MEMORY_LIMIT_BYTES),

@@ -24,7 +24,7 @@ class UnknownProblemError(CasesError):
 
 
 _log = logging.getLogger(__name__)
-# Kinds of errors, for messages. The first matching class decides.
+# Kinds of errors in messages, by class. The first class that matches is used.
 _KINDS = (
     (UnknownProblemError, "a row that names an unknown problem or subtask"),
     (CasesError, "tests that cannot be read"),
@@ -73,7 +73,7 @@ class _MissCounter:
         """Log the numbers of all kinds."""
         if self.counts:
             kinds = ", ".join(f"{count} because of {kind}" for kind, count in self.counts.items())
-            # A log handler's stream may be closed already, as in pytest. Then print no traceback.
+            # A log handler's stream may already be closed, as in pytest. Do not print a traceback then.
             logging.raiseExceptions = False
             _log.warning("%d not judged: %s", self.counts.total(), kinds)
 

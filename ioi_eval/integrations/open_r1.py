@@ -82,12 +82,13 @@ __all__ = [
     "score_subtasks",
 ]
 
-PistonError = JudgeFailure  # the name of the error in open-r1
+PistonError = JudgeFailure  # open-r1's name for this error
 
 _PHASE = "asking a server"
 _REPLY_TIMEOUT_S = 30.0
-_INSTALL_TIMEOUT_S = 1800.0  # a server downloads a package before it replies
-_SPARE_S = 3  # seconds that the contract adds to the time limit for a job
+# Maximum seconds for installing a package, which the server downloads before it replies.
+_INSTALL_TIMEOUT_S = 1800.0
+_SPARE_S = 3  # seconds that the contract of IOI jobs adds to the time limit
 
 
 Row = Mapping[str, Any]
@@ -310,7 +311,8 @@ async def score_subtasks(
 
 _ALL_REPAIRS = Repairs(add_includes=True, add_header=True, add_namespace=True)
 
-# Code that restores names which newer Pythons have removed, and allows printing long integers.
+# Python code for the start of programs: it restores names that newer Python versions have removed, and allows
+# converting long integers to strings.
 _OLDER_PYTHONS = """\
 import collections, collections.abc, fractions, math, sys, time
 fractions.gcd = math.gcd
@@ -341,7 +343,7 @@ def patch_code(text: str, lang: str) -> str:
     return patch(text) if text and patch is not None else text
 
 
-_patched = patch_code  # for functions with a parameter of this name
+_patched = patch_code  # another name of the function, for functions with a parameter `patch_code`
 
 
 def is_patchable(lang: str) -> bool:
@@ -508,7 +510,7 @@ def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
         try:
             return wait_for_result(thread.submit(run))
         except BaseException:
-            with suppress(RuntimeError):  # the loop is closed, because the work is done
+            with suppress(RuntimeError):  # the event loop is closed because its work is done
                 loop.call_soon_threadsafe(task.cancel)
             raise
 
@@ -551,8 +553,8 @@ def _read_inputs_and_outputs(problem: Problem) -> Mapping[str, tuple[str, str]]:
 Completion = str | Sequence[Mapping[str, Any]]
 FormatReward = Callable[..., list[float]]
 
-_MIN_PASSED = 0.99  # share of the tests above which all count as passed
-# Errors that a wrong row raises.
+_MIN_PASSED = 0.99  # minimum share of passed tests that counts as all tests
+# Types of errors that a row with wrong values may raise.
 _ROW_ERRORS = (KeyError, TypeError, ValueError, AttributeError)
 
 
@@ -569,7 +571,8 @@ def code_reward(
     # Imported here, because it imports the judge, which callers with their own client do not need.
     from ioi_eval.integrations.trl import make_reward
 
-    infos = None if verification_info is None else list(verification_info)  # None if no row has any
+    # None if no row has verification info.
+    infos = None if verification_info is None else list(verification_info)
     return make_reward()(completions=completions, verification_info=infos)
 
 
@@ -725,9 +728,9 @@ def _compute_rewards(
 ScoringMode = Literal["pass_fail", "partial", "weighted_sum"]
 
 _MODES = ("pass_fail", "partial", "weighted_sum")
-_SPARE_CODEFORCES_S = 10  # seconds that the contract adds to the time limit for a job
+_SPARE_CODEFORCES_S = 10  # seconds that the contract of Codeforces jobs adds to the time limit
 _PARTIAL_WEIGHT = 0.1
-# Suffix of the source's name, and Piston's package, by language.
+# Suffix of the source file's name, and name of Piston's package, by language.
 _LANGUAGES = {"c++": ("cpp", "c++17"), "python": ("python", "cf_python3")}
 
 

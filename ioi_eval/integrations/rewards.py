@@ -48,8 +48,8 @@ class RewardMode(StrEnum):
     """The rule that computes a reward from a result."""
 
     PASS_FAIL = "pass_fail"  # 1 or 0
-    PARTIAL = "partial"  # the share of the points, or of the tests if the problem has no subtasks
-    WEIGHTED_SUM = "weighted_sum"  # 1 or 0, plus the weighted share
+    PARTIAL = "partial"  # share of the points, or share of passed tests if the problem has no subtasks
+    WEIGHTED_SUM = "weighted_sum"  # 1 for a full score and otherwise 0, plus the weighted share of the points
 
 
 class RewardOptions(Value):
@@ -91,8 +91,8 @@ class RewardOptions(Value):
 class RewardOutcome(NamedTuple):
     """The reward and the verdict of a completion."""
 
-    reward: float | None  # None if the completion was not judged
-    verdict: str  # AC, WA and so on, NO_CODE or NOT_JUDGED
+    reward: float | None  # reward of the completion; None if it was not judged
+    verdict: str  # verdict: AC, WA and so on, or NO_CODE or NOT_JUDGED
 
     @property
     def solved(self) -> bool:
@@ -108,10 +108,10 @@ class Rewards(Value):
 
     options: RewardOptions = RewardOptions()
     setup: Setup = Setup()
-    problems: ProblemFinder | None = None  # problems of rows with a `problem_id`
+    problems: ProblemFinder | None = None  # function that finds the problem of a row with a `problem_id`
 
     def __post_init__(self) -> None:
-        # A path is a string, which has a method `find`, too.
+        # A path may be a string, which has a method `find` as well.
         if self.problems is not None and (
             isinstance(self.problems, str) or not callable(getattr(self.problems, "find", None))
         ):
@@ -263,7 +263,7 @@ def reply_text(completion: Any) -> str:
         case [*messages] if all(isinstance(message, Mapping) for message in messages):
             pass
         case _:
-            messages = []  # raises the error below
+            messages = []  # an empty list raises the error below
     if any("role" in message or "content" in message for message in messages):
         roles = ((str(message.get("role") or ANSWERS[0]).lower(), message) for message in reversed(messages))
         content = next((message.get("content") for role, message in roles if role in ANSWERS), None)
@@ -277,15 +277,16 @@ def reply_text(completion: Any) -> str:
 # --- rows of trainers --------------------------------------------------------------------------------
 
 
-# Columns that may contain the tests, as datasets and trainers name them. The first existing column is read.
+# Names of columns that may contain the tests, in datasets and trainers. The first existing column is used.
 CASES_COLUMNS = (
     *("input_output", "ground_truth", "test_cases", "tests", "verification_info"),
     *(*PUBLIC_AND_PRIVATE, "test_list", "test"),
 )
 _FUNCTION, _SETUP = ("entry_point", "fn_name", "func_name"), ("test_setup_code", "test_imports")
-_OTHER_COLUMNS = ("metadata", *_FUNCTION, *_SETUP)  # columns that tests may need
+# Columns that the tests may need in addition to their own column.
+_OTHER_COLUMNS = ("metadata", *_FUNCTION, *_SETUP)
 _READ_COLUMNS = (*CASES_COLUMNS, "language", "problem_id", "year", "subtask", "target_subtask")
-_MEMORY_LIMIT = 512 << 20  # memory limit of tests in rows, in bytes
+_MEMORY_LIMIT = 512 << 20  # memory limit for tests from rows, in bytes
 
 
 class ProblemFinder(Protocol):
@@ -300,7 +301,7 @@ class RewardRow(Value):
     """A row of a trainer's dataset."""
 
     values: Mapping[str, Any]
-    number: int  # index of the row, for messages
+    number: int  # index of the row in messages
 
     def problem(self, problems: ProblemFinder | None, options: RewardOptions) -> Problem:
         """Return the problem that the row names, or a problem with the tests in the row.
@@ -327,7 +328,8 @@ class RewardRow(Value):
             if self.values[column] is not None:
                 return self._problem_with_tests(column, options)
         if columns:
-            return self._problem_with_tests(columns[0], options)  # raises CasesError, because all are null
+            # Raises a CasesError, because all columns with tests are null.
+            return self._problem_with_tests(columns[0], options)
         raise InputError(
             "there is no column with tests",
             remedy=f"Give a column {', '.join(CASES_COLUMNS)}, or problem_id together with problems",

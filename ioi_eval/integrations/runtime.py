@@ -24,8 +24,9 @@ from ioi_eval.scoring import Deduplication
 T = TypeVar("T")
 
 _MAX_CACHE_BYTES = 8 << 30
-_OPENING_TIMEOUT_S = 300.0  # seconds until a runtime is open; the proctor may have to be compiled
-_CLOSING_TIMEOUT_S = 60.0  # seconds until a runtime is closed; running jobs are killed
+# Maximum seconds for opening a runtime, for which the proctor may have to be compiled.
+_OPENING_TIMEOUT_S = 300.0
+_CLOSING_TIMEOUT_S = 60.0  # maximum seconds for closing a runtime, which kills running jobs
 _INTERRUPT_INTERVAL_S = 0.5  # maximum seconds until a waiting thread handles an interruption
 
 
@@ -42,14 +43,16 @@ def wait_for_result(future: Future[T]) -> T:
 class Setup(Value):
     """The settings of a runtime. Equal settings share a runtime."""
 
-    # A name for --engine, or a function that returns an engine. None means the servers in PISTON_ENDPOINTS if
-    # it is set, else this machine.
+    # Name of an engine as for --engine, or a function that returns an engine. None means the servers in
+    # PISTON_ENDPOINTS, or this machine if the variable is not set.
     engine: str | Callable[[Store], Engine] | None = None
-    slots: int | None = None  # on this machine; None means the cores, or this process's share of them
+    # Slots on this machine; None means its cores, or this process's share of the cores.
+    slots: int | None = None
     options: JudgeOptions = JudgeOptions()
-    # Path or version of this machine's interpreter; empty for IOI_EVAL_PYTHON, else the caller's interpreter.
+    # Path or version of this machine's Python for programs. Empty means IOI_EVAL_PYTHON, or else the caller's
+    # interpreter.
     python: str = ""
-    packages: tuple[str, ...] = ()  # Python packages that must be there for programs
+    packages: tuple[str, ...] = ()  # Python packages that must be installed for programs
 
     def open_engines(self, store: Store) -> Opening:
         """Return the engines, as the command line opens them."""
@@ -74,7 +77,7 @@ class Runtime:
         self._opening: Opening | None = None
         self._closing = asyncio.Event()
         opened: Future[None] = Future()
-        # A daemon thread, because the interpreter would wait forever for another one.
+        # A daemon thread, because the interpreter would wait forever for any other thread.
         self._thread = threading.Thread(
             target=self._run, args=(setup, opened), name="ioi-eval-runtime", daemon=True
         )
@@ -130,11 +133,12 @@ class Runtime:
         if self._opening is not None:
             self._opening.let_go()
 
-    # --- in the thread ---
+    # --- methods that run in the thread
 
     def _run(self, setup: Setup, opened: Future[None]) -> None:
         """Run the event loop until the runtime is closed. This is the thread's function."""
-        # asyncio.Runner would start a thread when it closes, which fails when the interpreter exits.
+        # This does not use asyncio.Runner, which starts a thread when it closes; that fails when the
+        # interpreter exits.
         try:
             self._loop.run_until_complete(self._serve(setup, opened))
         finally:
@@ -171,7 +175,7 @@ def environment_store(limit: int | None = None) -> Store:
     return Store.usual(os.environ.get("IOI_EVAL_CACHE"), limit)
 
 
-# --- one for each process ----------------------------------------------------------------------------
+# --- a separate runtime for each process -------------------------------------------------------------
 
 
 class _ProcessRuntimes:
@@ -180,7 +184,8 @@ class _ProcessRuntimes:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.runtimes: dict[Setup, Runtime] = {}
-        # Referenced, because freeing them would close connections that the parent uses.
+        # Keep references to inherited runtimes, because freeing them would close connections that the parent
+        # process uses.
         self.inherited_runtimes: list[dict[Setup, Runtime]] = []
 
     def detach_from_parent(self) -> None:
@@ -206,7 +211,8 @@ def runtime(setup: Setup | None = None) -> Runtime:
         existing = _runtimes.runtimes.get(setup)
         if existing is None:
             if not _runtimes.runtimes:
-                # Close before the interpreter joins its threads, because closing needs an executor.
+                # Close the runtime before the interpreter joins its threads, because closing needs an
+                # executor.
                 register = getattr(threading, "_register_atexit", None)
                 if register is not None:
                     register(close_all)

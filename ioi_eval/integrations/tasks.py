@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     from ioi_eval.scoring import ModelSummary
     from ioi_eval.sources import Benchmark, Problems
 
-JUDGE_ERRORS = (JudgeFailure, EngineError, ProgramBroken)  # errors of the judge, which never give a score
-_MAX_LOG = 2000  # maximum length of a compiler's or checker's message, in characters
-# Fields of results, of their subtasks and of their tests that metadata contain.
+# Errors of the judge, for which a submission never gets a score.
+JUDGE_ERRORS = (JudgeFailure, EngineError, ProgramBroken)
+_MAX_LOG = 2000  # maximum characters of a compiler's or checker's message
+# Names of fields that are copied from results, from their subtasks and from their tests into a score's
+# metadata.
 _RESULT_FIELDS = ("compiles", "points", "checker", "compiler", "repairs")
 _SUBTASK_FIELDS = tuple(
     name for name in SubtaskResult.__struct_fields__ if name not in ("problem", "test_results")
@@ -75,7 +77,7 @@ class EvaluationSource(Value):
     problems: Problems
     judging: JudgingOptions
     default_language: str
-    benchmark: Benchmark | None  # None for packages
+    benchmark: Benchmark | None  # benchmark of the problems; None if the problems are packages
 
     @property
     def name(self) -> str:
@@ -108,7 +110,8 @@ class EvaluationSource(Value):
 
     def problem_prompts(self, template: str = "") -> Iterator[tuple[str, Problem, str]]:
         """Yield label, problem and prompt of each usable problem."""
-        from ioi_eval.sources import Prompts  # imports jinja2, which a scorer does not need
+        # Imported here, because the import loads jinja2, which a scorer does not need.
+        from ioi_eval.sources import Prompts
 
         usable = {label: problem for label, problem in self.problems.items() if not problem.unusable}
         if not usable:

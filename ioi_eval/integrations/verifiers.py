@@ -43,8 +43,8 @@ __all__ = [
 class ProblemConfig(vf.TaskConfig):
     """The options `--env.taskset.task.*`: the problems, and how replies are judged."""
 
-    source: str = "ioi"  # a benchmark, packages, or a file of rows
-    options: dict[str, Any] = Field(default_factory=dict)  # as for a task of inspect_ai: docs/inspect_ai.md
+    source: str = "ioi"  # name of a benchmark, path of problem packages, or path of a file of rows
+    options: dict[str, Any] = Field(default_factory=dict)  # options of a task as in docs/inspect_ai.md
 
     def open_evaluation_source(self) -> EvaluationSource:
         """Return the problems and options."""
@@ -54,7 +54,7 @@ class ProblemConfig(vf.TaskConfig):
 class ProblemSetConfig(vf.TasksetConfig):
     """The options of the taskset."""
 
-    prompt: str = ""  # a template, as for `ioi-eval run`
+    prompt: str = ""  # name or path of a prompt template, as for `ioi-eval run`
     task: ProblemConfig = ProblemConfig()
 
 

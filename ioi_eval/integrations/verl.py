@@ -35,8 +35,8 @@ from ioi_eval.integrations.runtime import Runtime, Setup
 from ioi_eval.models import CheckerKind
 from ioi_eval.scoring import Deduplication
 
-COMPARISON = CheckerKind.PRIME_CODE  # the comparison of outputs in verl's own reward for code
-# Arguments that reward managers pass to every function, next to the user's arguments.
+COMPARISON = CheckerKind.PRIME_CODE  # the comparison of outputs that verl's own reward for code uses
+# Names of arguments that verl's reward managers pass to every reward function, next to the user's arguments.
 _VERL_ARGUMENTS = frozenset({"reward_router_address", "reward_model_tokenizer"})
 
 

@@ -53,7 +53,8 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]
         finally:
             self._active_rows -= 1
             if self._active_rows == 0:
-                self._sharing = Deduplication()  # the next batch has other programs
+                # Forget the programs of this batch, because the next batch has other programs.
+                self._sharing = Deduplication()
         extra = {
             "acc": float(result.solved),
             "verdict": str(result.verdict),

@@ -49,18 +49,19 @@ from ioi_eval.rules.verdicts import (
 from ioi_eval.store.resources import classic_scripts
 
 CONFIG = "graders/grader_config.json"
-_GRADER = "graders/grader.cpp"  # always linked if it exists
-_JUDGE_AT_FAULT = (
-    3  # exit code of the bundled scripts for a failure of the judge, which the contract does not define
-)
-_NOT_COMPILED = "does not compile"  # end of the bundled scripts' message about a program of the package
+_GRADER = "graders/grader.cpp"  # source file of the package that is always linked if it exists
+# Exit code of the bundled scripts for a failure of the judge. The contract of classic jobs does not define
+# it.
+_JUDGE_AT_FAULT = 3
+# End of the bundled scripts' message that a program of the problem package does not compile.
+_NOT_COMPILED = "does not compile"
 _TASK_TYPES = frozenset({TaskType.BATCH, TaskType.COMMUNICATION})
 _PROGRAMS = frozenset({CheckerKind.CMS, CheckerKind.TESTLIB})
 _CHECKERS = _PROGRAMS | {CheckerKind.WHITE_DIFF, CheckerKind.STRIPPED, CheckerKind.STRIPPED_LINES}
-_MAX_BLANK_BYTES = 4096  # larger answers are not checked for being blank
-_DEFAULT_TIME_S = 10.0  # time limit if the problem has none
-_MORE_TIME_S = 3.0  # time that the contract adds to the time limit for the whole job
-_COMPILE_TIME_S = 120.0  # unless a server has a limit
+_MAX_BLANK_BYTES = 4096  # maximum bytes of an answer that is checked for being blank
+_DEFAULT_TIME_S = 10.0  # time limit in seconds if the problem has no time limit
+_MORE_TIME_S = 3.0  # seconds that the contract of classic jobs adds to the time limit for the whole job
+_COMPILE_TIME_S = 120.0  # maximum seconds for compiling, unless a server has a limit
 
 
 def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN) -> Job:
@@ -76,9 +77,9 @@ def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime
         else ()
     )
     files = {file.name: file for file in (*scripts, *_list_job_files(problem, test, submission))}
-    if not has_our_scripts and not list(
-        _header_candidates(problem)
-    ):  # the package names the submission by the header
+    # The package takes the submission's file name from a header, so a job without a header gets an empty
+    # header.
+    if not has_our_scripts and not list(_header_candidates(problem)):
         name = _submission_header(problem)
         files[name] = JobFile(name=name, content=Blob.of("\n"))
     return Job(
@@ -125,9 +126,8 @@ def _refuse_cms_misjudged(problem: Problem) -> None:
     if problem.checker.kind is CheckerKind.TESTLIB:
         raise JudgeFailure("the server's package cms_ioi reads no exit code of a checker", remedy=_REMEDY)
     headers = list(_header_candidates(problem))
-    for first_header in (
-        (min(headers), min(headers, key=str.lower)) if headers else ()
-    ):  # as locales sort names
+    # Tests are sorted like names in a locale.
+    for first_header in (min(headers), min(headers, key=str.lower)) if headers else ():
         if first_header != _submission_header(problem):
             raise JudgeFailure(
                 f"the server's package cms_ioi takes {first_header} for the submission's header",
@@ -183,7 +183,7 @@ def _refuse_unsupported(problem: Problem, submission: Submission) -> None:
 
 
 def _list_job_files(problem: Problem, test: Test, submission: Submission) -> Iterator[JobFile]:
-    # The keys of the contract, and additional keys, which the scripts of other packages ignore.
+    # The job's options: keys of the contract, and additional keys that scripts of other packages ignore.
     options = problem.options
     settings = {
         "task_type": problem.task_type.value,
@@ -228,11 +228,13 @@ def _time_limit_s(problem: Problem) -> float:
     return problem.limits.cpu_time or _DEFAULT_TIME_S
 
 
-# --- a submission, test by test ----------------------------------------------------------------------
+# --- judging a submission test by test ---------------------------------------------------------------
 
 
-_MAX_CONCURRENT_TESTS = 8  # of a submission; reached by doubling after each group of tests
-_MIN_COMPILE_TIME_S = 30.0  # if a server allows less, a longer build is not the source's fault
+# Maximum number of a submission's tests that run at the same time; the number is doubled after each group.
+_MAX_CONCURRENT_TESTS = 8
+# If a server allows fewer seconds for compiling, a build that is stopped is not the source's fault.
+_MIN_COMPILE_TIME_S = 30.0
 _SLACK_MS = 2000
 _REMEDY = "Piston's package `bash` is all that batched jobs need, and they judge every task type"
 _OVERFLOW = frozenset({StageStatus.OL, StageStatus.EL})
@@ -313,7 +315,8 @@ class _ClassicRun:
         if cms_package is not None:
             try:
                 for test in self._problem.tests[:1]:
-                    self._create_job(cms_package, test)  # raises JudgeFailure if this contract cannot judge
+                    # Raises a JudgeFailure if a classic job cannot judge the problem.
+                    self._create_job(cms_package, test)
                 if cms_package != OWN:
                     _refuse_cms_misjudged(self._problem)
                 return cms_package

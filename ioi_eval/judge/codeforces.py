@@ -15,11 +15,12 @@ from ioi_eval.rules.verdicts import COMPILATION_ERROR, uncompiled_result
 CONFIG = "grader_config"
 PYTHON = "cf_python3"
 _CPP = re.compile(r"(?:cf_)?c\+\+(\d\d)")
-_MORE_TIME_S = 10.0  # time that the contract adds to the time limit for the whole job
-_DEFAULT_TIME_S = 10.0  # time limit if the problem has none
+_MORE_TIME_S = 10.0  # seconds that the contract of Codeforces jobs adds to the time limit for the whole job
+_DEFAULT_TIME_S = 10.0  # time limit in seconds if the problem has no time limit
 _DEFAULT_MEMORY = 256 << 20
 _MEBIBYTE = 1 << 20
-# Without a checker, the package's comparison of outputs replaces these comparisons.
+# For a problem without a checker program, the Piston package's own comparison of outputs replaces these
+# comparisons.
 _COMPARISONS = frozenset(
     {
         CheckerKind.WHITE_DIFF,
@@ -29,14 +30,15 @@ _COMPARISONS = frozenset(
         CheckerKind.TOKENS,
     }
 )
-_MESSAGES = (  # parts of the package's messages
+_MESSAGES = (  # parts of messages of the Piston package
     ("memory limit", Verdict.MLE),
     ("memoryerror", Verdict.MLE),
     ("time limit", Verdict.TLE),
     ("output limit", Verdict.OLE),
     ("runtime error", Verdict.RE),
 )
-_FILE_NAMES = (("", ""), ("input.txt", "output.txt"))  # standard input and output, or both as files
+# Names of the input and output file; empty names mean standard input and output.
+_FILE_NAMES = (("", ""), ("input.txt", "output.txt"))
 
 
 def has_codeforces_package(capabilities: Capabilities) -> bool:
@@ -80,7 +82,7 @@ def _server_language(problem: Problem, language: Language, capabilities: Capabil
         for name in sorted(capabilities.runtimes, reverse=True)
         if (match := _CPP.fullmatch(name))
     }
-    # `gnu++17` is 17. The first two standards, 98 and 03, are older than all standards of servers.
+    # The standard `gnu++17` is 17. The standards 98 and 03 are older than all standards of servers.
     digits = (
         (language.standard or problem.cpp_standard)[-2:]
         .replace("2a", "20")

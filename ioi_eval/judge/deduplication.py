@@ -45,9 +45,9 @@ class Deduplication:
         self._results: dict[str, SubmissionResult] = {}
         self._stores_results = find_result is None
         self._find_result = find_result or self._results.get
-        # By problem: the oldest program that is still being built, and all programs added after it.
+        # The oldest program that is still being built and all programs added after it, by problem.
         self._queues: dict[str, deque[PendingProgram]] = {}
-        # By identity: the first program is judged, and the other programs wait for its result.
+        # Identical programs by identity: the first program is judged, and the others wait for its result.
         self._identical: dict[str, deque[PendingProgram]] = {}
 
     @property
@@ -114,7 +114,8 @@ class PendingProgram:
 
     def __init__(self, problem: str) -> None:
         self.problem = problem
-        # `None` until the program is built. An empty string means that there is nothing to judge.
+        # Identity of the built program. `None` until it is built. An empty string means that there is nothing
+        # to judge.
         self.identity: str | None = None
-        # Set when all programs added earlier are built and no identical program is being judged.
+        # Set when all programs that were added earlier are built and no identical program is being judged.
         self.is_first = asyncio.Event()

@@ -155,7 +155,8 @@ class Judge:
             language: the language. `None` means submissions that are only files.
             code: a trusted solution, whose imports are checked as well.
         """
-        if await self._needs_classic_jobs(language):  # servers report builds that fail
+        # Nothing to check, because servers of classic jobs report such problems as failed builds.
+        if await self._needs_classic_jobs(language):
             return ()
         engine_capabilities, builder_capabilities = (
             await self._tests.capabilities(),
@@ -174,7 +175,8 @@ class Judge:
             raise JudgeFailure(problem.unusable, phase=f"problem {problem.id}", final=True)
         prepared_problem = self._artifacts.prepare_problem(problem)
         log_step(_log, "queued: problem %s in %s", problem.id, submission.language)
-        if not isinstance(submission.code, str | None):  # such as NaN of a data frame, bytes or a path
+        # For example the NaN of a data frame, bytes or a path.
+        if not isinstance(submission.code, str | None):
             message = f"a program must be a str, not {type(submission.code).__name__}"
             remedy = "Pass a str, or None if there is no program"
             raise InputError(message, where=f"submission {submission.key}", field="code", remedy=remedy)
@@ -228,7 +230,8 @@ class Judge:
             return False
         if {OWN, BASH}.isdisjoint(capabilities.runtimes):
             return True
-        # Workers and this machine use the same tools for classic jobs, which would be missing there as well.
+        # Workers and this machine use the same tools for classic jobs, so a missing tool would be missing
+        # there as well.
         if language is None or capabilities.confines or not supports_language(language, capabilities):
             return False
         return not capabilities.toolchains.keys() >= {*language.tools}
@@ -240,7 +243,7 @@ class Judge:
         if setup.language is None:
             programs = await self._artifacts.build_problem_programs(prepared)
             program = setup.program(submission, None, programs)
-            # Tests that need a program, which a submission of files does not have.
+            # Names of the tests that need a program. A submission of files has no program.
             names = (test.name for test in problem.tests if not is_answered_by_file(problem, test.name))
             missing_results = {
                 name: missing_file_result(name) for name in names if name not in program.outputs
@@ -257,7 +260,8 @@ class Judge:
                 self._artifacts.build_submission(prepared, submission),
                 return_exceptions=True,
             )
-            programs = result_or_raise(problem_programs)  # an error of the checker is reported first
+            # If both builds failed, raise the error of the problem's programs.
+            programs = result_or_raise(problem_programs)
             if isinstance(built, BaseException):
                 raise built
             if isinstance(built, CompileError):
@@ -398,7 +402,7 @@ class _SubmissionJudging:
                     line.failure, phase=phase, test=test.name, remedy=_checker_remedy(problem.checker)
                 )
             result = result_of_report(test.name, line, limits=problem.limits, processes=self.setup.processes)
-            # testlib's exit codes for right and partly right do not depend on the test's points.
+            # testlib's exit codes for right and partly right answers do not depend on the test's points.
             is_partial = line.part or (judge.kind is CheckerKind.TESTLIB and result.status is Verdict.AC)
             if test.full is None and judge.full == RAW_POINTS:
                 result = with_raw_points(result)
@@ -468,7 +472,7 @@ class ControlSolution:
         if not failed_tests or (control_batch := await self._create_control_batch(batch)) is None:
             return answers
         BLAME.log(_log, f"the manager broke on {', '.join(failed_tests)}")
-        # The tests run alone now, so that a busy machine cannot be the reason again.
+        # Run these tests again alone, so that a busy machine cannot be the reason for a second failure.
         second_answers = await tests.run(_select_tests(batch, failed_tests))
         lines = {**answers.lines, **second_answers.lines}
         if failed_tests := _provoked_failures(batch, second_answers.lines):

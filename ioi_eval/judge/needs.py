@@ -14,7 +14,8 @@ from ioi_eval.model.languages import MODULES, Language, find_language, list_know
 from ioi_eval.model.values import Checker, Manager, Problem, TaskType
 from ioi_eval.rules.plan import MANAGED_TASK_TYPES, refuse_invalid_problem
 
-PYTHON = "python3"  # the interpreter that must have the packages of a benchmark, unlike PyPy
+# Command of the interpreter that must have the packages of a benchmark; PyPy need not have them.
+PYTHON = "python3"
 
 
 def refuse_language(problem: Problem, language: Language) -> None:

@@ -69,7 +69,7 @@ T = TypeVar("T")
 
 _SUFFIX = ".py"
 _MAIN, _MANAGER = "__main__.py", "ioi_eval_manager.py"
-_ARCHIVE_DATE = (1980, 1, 1, 0, 0, 0)  # constant, so that equal sources produce equal bytes
+_ARCHIVE_DATE = (1980, 1, 1, 0, 0, 0)  # a constant date, so that equal sources lead to equal bytes
 
 
 def build_script(program: Checker | Manager) -> Blob:
@@ -136,7 +136,8 @@ class _UnbuiltProgram:
     def __init__(self, problem: Problem, kind: str, limits: BuildLimits) -> None:
         self.problem, self.kind = problem, kind
         self.program = trusted_programs(problem).get(kind)
-        self.build_spec: BuildSpec | None = None  # `None` if it needs no build
+        # Spec of the program's build; `None` if the program needs no build.
+        self.build_spec: BuildSpec | None = None
         if self.program is None:
             return
         where = problem.source or problem.id
@@ -224,10 +225,10 @@ class Artifacts:
         """
         self.builder, self._trusted, self._limits = builder, trusted, limits or BuildLimits()
         self._chosen_builder = builder
-        self._proctor: Blob | None = None  # the proctor of the chosen builder's engine, or `None`
-        self._chosen_for_capabilities: Capabilities | None = (
-            None  # the capabilities for which the builder was chosen
-        )
+        # The proctor of the chosen builder's engine; `None` if the engine has none.
+        self._proctor: Blob | None = None
+        # The capabilities for which the builder was chosen.
+        self._chosen_for_capabilities: Capabilities | None = None
         self._proctor_build_spec: BuildSpec | None = None
         self._prepared = LruCache[PreparedProblem](MOST_PROBLEMS)
 
@@ -309,9 +310,8 @@ class Artifacts:
     async def choose_builder(self) -> Builder:
         """Return the builder for the proctor and for checkers, managers and graders."""
         capabilities = await self.builder.capabilities()
-        if (
-            capabilities is not self._chosen_for_capabilities
-        ):  # the capabilities of a cluster change with its servers
+        # The capabilities of a cluster change when its servers change.
+        if capabilities is not self._chosen_for_capabilities:
             chosen_builder, chosen_capabilities = self.builder, capabilities
             if self._trusted is not None:
                 trusted_capabilities = await self._trusted.capabilities()
@@ -348,10 +348,12 @@ def _compile_failure(
 
 
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
-_ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}  # numpy reads these
+# numpy's libraries read these variables.
+_ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}
 _HARNESS = "harness.py"
-_UNUSED_PROGRAM = PlanSubmission(argv=("/bin/false",))  # a plan needs a program, even if no test starts it
-_STREAM = "/dev/std"  # start of the streams' names; these files are links into /proc
+# The program in a plan in which no test starts a program.
+_UNUSED_PROGRAM = PlanSubmission(argv=("/bin/false",))
+_STREAM = "/dev/std"  # prefix of the names of streams, which are links into /proc
 _OUTPUT_FILE_TASKS = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
 
 
@@ -361,10 +363,11 @@ class JudgingSetup:
     def __init__(self, problem: Problem, language: Language | None, options: JudgeOptions) -> None:
         """Create the setup. `language` is `None` for submissions that are only files."""
         self.original_problem, self.language, self.options = problem, language, options
-        self.problem = problem  # with the limits of the language
+        self.problem = problem  # the problem with the limits of the language
         if language is not None:
             self.problem = msgspec.structs.replace(problem, limits=language.adjust_limits(problem.limits))
-        self.stretched_problem = raise_cpu_limit(self.problem, options.borderline)  # with longer time limits
+        # The problem with an extended CPU limit for tests near the limit.
+        self.stretched_problem = raise_cpu_limit(self.problem, options.borderline)
         self.checker_name = checker_name(problem)
         self.processes = SubmissionProcesses(
             count=count_processes(problem), has_separate_limits=problem.task_type is TaskType.TWO_STEPS
@@ -403,7 +406,7 @@ class JudgingSetup:
             plan_submission = msgspec.structs.replace(plan_submission, streams=True)
         if built is not None and self.language is not None:
             if plan_submission.argv[0] != self.language.artifact_name and not self.language.runner:
-                interpreter = built.toolchain  # the interpreter that accepted the source must run it
+                interpreter = built.toolchain  # only the interpreter that accepted the source may run it
             program = JobFile(name=self.language.artifact_name, content=built.artifact, executable=True)
             files = [program, *harness_files, *files]
         return Program(
@@ -434,12 +437,13 @@ class JudgingSetup:
         if problem.options.integer_digits and language.command == "python3":
             argv = (argv[0], f"-Xint_max_str_digits={problem.options.integer_digits}", *argv[1:])
         if problem.task_type is TaskType.FUNCTION:
-            # The interpreter starts the harness, which loads the submission. The proctor appends an argument.
+            # The interpreter starts the harness, which loads the submission. The proctor appends another
+            # argument.
             argv = (*argv[:-1], _HARNESS, argv[-1], problem.options.function)
             harness_files = (
                 JobFile(name=_HARNESS, content=Blob.of_file(graders_folder() / "python" / _HARNESS)),
             )
-        # If a file of the package starts processes, the submission may have that many more.
+        # If files of the package start processes, the submission may have as many additional processes.
         forking_files = [
             name for name in problem.forks_by if name.partition("/")[0] in ("default", language.name)
         ]
@@ -494,7 +498,7 @@ def list_submitted_outputs(problem: Problem, submission: Submission) -> dict[str
 
 def _plan_checker(problem: Problem, program: TrustedProgram | None, limits: CheckerLimits) -> PlanChecker:
     checker = problem.checker
-    if program is None and checker.kind.is_program:  # the manager alone decides
+    if program is None and checker.kind.is_program:  # the manager alone decides, so this checker is not used
         return PlanChecker(kind=CheckerKind.WHITE_DIFF.value)
     checker_limits = checker.limits or Limits()
     time = checker_limits.cpu_time or limits.cpu_time

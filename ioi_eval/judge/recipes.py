@@ -28,10 +28,11 @@ from ioi_eval.store.compiling import proctor_arguments
 
 CHECKER, MANAGER, GRADER, PROCTOR = "checker", "manager", "grader", "proctor"
 _SCRIPTS = "ioi-eval-scripts.py"
-_PROGRAM = ".out"  # suffix of a built program; without it, it could collide with a folder `checker`
+# Suffix of a built program; without a suffix, a program `checker` could collide with a folder `checker`.
+_PROGRAM = ".out"
 
-# Switches standard output to line buffering, as on a terminal. It includes no header, because a source may
-# define macros that change the declarations of headers.
+# Source code that switches standard output to line buffering, as on a terminal. It includes no header,
+# because the submission may define macros that change the declarations in headers.
 _LINE_BUFFERED = """#ifdef __cplusplus
 extern "C" {
 #endif
@@ -45,10 +46,11 @@ __attribute__((constructor)) static void ioi_eval_line_buffered(void) {
 }
 #endif
 """
-_SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,199}")  # the limit of a file name is 255 bytes
+# Pattern for names that are usable as file names, which file systems limit to 255 bytes.
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,199}")
 _SOURCES = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc", ".c", ".cc", ".cpp", ".cxx", ".py"})
 
-# Files of a package that are not part of a submission's build, unless the file is its grader.
+# Names of files in a package that are not part of a submission's build, unless the file is its grader.
 _JUDGE_FILES = frozenset(
     f"{name}{suffix}" for name in ("manager", "checker", "interactor") for suffix in (".cpp", ".c", ".py")
 )
@@ -66,7 +68,8 @@ class Sources:
         """Create the builds. `helpers` are files of the language itself, see `Language.helper`."""
         self._problem, self._language, self._limits, self._helpers = problem, language, limits, helpers
         options, included_by_path = problem.options, dict[str, NamedBlob]()
-        # The problem's files for submissions. A file for the language replaces a default file of that name.
+        # The problem's files for submissions. A file for the language replaces the default file of the same
+        # name.
         for folder in ("default", language.name):
             for file in problem.included:
                 file_folder, _, path = file.name.partition("/")
@@ -89,7 +92,8 @@ class Sources:
         spec = self._build_spec(submission.files) if submission.files else self._spec_without_files
         code = submission.code or ""
         if self._prelude:
-            code = f"{self._prelude}#line 1\n{code}"  # so that line numbers in messages are the submission's
+            # So that line numbers in the compiler's messages are lines of the submission.
+            code = f"{self._prelude}#line 1\n{code}"
         data = code.encode(errors="surrogatepass")
         size = sum(file.content.size for file in submission.files) + len(data)
         if size > MAX_SOURCE_BYTES:
@@ -106,8 +110,9 @@ class Sources:
         problem, language, grader = self._problem, self._language, self._grader
         more_files = (*self._submission_files(files), *self._included)
 
-        # The main source is in the folder of the grader's header. It is named after the problem only if a
-        # grader may need that and the id is a valid file name: some names have a meaning in Go and Pascal.
+        # The main source is in the same folder as the grader's header. It is named after the problem only if
+        # a grader may need this name and the id is a valid file name, because some names have a meaning in Go
+        # and Pascal.
         suffix, name = source_suffixes(language)[0], "graders/submission"
         if language.links_grader:
             default_name = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
@@ -127,7 +132,7 @@ class Sources:
             if language.finds_sources
             else [file.name for file in more_files if _is_compilable(file, language)]
         )
-        if grader and language.syntax == "python":  # a grader may import files in its folder
+        if grader and language.syntax == "python":  # a grader in Python may import files in its own folder
             units += [
                 file.name for file in grader_files if _is_compilable(file, language) and file.name != grader
             ]

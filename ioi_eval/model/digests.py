@@ -11,7 +11,7 @@ import msgspec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Blob, Problem
 
-# Fields of problems that cannot change a score: labels, texts for models, and the package's solutions.
+# Fields of a problem that cannot change a score: labels, texts for models, and the package's solutions.
 _IRRELEVANT_FIELDS = (
     "name",
     "source",
@@ -23,8 +23,8 @@ _IRRELEVANT_FIELDS = (
     "starter_code",
     "attachments",
 )
-# Fields that were added later. They are hashed only if they are set, so that the digests of problems in older
-# runs do not change.
+# Fields that were added to problems later. They are hashed only if they are set, so that the digests in older
+# runs stay valid.
 _LATER_FIELDS = (
     "prelude",
     "online_judge",
@@ -60,7 +60,7 @@ def problem_digest(problem: Problem) -> str:
     }
     try:
         return _hash_content(relevant_fields)
-    # a problem created in Python with values of a data frame
+    # This happens if a problem was created in Python with values of a data frame.
     except (TypeError, UnicodeEncodeError) as error:
         remedy = "Give Python's own int, float and str, without halves of surrogate pairs"
         raise InputError(str(error), where=problem.source or problem.id, remedy=remedy) from error

@@ -26,7 +26,7 @@ class _Step:
     """A step of the work on a submission."""
 
     kind: str
-    where: str = ""  # server or slot that executes the step, or "" while it waits for a slot
+    where: str = ""  # server or slot that executes the step; empty while the step waits for a slot
 
 
 class TrackedSubmission:

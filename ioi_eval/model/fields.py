@@ -23,7 +23,8 @@ T = TypeVar("T")
 Word = TypeVar("Word", bound=StrEnum)
 _MAX_NUMBER = sys.float_info.max
 _MAX_NAMED = 8
-_MIN_SIMILARITY = 0.6  # minimum similarity by difflib; below it, names are similar by chance
+# Minimum similarity of two names (difflib's ratio); below this, names are similar by chance.
+_MIN_SIMILARITY = 0.6
 
 
 class Faults:
@@ -62,8 +63,8 @@ class Fields:
     For an invalid field the policy handles a fault. If it does not raise, the default is returned.
     """
 
-    remedy: ClassVar[str] = "Correct it in the file"  # for a value of another type
-    form: ClassVar[Any] = staticmethod(json.dumps)  # formats a value in a message
+    remedy: ClassVar[str] = "Correct it in the file"  # remedy in the message about a value of the wrong type
+    form: ClassVar[Any] = staticmethod(json.dumps)  # function that formats a value in a message
 
     def __init__(
         self,
@@ -246,6 +247,6 @@ def format_value(value: Any, form: Callable[[Any], str] = json.dumps) -> str:
         formatted = form(value)
     except TypeError:
         formatted = str(value)
-    except ValueError:  # a number with more digits than Python converts
+    except ValueError:  # Python does not convert numbers with so many digits
         formatted = "a very long number"
     return formatted if len(formatted) <= 60 else formatted[:57] + "..."

@@ -18,7 +18,9 @@ class JobFile(Value):
     name: str
     content: Blob
     executable: bool = False
-    text: bool | None = None  # sent as utf8, and may be the main file; None means True if the bytes are UTF-8
+    # True if the file is sent as utf8, so that it may be the main file; None means True if its bytes are
+    # UTF-8.
+    text: bool | None = None
 
 
 class Job(Value):
@@ -43,12 +45,15 @@ class Job(Value):
     run_cpu_time: int | None = None
     compile_memory_limit: int | None = None
     run_memory_limit: int | None = None
-    keep: tuple[str, ...] = ()  # files to return after the job; if the engine cannot, `run` prints them
-    plan: str = ""  # file of the plan on which the engine starts `./proctor run`, instead of scripts
-    # By command, the identities of the toolchains with which the job may run.
+    # Names of files to return after the job; if the engine cannot return files, `run` prints them.
+    keep: tuple[str, ...] = ()
+    # Name of the file with a plan, on which the engine starts `./proctor run` instead of scripts.
+    plan: str = ""
+    # Identities of the toolchains with which the job may run, by command.
     accepted_toolchains: Mapping[str, tuple[str, ...]] = {}
-    exclusive: bool = False  # the engine runs no other job at the same time
-    without_proc: bool = False  # programs see no /proc, so they can name no open file and no other process
+    exclusive: bool = False  # True if the engine may run no other job at the same time
+    # True if programs see no /proc, so that they can name no open file and no other process.
+    without_proc: bool = False
 
 
 class StageStatus(StrEnum):
@@ -57,8 +62,8 @@ class StageStatus(StrEnum):
     RE = "RE"  # exit code
     SG = "SG"  # signal
     TO = "TO"  # time
-    OL = "OL"  # stdout over the limit
-    EL = "EL"  # stderr over the limit
+    OL = "OL"  # stdout exceeded its limit
+    EL = "EL"  # stderr exceeded its limit
     XX = "XX"  # the sandbox failed
 
 
@@ -88,7 +93,7 @@ class Ending(Value):
 
     stdout: str = ""
     stderr: str = ""
-    code: int | None = None  # None when killed
+    code: int | None = None  # exit code of the program; None if it was killed by a signal
     signal: str | None = None  # SIGKILL, ...
     message: str | None = None
     status: StageStatus | None = None
@@ -135,9 +140,10 @@ class JobResult(Value):
     language: str = ""
     version: str = ""
     endpoint: str = ""
-    kept: Mapping[str, str] = {}  # path on this machine by file name; the caller must remove the files
-    stayed: Mapping[str, Blob] = {}  # files that are stored on the worker, by name, without their data
-    toolchains: Mapping[str, Toolchain] = {}  # the server's toolchains by command, if servers may differ
+    kept: Mapping[str, str] = {}  # paths on this machine by file name; the caller must remove these files
+    stayed: Mapping[str, Blob] = {}  # files that the worker stores, by name, without their data
+    # Toolchains of the server by command, if servers may have different toolchains.
+    toolchains: Mapping[str, Toolchain] = {}
 
 
 SHOW_OR_NAME = (
@@ -153,11 +159,12 @@ class Toolchain(Value):
     command: str  # g++, python3
     path: str
     version: str
-    identity: str  # changes when a build with it could differ: part of every artifact's key
+    # String that changes when a build could lead to another artifact; it is a part of every artifact's key.
+    identity: str
     read: tuple[str, ...] = ()  # further paths that a sandbox must show, in addition to the system's folders
-    # packages of model/languages.py that a Python has; None means unknown
+    # Packages of model/languages.py that a Python interpreter has; None means unknown.
     modules: tuple[str, ...] | None = None
-    refusal: str = ""  # sentence about why it cannot judge submissions, or ""
+    refusal: str = ""  # reason why the toolchain cannot judge submissions, as a sentence; empty if it can
 
     @property
     def name(self) -> str:

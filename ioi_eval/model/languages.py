@@ -16,10 +16,12 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import suggest_names
 from ioi_eval.model.values import Limits, Value
 
-_LIST_ARGUMENTS = ("{flags}", "{extra}", "{sources}")  # template arguments that are replaced by lists
-_HEAP, _ONLINE = "{heap}", "{online}"  # arguments of run templates that are replaced by lists
+# Arguments of build templates that are replaced by several arguments.
+_LIST_ARGUMENTS = ("{flags}", "{extra}", "{sources}")
+_HEAP, _ONLINE = "{heap}", "{online}"  # arguments of run templates that are replaced by several arguments
 _MEBIBYTE = 1 << 20
-_MIN_HEAP_MIB = 16  # minimum heap in MiB; a runtime with less cannot start, so it could not exceed its limit
+# Minimum heap in MiB; with less, the runtime cannot start and so cannot exceed the memory limit.
+_MIN_HEAP_MIB = 16
 
 
 class Language(Value, frozen=True, kw_only=True):
@@ -31,48 +33,54 @@ class Language(Value, frozen=True, kw_only=True):
     """
 
     name: str
-    # In the form that `find_language` compares: lower case without blanks, hyphens and underscores
+    # Other names of the language, in the form that `find_language` compares: lower case without blanks,
+    # hyphens and underscores.
     aliases: tuple[str, ...]
-    dialects: tuple[tuple[str, str], ...] = ()  # aliases that determine the standard
-    suffixes: tuple[str, ...]  # suffixes of source files; the first suffix is for submissions
+    dialects: tuple[tuple[str, str], ...] = ()  # pairs of an alias and the standard that it means
+    suffixes: tuple[str, ...]  # suffixes of source files; submissions get the first suffix
     command: str  # command by which an engine identifies the toolchain
     remedy: str  # command that installs the toolchain
     tells: tuple[str, ...] = ("--version",)  # arguments with which the compiler prints its version
-    runner: str = ""  # command of another toolchain that runs the programs
+    runner: str = ""  # command of another toolchain that runs the programs; empty if they need none
     flags: tuple[str, ...] = ()
     build_template: tuple[str, ...]
-    finds_sources: bool = False  # the compiler itself finds further sources next to the main source
-    precompile_template: tuple[str, ...] = ()  # empty: headers cannot be precompiled
+    finds_sources: bool = False  # True if the compiler itself finds further sources next to the main source
+    # Command that precompiles a header; empty if headers cannot be precompiled.
+    precompile_template: tuple[str, ...] = ()
     run_template: tuple[str, ...]
-    environment: tuple[tuple[str, str], ...] = ()  # environment variables of its programs
-    # How a program sees ONLINE_JUDGE, for problems of judges that define it.
+    environment: tuple[tuple[str, str], ...] = ()  # environment variables of the language's programs
+    # The next fields let programs detect ONLINE_JUDGE, for problems of judges that define it: compiler flags.
     online_flags: tuple[str, ...] = ()  # compiler flags
-    online_arguments: tuple[str, ...] = ()  # arguments of the runtime
+    online_arguments: tuple[str, ...] = ()  # arguments of the runtime that define ONLINE_JUDGE
     online_environment: tuple[tuple[str, str], ...] = ()
-    standard: str = ""  # set by the alias in `find_language`; overrides the problem's standard
+    # Standard that the used alias means, set by `find_language`; it overrides the problem's standard.
+    standard: str = ""
     default_standard: str = ""
     artifact_name: str = "submission"
-    helper: str = ""  # file below graders/ that a build needs next to the sources
-    control: str = ""  # a program that any working compiler accepts
-    acts: str = ""  # pattern of sources that may run code during the build
-    links_grader: bool = False  # a grader's source in the same language can be linked
+    helper: str = ""  # name of a file below graders/ that a build needs next to the sources
+    control: str = ""  # source of a program that every working compiler accepts
+    acts: str = ""  # pattern of sources that may run code during their build
+    links_grader: bool = False  # True if a grader's source in the same language can be linked
     refusals: tuple[int, ...] = (1,)  # exit codes with which the compiler reports errors in the source
-    threads: int = 1  # maximum number of threads of its programs; some start threads to get a deeper stack
-    heap: tuple[str, ...] = ()  # arguments that pass the memory limit to the runtime, as `{megabytes}`
-    # How the problem's limits are adjusted. The contest system gives all languages the same limits.
+    # Maximum number of threads of a program; some programs start a thread to get a deeper stack.
+    threads: int = 1
+    heap: tuple[str, ...] = ()  # arguments that pass the memory limit to the runtime, in MiB as `{megabytes}`
+    # Factor for the problem's time limit. The contest system gives all languages the same limits.
     time_factor: float = 1.0
     time_extra: float = 0.0  # seconds
     memory_extra: int = 0  # bytes
-    proc: bool = False  # the runtime needs /proc
-    address_space: bool = True  # the address space can be limited as an additional safeguard
-    # Header of the whole standard library, which is precompiled and which models often forget
+    proc: bool = False  # True if the runtime needs /proc
+    address_space: bool = True  # True if the address space can be limited as an additional safeguard
+    # Header of the whole standard library. It is precompiled, and added to programs in which a model forgot
+    # it.
     header: str = ""
-    syntax: str = ""  # how extraction distinguishes code from prose: braces, python, pascal
-    by_lines: bool = False  # statements need neither semicolons nor braces
-    marks: tuple[str, ...] = ()  # every complete program contains at least one of these
-    begins: str = ""  # pattern of a program's start, for languages without `syntax`
-    more_tags: tuple[str, ...] = ()  # tags of fenced blocks, in addition to the names
-    spare_tags: tuple[str, ...] = ()  # tags of fenced blocks that are used if no block has another tag
+    syntax: str = ""  # syntax by which code is distinguished from prose: braces, python or pascal
+    by_lines: bool = False  # True if statements need neither semicolons nor braces
+    marks: tuple[str, ...] = ()  # strings of which every complete program contains at least one
+    begins: str = ""  # pattern of the start of a program, for languages without `syntax`
+    more_tags: tuple[str, ...] = ()  # tags of fenced blocks for the language, in addition to its names
+    # Tags of fenced blocks that count only if no block has another tag of the language.
+    spare_tags: tuple[str, ...] = ()
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -171,7 +179,8 @@ class Language(Value, frozen=True, kw_only=True):
             "standard": self.standard or standard or self.default_standard,
         }
         lists = dict(zip(_LIST_ARGUMENTS, (self.flags, extra, sources), strict=True))
-        # A file name may contain braces, so list items are not templates, except the flags.
+        # Braces in a file name must not be replaced, so only the template's own arguments and the flags are
+        # templates.
         return tuple(
             argument.format(**replacements) if item not in lists or item == "{flags}" else argument
             for item in template
@@ -194,7 +203,7 @@ def _aliases_with_standards(
 # --- the table ---------------------------------------------------------------------------------------
 
 _VARIABLE = (("ONLINE_JUDGE", "true"),)
-# Versions without `.0` that judges append to a name.
+# Versions of GHC without the final `.0` that judges append to the language's name.
 _GHC = [f"{major}{minor}" for major in (8, 9) for minor in ("", *(f".{n}" for n in range(1, 15)))]
 _NODE = [f"{major}{minor}" for major in range(10, 31) for minor in ("", *(f".{n}" for n in range(1, 30)))]
 _KOTLINS = [f"{major}{minor}" for major in (1, 2) for minor in ("", *(f".{n}" for n in range(1, 10)))]
@@ -270,9 +279,9 @@ _CPP = Language(
 _PYPYS = ("pypy", "pypy3", "pypy332", "pypy364", *(f"pypy3.{minor}" for minor in range(5, 20)))
 
 # The program is the source, byte for byte. The build only lets the interpreter check that it is valid Python,
-# because the contest system calls a SyntaxError a compilation error.
-# -I: neither the environment nor the program's folder affects imports.
-# Threads: programs with deep recursion start a thread, because only a thread's stack can be enlarged.
+# because the contest system reports a SyntaxError as a compile error. With -I, neither the environment nor
+# the program's folder affects imports. Several threads are allowed because a program with deep recursion
+# starts a thread: only a thread's stack can be enlarged.
 _PYTHON = Language(
     name="python",
     aliases=(
@@ -283,7 +292,7 @@ _PYTHON = Language(
     command="python3",
     remedy="apt-get install python3",
     helper="python/build.py",
-    # Without packages it starts faster
+    # -S: the interpreter starts faster without packages.
     build_template=("{tool}", "-I", "-S", "./{helper}", "{output}", "{sources}"),
     run_template=("{tool}", "-I", "{artifact}"),
     links_grader=True,  # the grader is started and imports the submission
@@ -297,12 +306,12 @@ _PYPY = msgspec.structs.replace(
     _PYTHON,
     name="pypy",
     aliases=_PYPYS,
-    suffixes=(".pypy",),  # .py is Python's
+    suffixes=(".pypy",),  # .py is the suffix of Python's sources
     command="pypy3",
     remedy="apt-get install pypy3",
-    # Otherwise it looks for the size of the processor's cache and prints a warning
+    # Without this variable, PyPy looks for the size of the processor's cache and prints a warning.
     environment=(("PYPY_GC_NURSERY", "1M"),),
-    address_space=False,  # it reserves gigabytes for a thread with a deeper stack
+    address_space=False,  # PyPy reserves gigabytes for a thread with a deeper stack
     more_tags=tuple(_PYTHON.tags),
     spare_tags=(),
 )
@@ -346,8 +355,8 @@ _JAVA = Language(
     marks=("class ", "interface ", "record ", "import java"),
 )
 
-# The source may set the crate's name, otherwise the file name does. It cannot set the type, because a library
-# cannot be started. Go packages other than main are excluded in the same way.
+# The crate's name is set by the source, or else by the file name. The source cannot set the type, because a
+# library cannot be started. In the same way, the build of a Go package other than main fails.
 _RUST = Language(
     name="rust",
     aliases=("rust", "rustc", "rs", *(f"rust1.{minor}" for minor in range(30, 130))),
@@ -401,7 +410,8 @@ _PASCAL = Language(
     command="fpc",
     tells=("-iV",),
     remedy="apt-get install fpc",
-    flags=("-dEVAL", "-M{standard}", "-O2", "-XSs", "-l-", "-vi-"),  # only errors are printed
+    # These flags let the compiler print only errors.
+    flags=("-dEVAL", "-M{standard}", "-O2", "-XSs", "-l-", "-vi-"),
     online_flags=("-dONLINE_JUDGE",),
     build_template=("{tool}", "{flags}", "{extra}", "-o./{output}", "{sources}"),
     run_template=("{artifact}",),
@@ -412,7 +422,8 @@ _PASCAL = Language(
     marks=("begin", "Begin", "BEGIN"),
 )
 
-# -V0 switches the timer off, because programs may not use timers. It would only switch between threads.
+# -V0 switches off the timer of the runtime, because programs may not use timers. The timer only switches
+# between threads.
 _HASKELL = Language(
     name="haskell",
     aliases=("haskell", "ghc", "hs", *(f"{stem}{n}" for stem in ("haskellghc", "ghc") for n in _GHC)),
@@ -423,7 +434,7 @@ _HASKELL = Language(
     build_template=("{tool}", "{flags}", "{extra}", "-o", "{output}", "{sources}"),
     run_template=("{artifact}",),
     control="main :: IO ()\nmain = return ()\n",
-    # Templates, annotations, preprocessors and plugins. With CPP, macros may compose these names.
+    # Template Haskell, annotations, preprocessors and plugins. With CPP, macros may compose these names.
     acts=r"TemplateHaskell|QuasiQuotes|\bANN\b|\bCPP\b|-cpp\b|-fth\b|-pgm|-fplugin|-frontend",
     threads=4,
     address_space=False,
@@ -433,8 +444,8 @@ _HASKELL = Language(
     r"|module\s+[A-Z][\w.]*\s*(?:\(|where\b)|\w+\s*::|main\s*=)",
 )
 
-# The program is the source, byte for byte; several sources are combined into one. With the options, node does
-# not search for folders and a configuration that do not exist in the sandbox.
+# The program is the source, byte for byte; several sources are combined into a single file. With these
+# options, node does not search for folders and a configuration that do not exist in the sandbox.
 _ISOLATION_OPTIONS = ("--preserve-symlinks", "--preserve-symlinks-main", "--openssl-config=/dev/null")
 _JAVASCRIPT = Language(
     name="javascript",
@@ -463,7 +474,7 @@ _JAVASCRIPT = Language(
     marks=("require(", "console.log", "process.std"),
 )
 
-# If the output's suffix is not .jar, the compiler creates a folder.
+# If the output's suffix is not .jar, Kotlin's compiler creates a folder.
 _KOTLIN = msgspec.structs.replace(
     _JAVA,
     name="kotlin",
@@ -508,7 +519,7 @@ _CSHARP = Language(
     online_flags=("-d:ONLINE_JUDGE",),
     build_template=("{tool}", "{flags}", "{extra}", "-out:{output}", "{sources}"),
     run_template=("{tool}", "{artifact}"),
-    # By default a signal stops threads for a garbage collection, which the sandbox denies.
+    # By default the runtime stops threads with a signal for a garbage collection, which the sandbox denies.
     environment=(("MONO_THREADS_SUSPEND", "coop"),),
     control="class Control { static void Main() {} }\n",
     threads=64,
@@ -559,7 +570,8 @@ def find_language(name: str, *, where: str = "", row: int | None = None, field: 
 
 _MAX_NAME_LENGTH = 100  # maximum length of a language's name, in characters
 _VERSION = r"v?\d+(?:\.\d+)*"
-# A compiler's version after the compiler's or the language's name. In `g++ 17`, the number is the standard.
+# Pattern for the version of a compiler after its name or the language's name. In `g++ 17`, the number is the
+# standard.
 _COMPILERS = re.compile(
     rf"((?:gnu )?g\+\+|clang\+\+)(?:-{_VERSION}|\s+\d+\.[\d.]+)"
     rf"|(.*(?:[\dx]|g\+\+|clang\+\+|gcc))[\s-]+{_VERSION}"
@@ -606,7 +618,7 @@ def install_remedy(command: str) -> str:
 # Packages outside of Python's standard library that programs often import, by the name in an import. A
 # benchmark may promise any of them. Other packages are not checked.
 
-# The packages whose presence `doctor` reports.
+# The packages about which `ioi-eval doctor` reports.
 MAIN_MODULES = ("numpy", "scipy", "sympy", "sortedcontainers", "networkx")
 
 MODULES: Mapping[str, str] = MappingProxyType(

@@ -11,8 +11,9 @@ from typing import TypeVar
 
 import msgspec
 
-DEEPEST = 500  # maximum depth of lists and objects; the proctor has the same limit
-_CHUNK = 1 << 18  # characters that are checked at a time, so that a large string is never copied as a whole
+DEEPEST = 500  # maximum depth of nested lists and objects, as in the proctor
+# Number of characters that are checked at a time, so that a large string is never copied as a whole.
+_CHUNK = 1 << 18
 _PART_LENGTH = DEEPEST // 2
 _COUNTED_LENGTH = 1 << 13
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
@@ -66,8 +67,8 @@ class Nesting:
             bracket_slice = brackets[start : start + _PART_LENGTH]
             opening = bracket_slice.count(b"[")
             if self._depth + opening > DEEPEST:
-                # Compute the highest depth within the part. The codes of the two brackets differ by two, so
-                # the code between them is subtracted to get +1 and -1.
+                # Compute the maximum depth in this part. The codes of the two brackets differ by two, so
+                # subtracting the code between them leads to +1 and -1.
                 highest = max(accumulate(map((ord("[") + 1).__sub__, bracket_slice)))
                 if self._depth + highest > DEEPEST:
                     raise NestedTooDeep

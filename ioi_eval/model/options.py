@@ -21,21 +21,23 @@ class CliOption(Value):
     """
 
     help: str = ""
-    name: str = ""  # name of the option (default: the field's name)
-    short: str = ""  # short option of a single letter
-    also: tuple[str, ...] = ()  # further names that work but are not shown: `-b`, `--benchmark`
+    name: str = ""  # name of the option (default: name of the field)
+    short: str = ""  # short form of the option, a single letter
+    also: tuple[str, ...] = ()  # further names of the option, which are not shown: `-b`, `--benchmark`
     metavar: str = ""
-    unset: str = ""  # description of the default
-    default: Any = None  # default in the form that users type, if it differs from the field's
-    panel: str = ""  # heading in a help page, if it differs from the group's
-    key_only: bool = False  # only a key for --set and ioi-eval.toml, not an option
-    typed: Any = None  # type of the option's argument, if it differs from the field's
-    least: float | None = None  # bounds of the argument, if they differ from the type's or the type has none
+    unset: str = ""  # description of the default value
+    default: Any = None  # default in the form that users type, if it differs from the default of the field
+    panel: str = ""  # heading of the option on a help page, if it differs from the heading of its group
+    key_only: bool = False  # True if this is only a key for --set and ioi-eval.toml, and not an option
+    typed: Any = None  # type of the option's argument, if it differs from the type of the field
+    # Minimum of the argument; set if it differs from the minimum of the type, or the type has none.
+    least: float | None = None
     most: float | None = None
-    read: Callable[[Any], Any] | None = None  # converts the argument to the field's value; raises InputError
+    # Function that converts the argument to the field's value, or raises an InputError.
+    read: Callable[[Any], Any] | None = None
 
 
-# Types of fields that several values share.
+# Types of fields that several structs share.
 AllTests = Annotated[
     bool, CliOption(help="Also run tests that can no longer change a score.", panel="Judging")
 ]
@@ -48,7 +50,7 @@ Interpreter = Annotated[
     ),
 ]
 
-# Maximum time for the proctor, a checker or a header, in seconds; each is built once
+# Maximum seconds for building the proctor, a checker or a header. Each of these is built once.
 _TRUSTED_SECONDS = 300.0
 
 JobShape = Literal["auto", "batched", "classic"]
@@ -68,8 +70,8 @@ class ManagerLimits(Value):
     They are looser than the submission's, so a slow submission times out first.
     """
 
-    cpu_time: float = 10.0  # seconds; more if the submission's processes may take longer
-    more_time: float = 10.0  # seconds that the wall clock exceeds the submission's
+    cpu_time: float = 10.0  # maximum CPU time in seconds; more if the submission's processes may take longer
+    more_time: float = 10.0  # seconds by which the wall-clock limit exceeds the submission's
     memory: int = 4 << 30  # bytes
 
 
@@ -102,20 +104,24 @@ Band = Annotated[
 class JudgeOptions(Value):
     """Options of judging that apply to all problems of a run."""
 
-    # batched: many tests per job; classic: one test; auto: whatever the engine supports
+    # Kind of jobs. batched: many tests per job; classic: a single test; auto: what the engine supports.
     job: JobShape = "auto"
     all_tests: AllTests = False
-    in_order: bool = False  # run tests in the problem's order instead of the order that fails fastest
-    allow_unconfined: bool = False  # judge even if the kernel does not support confinement
+    # True if tests run in the problem's order instead of the order in which failures are found fastest.
+    in_order: bool = False
+    # True if submissions are judged even if the kernel does not support confinement.
+    allow_unconfined: bool = False
     max_tests: int = 500  # maximum number of tests in a job; engines may allow fewer
-    # Maximum duration of a job, in seconds; the remaining tests run in a new job
+    # Maximum duration of a job, in seconds. The remaining tests run in another job.
     max_job_time: float = 3600.0
     checker: CheckerLimits = CheckerLimits()
     manager: ManagerLimits = ManagerLimits()
-    borderline: Band = None  # None: tests that exceed the limit are not measured again
-    echo: int = 0  # bytes of a wrong output that its result contains
-    show: bool = False  # results contain the start of any output and of the error text
-    # For tests: active layers of the confinement, see docs/protocol.md. None means all.
+    # Range of times near the limit in which tests are measured again; None means no such range.
+    borderline: Band = None
+    echo: int = 0  # maximum bytes of a wrong output that a result contains
+    show: bool = False  # True if results contain the start of every output and of the error text
+    # Layers of confinement that are active, for tests of the judge; see docs/protocol.md. None means all
+    # layers.
     layers: tuple[str, ...] | None = None
 
 
@@ -125,8 +131,8 @@ class BuildLimits(Value):
     wall_time: float | None = 30.0
     cpu_time: float | None = 30.0
     memory: int | None = 2 << 30
-    file_size: int = 256 << 20  # maximum size of each file that the build writes, including the program
-    log: int = 64 << 10  # maximum size of the compiler's output; the rest is dropped
+    file_size: int = 256 << 20  # maximum bytes of each file that the build writes, including the program
+    log: int = 64 << 10  # maximum bytes of the compiler's output; the rest is discarded
 
     @property
     def trusted(self) -> BuildLimits:
@@ -142,4 +148,4 @@ class BuildOptions(Value):
     """Options of builds."""
 
     limits: BuildLimits = BuildLimits()
-    precompile: bool = True  # precompile common headers and graders
+    precompile: bool = True  # True if common headers and graders are precompiled

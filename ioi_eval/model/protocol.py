@@ -13,7 +13,7 @@ from ioi_eval.model.nesting import shallow
 VERSION = 2
 
 
-# `frozen` is inherited at run time, but type checkers need it and `kw_only` to be declared here.
+# Type checkers need `frozen` and `kw_only` to be declared here, although they are inherited at run time.
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Base of all messages. Fields with their default value are omitted from the JSON."""
@@ -23,12 +23,12 @@ class PlanLimits(Message):
     """Limits of a program. None means no limit."""
 
     cpu_ms: int | None = None
-    crowded_cpu_ms: int | None = None  # CPU limit on a crowded machine (default: `cpu_ms`)
-    wall_ms: int | None = None  # limit of idle time
-    hard_ms: int | None = None  # limit of elapsed time, whatever the program does
+    crowded_cpu_ms: int | None = None  # limit of CPU time on a crowded machine, in ms (default: `cpu_ms`)
+    wall_ms: int | None = None  # limit of the time in which the program idles, in ms
+    hard_ms: int | None = None  # limit of elapsed time in ms, whatever the program does
     memory: int | None = None
     output: int | None = None
-    cuts: bool = False  # output beyond the limit is dropped and the program continues
+    cuts: bool = False  # True if output beyond the limit is discarded and the program continues
 
 
 class PlanWarm(Message):
@@ -36,17 +36,19 @@ class PlanWarm(Message):
 
     library: str
     script: str
-    modules: tuple[str, ...] = ()  # imported in advance
+    modules: tuple[str, ...] = ()  # modules that the fork server imports before the program starts
 
 
 class PlanSubmission(Message):
     """The submission's command, files and limits of processes and threads."""
 
-    argv: tuple[str, ...] = ()  # empty only if the submission has only output files
+    # Command of the submission; empty only if the submission consists of output files.
+    argv: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
     threads: int = 1
-    processes: int = 1  # including itself; 1 forbids child processes
+    # Maximum number of processes, including the submission's own process; 1 forbids child processes.
+    processes: int = 1
     proc: bool = False
     streams: bool = False
     address_space: bool = False
@@ -63,10 +65,11 @@ class PlanChecker(Message):
     space_sensitive: bool = False  # tokens
     absolute: float | None = None  # tokens: tolerance
     relative: float | None = None  # tokens: tolerance
-    full: float = 1.0  # icpc: number in score.txt that means full marks
-    given: tuple[str, ...] = ()  # arguments that replace those of the kind
-    passes: int = 1  # icpc: maximum number of runs of a submission on a test
-    # A failure on an output means a wrong answer, if the checker succeeds on the expected answer
+    full: float = 1.0  # for icpc: the number in score.txt that means full points
+    given: tuple[str, ...] = ()  # arguments that replace the arguments of the checker's kind
+    passes: int = 1  # for icpc: maximum number of runs of a submission on a test
+    # True if a failure of the checker on an output means a wrong answer, provided that the checker succeeds
+    # on the expected answer.
     decides: bool = False
 
 
@@ -74,9 +77,10 @@ class PlanManager(Message):
     """The program with which a submission communicates: a Communication task's manager, or an interactor."""
 
     argv: tuple[str, ...]
-    kind: str = "cms"  # format of its score: cms, testlib, icpc
+    kind: str = "cms"  # format of the manager's score: cms, testlib or icpc
     full: float = 1.0  # icpc: number in score.txt that means full marks
-    # interactor: second run of the submission `alone` or `together` with it, or "" for none
+    # For interactors: the second run of the submission, `alone` or `together` with the interactor. Empty
+    # means no second run.
     again: str = ""
     given: tuple[str, ...] = ()  # arguments that replace those of the kind
     limits: PlanLimits = PlanLimits()
@@ -85,7 +89,7 @@ class PlanManager(Message):
 class PlanGroup(Message):
     """The rule by which a subtask's tests may stop early."""
 
-    rule: str  # zero, threshold, never
+    rule: str  # rule that decides whether the tests of a group are skipped: zero, threshold or never
     threshold: float | None = None
 
 
@@ -95,14 +99,15 @@ class PlanTest(Message):
     index: int
     input: str
     answer: str | None = None
-    output: str | None = None  # the file that was submitted for this test
-    by_file: bool = False  # BatchAndOutput: judged by a submitted file, even if it is missing
-    # further arguments of the checker or interactor, after the arguments of its kind
+    output: str | None = None  # path of the output file that was submitted for this test
+    # For BatchAndOutput: True if the test is judged by a submitted file, even if it is missing.
+    by_file: bool = False
+    # Further arguments of the checker or interactor, after the arguments of its kind.
     arguments: tuple[str, ...] = ()
     groups: tuple[int, ...] = ()
 
 
-# kw_only is not inherited, and a field with a default comes first
+# kw_only must be repeated, because it is not inherited and a field with a default comes first.
 class Plan(Message, kw_only=True, omit_defaults=False):
     """The tests of a job and everything that is needed to run them."""
 
@@ -119,12 +124,14 @@ class Plan(Message, kw_only=True, omit_defaults=False):
     user_io: str = "std_io"
     groups: tuple[PlanGroup, ...] = ()
     tests: tuple[PlanTest, ...]
-    layers: tuple[str, ...] | None = None  # for tests: active layers of the confinement (default: all)
+    # Layers of confinement that are active, for tests of the judge (default: all layers).
+    layers: tuple[str, ...] | None = None
     allow_unconfined: bool = False
-    alone: bool = False  # the judge runs nothing else, so an unclear wait for a disk counts as idling
-    echo: int = 0  # bytes of a wrong output that its verdict line contains
-    show: bool = False  # verdict lines contain the start of any output and of the error text
-    read: tuple[str, ...] = ()  # paths that programs may read in addition to the system's folders
+    # True if the judge runs nothing else, so that an unclear wait for a disk counts as idling.
+    alone: bool = False
+    echo: int = 0  # maximum bytes of a wrong output that a verdict line contains
+    show: bool = False  # True if verdict lines contain the start of every output and of the error text
+    read: tuple[str, ...] = ()  # paths that programs may read, in addition to the system's folders
 
 
 class Start(Message):
@@ -142,25 +149,26 @@ class TestReport(Message):
     nonce: str
     start: Start | None = None
     test: int | None = None
-    end: str | None = None  # ok, exit, signal, cpu, wall, memory, output, threads
+    end: str | None = None  # how the program ended: ok, exit, signal, cpu, wall, memory, output or threads
     score: float = 0.0
-    part: bool = False  # the score is a fraction of the test's points
+    part: bool = False  # True if the score is a fraction of the test's points
     feedback: str = ""
     cpu_us: int = 0
     wall_us: int = 0
-    waited_us: int = 0  # time that all programs of the test waited for a processor or a disk
+    waited_us: int = 0  # time in which all programs of the test waited for a processor or a disk
     memory: int = 0
-    processes: int = 0  # total number of processes, if the submission may start some
+    processes: int = 0  # total number of the submission's processes, if it may start child processes
     code: int = 0
     signal: int = 0
-    # The program did not only sleep; `wall` becomes a verdict only after the test has run alone
+    # True if the program did not only sleep, so that `wall` becomes a verdict only after the test has run
+    # alone.
     stalled: bool = False
     skipped: bool = False
     output: str = ""
     error: str = ""
     failure: str | None = None
-    provoked: bool = False  # the submission's output may have caused the failure
-    outside: bool = False  # the failure: another process killed a process of the proctor
+    provoked: bool = False  # True if the submission's output may have caused the failure
+    outside: bool = False  # True if the failure is that another process killed a process of the proctor
     done: bool = False
     fatal: str | None = None
 

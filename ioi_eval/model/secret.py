@@ -7,8 +7,7 @@ import re
 from typing import Self
 
 _HIDDEN = "***"
-# Minimum length, in characters, of a secret that is removed from replies. A shorter secret may be a normal
-# word.
+# Minimum characters of a secret that is removed from replies. A shorter secret may be an ordinary word.
 _MIN_LENGTH = 12
 _SECRET_NAMES = re.compile(
     r"([A-Z0-9]+_)*KEY|(?i:(.*[_-])?((api|access|secret)[_-]?key|token|secret|password))"

@@ -16,7 +16,7 @@ import msgspec
 from ioi_eval.model.errors import FileEdited, InputError
 
 
-# `frozen` is inherited at run time, but type checkers need it and `kw_only` to be declared here.
+# Type checkers need `frozen` and `kw_only` to be declared here, although they are inherited at run time.
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Value(msgspec.Struct, frozen=True, kw_only=True):
     """Base of all values: immutable, compared by content, constructed with keyword arguments only."""
@@ -32,7 +32,7 @@ class Blob(Value):
     size: int
     path: str | None = None
     data: bytes | None = None
-    stamp: int = 0  # modification time of the file when it was hashed, in ns, or 0 if the file cannot change
+    stamp: int = 0  # modification time of the file in ns when it was hashed; 0 if the file cannot change
 
     @classmethod
     def of(cls, content: bytes | str) -> Self:
@@ -102,25 +102,31 @@ class TaskType(StrEnum):
 class TaskOptions(Value):
     """Settings of a task type. Fields of other task types have their defaults."""
 
-    with_grader: bool = False  # compiled with grader.cpp; Communication: with stub.cpp
-    input_file: str = ""  # Batch: empty means standard input
-    output_file: str = ""  # Batch: empty means standard output
-    processes: int = 1  # Communication: number of processes of the submission
-    user_io: str = "std_io"  # Communication: std_io or fifo_io
-    # Communication, Interactive: further arguments, after the arguments of the task type
+    # True if the submission is compiled with grader.cpp, or with stub.cpp for Communication.
+    with_grader: bool = False
+    input_file: str = ""  # name of the input file for Batch; empty means standard input
+    output_file: str = ""  # name of the output file for Batch; empty means standard output
+    processes: int = 1  # number of the submission's processes for Communication
+    user_io: str = "std_io"  # how the submission and the manager talk in Communication: std_io or fifo_io
+    # Further arguments of the manager for Communication and Interactive, after the arguments of the task
+    # type.
     manager_args: tuple[str, ...] = ()
-    output_tests: tuple[str, ...] = ()  # BatchAndOutput: tests that are judged by a submitted file
-    function: str = ""  # Function: name of the tested function
-    # Total number of processes that a file of the package starts. None means not measured yet.
+    # Names of the tests that are judged by a submitted file, for BatchAndOutput.
+    output_tests: tuple[str, ...] = ()
+    function: str = ""  # name of the tested function, for Function
+    # Total number of processes that the files in `forks_by` start. None means not measured yet.
     forks: int | None = None
-    prelude: str = ""  # lines that are put before submissions in C and C++
-    # Names of a submission's files without suffixes; the first is the code. By default a single file, named
-    # after the id.
+    prelude: str = ""  # lines of code that are put before submissions in C and C++
+    # Names of a submission's files without suffixes; the first name is the code's. By default a single file
+    # is named after the problem's id.
     source_names: tuple[str, ...] = ()
-    line_buffered: bool = False  # programs in C, C++ and Python flush each line, as on a terminal
-    # Maximum number of digits for converting an int in Python. 0 means Python's limit of 4,300.
+    # True if programs in C, C++ and Python flush each line of output, as on a terminal.
+    line_buffered: bool = False
+    # Maximum digits of an integer that Python converts from or to a string. 0 means Python's default of
+    # 4,300.
     integer_digits: int = 0
-    online_judge: bool = False  # define ONLINE_JUDGE for submissions, as the problem's original judge does
+    # True if ONLINE_JUDGE is defined for submissions, as the problem's original judge does.
+    online_judge: bool = False
 
 
 class CheckerKind(StrEnum):
@@ -137,7 +143,7 @@ class CheckerKind(StrEnum):
     APPS = "apps"
     PRIME_CODE = "prime-code"
     JSON = "json"
-    JSON_WRAPPED = "json-wrapped"  # the answer may be a list with the result as its only element
+    JSON_WRAPPED = "json-wrapped"  # the answer may be a list whose only element is the result
     CMS = "cms"
     TESTLIB = "testlib"
     EXIT_CODE = "exit-code"
@@ -171,11 +177,12 @@ _PROGRAMS = frozenset(
 )
 
 
-# The value of `full` for a program with unlimited points: 2**40, so that dividing by it is exact.
+# Value of `full` for a program that awards points without a maximum. It is a power of two, so that dividing
+# by it is exact.
 RAW_POINTS = float(1 << 40)
 
 
-# Names of the files in the folder of a checker or an interactor.
+# Names of the files in the folder in which a checker or an interactor runs.
 DESK = MappingProxyType({"input": "input.txt", "output": "user_output.txt", "answer": "correct_output.txt"})
 
 
@@ -183,35 +190,38 @@ class Checker(Value, kw_only=True):
     """A comparison of outputs: a built-in comparison, which has no `sources`, or a program."""
 
     kind: CheckerKind = CheckerKind.WHITE_DIFF
-    sources: tuple[NamedBlob, ...] = ()  # the first is compiled
+    sources: tuple[NamedBlob, ...] = ()  # source files of the checker; the first is compiled
     language: str = "c++"
-    arguments: tuple[str, ...] = ()  # the problem's arguments, after the arguments of the kind
+    # Further arguments of the problem, after the arguments of the checker's kind.
+    arguments: tuple[str, ...] = ()
     case_sensitive: bool = True  # tokens
     space_sensitive: bool = False  # tokens
     absolute: float | None = None  # tokens: tolerance
     relative: float | None = None  # tokens: tolerance
-    full: float = 1.0  # icpc, testlib: number of points that means full marks
-    given: tuple[str, ...] = ()  # arguments instead of the kind's; names in DESK mean files
-    limits: Limits | None = None  # limits of the checker program (default: the judge's)
-    # icpc: maximum number of runs of a submission on a test, as the checker or interactor requests
+    full: float = 1.0  # for icpc and testlib: number of points that means full points
+    # Arguments that replace the arguments of the checker's kind; names in DESK mean files.
+    given: tuple[str, ...] = ()
+    limits: Limits | None = None  # limits of the checker program (default: limits of the judge)
+    # For icpc: maximum number of runs of a submission on a test, which the checker or interactor requests.
     passes: int = 1
-    # The checker decides on any output. If it fails on an output, but not on the expected answer, the output
-    # is wrong. Answers are not outputs here.
+    # True if every output is the checker's to decide: if the checker fails on an output, but not on the
+    # expected answer, then the output is wrong. Answers are not outputs here.
     decides: bool = False
 
 
 class Manager(Value, kw_only=True):
     """The program with which a submission communicates: a Communication task's manager, or an interactor."""
 
-    sources: tuple[NamedBlob, ...]  # the first is compiled
-    kind: CheckerKind = CheckerKind.CMS  # format of its score: cms, testlib, exit-code, icpc
+    sources: tuple[NamedBlob, ...]  # source files of the manager; the first is compiled
+    kind: CheckerKind = CheckerKind.CMS  # format of the manager's score: cms, testlib, exit-code or icpc
     language: str = "c++"
     full: float = 1.0  # icpc, testlib: number of points that means full marks
-    limits: Limits | None = None  # limits of the manager program (default: the judge's)
-    # Interactive: a second run on the interactor's output, of the submission `alone` or of both `together`.
-    # Empty: no second run.
+    limits: Limits | None = None  # limits of the manager program (default: limits of the judge)
+    # For Interactive: the second run on the interactor's output, of the submission `alone` or of both
+    # programs `together`. Empty means no second run.
     again: str = ""
-    # Interactive: arguments instead of the kind's; names in DESK mean files
+    # For Interactive: arguments that replace the arguments of the interactor's kind; names in DESK mean
+    # files.
     given: tuple[str, ...] = ()
 
 
@@ -219,12 +229,12 @@ class Limits(Value):
     """Limits of a test. `None` means no limit."""
 
     cpu_time: float | None = None  # seconds
-    # Seconds, of each run of a test that was repeated because it was near the limit
+    # CPU seconds of each run of a test that was repeated because its time was near the limit.
     cpu_times: tuple[float, ...] = ()
     wall_time: float | None = None  # seconds
     memory: int | None = None  # memory that the program touches, in bytes
     output: int | None = 64 << 20  # bytes
-    cuts_output: bool = False  # output beyond the limit is dropped and the program continues
+    cuts_output: bool = False  # True if output beyond the limit is discarded and the program continues
 
     @classmethod
     def contest(cls, time_limit: float, memory_limit: int | None) -> Self:
@@ -235,12 +245,13 @@ class Limits(Value):
 class Test(Value):
     """A test of a problem."""
 
-    __test__ = False  # pytest: not a test class
+    __test__ = False  # tells pytest that this is not a test class
 
     name: str
     input: Blob
     answer: Blob | None = None  # the expected output
-    full: float | None = None  # number of points that means full marks here (default: the checker's)
+    # Number of points that means full points in this test (default: the checker's `full`).
+    full: float | None = None
     arguments: tuple[str, ...] = ()  # further arguments of the checker or interactor for this test
 
 
@@ -260,7 +271,7 @@ class Points(StrEnum):
     AVERAGE = "avg"
     LEAST = "min"
     MOST = "max"
-    ACCEPTED = "accepted"  # 1 if the group is accepted; for problems without points
+    ACCEPTED = "accepted"  # for problems without points: 1 if the group is accepted, otherwise 0
 
 
 class Acceptance(StrEnum):
@@ -280,15 +291,15 @@ class Grading(Value):
     parts: tuple[str | Grading, ...]  # names of tests and inner groups, in the order of judging
     points: Points = Points.SUM
     acceptance: Acceptance = Acceptance.WORST_ERROR
-    any_accepted: bool = False  # a single accepted part is enough
-    last_counts: bool = False  # only the last part that was judged counts
-    stops: bool = True  # stop after the first part that is not accepted
+    any_accepted: bool = False  # True if a single accepted part is enough for the group to be accepted
+    last_counts: bool = False  # True if only the last part that was judged counts
+    stops: bool = True  # True if judging stops after the first part that is not accepted
     accept_score: float = 1.0  # points of an accepted test in this group
     worth: float | None = None  # points of an accepted group if its tests' points do not count (default: 1)
     reject_score: float = 0.0
-    rejected_earns: bool = True  # a rejected group still earns points
-    whole_only: bool = False  # a test with a partial score is rejected
-    flags: tuple[str, ...] | None = None  # arguments of the custom grader; None for the default grader
+    rejected_earns: bool = True  # True if a group that is not accepted can still earn points
+    whole_only: bool = False  # True if a test with a partial score is rejected
+    flags: tuple[str, ...] | None = None  # arguments of the custom grader; None means the default grader
     full: float = 0.0  # maximum points of the custom grader
 
 
@@ -300,13 +311,14 @@ class Subtask(Value):
     tests: tuple[str, ...]
     score_type: ScoreType = ScoreType.GROUP_MIN
     threshold: float = 1.0  # GroupThreshold only
-    grading: Grading | None = None  # decides the score instead of the score type, which is Sum then
+    # Tree of groups that decides the score instead of the score type, which is then Sum.
+    grading: Grading | None = None
 
 
 class KeywordForTests(Value):
     """An author's keyword about some tests, next to those about the solution and about subtasks."""
 
-    subtask: str  # name of these tests as a group, or "" for all tests
+    subtask: str  # name of the group of these tests; empty means all tests
     keyword: str
     tests: tuple[str, ...]
 
@@ -315,15 +327,16 @@ class Solution(Value, kw_only=True):
     """A solution in a package, with the verdict that its author expects."""
 
     name: str
-    language: str = ""  # empty if only files are submitted
+    language: str = ""  # programming language of the solution; empty if it only has files
     code: str = ""
-    expected: str  # the package's keyword: correct, wrong_answer, ..., or ""
+    # Keyword of the package for the expected result, such as correct or wrong_answer; empty if there is none.
+    expected: str
     exceptions: Mapping[str, str] = {}  # keywords for single subtasks by name
-    each_subtask: bool = False  # `expected` applies to each subtask instead of all together
+    each_subtask: bool = False  # True if `expected` applies to each subtask instead of to the whole problem
     test_keywords: tuple[KeywordForTests, ...] = ()
     score: tuple[float, float] | None = None  # expected range of points, inclusive
     outputs: tuple[NamedBlob, ...] = ()  # submitted output files, each named after its test
-    files: tuple[NamedBlob, ...] = ()  # further sources and headers with their names next to the code
+    files: tuple[NamedBlob, ...] = ()  # further sources and headers next to the code, with their names
 
     @property
     def program(self) -> str | None:
@@ -341,31 +354,35 @@ class Problem(Value):
     task_type: TaskType = TaskType.BATCH
     options: TaskOptions = TaskOptions()
     limits: Limits = Limits()
-    # cpu_time is measured: the slowest accepted solution's time, multiplied by this
+    # If cpu_time is measured: the factor by which the time of the slowest accepted solution is multiplied.
     time_from_solutions: float | None = None
-    # seconds: a measured cpu_time is a multiple of it; `None` means the nearest second
+    # If cpu_time is measured: the seconds of which it is a multiple. `None` means that it is rounded to the
+    # nearest second.
     time_resolution: float | None = None
-    # Files in `included` that start processes, whose number options.forks is measured.
+    # Names of files in `included` that start processes. The number of these processes, options.forks, is
+    # measured.
     forks_by: tuple[str, ...] = ()
-    grader_files: tuple[NamedBlob, ...] = ()  # names as in the package: graders/grader.cpp, graders/<id>.h
-    # Languages in which submissions are not judged, with the reason: their files in `included` are unusable.
+    # Files of the grader with their names in the package: graders/grader.cpp, graders/<id>.h.
+    grader_files: tuple[NamedBlob, ...] = ()
+    # Reason why submissions are not judged, by language: the language's files in `included` are unusable.
     left_out: Mapping[str, str] = {}
-    included: tuple[NamedBlob, ...] = ()  # files next to every submission: `<language>/name`, `default/name`
+    # Files next to every submission, named `<language>/name` or `default/name`.
+    included: tuple[NamedBlob, ...] = ()
     checker: Checker = Checker()
     manager: Manager | None = None
-    grader: Checker | None = None  # the custom grader of groups, or None if all groups use the default grader
+    grader: Checker | None = None  # custom grader of groups; None if all groups use the default grader
     tests: tuple[Test, ...] = ()
-    subtasks: tuple[Subtask, ...] = ()  # empty: every test counts
+    subtasks: tuple[Subtask, ...] = ()  # subtasks of the problem; if there are none, every test counts
     score_precision: int = 2
     cpp_standard: str = "gnu++20"
     solutions: tuple[Solution, ...] = ()
-    difficulty: str = ""  # the dataset's own term
+    difficulty: str = ""  # difficulty of the problem, in the terms of the dataset
     tags: tuple[str, ...] = ()
-    statement: Blob | None = None  # the text that models are asked, as in the dataset
-    document: str = ""  # file name of the statement's PDF in the package; models do not get it
+    statement: Blob | None = None  # text that models get, as in the dataset
+    document: str = ""  # file name of the statement's PDF in the package, which models do not get
     starter_code: str = ""
-    attachments: tuple[NamedBlob, ...] = ()  # files for contestants with the package's names
-    unusable: str = ""  # reason why the problem cannot be judged: its submissions are judge failures
+    attachments: tuple[NamedBlob, ...] = ()  # files of the package for contestants, with their names
+    unusable: str = ""  # reason why the problem cannot be judged, so that its submissions are judge failures
 
     @classmethod
     def of(
@@ -419,19 +436,19 @@ def _tests_error(problem: str) -> InputError:
 # --- submissions and results -------------------------------------------------------------------------
 
 
-# A number in a result. Sums and fractions are included.
+# A number in a result, which may be a sum or a fraction.
 Number = Annotated[float, msgspec.Meta(ge=-1e18, le=1e18)]
 
 
 class LanguageFrom(StrEnum):
     """The source of a submission's language. The first source that names a language decides."""
 
-    ROW = "row"  # the row's column
-    OPTION = "option"  # the user's option, for rows without a language
-    FORMAT = "format"  # the format of the dump
+    ROW = "row"  # the dump's row names the language in a column
+    OPTION = "option"  # an option of the user, for rows that name no language
+    FORMAT = "format"  # the format of the dump implies the language
     PROBLEM = "problem"  # the problem accepts a single language
     REPLY = "reply"  # the tag of the program's fenced block, or the program's syntax
-    DEFAULT = "default"  # the benchmark's default, else C++
+    DEFAULT = "default"  # the benchmark's default language, or C++ if it has none
 
 
 class Submission(Value):
@@ -439,19 +456,19 @@ class Submission(Value):
 
     key: str
     problem_id: str
-    code: str | None  # None if the generation contains no program
+    code: str | None  # program of the submission; None if the generation contains no program
     language: str = "c++"
-    language_from: LanguageFrom | None = None  # None if the language was fixed
+    language_from: LanguageFrom | None = None  # source of the language; None if the caller fixed the language
     outputs: tuple[NamedBlob, ...] = ()  # submitted output files, each named after its test
     files: tuple[NamedBlob, ...] = ()  # further sources and headers with their names next to the code
     year: int | None = None
     target_subtask: str | None = None
-    repairs: tuple[str, ...] = ()  # names of changes to the code by extraction or an option
-    # By `program` or `reply`, the column of `row` that contains it. Empty for columns `code` and
-    # `generation`.
+    repairs: tuple[str, ...] = ()  # names of the changes that extraction or an option made to the code
+    # Column of `row` that contains the program or reply, by `program` or `reply`. Empty for columns `code`
+    # and `generation`.
     read_from: Mapping[str, str] = {}
-    no_program: str = ""  # reason for missing code, or "" if unknown
-    row: Mapping[str, Any] = {}  # the dump's columns
+    no_program: str = ""  # reason why there is no code; empty if the reason is unknown
+    row: Mapping[str, Any] = {}  # columns of the dump's row
 
 
 class Verdict(StrEnum):
@@ -504,15 +521,17 @@ class TestResult(Value):
     status: Verdict
     feedback: str = ""
     cpu_time: Number | None = None  # seconds
-    # Seconds, of each run of a test that was repeated because it was near the limit
+    # CPU seconds of each run of a test that was repeated because its time was near the limit.
     cpu_times: tuple[Number, ...] = ()
     wall_time: Number | None = None  # seconds
-    waited_time: Number | None = None  # seconds that all programs of the test waited for processors and disks
+    # Seconds in which all programs of the test waited for processors and disks.
+    waited_time: Number | None = None
     memory: int | None = None  # bytes
-    processes: int | None = None  # total number of processes, if the submission may start some
-    output: str = ""  # start of a wrong output, if requested
-    error: str = ""  # start of the error text, if requested
-    # Points for the custom grader, if it computes the score from points; `score` is 1 then
+    # Total number of the submission's processes, if it may start child processes.
+    processes: int | None = None
+    output: str = ""  # start of a wrong output, if the caller requested it
+    error: str = ""  # start of the error text, if the caller requested it
+    # Points for the custom grader, if the grader computes the score from points. `score` is 1 then.
     points: Number | None = None
 
 
@@ -522,9 +541,9 @@ class SubtaskResult(Value):
     problem: str
     subtask: str
     points: Number
-    score: Number  # in [0, 1], rounded to score_precision
-    weighted_score: Number  # points earned, rounded to score_precision
-    exact_score: Number  # in [0, 1], not rounded
+    score: Number  # score of the subtask in [0, 1], rounded to score_precision
+    weighted_score: Number  # points that the subtask earned, rounded to score_precision
+    exact_score: Number  # score of the subtask in [0, 1], not rounded
     score_precision: int
     status: Verdict
     test_results: tuple[TestResult, ...]
@@ -537,15 +556,17 @@ class SubmissionResult(Value):
     problem_id: str
     compiles: bool
     compile_output: str = ""
-    points: float = 0.0  # sum over subtasks of exact score times points
+    points: float = 0.0  # points of the submission: the sum over subtasks of exact score times points
     subtasks: tuple[SubtaskResult, ...] = ()
-    tests: tuple[TestResult, ...] = ()  # distinct tests in the problem's order
+    tests: tuple[TestResult, ...] = ()  # results of the distinct tests, in the problem's order
     repairs: tuple[str, ...] = ()
     checker: str = ""
     compiler: str = ""
     confinement: Mapping[str, Any] = {}
-    program_sha256: str = ""  # equal for programs that must get equal results, or "" if not computed
-    repeats: str = ""  # key of an equal submission whose result this is
+    # Hash that is equal for programs that must get equal results; empty if not computed.
+    program_sha256: str = ""
+    # Key of an equal submission whose result is copied here; empty if this submission was judged.
+    repeats: str = ""
 
     @property
     def max_points(self) -> float:
@@ -581,10 +602,11 @@ class ServerState(Value):
     """The state of a server of an engine."""
 
     url: str
-    state: str  # healthy, on trial, down, left out, gone, new; unreachable from the start
+    # State of the server: healthy, on trial, down, left out, gone or new; or unreachable from the start.
+    state: str
     slots: int = 0
-    busy: int = 0  # slots that execute jobs of this run
+    busy: int = 0  # number of slots that execute jobs of this run
     errors: int = 0
-    why: str = ""  # the last error
-    since: float | None = None  # start of its state, in seconds since 1970
-    rate: float = 0.0  # approximate number of jobs per second over the last minute
+    why: str = ""  # last error of the server, or the reason why it gets no jobs
+    since: float | None = None  # time at which the state started, in seconds since 1970
+    rate: float = 0.0  # approximate number of completed jobs per second over the last minute

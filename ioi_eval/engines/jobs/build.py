@@ -97,8 +97,8 @@ def compile_script(spec: BuildSpec, tool: Toolchain, *, prebuilt: bool = False, 
     If a compiler fails or prints anything with such a file, the source is compiled again without them, in the
     same state of the folder.
     """
-    # These options do not change the artifact, so they are not part of its cache key.
-    # Without this option, a crash of the compiler proper would lead to exit code 1.
+    # With this option, a crash of the compiler proper does not lead to exit code 1. It does not change the
+    # artifact, so it is not part of the artifact's cache key.
     options = ["-pass-exit-codes"] if tool.command in DRIVERS else []
     build = f"compile {shlex.join([tool.path, *options, *spec.command[1:]])}"
     head = find_head(spec)

@@ -189,7 +189,7 @@ def _unreachable_check(reason: str) -> HealthCheck:
         remedy = _TOKEN_REMEDY
     elif MOVED in reason:
         remedy = "Use that address, if the server there runs jobs; redirects are not followed"
-    elif TURNED in reason or _ANOTHER in reason or limit_in(reason):  # its limit has changed
+    elif TURNED in reason or _ANOTHER in reason or limit_in(reason):  # the limit has changed
         remedy = "If a load balancer distributes to different servers, name each server instead"
     elif NO_PISTON in reason:
         remedy = "Name the address of a Piston server, or of `ioi-eval worker`, with its port"
