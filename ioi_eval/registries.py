@@ -15,7 +15,7 @@ from typing import Any
 
 from ioi_eval.model.errors import InputError
 
-VIEW_PAGE = "view."  # prefix of entries of `ROUTES` that are pages of the live view
+VIEW_PAGE = "view."  # prefix for names of entries in `ROUTES` that are pages of the live view
 _PLUGINS, _FOLDER = "ioi_eval.plugins", Path(__file__).parent / "plugins"
 
 
@@ -26,12 +26,16 @@ class MissingPlugin(InputError):
 class Registry(StrEnum):
     """A group of entry points."""
 
-    FORMATS = "ioi_eval.formats"  # a module or an object with the three functions of a package format
-    BENCHMARKS = "ioi_eval.benchmarks"  # a class derived from Benchmark
-    ENGINES = "ioi_eval.engines"  # a function from an EngineSetup to an Engine
-    COMMANDS = "ioi_eval.commands"  # a typer function of a command of ioi-eval; or COMMAND.PART
-    ROUTES = "ioi_eval.routes"  # makes PluginRoutes of WorkerParts; `view.NAME`: a page of the live view
-    REPORT_SECTIONS = "ioi_eval.report_sections"  # a class derived from `ReportPart`
+    # Package formats: a module or an object with the three functions of a format.
+    FORMATS = "ioi_eval.formats"
+    BENCHMARKS = "ioi_eval.benchmarks"  # benchmarks: a class derived from Benchmark
+    ENGINES = "ioi_eval.engines"  # engines: a function that creates an Engine from an EngineSetup
+    # Commands of ioi-eval: a typer function; the name is COMMAND or COMMAND.PART.
+    COMMANDS = "ioi_eval.commands"
+    # Routes of a worker: a function from WorkerParts to PluginRoutes; an entry `view.NAME` is a page of the
+    # live view.
+    ROUTES = "ioi_eval.routes"
+    REPORT_SECTIONS = "ioi_eval.report_sections"  # sections of reports: a class derived from `ReportPart`
 
 
 def registered(registry: Registry) -> dict[str, Any]:

@@ -211,7 +211,7 @@ class Judge:
         for attempt in range(1, TOOLCHAIN.max_attempts + 1):
             try:
                 return _log_result(await self._build_and_judge(prepared_problem, setup, submission))
-            except ToolchainGone as error:  # start over, so that no result mixes two toolchains
+            except ToolchainGone as error:  # start over: no result mixes two toolchains
                 TOOLCHAIN.log(_log, error, attempt)
         attempts_used_up = TOOLCHAIN.describe_exhaustion(TOOLCHAIN.max_attempts)
         raise JudgeFailure(

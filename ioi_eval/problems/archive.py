@@ -24,11 +24,10 @@ from ioi_eval.store.contents import Pin
 from ioi_eval.store.files import raise_read_errors
 
 _CHUNK_BYTES = 1 << 20
-_MAX_NAME_BYTES = 255  # bytes; limit of file systems
-_OTHER_ARCHIVES = re.compile(
-    r"\.(?:tar(?:\.\w+)?|t[gbx]z2?|7z|rar)$", re.IGNORECASE
-)  # suffixes of other kinds of archives
-# Exceptions of zipfile for broken archives. It raises RuntimeError if a password is required.
+_MAX_NAME_BYTES = 255  # maximum length of a file name in common file systems, in bytes
+# Suffixes of archives that are not supported.
+_OTHER_ARCHIVES = re.compile(r"\.(?:tar(?:\.\w+)?|t[gbx]z2?|7z|rar)$", re.IGNORECASE)
+# Exceptions that zipfile raises for broken archives. A RuntimeError means that the archive needs a password.
 _BROKEN_ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
@@ -46,10 +45,10 @@ class ArchiveLimits(Value):
     Harmless tests may compress by a factor of 1000, so the ratio is only checked for large contents.
     """
 
-    total: int = 16 << 30  # maximum size of all files together, in bytes
+    total: int = 16 << 30  # maximum bytes of all files together
     files: int = 200_000  # maximum number of files
-    ratio: int = 200  # maximum size of the contents, divided by the size of the archive
-    ratio_from: int = 256 << 20  # size of the contents from which the ratio is checked, in bytes
+    ratio: int = 200  # maximum size of the contents, as a multiple of the archive's size
+    ratio_from: int = 256 << 20  # minimum bytes of contents for which the ratio is checked
 
 
 _Member = tuple[zipfile.ZipInfo, PurePosixPath]
@@ -59,7 +58,7 @@ class Extracted(NamedTuple):
     """An extracted archive in the cache."""
 
     folder: Path
-    pin: Pin  # keeps the folder in the cache until it is released
+    pin: Pin  # pin of the cache entry, which keeps the folder until the pin is released
 
 
 def extract_archive(archive: Path, store: Store, limits: ArchiveLimits | None = None) -> Extracted:
@@ -174,7 +173,8 @@ def open_cache(folder: Path) -> Store:
 def _extract_once(store: Store, key: str, fill: Callable[[Path], None]) -> Extracted:
     """Return the pinned folder with this key in the cache. `fill` writes its files if it is missing."""
     try:
-        pin = store.pin(key)  # pin before writing, so that no other process evicts the folder
+        # Pin the key before writing the folder, so that no other process evicts the folder.
+        pin = store.pin(key)
         try:
             return Extracted(store.folder(key, fill), pin)
         except BaseException:

@@ -73,13 +73,14 @@ _MANAGER_SOURCES = {
     TaskType.INTERACTIVE: ("graders/interactor", "graders/manager"),
 }
 _MANAGER_KINDS = (CheckerKind.CMS, CheckerKind.TESTLIB, CheckerKind.EXIT_CODE, CheckerKind.ICPC)
-_GNU20_SINCE = 2024  # first year in which the contest compiles as C++20
-_PARAMS_KEY, _LONG_PARAMS_KEY = "task_type_params", "task_type_parameters"  # the second in TPS and in CMS
-_SOURCE_SUFFIX = ".%l"  # suffix of a source in any language
+_GNU20_SINCE = 2024  # first year in which the contest compiled as C++20
+# Two names of the key for parameters; the second is used in TPS and in CMS.
+_PARAMS_KEY, _LONG_PARAMS_KEY = "task_type_params", "task_type_parameters"
+_SOURCE_SUFFIX = ".%l"  # suffix of a file name that means a source in any language
 _IO = {"io_0_inputfile": "inputfile", "io_1_outputfile": "outputfile"}
 _ALIASES = {"input_filename": "inputfile", "output_filename": "outputfile", **_IO}
 _BATCH_PARAMS = ("compilation", "io", "output_eval")
-# Parameters by position, for packages that have a list of parameters. `io` is a pair of file names.
+# Names of the parameters in packages with a list of parameters, by position. `io` is a pair of file names.
 _LIST_PARAMS: Mapping[TaskType, tuple[str, ...]] = {
     TaskType.BATCH: _BATCH_PARAMS,
     TaskType.BATCH_AND_OUTPUT: (*_BATCH_PARAMS, "output_only_testcases"),
@@ -340,7 +341,7 @@ def cpp_standard(header: Fields, year: int | None) -> str:
     return standard
 
 
-# --- task_type_params: an object, a list, or a string that contains one of these as JSON -------------
+# --- task_type_params: an object, a list, or a string that contains an object or a list as JSON ------
 
 
 def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _PARAMS_KEY) -> TaskTypeParams:
@@ -361,7 +362,7 @@ def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _PA
         if isinstance(files, list) and len(files) == 2:
             named["inputfile"], named["outputfile"] = files
         elif files is not None:
-            named["inputfile"] = files  # a wrong type is reported when the field is read
+            named["inputfile"] = files  # if the type of the value is wrong, reading the field reports it
     elif isinstance(value, dict):
         prefix = f"task_type_parameters_{task}_"
         unprefixed = {name.removeprefix(prefix): param for name, param in value.items()}
@@ -500,7 +501,7 @@ def find_checker(
     header: Fields, params: TaskTypeParams, task: TaskType, sources: Sequence[NamedBlob]
 ) -> Checker:
     """Return the checker: from the key `checker`, else from `output_eval`, else from the package's files."""
-    # The fields are empty if `checker` is missing or is only a kind.
+    # These fields are empty if `checker` is missing, or if it only names a kind.
     values = header.raw_value("checker")
     checker_keys = CheckerKeys.from_fields(
         header.fields_under("checker", values if isinstance(values, dict) else {})
@@ -669,7 +670,7 @@ def _read_group_row(name: str, row: dict[str, Any] | list[Any], header: Fields, 
         group_keys.check_keys()
         return _make_group(name, group_keys, defaults)
     if defaults.score_type is not ScoreType.GROUP_THRESHOLD and isinstance(row[-1], str):
-        row = row[:2]  # the third value is a name, which has no effect
+        row = row[:2]  # the third value is a name, which is ignored
     values = dict(zip(("points", "tests", "threshold"), row, strict=False))
     return _make_group(name, _GroupRow.from_fields(header.fields_under(prefix, values)), defaults)
 

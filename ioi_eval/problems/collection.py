@@ -189,7 +189,7 @@ def detect_format(folder: Path) -> Format | None:
 
 _HEADERS = "problem.json, problem.yaml, problem.xml, task.yaml, config.yaml or init.yml"
 _EXPECTED = f"A package is a folder with a {_HEADERS}, or a zip of one"
-_MAX_DEPTH = 2  # levels of folders between the source and its packages
+_MAX_DEPTH = 2  # maximum number of folder levels between a source and its packages
 
 
 def load_problems(
@@ -383,7 +383,7 @@ def _note_other_formats(package_format: Format, folder: Path) -> Iterator[str]:
             yield f"read by {package_format.header}; {other_file}, is ignored"
 
 
-_MAX_NAMED = 5  # tests that a note lists
+_MAX_NAMED = 5  # maximum number of tests that a note lists
 
 
 def _unreadable_folders(folder: Path, where: str) -> Iterator[InputError]:
@@ -409,7 +409,8 @@ def _unfetched_tests(problem: Problem, folder: Path, where: str) -> tuple[InputE
     return (InputError(message, where=str(file), remedy="Fetch their contents: git lfs pull"),)
 
 
-_UNDECODABLE = re.compile("[\ud800-\udfff]")  # what Python puts into file names that are not UTF-8
+# Pattern for the characters by which Python replaces bytes of file names that are not UTF-8.
+_UNDECODABLE = re.compile("[\ud800-\udfff]")
 
 
 def _undecodable_names(problem: Problem, where: str) -> Iterator[InputError]:
@@ -493,7 +494,7 @@ def _package_paths(source: Path) -> list[Path]:
 def _find_packages_below(folder: Path, max_depth: int) -> Iterator[Path]:
     """Yield the packages and zips in a folder, sorted by name. Search up to `max_depth` levels of folders."""
     for path in sorted(path for path in folder.iterdir() if not path.name.startswith(".")):
-        if path.name == "__MACOSX":  # macOS adds this folder to zips; it repeats the package's folders
+        if path.name == "__MACOSX":  # macOS adds this folder to zips, with copies of the package's folders
             continue
         if path.is_dir():
             if detect_format(path):

@@ -18,11 +18,13 @@ K = TypeVar("K", bound="Keys")
 W = TypeVar("W", bound=StrEnum)
 
 MIB = 1 << 20
-_MAX_MEMORY_BYTES = 1 << 40  # bytes; a larger limit, or one below 1 MiB, must be in another unit
-_MAX_TIME_S = 500.0  # seconds; a limit from this number on must be in milliseconds
+# Maximum plausible memory limit in bytes; a larger limit, or a limit below 1 MiB, must be in another unit.
+_MAX_MEMORY_BYTES = 1 << 40
+# Maximum plausible time limit in seconds; a limit from this number on must be in milliseconds.
+_MAX_TIME_S = 500.0
 _REFUSED = "refused"
-# Minimum similarity (difflib ratio) of two names, to count one as a misspelt form of
-# the other: `infile` counts as `inputfile`, `score_mode` does not count as `score_type`.
+# Minimum similarity (difflib's ratio) at which a name counts as a misspelling of another name: `infile`
+# counts as `inputfile`, `score_mode` does not count as `score_type`.
 _MISSPELT_SIMILARITY = 0.8
 
 
@@ -76,7 +78,8 @@ class Key(Generic[T]):
     def __get__(self, keys: Keys | None, owner: type[Keys]) -> Self | T:
         if keys is None:
             return self
-        value = vars(keys)[self._attribute] = self.read(keys)  # so that each fault is reported once
+        # The value is stored, so that each fault is reported only once.
+        value = vars(keys)[self._attribute] = self.read(keys)
         return value
 
     def read(self, fields: Fields, default: T | None = None) -> T:
@@ -88,7 +91,8 @@ class Keys(Fields):
     """An object in a package's file, with declared keys."""
 
     unknown: ClassVar[UnknownKeyPolicy] = UnknownKeyPolicy.IGNORED
-    ignored: ClassVar[tuple[str, ...]] = ()  # keys of the format that cannot change a score
+    # Keys of the format that are ignored because they cannot change a score.
+    ignored: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:

@@ -14,7 +14,7 @@ from ioi_eval.registries import needs_plugin
 class MissingFormat(PackageFormat):
     """The format of a missing plugin: packages with this header and, if given, one of these paths."""
 
-    rank = 65  # rank of the plugins' formats: after Kattis, before TPS and CMS
+    rank = 65  # rank of the formats of plugins: after Kattis, before TPS and CMS
 
     def __init__(self, plugin: str, name: str, header: str, *paths: str) -> None:
         self._plugin, self._paths = plugin, paths

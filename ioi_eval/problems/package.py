@@ -40,15 +40,15 @@ class Package(Value):
     format: str = ""
     problem: Problem | None = None
     errors: tuple[InputError, ...] = ()
-    notes: tuple[str, ...] = ()  # about ignored parts and ambiguous settings
+    notes: tuple[str, ...] = ()  # notes about ignored parts of the package and ambiguous settings
 
 
 class Executable(NamedTuple):
     """A package's own program, such as a checker or a generator."""
 
-    sources: tuple[NamedBlob, ...]  # the first source is compiled
+    sources: tuple[NamedBlob, ...]  # source files of the program; the first is compiled
     language: str
-    linked: bool = False  # link all sources in the folder of the first source
+    linked: bool = False  # True if all sources in the folder of the first source are linked
 
     def as_checker(self, kind: CheckerKind, **fields: Any) -> Checker:
         """Return a checker of this kind that runs the program. `fields` are further fields of `Checker`."""
@@ -67,9 +67,10 @@ class GeneratedTest(NamedTuple):
 
     input: str
     answer: str
-    command: tuple[str, ...]  # the generator's name and its arguments
-    copied: str = ""  # without a command: the file to copy to `input`; empty if `input` exists already
-    subtask: tuple[str, ...] = ()  # validator arguments that name the subtask; they follow the input's name
+    command: tuple[str, ...]  # name of the generator, and its arguments
+    copied: str = ""  # file that is copied to `input` if there is no command; empty if `input` already exists
+    # Arguments of validators that name the subtask, after the name of the input.
+    subtask: tuple[str, ...] = ()
 
 
 class TestGeneration(NamedTuple):
@@ -77,19 +78,22 @@ class TestGeneration(NamedTuple):
 
     tests: tuple[GeneratedTest, ...]
     generators: Mapping[str, Executable]
-    solution: Executable | None  # None if generators write answers to standard error
+    # Solution that writes the answers; None if generators write answers to standard error.
+    solution: Executable | None
     validators: tuple[Executable, ...] = ()
-    read: str = ""  # file that the solution reads; empty for standard input
-    written: str = ""  # file that the solution writes; empty for standard output
-    interactor: Executable | None = None  # talks to the solution and writes the answer to `written`
-    named: bool = False  # validators get the input's name as an argument; otherwise they read the input
+    read: str = ""  # name of the file that the solution reads; empty for standard input
+    written: str = ""  # name of the file that the solution writes; empty for standard output
+    # Program that talks to the solution and writes the answer to `written`.
+    interactor: Executable | None = None
+    # True if validators get the input's file name as an argument; otherwise they read the input from stdin.
+    named: bool = False
 
 
 class PackageFormat(ABC):
     """A package format: it recognizes packages, and reads their id and their problem."""
 
     name: ClassVar[str]
-    header: ClassVar[str]  # file that every package of the format has
+    header: ClassVar[str]  # name of the file that every package of the format contains
     rank: ClassVar[int]  # if several formats recognize a folder, the format with the lowest rank reads it
 
     def looks_like_package(self, folder: Path) -> bool:
@@ -122,15 +126,17 @@ class PackageFormat(ABC):
         return None
 
 
-_SOLUTION_FOLDERS = frozenset({"solution", "solutions", "submissions"})  # folders that do not affect scores
+# Names of folders whose files do not affect scores.
+_SOLUTION_FOLDERS = frozenset({"solution", "solutions", "submissions"})
 
 
 class DeclaredFormat(PackageFormat, Generic[K]):
     """A package format whose header is a mapping in JSON or YAML."""
 
-    keys: type[K]  # the keys of the header
-    id_field: ClassVar[str] = ""  # header key of the id; empty if the id is the folder's or archive's name
-    folders: ClassVar[tuple[str, ...]] = ()  # the format's folders; their names must match exactly
+    keys: type[K]  # type of the keys in the header
+    # Key of the problem's id in the header; empty if the id is the name of the folder or archive.
+    id_field: ClassVar[str] = ""
+    folders: ClassVar[tuple[str, ...]] = ()  # names of the format's folders, which must match exactly
 
     def package_id(self, folder: Path, where: str) -> str | None:
         """Return the header's id, or the folder's name if the format has no id in the header."""
@@ -280,7 +286,7 @@ def _remove_null_values(value: dict[Any, Any]) -> dict[str, Any]:
     }
 
 
-# Header keys that cannot change a score, with all values in them.
+# Keys of the header that cannot change a score, including all values in them.
 _DESCRIPTIVE_KEYS = frozenset(
     {
         *("author", "authors", "comment", "contributors", "credits", "description", "embargo_until"),
@@ -393,7 +399,7 @@ def language_of(name: str) -> str | None:
     return language.name if language else None
 
 
-# Suffixes of sources in unsupported languages. Other files next to solutions are not sources.
+# Suffixes of sources in unsupported languages. Other files next to solutions do not count as sources.
 _UNSUPPORTED_SUFFIXES = frozenset(
     [
         ".adb",
@@ -469,7 +475,7 @@ TESTLIB_REMEDY = (
     f"Put {TESTLIB} (github.com/MikeMirzayanov/testlib) next to the data, or into /usr/local/include"
 )
 _COMPILER_FOLDERS = (Path("/usr/local/include"), Path("/usr/include"))
-# Matches the variant for CMS, in which checkers print a score and always exit with 0.
+# Pattern for the variant of testlib.h for CMS, in which checkers print a score and always exit with 0.
 _NO_EXIT_CODES = re.compile(r"testlibMode\s*==\s*_checker\s*\)\s*\{?\s*return\s+0\s*;")
 _INCLUDES_TESTLIB = re.compile(r'^\s*#\s*include\s*["<](?:.*/)?testlib\.h[">]', re.MULTILINE)
 
@@ -519,9 +525,10 @@ def read_tests_folder(folder: Path, needs_answers: bool, faults: Faults) -> tupl
     return tuple(make_test(name, inputs[name], answers.get(name)) for name in sorted(inputs))
 
 
-_NOT_TESTS = frozenset({"mapping", "gen_summary"})  # files that TPS writes into tests/
+# Names of files in tests/ that TPS writes and that are not tests.
+_NOT_TESTS = frozenset({"mapping", "gen_summary"})
 _ANSWER_SUFFIXES = frozenset({".a", ".ans", ".answer", ".ok", ".out", ".output", ".res", ".sol"})
-_MAX_NAMED = 5  # files that a note lists
+_MAX_NAMED = 5  # maximum number of files that a note lists
 
 
 def _check_other_files(folder: Path, unanswered: Collection[str], faults: Faults) -> None:
@@ -577,7 +584,7 @@ def load_with_unix_line_ends(path: Path) -> Blob:
     return Blob.of(content.replace(b"\r\n", b"\n")) if b"\r\n" in content else Blob.of_file(path)
 
 
-# --- output files of output-only tasks ---------------------------------------------------------------
+# --- submitted output files of output-only tasks -----------------------------------------------------
 
 
 def read_output_files(folder: Path, tests: Iterable[str]) -> tuple[NamedBlob, ...]:

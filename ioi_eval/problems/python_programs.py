@@ -18,9 +18,10 @@ from ioi_eval.model.values import NamedBlob, Problem
 from ioi_eval.rules.languages import find_grader
 
 _REMEDY = "Write it in Python 3"
+# Names of builtins that exist only in Python 2.
 _OLD_NAMES = frozenset(
     {"basestring", "execfile", "long", "raw_input", "reduce", "unichr", "unicode", "xrange"}
-)  # builtins that only Python 2 has
+)
 _OLD_MODULES = frozenset(
     {"ConfigParser", "HTMLParser", "Queue", "StringIO", "cPickle", "cStringIO", "commands", "sets", "urllib2"}
 )
@@ -30,8 +31,8 @@ class Finding(NamedTuple):
     """A file of a package that Python cannot run, or that fails when some statement is reached."""
 
     file: str
-    problem: str  # includes Python's error message
-    fails: bool  # True if the file always fails
+    problem: str  # description of the problem, with Python's error message
+    fails: bool  # True if the file fails whenever it runs
     remedy: str = _REMEDY
 
 
@@ -76,7 +77,7 @@ def _findings_in_program(
         submission_modules: For a grader of submissions, the names of their modules.
     """
     main, *other_sources = sources
-    if PurePosixPath(main.name).suffix != ".py":  # the program is started by a script `build` or `run`
+    if PurePosixPath(main.name).suffix != ".py":  # the program is started by a script named `build` or `run`
         return
     main_code = main.content.read().decode(errors="replace")
     module_names = {

@@ -17,7 +17,8 @@ _STATEMENT_FOLDERS = (
     "statement-sections",
     "statements/english",
 )
-_ATTACHMENT_FOLDERS = ("att", "attachments", "public")  # in italy_yaml and CMS, Kattis, TPS
+# Names of the folder with attachments, in italy_yaml and CMS, Kattis, TPS.
+_ATTACHMENT_FOLDERS = ("att", "attachments", "public")
 _STATEMENT_NAME = re.compile(r"(?:problem|statement|index|english|en)(?:[.-]en(?:glish)?)?", re.I)
 _ENGLISH = re.compile(r"(?:^|[.-])en(?:glish)?$", re.I)
 

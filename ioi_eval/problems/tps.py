@@ -171,7 +171,7 @@ def _read_options(
         return options
     if with_grader and not params.has_field("user_io") and not header.has_field("user_io"):
         faults.add_note(DEFAULT_IO_NOTE, Tps.header)
-    return replace(  # keys of problem.json win over the parameters, as in the export
+    return replace(  # keys of problem.json override the parameters, as in the export
         options,
         processes=TpsHeader.num_processes.read(header, options.processes),
         user_io=TpsHeader.user_io.read(header, options.user_io),
@@ -197,20 +197,22 @@ def _read_graders(folder: Path, header: TpsHeader, task: TaskType) -> tuple[Name
     files = list_files(folder, "grader")
     content_by_name = {
         f"graders/{file.name.removeprefix(prefix)}": file.content
-        for prefix in ("grader/", "grader/py/", "grader/c/", "grader/cpp/")  # the last file of a name wins
+        # If several files have the same name, the last file is used.
+        for prefix in ("grader/", "grader/py/", "grader/c/", "grader/cpp/")
         for file in files
         if file.name.startswith(prefix) and (prefix != "grader/" or len(PurePosixPath(file.name).parts) == 2)
     }
     has_stub = task is TaskType.COMMUNICATION and (folder / "grader/cpp/stub.cpp").is_file()
     own_name = TpsHeader.grader_name.read(header, "stub" if has_stub else "grader")
     for suffix in (".cpp", ".c", ".py"):
-        # The grader that the package names gets the name that the judge expects.
+        # Rename the grader that the package names to the name that the judge expects.
         grader = content_by_name.pop(f"graders/{own_name}{suffix}", None)
         expected_name = f"{grader_name(task)}{suffix}"
         if grader is not None:
             content_by_name[expected_name] = grader
         elif header.has_field("grader_name"):
-            content_by_name.pop(expected_name, None)  # not the grader that the package names
+            # Remove a file with the expected name, because it is not the grader that the package names.
+            content_by_name.pop(expected_name, None)
     return tuple(NamedBlob(name=name, content=content_by_name[name]) for name in sorted(content_by_name))
 
 

@@ -38,10 +38,10 @@ from ioi_eval.store.folder import fingerprint_changes, read_results
 from ioi_eval.store.rows import PLACE, model_of_row
 
 _NAME, DIFFERENCES = "comparison", "differences.json"
-_MAX_NAMED = 5  # problems in a sentence
-_MAX_SHOWN = 100  # submissions with different results in a document
+_MAX_NAMED = 5  # maximum number of problems that a sentence names
+_MAX_SHOWN = 100  # maximum number of submissions with different results that a document shows
 _PRECISE = 1e-9
-_LONG = 40  # rows from which on a table is folded
+_LONG = 40  # number of rows from which on a table is folded
 
 
 class ComparedRun(Value):
@@ -90,9 +90,8 @@ def comparison(runs: Sequence[ComparedRun], run_differences: Differences | None 
     verdicts = count_verdicts(run.summary.verdicts for run in runs)
     difference_parts = list[Section]()
     answer = headline.headline_sentence(entries_of_runs) if entries_of_runs else ""
-    if (
-        run_differences is not None and run_differences.paired
-    ):  # A minus B, instead of the better minus the worse
+    # The sentence compares run A with run B, and not the better with the worse model.
+    if run_differences is not None and run_differences.paired:
         answer = run_differences.paired[0].sentence if len(run_differences.paired) == 1 else ""
     if run_differences is not None:
         summaries = [run.summary for run in runs]
@@ -173,7 +172,7 @@ def comparability_notes(runs: Sequence[ComparedRun]) -> Iterator[str]:
         yield "The points of the runs are counted in different modes."
 
 
-# --- model by model, problem by problem -------------------------------------------------------------
+# --- comparison by model and by problem -------------------------------------------------------------
 
 
 class ProblemPair(Value):
@@ -192,7 +191,7 @@ class ModelPair(Value):
     """A model in runs A and B, over the problems that both runs scored."""
 
     model: str
-    b_model: str  # name in run B, which may differ if each run has one model
+    b_model: str  # name of the model in run B, which may be another name if each run has a single model
     measure: Measure
     difference: MeanDifference  # A minus B
     problems: tuple[ProblemPair, ...]
@@ -259,7 +258,8 @@ def paired_sections(pairs: Sequence[ModelPair]) -> Iterator[Section]:
             f"{title}, over the problems that both runs scored, in percentage points. In parentheses the "
             "95 % interval of the sign-flip test."
         ],
-        items=[pair.sentence for pair in pairs] if len(pairs) > 1 else [],  # one is the page's answer
+        # A single sentence is already the answer at the top of the page.
+        items=[pair.sentence for pair in pairs] if len(pairs) > 1 else [],
         table=TableBlock(
             heads=["Model", "Problems", "A better", "B better", "A minus B"],
             rows=[
@@ -336,7 +336,7 @@ def changed_ranks(a: Summary, b: Summary) -> Section | None:
     )
 
 
-# --- the same submissions ----------------------------------------------------------------------------
+# --- comparison of the same submissions --------------------------------------------------------------
 
 
 class JudgedRow(Value):
@@ -344,7 +344,7 @@ class JudgedRow(Value):
 
     verdict: Verdict
     points: float
-    share: float  # share of the maximum points
+    share: float  # share of the maximum points that the submission earned
     compiler: str
     checker: str
     tests: Mapping[str, Verdict]
@@ -360,7 +360,7 @@ class ChangedSubmission(Value):
     after: Verdict
     points_before: float
     points_after: float
-    why: tuple[str, ...]  # other differences: the problem, the compiler, the first test
+    why: tuple[str, ...]  # further differences between the results: the problem, the compiler, the first test
 
 
 class ModelDifference(Value):
@@ -370,7 +370,8 @@ class ModelDifference(Value):
     submissions: int
     a_better: int
     b_better: int
-    difference: MeanDifference  # A minus B in a submission's share of the points, over problems
+    # Mean over problems of the difference (A minus B) in a submission's share of the points.
+    difference: MeanDifference
 
 
 class Differences(Value):
@@ -381,11 +382,13 @@ class Differences(Value):
     shared: int
     only_before: int
     only_after: int
-    options: tuple[str, ...]  # options and versions that differ
-    confusion: Mapping[Verdict, Mapping[Verdict, int]]  # submissions by verdict before and verdict after
+    options: tuple[str, ...]  # options and versions that differ between the runs
+    # Number of submissions, by verdict in the first run and verdict in the second.
+    confusion: Mapping[Verdict, Mapping[Verdict, int]]
     models: tuple[ModelDifference, ...]
     changed: tuple[ChangedSubmission, ...]
-    paired: tuple[ModelPair, ...] = ()  # models of both runs, even if their submissions differ
+    # Comparisons of models that are in both runs, even if their submissions differ.
+    paired: tuple[ModelPair, ...] = ()
 
 
 def differences(before: Path, after: Path, pairs: Sequence[ModelPair] = ()) -> Differences:

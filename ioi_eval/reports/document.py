@@ -24,11 +24,12 @@ from ioi_eval.store.rows import shorten
 if TYPE_CHECKING:
     import jinja2
 
-_MAX_CELL = 300  # maximum length of a cell or a heading in Markdown, in characters
+_MAX_CELL = 300  # maximum characters of a cell or a heading in Markdown
 _BINARY = 1e-9  # tolerance for rounding errors of sums
 _MAX_PADDED = 60  # maximum width of a padded column in Markdown, in characters
 _SPECIAL = re.compile(r"[\\`*\[\]<>|~&$#]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=www)\.")
-_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # control, direction, surrogates, line breaks
+# Unicode categories of invisible characters: control, direction, surrogates, line breaks.
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 class Markdown(str):
@@ -170,8 +171,8 @@ class Offset(Value):
     value: float | None
     low: float | None
     high: float | None
-    least: float  # lowest value of the column's scale, 0 or less
-    most: float  # highest value of the scale
+    least: float  # minimum of the column's scale, 0 or less
+    most: float  # maximum of the column's scale
 
     def __str__(self) -> str:
         return self.text
@@ -198,9 +199,9 @@ class Link(Value):
     """A cell, or an entry at the top of a page, that links to another page of the report."""
 
     text: str
-    href: str  # empty: no link
-    share: float | None = None  # in [0, 1], colours the cell
-    note: str = ""  # small text under the link
+    href: str  # address of the link; empty for no link
+    share: float | None = None  # share in [0, 1] that decides the colour of the cell
+    note: str = ""  # small text below the link
 
     def __str__(self) -> str:
         return f"{self.text} ({self.note})" if self.note else self.text
@@ -218,7 +219,7 @@ class Links(Value):
 class Squares(Value):
     """A cell with a coloured square for each test."""
 
-    tests: Sequence[tuple[str, str]]  # name and verdict
+    tests: Sequence[tuple[str, str]]  # pairs of a test's name and its verdict
 
     def __str__(self) -> str:
         return " ".join(verdict for _, verdict in self.tests)
@@ -238,7 +239,7 @@ class Code(Value):
     """A program, shown with line numbers."""
 
     text: str
-    lexer: str = ""  # Pygments' name of the language (default: no colours)
+    lexer: str = ""  # name of the language in Pygments (default: the text has no colours)
 
 
 class Outputs(Value):
@@ -254,11 +255,12 @@ Cell = str | Meter | Offset | Link | Links | Squares
 class TableBlock(Value):
     heads: Sequence[str]
     rows: Sequence[Sequence[Cell]]
-    align: str = ""  # `l` or `r` for each column (default: `l`, then only `r`)
-    meanings: Mapping[str, str] = {}  # explanations of heads
-    script_data: str = ""  # JSON for the script of the section
-    short: Mapping[str, str] = {}  # short forms of heads for browsers
-    kind: str = ""  # lets report.js find the table when filters change; `board`: two columns stay in view
+    align: str = ""  # alignment of each column, `l` or `r` (default: `l` for the first column, then `r`)
+    meanings: Mapping[str, str] = {}  # explanations of column heads, by head
+    script_data: str = ""  # JSON data for the script of the section
+    short: Mapping[str, str] = {}  # short forms of column heads for browsers, by head
+    # Kind by which report.js finds the table when filters change; `board` keeps two columns in view.
+    kind: str = ""
 
     @property
     def sides(self) -> str:
@@ -270,7 +272,7 @@ class Figure(Value):
     """A drawing, and the numbers that it shows."""
 
     title: str
-    drawing: str  # SVG, in which all text of users is escaped
+    drawing: str  # SVG picture, in which all text from users is escaped
     numbers: str  # CSV
 
 
@@ -279,7 +281,7 @@ class CodeLines(Value):
 
     lines: Sequence[str]
     sentence: str = ""
-    language: str = "sh"  # language of the block in Markdown
+    language: str = "sh"  # language of the code block in Markdown
 
 
 class HtmlPart(Protocol):
@@ -300,31 +302,31 @@ OVERVIEW, PROBLEMS, FAILED, SLICES, SUBMISSIONS, SETTINGS = TABS = (
 
 class Section(Value):
     title: str
-    anchor: str = ""  # id for links (default: the number of the section)
+    anchor: str = ""  # id of the section for links (default: its number)
     level: int = 2
     lead: str = ""  # highlighted sentence above the text
-    text: Sequence[str] = ()  # paragraphs above the table; in Markdown the first paragraph follows the lead
+    text: Sequence[str] = ()  # paragraphs above the table; in Markdown, the first paragraph follows the lead
     figures: Sequence[Figure] = ()
     table: TableBlock | None = None
-    notes: Sequence[str] = ()  # paragraphs after the table
+    notes: Sequence[str] = ()  # paragraphs below the table
     code: Code | None = None
     outputs: Outputs | None = None
     items: Sequence[str] = ()
     lines: Sequence[CodeLines] = ()
-    folded: str = ""  # text that unfolds the lines (default: the lines are not folded)
+    folded: str = ""  # text that a reader clicks to unfold the lines (default: the lines are not folded)
     drawn: HtmlPart | None = None
-    long: bool = False  # the table is folded
-    tab: str = OVERVIEW  # the tab of the report
-    side: str = ""  # column on a wide screen: `code-side` or `beside` (default: both)
-    is_whole: bool = False  # shows the whole run even if the page is filtered
-    script: str = ""  # JavaScript of a plugin, which runs after the scripts of all pages
+    long: bool = False  # True if the table is folded
+    tab: str = OVERVIEW  # name of the report's tab in which the section is
+    side: str = ""  # column of the section on a wide screen: `code-side` or `beside` (default: both columns)
+    is_whole: bool = False  # True if the section shows the whole run even if the page is filtered
+    script: str = ""  # JavaScript from a plugin, which runs after the scripts of all pages
 
 
 class LiveBlock(Value):
     """The parts that only a served page has: HTML above the tabs, and a script that may fetch."""
 
-    script: str  # runs after all other scripts
-    html: str = ""  # all text of users in it is escaped
+    script: str  # JavaScript that runs after all other scripts
+    html: str = ""  # HTML in which all text from users is escaped
 
 
 class Tab(NamedTuple):
@@ -337,19 +339,19 @@ class Tab(NamedTuple):
 
 class Document(Value):
     title: str
-    about: str = ""  # line below the title: numbers of models, problems and submissions
+    about: str = ""  # line below the title with the numbers of models, problems and submissions
     ribbon: Sequence[str] = ()  # short notes about incomplete results
-    answer: str = ""  # sentence about which model is best
+    answer: str = ""  # sentence that says which model is best
     lead: str = ""
     text: Sequence[str] = ()
     links: Sequence[Link] = ()  # links to other pages, at the top
-    lists_submissions: bool = False  # report/ has a list of the submissions
+    lists_submissions: bool = False  # True if the folder report/ contains a list of the submissions
     sections: Sequence[Section] = ()
-    page: str = ""  # its file name, if a script links it with other attempts
+    page: str = ""  # file name of the page, if a script links it with other attempts
     script: str = ""  # file name of a script in the same folder
-    data: str = ""  # JSON for report.js: filters, and the numbers for all of their values
-    in_parts: bool = False  # sections are shown by tabs
-    tab: str = ""  # tab of the report to which a page in report/ belongs
+    data: str = ""  # JSON data for report.js: filters, and the figures for all their values
+    in_parts: bool = False  # True if the sections are shown in tabs
+    tab: str = ""  # tab of the report to which this page in the folder report/ belongs
     live: LiveBlock | None = None
 
     @property
@@ -383,11 +385,11 @@ class Document(Value):
 
 
 # --- names of pages ----------------------------------------------------------------------------------
-# They are hashes, because keys and names of problems are text of users.
+# Names of pages are hashes, because keys and names of problems are text from users.
 
 
 FOLDER, ALL = "report", "submissions.html"
-EQUAL = "equal"  # anchor of the equal programs on a problem's page
+EQUAL = "equal"  # anchor of the list of equal programs on a problem's page
 
 
 def submission_page(key: str) -> str:
@@ -442,7 +444,7 @@ def _markdown_template() -> jinja2.Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
-        autoescape=False,  # `finalize` escapes for Markdown
+        autoescape=False,  # nothing is escaped as HTML, because `finalize` escapes for Markdown
     )
     source = importlib.resources.files("ioi_eval.reports").joinpath("report.md.j2").read_text("utf-8")
     helpers = {
@@ -458,7 +460,7 @@ def _markdown_template() -> jinja2.Template:
 # --- as HTML -----------------------------------------------------------------------------------------
 
 
-STYLE, SCRIPT = "style.css", "script.js"  # file names in report/
+STYLE, SCRIPT = "style.css", "script.js"  # names of files in the folder report/
 _PARTS = {
     STYLE: ("style.css", "figures.css"),
     SCRIPT: ("tables.js", "report.js", "saving.js", "attempts.js"),
@@ -474,9 +476,9 @@ _OFFSET = (
     '<rect class="dot" x="{}" y=".15" width="{}" height=".7"/></svg>'
 )
 _FOLDER = Path(__file__).parent
-MAX_TEXT = 2000  # maximum length of a string in a page, in characters
-_SHORT = 34  # maximum length of a cell that is not wrapped, in characters
-_PAGE = 200  # rows of a table that are shown at first
+MAX_TEXT = 2000  # maximum characters of a string in a page
+_SHORT = 34  # maximum characters of a cell that is not wrapped
+_PAGE = 200  # number of a table's rows that are shown at first
 _STATUSES = frozenset(verdict.value for verdict in Verdict)
 _MEDALS = frozenset({"gold", "silver", "bronze"})
 _WORDS = {"yes": "good", "NO": "bad", "not judged": "bad", Reason.NO_PROGRAM: "bad"}
@@ -515,7 +517,8 @@ def _html_template(beside: bool) -> jinja2.Template:
     style, script = asset(STYLE), asset(SCRIPT)
 
     def policy(document: Document, scripts: Sequence[str]) -> str:
-        # Chromium does not match 'self' for files, so all files are allowed as style and script.
+        # Chromium does not match 'self' for local files, so all local files are allowed as styles and
+        # scripts.
         sources = "file: 'self'" if beside else ""
         hashes = " ".join(map(_quoted_hash, (script, *scripts)))
         allowed = [f"style-src {sources or _quoted_hash(style)}", f"script-src {sources or hashes}"]
@@ -553,9 +556,8 @@ def rows_of(table: TableBlock) -> Any:
 
     lines = []
     for row_index, row in enumerate(table.rows):
-        if (
-            row_index == _PAGE
-        ):  # a browser needs seconds to lay out 10,000 rows, so a script shows the rest on request
+        # A browser needs seconds to lay out 10,000 rows, so a script shows the remaining rows on request.
+        if row_index == _PAGE:
             lines.append("</tbody>\n<tbody hidden>\n")
         pieces = (
             _text_cell(cell, side) if isinstance(cell, str) else _cell(cell, side)
@@ -588,13 +590,13 @@ def _link(link: Link) -> str:
     return f'<a href="{link.href}">{text}</a>' if link.href else text
 
 
-# Thousands of submissions have tests with the same names, verdicts and scores.
+# Cached, because the tests of thousands of submissions have the same names, verdicts and scores.
 _text_cell = lru_cache(1 << 14)(_cell)
 
 
 def shade(share: float) -> str:
     """Return the class of a share's colour. Only 0 is g0, and only 1 is g10."""
-    step = max(1, min(9, math.floor(10 * share + 0.5)))  # rounded as report.js does
+    step = max(1, min(9, math.floor(10 * share + 0.5)))  # rounds in the same way as report.js
     return f"g{0 if share <= 0 else 10 if share > 1 - _BINARY else step}"
 
 
@@ -619,18 +621,21 @@ def style_of(cell: Cell, side: str) -> str:
 # Programs, replies of models and messages of compilers as HTML, line by line with all their spaces.
 
 
+# Maximum characters of a shown program, and of a coloured program.
 _MAX_CODE, _MAX_COLOURED = (
     200_000,
     50_000,
-)  # maximum lengths of a shown and of a coloured program, in characters
-# Pygments needs quadratic time for text without punctuation: minutes for a page of it.
+)
+# Maximum characters without punctuation in coloured code, and pattern of punctuation: without punctuation,
+# Pygments needs quadratic time, which is minutes for a page of text.
 _MAX_STRETCH, _ENDS = 1000, re.compile(r"[;(){},=+]")
 
 
 @cache
 def _pygments(language: str) -> tuple[Any, Any]:
     """Return the lexer and the formatter for a language. Both are stateless."""
-    from pygments.formatters.html import HtmlFormatter  # the package `formatters` replaces itself
+    # Imported here, because the package pygments.formatters replaces this module when it is loaded.
+    from pygments.formatters.html import HtmlFormatter
     from pygments.lexers import get_lexer_by_name
 
     return get_lexer_by_name(language, stripnl=False), HtmlFormatter(nowrap=True)
@@ -666,7 +671,8 @@ def indented(line: str) -> Any:
 # A wrong output next to the expected output, line by line. Differences are marked, including white space.
 
 
-_PIECE = re.compile(r"\n|[^\S\n]+|\S+")  # a word, white space between words, or the line's end
+# Pattern of a word, of white space between words, or of the end of a line.
+_PIECE = re.compile(r"\n|[^\S\n]+|\S+")
 _SYMBOLS = {" ": "·", "\t": "⇥", "\r": r"\r", "\n": "↵"}
 
 

@@ -29,7 +29,7 @@ from ioi_eval.runs import BenchmarkOptions, RunOptions, Timing, ValidatedSolutio
 from ioi_eval.scoring import with_time_factor
 from ioi_eval.sources import Problems, benchmark_of, open_problems, read_solutions, with_references
 
-REFERENCES = 5  # default maximum number of solutions of each kind, for a benchmark's problem
+REFERENCES = 5  # default maximum number of solutions of each kind for a problem of a benchmark
 AUDIT, PAGE, PROBES = "audit.json", "audit.html", "probes.jsonl"
 RUN, MUTANTS = "run", "mutants"
 OnEvent = Callable[[object], None]
@@ -40,11 +40,11 @@ _R = TypeVar("_R")
 class AuditOptions(Value):
     """Options of an audit."""
 
-    references: int = REFERENCES  # maximum number of solutions of each kind, for a benchmark's problem
-    solutions: str = ""  # a dump of further solutions
-    column: str | None = None  # the dump's column with expected scores or verdicts
-    mutants: int = 0  # number of wrong programs per problem; mutants are added up to this number
-    seed: int = 0  # decides the sample and the mutants
+    references: int = REFERENCES  # maximum number of solutions of each kind for a problem of a benchmark
+    solutions: str = ""  # name of a dump with further solutions
+    column: str | None = None  # column of the dump with expected scores or verdicts
+    mutants: int = 0  # minimum number of wrong programs per problem; missing programs are replaced by mutants
+    seed: int = 0  # seed of the random choice of solutions and mutants
     timing: Timing = Timing()
     fresh: bool = False
 
@@ -110,7 +110,8 @@ async def audit(
         judged = await _judged_problems(problems, validated, out / RUN, origin, probes)
         mutants = MutantRun(judged, probes, min_wrong=options.mutants, seed=options.seed)
         if mutants.problems:
-            without_factor = replace(options.timing, factor=1.0)  # the limits of mutants have the factor
+            # The mutants' limits already include the factor.
+            without_factor = replace(options.timing, factor=1.0)
             await judge(mutants.problems.values(), out / MUTANTS, replace(judging, timing=without_factor))
             await mutants.read_results(Results.open(out / MUTANTS))
 
@@ -150,7 +151,8 @@ async def _judged_problems(
     unjudged = {
         unjudged_submission.key: unjudged_submission.reason
         for unjudged_submission in validated.validation.unjudged
-        # other solutions are not compared because some of their tests were skipped
+        # Solutions with results are excluded here: they were only not compared, because some of their tests
+        # were skipped.
         if unjudged_submission.key not in results
     }
 

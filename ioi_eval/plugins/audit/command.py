@@ -20,8 +20,8 @@ from ioi_eval.runs import BenchmarkOptions, EngineChoice, Timing, progress
 from ioi_eval.sources import benchmark_of
 
 FOUND, UNJUDGED, INTERRUPTED = 1, 3, 130  # exit codes
-_ECHO = 1 << 16  # bytes of a wrong output that are compared with other outputs
-_MAX_SHOWN = 20  # problems in the terminal
+_ECHO = 1 << 16  # maximum bytes of a wrong output that are compared with other outputs
+_MAX_SHOWN = 20  # maximum number of problems that are printed in the terminal
 
 
 def audit(

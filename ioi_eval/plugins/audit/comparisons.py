@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from ioi_eval.models import Checker, CheckerKind, Problem, TaskType
 
-_TOLERANCES = (1e-9, 1e-6, 1e-4)  # absolute and relative
+_TOLERANCES = (1e-9, 1e-6, 1e-4)  # absolute and relative tolerances that are tried
 _MAX_TOLERANCE = _TOLERANCES[-1]
 _WORD_KINDS = (CheckerKind.WORD_LINES, CheckerKind.TOKENS)
-# The looser comparisons of each comparison. Comparisons without an entry have none.
+# Looser comparisons than each comparison. For a comparison without an entry there are none.
 _LOOSER_KINDS = {
     CheckerKind.EXACT: (
         CheckerKind.STRIPPED,

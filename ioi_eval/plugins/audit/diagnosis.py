@@ -26,16 +26,17 @@ from ioi_eval.plugins.audit.records import Diagnosis, Flaw, MutantCounts, Proble
 from ioi_eval.plugins.audit.solutions import is_right, solution_key, to_submission
 from ioi_eval.scoring import with_time_factor
 
-MAX_LIMIT_FACTOR = 8  # multiple of the time and memory limits that a probe has
-_LIMIT_FACTORS = (2, 4, MAX_LIMIT_FACTOR)  # multiples of the limits that a sentence may name
-_ROW_OUTPUT_BYTES = 400  # bytes of an output that an audit's run stores
-_MAX_SHOWN = 200  # bytes of an input, an output and an expected answer
+MAX_LIMIT_FACTOR = 8  # factor for the time and memory limits in a probe
+_LIMIT_FACTORS = (2, 4, MAX_LIMIT_FACTOR)  # factors for the limits that a sentence may name
+_ROW_OUTPUT_BYTES = 400  # maximum bytes of an output that a row of an audit's run stores
+_MAX_SHOWN = 200  # maximum bytes of a shown input, output or expected answer
 _MAX_NAMED = 5  # maximum number of tests or solutions that a sentence names
 PASSED = (Verdict.AC, Verdict.SKIPPED)
 _EXCEEDED = (Verdict.TLE, Verdict.MLE)
 _WRONG_OUTPUT = (Verdict.WA, Verdict.PA)
 
-Failures = dict[str, dict[str, TestResult]]  # by test, then by solution
+# Results of tests that reject a solution, by test, then by solution.
+Failures = dict[str, dict[str, TestResult]]
 
 
 @dataclass
@@ -74,7 +75,7 @@ class JudgedProblem:
         self.wrong = {key: result for key, result in compiled.items() if not is_right_by_key[key]}
         right = {key: result for key, result in compiled.items() if is_right_by_key[key]}
         crashing_keys = {key for key, result in right.items() if _crashes_on_every_test(result)}
-        if crashing_keys != right.keys():  # usually because of another interpreter version
+        if crashing_keys != right.keys():  # usually these solutions need another version of the interpreter
             self.unusable |= dict.fromkeys(
                 crashing_keys, "it crashes on every test, and other right solutions do not"
             )
@@ -123,7 +124,7 @@ async def with_skipped_tests(judged_problem: JudgedProblem, probes: ProbeRunner)
     an exceeded limit do not run again.
     """
     results, unjudged = dict(judged_problem.results), dict(judged_problem.unjudged)
-    is_slow = False  # True if a solution exceeds a limit on two tests
+    is_slow = False  # True if a solution has exceeded a limit on two tests
     for key in sorted(results.keys() & judged_problem.solutions.keys()):
         if results[key].solved or not is_right(judged_problem.problem, judged_problem.solutions[key]):
             continue
@@ -176,7 +177,7 @@ class Diagnoser:
                 await self._probe_limits()
                 await self._probe_comparisons()
                 self._explain_other_failures()
-            except (JudgeFailure, InputError) as failure:  # the reason is unknown
+            except (JudgeFailure, InputError) as failure:  # then the reason for the rejection is unknown
                 self._diagnoses.clear()
                 rows = [item.row for item in rejections]
                 reason = f"are rejected; the reason could not be judged ({failure})"
@@ -238,7 +239,8 @@ class Diagnoser:
                 if shown_failure.output and test.answer is not None
                 else shown_failure.feedback
             )
-            if shown_failure.status in _EXCEEDED:  # the judge's text has times, which differ from run to run
+            # The judge's own message contains times, which differ from run to run.
+            if shown_failure.status in _EXCEEDED:
                 shown_difference = "It exceeds the limit"
             yield Rejection(
                 row=key,
@@ -367,7 +369,8 @@ class Diagnoser:
             test for test, failed in failures.items() if self._have_other_word_counts(failed.values())
         }
         for key, tests in wrong_outputs.items():
-            # A probe returns all outputs, but the row only has the start of the first output.
+            # The judge returns the outputs of all probed tests, but the row only contains the start of the
+            # first output.
             probed_tests = [
                 test
                 for test in tests

@@ -14,14 +14,14 @@ class Origin(Value):
     """The origin of an audit's problems and solutions, as the user named it."""
 
     source: str
-    benchmark: str  # empty for problem packages
+    benchmark: str  # name of the benchmark; empty for problem packages
     references: int
     data_dir: str = ""
     checker: str = ""
     time_factor: float = 1.0
-    dump: str = ""  # a dump of further solutions
-    column: str | None = None  # the dump's column with expected scores or verdicts
-    rows_of_dump: frozenset[str] = frozenset()  # names of the dump's solutions
+    dump: str = ""  # name of a dump with further solutions
+    column: str | None = None  # column of the dump with expected scores or verdicts
+    rows_of_dump: frozenset[str] = frozenset()  # names of the solutions that come from the dump
 
 
 class EvidenceCommands:
@@ -42,7 +42,7 @@ class EvidenceCommands:
             checker: A comparison instead of the audit's, ignored if commands cannot name it.
         """
         origin = self._origin
-        if not origin.rows_of_dump.issuperset(names):  # no command reads solutions of two sources
+        if not origin.rows_of_dump.issuperset(names):  # no command reads solutions from two sources
             names = [name for name in names if name not in origin.rows_of_dump]
         kinds = {kind.value for kind in CheckerKind if not kind.is_program}
         checker = checker if checker in kinds and origin.benchmark else origin.checker

@@ -18,8 +18,8 @@ from ioi_eval.plugins.audit.records import MutantCounts
 from ioi_eval.plugins.audit.solutions import solution_key, to_submission
 
 _MUTANT = "mutant"  # prefix of the names of mutants
-_MAX_INPUTS = 12  # maximum number of changed inputs
-_MAX_INPUT_BYTES = 4096  # maximum size of an input that is changed
+_MAX_INPUTS = 12  # maximum number of changed inputs on which mutants and their originals run
+_MAX_INPUT_BYTES = 4096  # maximum bytes of an input that is changed
 _IMPOSSIBLE_ANSWER = Blob.of("an answer that no program prints: 5c1f7e40")
 _NUMBER = re.compile(r"-?\d+")
 
@@ -50,12 +50,12 @@ class MutantRun:
             return None
         accepted = [key for key, result in judged_problem.right.items() if result.solved]
         pending = [(key, iter(self._mutants_of_solution(judged_problem, key))) for key in accepted]
-        while pending and len(chosen_mutants) < missing_count:  # of each original in turn
+        while pending and len(chosen_mutants) < missing_count:  # take one mutant of each original in turn
             key, mutants = pending.pop(0)
             if (mutant := next(mutants, None)) is not None:
                 chosen_mutants.append(mutant)
                 pending.append((key, mutants))
-        # The limits are the same as for the problem's solutions.
+        # The mutants have the same limits as the problem's solutions.
         return replace(judged_problem.problem, solutions=tuple(chosen_mutants)) if chosen_mutants else None
 
     def _mutants_of_solution(self, judged_problem: JudgedProblem, key: str) -> Iterator[Solution]:

@@ -33,7 +33,7 @@ def generate_mutants(code: str, language: str, seed: int) -> list[Mutant]:
     return [(name, program) for program, name in ranked]
 
 
-# --- Python, by its syntax tree ----------------------------------------------------------------------
+# --- changes of Python programs by the syntax tree ---------------------------------------------------
 
 _OTHER_BOUND: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -102,9 +102,9 @@ def _disable_branch(node: ast.AST) -> None:
     node.test = ast.Constant(False)
 
 
-# --- C++, by its tokens ------------------------------------------------------------------------------
+# --- changes of C++ programs by tokens ---------------------------------------------------------------
 
-# Comments, literals and preprocessor lines are tokens that no change touches.
+# Pattern of a token. Comments, literals and preprocessor lines are tokens that are never changed.
 _TOKEN = re.compile(
     r"""(?P<skipped>//[^\n]*|/\*.*?\*/|R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'"""
     r"""|^[ \t]*\#[^\n]*(?:\\\n[^\n]*)*)|(?P<word>[A-Za-z_]\w*)|(?P<number>\d[\w.']*)"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
-_MAX_WORD = 40  # maximum length of a word in a difference, in characters
+_MAX_WORD = 40  # maximum characters of a word in the description of a difference
 
 
 def describe_difference(output: str, expected: str) -> str:
@@ -18,7 +18,8 @@ def describe_difference(output: str, expected: str) -> str:
         return "Only white space differs"
     if "".join(output.split()) == "".join(expected.split()):
         return "Only white space differs: words are written together"
-    for normalize in (_normalize_word, str):  # differences that most comparisons ignore come last
+    # Differences that most comparisons ignore are reported only if there are no others.
+    for normalize in (_normalize_word, str):
         for number, (actual_word, expected_word) in enumerate(
             zip_longest(output.split(), expected.split()), start=1
         ):

@@ -8,7 +8,7 @@ from html import escape
 
 from ioi_eval.plugins.audit.records import Audit, ProblemAudit, Rate
 
-_SIDE, _EDGE = 320, 40  # of the picture, in pixels
+_SIDE, _EDGE = 320, 40  # side and margin of the picture, in pixels
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; width: 100%; }

@@ -17,7 +17,7 @@ from ioi_eval.sources import problem_digest
 class ProbeRecord(Value):
     """A line of the file of probes."""
 
-    probe: str  # hash of the problem and of the program
+    probe: str  # hash of the probe's problem and program
     result: SubmissionResult
 
 

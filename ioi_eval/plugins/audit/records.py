@@ -9,7 +9,7 @@ from enum import StrEnum
 from ioi_eval.models import Value
 
 VERSION = 1
-_Z = 1.959964  # a normal variable is within this number of standard deviations in 95 % of cases
+_Z = 1.959964  # number of standard deviations within which a normal variable is in 95 % of cases
 
 
 class Flaw(StrEnum):
@@ -19,7 +19,7 @@ class Flaw(StrEnum):
     STRICT = "comparison too strict"
     BROKEN = "broken test"
     LIMITS = "limits"
-    UNCLEAR = "rejects a right solution"  # for none of the reasons above
+    UNCLEAR = "rejects a right solution"  # tests reject a right solution for none of the reasons above
     WEAK = "weak"
 
 
@@ -43,7 +43,7 @@ class Rate(Value):
             * math.sqrt(share * (1 - share) / total + squared / (4 * total * total))
             / (1 + squared / total)
         )
-        # Rounded: the last digits differ between machines.
+        # Round the bounds, because their last digits differ between machines.
         low, high = (round(min(max(end, 0.0), 1.0), 6) for end in (middle - half, middle + half))
         return cls(number=number, of=total, share=round(share, 6), low=low, high=high)
 
@@ -51,13 +51,15 @@ class Rate(Value):
 class Rejection(Value):
     """A right solution that the tests reject, with such a test as an example."""
 
-    row: str  # the solution's key in the run
+    row: str  # key of the solution in the run
     language: str
-    tests: tuple[str, ...]  # all tests that reject it
-    test: str  # the first of these with an output, else the first; the fields below are about this test
+    tests: tuple[str, ...]  # names of all tests that reject the solution
+    # A test that rejects the solution: the first with an output, or else the first; later fields are about
+    # it.
+    test: str
     status: str
-    difference: str  # between the output and the expected answer, or the way the program failed
-    input: str = ""  # input, output and answer may be truncated
+    difference: str  # difference between output and expected answer, or the way in which the program failed
+    input: str = ""  # start of the test's input; `output` and `expected` may be truncated as well
     output: str = ""
     expected: str = ""
 
@@ -67,9 +69,9 @@ class Diagnosis(Value):
 
     fault: Flaw
     sentence: str
-    rows: tuple[str, ...]  # keys of solutions in the run
+    rows: tuple[str, ...]  # keys of the solutions in the run that show the fault
     tests: tuple[str, ...] = ()
-    command: str = ""  # the command that shows the evidence
+    command: str = ""  # command that shows the evidence
 
 
 class MutantCounts(Value):
@@ -77,8 +79,9 @@ class MutantCounts(Value):
 
     judged: int = 0
     rejected: int = 0
-    accepted: tuple[str, ...] = ()  # keys of mutants that the tests accept and that fail on another input
-    same: int = 0  # number of accepted mutants that no tried input distinguishes from their originals
+    # Keys of mutants that the tests accept although they fail on another input.
+    accepted: tuple[str, ...] = ()
+    same: int = 0  # number of accepted mutants that behave like their originals on all inputs that were tried
 
 
 class ProblemAudit(Value):
@@ -86,11 +89,13 @@ class ProblemAudit(Value):
 
     problem: str
     tests: int
-    right: Rate  # right solutions that are accepted
-    wrong: Rate  # wrong solutions that are rejected
-    unusable: Mapping[str, str] = {}  # reasons why solutions do not count, by key
-    unjudged: tuple[str, ...] = ()  # keys in `unusable` of judge failures, which the next call judges again
-    # Tests without which the same wrong solutions are rejected; empty without wrong solutions
+    right: Rate  # share of right solutions that the tests accept
+    wrong: Rate  # share of wrong solutions that the tests reject
+    unusable: Mapping[str, str] = {}  # reasons why solutions do not count, by key of the solution
+    # Keys in `unusable` of solutions with judge failures, which the next call judges again.
+    unjudged: tuple[str, ...] = ()
+    # Names of tests without which the same wrong solutions would be rejected. Empty if there are no wrong
+    # solutions.
     undecided: tuple[str, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     diagnoses: tuple[Diagnosis, ...] = ()
@@ -112,4 +117,5 @@ class Audit(Value, kw_only=True):
     wrong: Rate
     left_out: Mapping[str, int] = {}  # number of excluded solutions and problems, by reason
     problems: tuple[ProblemAudit, ...]
-    untrusted: Mapping[str, str]  # faults by problem; the only part that `score --trust` reads
+    # Reasons why problems are not trusted, by problem; the only part that `score --trust` reads.
+    untrusted: Mapping[str, str]

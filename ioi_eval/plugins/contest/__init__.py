@@ -36,7 +36,8 @@ if TYPE_CHECKING:
         as_markdown,
     )
 else:
-    # Loaded when they are first used: a task of inspect_ai imports this package and may never run.
+    # These names are imported when they are first used: a task of inspect_ai imports this package and may
+    # never run.
     __getattr__, __dir__ = make_lazy_accessors(
         __name__,
         {

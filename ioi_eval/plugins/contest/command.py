@@ -39,8 +39,8 @@ _EXAMPLES = """
 """
 TOKENS = "tokens.tsv"
 _TOKEN_BYTES = 24
-_MIN_TOKEN = 16  # minimum length of a token, in characters
-_MAX_STANDINGS = 20  # participants whose places are printed at the end
+_MIN_TOKEN = 16  # minimum characters of a token
+_MAX_STANDINGS = 20  # maximum number of participants whose places are printed at the end
 _PORT = {"port": {"default": 8765}}
 
 
@@ -144,7 +144,8 @@ def _read_tokens(path: Path) -> dict[str, str]:
         problem, path_text = f"cannot be read: {error}", str(path)
         raise InputError(problem, where=path_text, field="--participants", remedy=remedy) from error
     tokens: dict[str, str] = {}
-    names, owners = ParticipantNames(), dict[str, str]()  # owners: names by token
+    # Names in use, and the name of the participant by token.
+    names, owners = ParticipantNames(), dict[str, str]()
     for line_number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
@@ -194,7 +195,7 @@ async def _serve_contest(
     quiet: bool,
 ) -> None:
     """Hold the contest until a signal arrives or standard input is closed."""
-    # The package `mcp` may be missing.
+    # Imported here, because the package `mcp` may be missing.
     from ioi_eval.plugins.contest.mcp import contest_server, forward_standard_input, listen, serving
 
     stop_signals = console.StopSignals()
@@ -213,7 +214,7 @@ async def _serve_contest(
             end_input()
             await asyncio.gather(stop_task, client_task, return_exceptions=True)
         return
-    # Opening the contest starts its clock, so errors that the user can correct come before.
+    # Raise all errors that the user can correct before the contest is opened, which starts its clock.
     host, path = server_options.host, folder / TOKENS
     tokens = _complete_tokens(path, given_tokens)
     with contextlib.closing(listen(host, server_options.port)) as port:
@@ -276,14 +277,14 @@ def _complete_tokens(path: Path, given_tokens: Mapping[str, str]) -> dict[str, s
 def _write_tokens(path: Path, tokens: Mapping[str, str]) -> None:
     """Write the tokens for the next call, including tokens of earlier calls."""
     old_tokens = _read_tokens(path) if path.exists() else {}
-    old_umask = os.umask(0o077)  # only the user may read the file
+    old_umask = os.umask(0o077)  # new files, such as the file with tokens, can be read only by the user
     try:
         replace(path, (f"{name}\t{token}\n".encode() for name, token in {**old_tokens, **tokens}.items()))
     finally:
         os.umask(old_umask)
 
 
-# --- tasks of other programs --------------------------------------------------------------------------
+# --- export of a contest as tasks of other programs ---------------------------------------------------
 
 
 _EXPORT_EXAMPLES = """

@@ -66,14 +66,14 @@ from ioi_eval.store.rows import (
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
-MAX_PART_LENGTH = 32_768  # maximum characters of a problem's texts in a reply to a model
+MAX_PART_LENGTH = 32_768  # maximum characters of a problem's texts in a single reply to a model
 _COMPLETED = frozenset({Verdict.AC, Verdict.PA, Verdict.WA})
 _FILES = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
 _JUDGE_FAILED = "the judge failed; this costs nothing, and you may try again"
 _MANAGER_FAILED = (
     "the package's sample manager did not work on this input, or the judge failed; this costs nothing"
 )
-# Columns of a row, in addition to the columns of a result.
+# Names of a row's columns, in addition to the columns of a result.
 PARTICIPANT, ATTEMPT, AT, COMPILER = "participant", "attempt", "contest_seconds", "compiler_told"
 PROBLEM, CODE, LANGUAGE, OUTPUTS, COST = "problem_id", "code", "language", "outputs", "cost"
 
@@ -100,14 +100,16 @@ class _Attempts:
     """A participant's submissions for a problem."""
 
     def __init__(self) -> None:
-        self.turn = asyncio.Lock()  # submissions wait for each other, because limits count judged submissions
+        # Submissions are judged one after the other, because limits count judged submissions.
+        self.turn = asyncio.Lock()
         self.runs = 0
         self.results: list[VisibleResult] = []
         self.by_code: dict[str, int] = {}
         self.points = 0.0
         self.last: float | None = None  # seconds from the start to the last submission
         self.last_gain_s: float | None = None  # seconds from the start to the last gain of points
-        self.steps: list[tuple[float, float, float | None]] = []  # per submission: time, points, last gain
+        # For each submission: time, points, and time of the last gain, in seconds from the start.
+        self.steps: list[tuple[float, float, float | None]] = []
 
     def add(self, code: str, result: VisibleResult, time_s: float, mode: scoring.ScoreMode) -> None:
         self.results.append(result)
@@ -204,11 +206,11 @@ class Contest:
         self.languages = spoken if languages is None else spoken & {*languages}
         self._participants: dict[str, _Participant] = {}
         self._names = ParticipantNames()
-        self._logged_errors: set[str] = set()  # why rows could not be stored; each reason is logged once
-        self.under_way = dict[
-            TrackedSubmission, None
-        ]()  # submissions that are being judged, the oldest first
-        self.closed = False  # True: no more calls are judged
+        # Reasons why rows could not be stored, each of which is logged only once.
+        self._logged_errors: set[str] = set()
+        # Submissions that are being judged, in the order in which they started.
+        self.under_way = dict[TrackedSubmission, None]()
+        self.closed = False  # True if no further calls are judged
         for name in participants or ():
             self.session(name)
 
@@ -500,9 +502,9 @@ class Session:
     ) -> SubmissionReply:
         attempts, code_hash = self._state.problems[problem], submission_identity(definition, submission)
         async with self._take_slot(), attempts.turn:
-            self._refuse_late()  # the contest may have ended while the call waited
+            self._refuse_late()  # refuses the call if the contest has ended while the call waited
             earlier_number, last_number = attempts.by_code.get(code_hash), len(attempts.results)
-            # If the last submission counts, an earlier program again is a new submission.
+            # If the rules count the last submission, a repeated program is a new submission.
             if earlier_number is not None and (
                 earlier_number == last_number or self._rules.mode != scoring.ScoreMode.MAX_TOKENED_LAST
             ):
@@ -519,7 +521,7 @@ class Session:
         attempts = self._state.problems[problem]
         async with self._take_slot(), attempts.turn:
             self._refuse_late()
-            if not attempts.results:  # a call in progress may have submitted something
+            if not attempts.results:  # a call in progress may have added a submission meanwhile
                 await self._judge_for_points(
                     problem, definition, empty_submission, self._contest.elapsed_s, None
                 )

@@ -29,7 +29,8 @@ from ioi_eval.store import Store
 from ioi_eval.store.files import draft_path, error_reason
 
 _AGENT_SECONDS = 3600
-_BUILD_SECONDS, _TEST_SECONDS = 600, 60  # verifier's time for building, and for a test without a limit
+# Seconds that the verifier has for building, and for a test without a time limit.
+_BUILD_SECONDS, _TEST_SECONDS = 600, 60
 _ODD = re.compile(r"[^A-Za-z0-9_-]+")
 _FILES = Path(__file__).with_name("harbor_files")
 _CONFIG = """\
@@ -58,8 +59,8 @@ is the share of the points that it gets. The problem's attachments are in `/app`
 
 
 class ExportResult(Value):
-    tasks: tuple[Path, ...]  # folders of the tasks
-    left_out: Mapping[str, str]  # reasons by problem
+    tasks: tuple[Path, ...]  # folders of the exported tasks
+    left_out: Mapping[str, str]  # reasons why problems are not exported, by problem
 
 
 def write_tasks(
@@ -113,7 +114,8 @@ def write_tasks(
 
 def _write_task(task: Path, folder: Path, name: str, problem: Problem, statement: Statement) -> None:
     """Write a task's files. Raise InputError if a copy of the package would be read as another problem."""
-    copy = task / "tests" / "package" / problem.id  # some formats name a problem after its folder
+    # Some package formats use the name of the folder as the problem's id.
+    copy = task / "tests" / "package" / problem.id
     shutil.copytree(folder, copy)
     if [problem_digest(loaded) for loaded in load_problems(copy).values()] != [problem_digest(problem)]:
         raise InputError("a copy of it is read as another problem", where=problem.source)
@@ -144,7 +146,8 @@ def _write_task(task: Path, folder: Path, name: str, problem: Problem, statement
         f"environment/files/{file}": content for file, content in statement.attachments.items()
     }
     content_by_name |= {f"environment/files/{file.name}": file.content.read() for file in problem.attachments}
-    for test in sample_tests(problem):  # complete, while the statement may have only the beginning
+    # These samples are complete, while the statement may contain only the start of a sample.
+    for test in sample_tests(problem):
         content_by_name |= {f"environment/files/samples/{test.name}.in": test.input.read()}
         content_by_name |= {
             f"environment/files/samples/{test.name}.out": test.answer.read() if test.answer else b""

@@ -83,7 +83,8 @@ from ioi_eval.store.folder import (
 )
 from ioi_eval.store.result_log import ResultLog
 
-_PROGRESS_INTERVAL_S, _ALIVE_INTERVAL_S = 1.0, 10  # between updates of progress.json, and of its time
+# Seconds between two updates of progress.json, and of the time in it.
+_PROGRESS_INTERVAL_S, _ALIVE_INTERVAL_S = 1.0, 10
 
 
 @contextlib.asynccontextmanager
@@ -126,10 +127,11 @@ async def open_contest(
         InputError: The folder has other rules, an option does not fit a contest, or the engine lacks a
             language.
     """
-    # A contest cannot wait until an old compiler is available again. Each row names its compiler.
+    # Accept compilers that differ from those of earlier results: a contest cannot wait until an old compiler
+    # is available again. Each row names its compiler.
     checked_options = msgspec.structs.replace(_check_options(options or RunOptions()), accept_compiler=True)
     rules, setup = rules or Rules(), RunSetup.create(out, engine, checked_options, store, on_event)
-    languages = allowed_languages(rules, participants)  # raises before anything is opened
+    languages = allowed_languages(rules, participants)  # raises an InputError before anything is opened
     with open_problem_source(source, choice, setup.store) as problems:
         if not problems:
             raise no_problem_error(source)
@@ -143,7 +145,7 @@ async def open_contest(
             settings={"contest": source_name(source), **settings},
         )
         with open_journal(work, setup) as journal:
-            if spoken is None:  # else the stored replies have all programs
+            if spoken is None:  # otherwise the stored replies contain all programs
                 _refuse_lost_results(journal)
             async with open_judge(setup, problems.packages) as (judge, _):
                 if spoken is None:
@@ -180,8 +182,8 @@ async def open_contest(
                     )
                     ledger.restore(contest)
                     begun.resume(contest)
-                    # Now for reports during the contest, and again after it for problems that were tried
-                    # later.
+                    # Describe the problems now, for reports during the contest. Afterwards describe them
+                    # again for problems that were tried later.
                     describe = partial(
                         describe_problems, work, setup, journal, limits.with_limits, untried=True
                     )
@@ -276,14 +278,16 @@ class _PendingFolder:
         replace(self._path(row), [encode_terminal_safe_json(row)], durable=False)
 
     def remove(self, row: Mapping[str, Any]) -> None:
-        with contextlib.suppress(OSError):  # the submission has a result; the next opening removes the file
+        # The submission already has a result, and the next start removes the file.
+        with contextlib.suppress(OSError):
             self._path(row).unlink()
 
     def _path(self, row: Mapping[str, Any]) -> Path:
         """Return the path of a submission's file. A participant has up to one file for each problem."""
         name, problem = row[PARTICIPANT], row[PROBLEM]
         digest = hashlib.sha256(f"{name}/{problem}".encode()).hexdigest()[:16]
-        return self._folder / f"{name[:32]}-{digest}.json"  # up to 255 bytes, even for a long name
+        # A shortened name, because a file name has at most 255 bytes.
+        return self._folder / f"{name[:32]}-{digest}.json"
 
 
 def _read_pending_row(path: Path, journal: ResultLog, problems: Collection[str]) -> dict[str, Any] | None:
@@ -338,13 +342,13 @@ def _read_or_write_start(folder: Path, clock: Callable[[], float], participants:
     return start.started
 
 
-# --- models in a contest: each reply's program is submitted, and its result is the next message --------
+# --- models in a contest: each reply's program is submitted, and the next message contains its result --
 
 
 _TEMPLATE = "_feedback.md.j2"
 _UNUSABLE_CHARACTERS = re.compile(r"[^A-Za-z0-9_.@-]+")
-_MAX_NAME = 56  # maximum length of a participant's name derived from a model's name
-# Text after the statement, for an agent.
+_MAX_NAME = 56  # maximum characters of a participant's name that is derived from a model's name
+# Instructions for an agent, after the statement.
 _AGENT_INSTRUCTIONS = """
 
 You may submit programs while you work, and get their results: the MCP server `contest` of the file
@@ -352,18 +356,19 @@ You may submit programs while you work, and get their results: the MCP server `c
 The problem is called `{problem}`.
 {rules}
 """
-# Context manager: serves a contest to the participants with these tokens, and yields the address.
+# A context manager that serves a contest to the participants with these tokens, and yields the contest's
+# address.
 Serving = Callable[[Contest, Mapping[str, str]], contextlib.AbstractAsyncContextManager[str]]
 
 
 class ContestOutcome(Value):
     """The outcome of a contest with models as participants."""
 
-    out: str  # the run's folder
+    out: str  # path of the run's folder
     scoreboard: tuple[ScoreboardRow, ...]
     summary: Summary
-    unwritten: Mapping[str, str]  # reasons why a model stopped early, by participant and problem
-    # pairs in `unwritten` for which another call would not request anything either
+    unwritten: Mapping[str, str]  # reasons why models stopped early, by participant and problem
+    # Pairs in `unwritten` for which another call would request no reply either.
     unasked: tuple[str, ...] = ()
 
 
@@ -411,12 +416,13 @@ async def compete(
     """
     asking_options, turn_options, secret_key = asking or Asking(), turns or Turns(), Secret(key)
     if isinstance(author, ModelOptions):
-        from ioi_eval.generate.chat import check_model  # loads HTTP clients
+        # Imported here, because the import loads an HTTP client.
+        from ioi_eval.generate.chat import check_model
 
         check_model(author, secret_key)
     full_name = author_name(author)
     folder = Path(out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(full_name)}-turns")
-    # A long name loses its start, because names of checkpoints differ in their last characters.
+    # Shorten a long name at its start, because names of checkpoints differ in their last characters.
     name = _UNUSABLE_CHARACTERS.sub("-", full_name)[-_MAX_NAME:].lstrip("_.@-") or "model"
     names = (
         [name]
@@ -473,7 +479,7 @@ async def compete(
                             session = contest.session(names[problem_work.sample])
                             group.create_task(problem_work.run(session, slots, unwritten))
         scoreboard = contest.scoreboard()
-        write_stopped(folder, unwritten)  # before the report is written, which shows the reasons
+        write_stopped(folder, unwritten)  # write these reasons first, because the report shows them
     return ContestOutcome(
         out=str(folder),
         scoreboard=scoreboard,
@@ -517,8 +523,9 @@ class _ProblemWork(NamedTuple):
     turns: int
     author: Author
     kept: _ReplyLog
-    feedback: tuple[str, jinja2.Template]  # name and template of the message after a submission
-    refused: str  # reason why no program can be judged, so that no program is requested
+    feedback: tuple[str, jinja2.Template]  # name and template of the message to a model after a submission
+    # Reason why no program can be judged, so that no program is requested; empty if programs can be judged.
+    refused: str
 
     async def run(self, session: Session, slots: asyncio.Semaphore, unwritten: dict[str, str]) -> None:
         async with slots:
@@ -533,7 +540,8 @@ class _ProblemWork(NamedTuple):
         language = self.requests.choose_language(problem).language
         if self.refused:
             if problem.unusable:
-                with contextlib.suppress(UnjudgedCall):  # the row of failures has the reason
+                # The reason why the call was not judged is in failures.jsonl.
+                with contextlib.suppress(UnjudgedCall):
                     await session.end(self.label, language)
             raise JudgeFailure(self.refused, final=True)
         prompt = self.requests.make_prompt(problem, language)
@@ -555,16 +563,18 @@ class _ProblemWork(NamedTuple):
             code = extract(reply.generation, find_language(language)) if reply.code is None else reply.code
             submission_reply = None
             if is_agent:
-                await session.settle()  # submissions that the agent did not wait for count first
+                # Wait for submissions whose results the agent did not await, because they count first.
+                await session.settle()
             if is_agent and any(
                 state.id == self.label and state.submissions_left == 0 for state in session.problems()
             ):
-                return  # the agent has used all submissions, so its solution cannot be submitted
+                return  # the agent has used up its submissions, so its solution cannot be submitted
             if code is not None and code.strip():
                 submission_reply = await session.submit(
                     self.label, code, reply.language or language, cost=reply.cost
                 )
-                # Repeats of earlier calls with the same folder do not count.
+                # A program that an earlier call with the same folder submitted does not count as a
+                # repetition.
                 submission_reply = msgspec.structs.replace(
                     submission_reply, repeats=submission_reply.number in submission_numbers
                 )
@@ -581,7 +591,8 @@ class _ProblemWork(NamedTuple):
             template_values |= {"turn": turn, "turns": self.turns, "language": language}
             template_name, template = self.feedback
             prompt = render_template(template, template_values, template_name)
-        await session.end(self.label, language)  # without a submission the problem would be missing in tables
+        # Without any submission, the problem would be missing in tables.
+        await session.end(self.label, language)
 
 
 class _ReplyLog:

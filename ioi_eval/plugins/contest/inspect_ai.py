@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ioi_eval.errors import InputError
 from ioi_eval.integrations import needs
 
-if TYPE_CHECKING:  # the judge is loaded by the first task
+if TYPE_CHECKING:  # at run time, the judge is imported when the first task starts
     from ioi_eval.plugins.contest.episodes import Episode, Episodes
 
 with needs("inspect-ai"):
@@ -34,8 +34,8 @@ with needs("inspect-ai"):
 
 __all__ = ["contest", "contest_points", "contest_tools"]
 
-_REACHED = "ioi_eval:contest"  # key in a sample's store
-_MAX_MESSAGES = 200  # of a sample, unless --message-limit is set
+_REACHED = "ioi_eval:contest"  # key of the reached points in a sample's store
+_MAX_MESSAGES = 200  # maximum number of messages in a sample, unless --message-limit is set
 
 
 @task
@@ -117,7 +117,7 @@ def _make_tool(episodes: Episodes, name: str) -> Tool:
     return ToolDef(execute, name=name).as_tool()
 
 
-_episodes: dict[str, Episode] = {}  # by sample, until it is scored
+_episodes: dict[str, Episode] = {}  # episodes by the id of the sample, until the sample is scored
 _beginning = threading.Lock()
 
 

@@ -64,8 +64,9 @@ with needs("mcp"):
 
 _TITLE = "ioi-eval contest"
 _PATH = "/mcp"
-_EXTRA_REQUESTS = 4  # simultaneous requests of a participant in addition to its allowed calls
-_ISSUER = "https://localhost"  # the SDK requires an issuer of tokens; here it is the contest itself
+# Number of simultaneous requests that a participant may have in addition to its allowed calls.
+_EXTRA_REQUESTS = 4
+_ISSUER = "https://localhost"  # issuer of tokens, which the SDK requires; the contest itself issues them
 
 
 def contest_server(
@@ -112,19 +113,20 @@ class _ContestServer(MCPServer[Any]):
     def __init__(self, *positional: Any, **keywords: Any) -> None:
         super().__init__(*positional, **keywords)
         self.contest: Contest | None = None
-        self.reply_schemas: dict[str, dict[str, Any]] = {}  # schemas of replies by tool
+        self.reply_schemas: dict[str, dict[str, Any]] = {}  # JSON schemas of replies, by tool
 
     async def list_tools(self) -> Any:
         tools = await super().list_tools()
         for tool in tools:
             tool.output_schema = self.reply_schemas[tool.name]
-            # The contest checks values itself, and accepts other names of a language.
+            # These descriptions do not restrict calls: the contest checks values itself, and accepts other
+            # names of a language.
             for name, parameter in tool.input_schema.get("properties", {}).items():
                 parameter["description"] = _PARAMETERS[name]
                 if self.contest is not None and (values := _allowed_values(self.contest, name)):
                     parameter["enum"] = values
                 if name == "language":
-                    parameter.pop("default", None)  # "" is not in the enum
+                    parameter.pop("default", None)  # remove the default "", which is not a value of the enum
         return tools
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
@@ -151,15 +153,15 @@ class _ContestServer(MCPServer[Any]):
             raise ToolError(f"Error executing tool {name}: {'; '.join(messages)}") from None
 
 
-# Messages by pydantic's names of errors.
+# Messages about invalid arguments, by the type of pydantic's error.
 _ARGUMENT_ERRORS = {
     "missing": "is missing",
     "string_type": "must be a text",
     "dict_type": "must be an object",
 }
 _ARGUMENT_ERRORS |= dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number")
-_MAX_VALUES = 200  # problems in an enum
-# Descriptions of the tools' parameters.
+_MAX_VALUES = 200  # maximum number of problems that are listed in the schema of a parameter
+# Descriptions of the tools' parameters, by parameter.
 _PARAMETERS = {
     "name": "The name of the text, as `statement` tells it.",
     "offset": "Where to begin, in characters.",
@@ -243,11 +245,13 @@ def _tool_with_progress(tool: Tool, get_session: Callable[[], Session]) -> Any:
             progress_task.cancel()
 
     copy_signature(call, tool, ["problem"])
-    call.__annotations__["context"] = Context  # the SDK passes an argument of this type
+    # The SDK passes its context as the argument with this annotation.
+    call.__annotations__["context"] = Context
     return call
 
 
-_REPORT_INTERVAL_S = 5.0  # between notifications of progress; some clients give up after 30 s of silence
+# Seconds between two notifications of progress; some clients give up after 30 s of silence.
+_REPORT_INTERVAL_S = 5.0
 
 
 async def _report_progress(context: Context[Any, Any]) -> None:
@@ -256,7 +260,7 @@ async def _report_progress(context: Context[Any, Any]) -> None:
         try:
             await context.report_progress(count, message="waiting for its turn, or being judged")
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            return  # the client has left, but the call continues
+            return  # the client has left, but its call continues
 
 
 async def _reply_or_tool_error(
@@ -289,18 +293,18 @@ def forward_standard_input() -> Callable[[], None]:
 
     The SDK reads standard input in a thread, which stops only when the input is closed.
     """
-    if sys.stdin is None:  # standard input is closed, and its descriptor may belong to another file
+    if sys.stdin is None:  # if standard input is closed, its descriptor may belong to another file
         return lambda: None
     old_input, (writer, reader) = os.dup(0), socket.socketpair()
     with reader:
         os.dup2(reader.fileno(), 0)
 
     def end() -> None:
-        with contextlib.suppress(OSError):  # it is already closed
+        with contextlib.suppress(OSError):  # the stream may already be closed
             writer.shutdown(socket.SHUT_WR)
 
     def forward_input() -> None:
-        with contextlib.suppress(OSError):  # it is closed or cannot be read
+        with contextlib.suppress(OSError):  # standard input may be closed or unreadable
             while chunk := os.read(old_input, 1 << 16):
                 writer.sendall(chunk)
         end()
@@ -312,7 +316,7 @@ def forward_standard_input() -> Callable[[], None]:
 # --- streamable HTTP ---------------------------------------------------------------------------------
 
 
-_GRACE_S = 0.2  # for replies that are being written
+_GRACE_S = 0.2  # seconds for completing replies when the server stops
 
 
 class _QuietServer(uvicorn.Server):
@@ -327,7 +331,8 @@ class _QuietServer(uvicorn.Server):
         await super().shutdown(sockets)
         for task in self.server_state.tasks:
             task.cancel()
-        await self.lifespan.shutdown()  # uvicorn would cancel it if it does not wait for clients
+        # Called here, because uvicorn would cancel it if it does not wait for clients.
+        await self.lifespan.shutdown()
 
     def _abort_connections(self) -> None:
         """Close all connections: from Python 3.12 on, closing a server waits for them."""
@@ -351,7 +356,7 @@ def listen(host: str = "127.0.0.1", port: int = 0) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
-        reason = os.strerror(error.errno or 0)  # the error's own message repeats the address
+        reason = os.strerror(error.errno or 0)  # the error's own message would repeat the address
         is_host_error = error.errno == errno.EADDRNOTAVAIL
         field, remedy = ("host", remedy) if is_host_error else ("port", "Choose another address or port")
         raise InputError(f"{problem}: {reason}", field=field, remedy=remedy) from error
@@ -388,7 +393,7 @@ async def serving(
         logging.getLogger(logger_name).addFilter(_should_log)
     max_requests = contest.rules.at_once + contest.rules.waiting + _EXTRA_REQUESTS
     connection_limits = _ConnectionLimits(max(max_requests, connections // (len(tokens) + 1)))
-    # Added last, so that tokens have been checked.
+    # This middleware is added last, so that tokens are already checked when it runs.
     app.user_middleware += [
         Middleware(connection_limits.wrap_app),
         Middleware(_limit_requests, max_requests=max_requests),
@@ -400,7 +405,7 @@ async def serving(
         ws="none",
         log_level="warning",
         access_log=False,
-        proxy_headers=False,  # a client could forge its address with these
+        proxy_headers=False,  # a client could forge its address with proxy headers
     )
     server = _QuietServer(config)
     async with asyncio.TaskGroup() as group:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 _KINDS = ("gold", "silver", "bronze")
-_ICPC_MEDALS = 4  # participants for each kind of medal
+_ICPC_MEDALS = 4  # number of participants who get each kind of medal
 
 
 class MedalRule(StrEnum):
@@ -50,7 +50,7 @@ def award_medals(rule: MedalRule, points: Sequence[float], places: Sequence[int]
         points[math.ceil(participant_count / divisor) - 1] if participant_count else 0.0
         for divisor in (12, 4)
     )
-    # The bronze cut-off is the lowest score that no more than half of the participants reach.
+    # The bronze cut-off is the lowest score such that no more than half of the participants reach it.
     max_medals = participant_count // 2
     bronze = min(
         (score for score in points if sum(other_score >= score for other_score in points) <= max_medals),

@@ -9,19 +9,21 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.reports.document import visible
 
 _MAX_NAME = 64  # characters
-_MAX_WORDS = 4  # so that no name can be a sentence with instructions
+_MAX_WORDS = 4  # maximum number of words in a name, so that no name can be a sentence with instructions
 _MARKS = "_.@-'"
-_OTHER_MARKS = "\u2019\u2010\u00b7\u30fb\u05f3\u05f4"  # an apostrophe, a hyphen, dots, Hebrew signs
-# Letters and marks of Unicode that are invisible.
+# Allowed marks in names: an apostrophe, a hyphen, dots, Hebrew signs.
+_OTHER_MARKS = "\u2019\u2010\u00b7\u30fb\u05f3\u05f4"
+# Pattern for invisible letters and marks of Unicode.
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 _STACKED = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3}")
-# Scripts that East Asian languages mix, by the first words of the Unicode names of their letters.
+# Scripts that East Asian languages mix, by the first word of the Unicode names of their letters.
 _SCRIPTS = dict.fromkeys(("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "BOPOMOFO", "HANGUL"), "East Asian")
 _SCRIPTS |= {"EXTENDED": "ARABIC"}  # digits
 _OF_ALL_SCRIPTS = frozenset({"COMBINING", "MODIFIER"})
-# Characters that look like Latin letters: Cyrillic, Greek, Armenian and rare Latin letters, digits, Katakana.
+# Latin letters by characters that look like them: Cyrillic, Greek, Armenian and rare Latin letters, digits,
+# Katakana.
 _LOOKALIKES = {
     "a": "\u0430\u0410\u03b1\u0391\u0251",
     "b": "\u0412\u0392",
@@ -67,7 +69,7 @@ class ParticipantNames:
     """The names of a contest's participants. No two of them look alike."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, str] = {}  # names by a key that is equal for names that look alike
+        self._taken: dict[str, str] = {}  # names in use, by a key that is equal for names that look alike
 
     def add(self, name: str, field: str = "participant") -> None:
         """Add a name. Raise InputError if it is not allowed or looks like another participant's name."""
@@ -117,7 +119,7 @@ def _find_script(char: str) -> str:
     if char in f"0123456789 {_MARKS}{_OTHER_MARKS}":
         return ""
     name = unicodedata.name(char, "")
-    if "SMALL CAPITAL" in name:  # an imitation of a letter
+    if "SMALL CAPITAL" in name:  # such a character imitates a letter
         return "Small Capitals"
     first = re.split("[ -]", name)[0]
     return "" if first in _OF_ALL_SCRIPTS else _SCRIPTS.get(first, first.title())

@@ -33,7 +33,7 @@ with needs("openenv"):
 
 SOURCE, OPTIONS = "IOI_EVAL_SOURCE", "IOI_EVAL_OPTIONS"  # options: JSON
 _NAME = "ioi-eval-contest"
-_CALL_TIMEOUT_S = 600.0  # for steps without a timeout
+_CALL_TIMEOUT_S = 600.0  # maximum seconds for a step without a timeout
 _SESSIONS = 1024
 
 
@@ -41,7 +41,7 @@ class StartObservation(Observation):
     """The observation of a reset."""
 
     problem: str
-    prompt: str  # the statement and the rules, as `statement` shows them
+    prompt: str  # the problem's statement and the rules, as the tool `statement` shows them
 
 
 class OpenContest(MCPEnvironment):
@@ -52,7 +52,7 @@ class OpenContest(MCPEnvironment):
     def __init__(self, episodes: Episodes) -> None:
         self._episodes, self._state = episodes, State()
         self._episode: Episode | None = None
-        self._rewarded = 0.0  # sum of the rewards of earlier steps
+        self._rewarded = 0.0  # sum of the rewards of all earlier steps
         server = FastMCP(_NAME)
         server.tool(self.statement)
         for tool in select_tools(episodes.problems.values()):
@@ -61,7 +61,7 @@ class OpenContest(MCPEnvironment):
 
     @property
     def supports_code_mode(self) -> bool:
-        return False  # the server runs code of agents
+        return False  # in code mode, the server would run code of agents
 
     @property
     def episode(self) -> Episode:
@@ -93,7 +93,7 @@ class OpenContest(MCPEnvironment):
         observation.done = episode.is_done
         if episode.unjudged:
             observation.reward = None
-        else:  # the reward includes points of earlier calls whose callers were cancelled
+        else:  # the reward includes points of earlier calls that were cancelled by their callers
             share = episode.share
             observation.reward, self._rewarded = share - self._rewarded, share
         return observation

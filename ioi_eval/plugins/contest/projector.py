@@ -18,7 +18,7 @@ from ioi_eval.reports.document import Document, LiveBlock, Section, counted, htm
 from ioi_eval.store.files import read_value
 from ioi_eval.store.folder import CONTEST, RESULTS, ContestStart, is_written_now, read_info
 
-_OPTION = "contest_"  # prefix of the rules among the options of a run
+_OPTION = "contest_"  # prefix of a contest's rules among the options of its run
 
 
 def scoreboard_page(folder: Path) -> Callable[[], str] | None:

@@ -38,14 +38,16 @@ OWN = "own input"
 _HEADERS = frozenset({".h", ".hpp"})
 _READ_ALONE = frozenset({TaskType.BATCH, TaskType.FUNCTION, TaskType.BATCH_AND_OUTPUT})
 _GRADED = frozenset({TaskType.BATCH, TaskType.BATCH_AND_OUTPUT, TaskType.COMMUNICATION})
-_SAMPLE_GRADERS = frozenset({"grader", "stub"})  # names of attachments, without suffixes
-_MAX_SAMPLE_BYTES = 1 << 16  # of a sample's file
+# Names of attachments that are sample graders, without suffixes.
+_SAMPLE_GRADERS = frozenset({"grader", "stub"})
+_MAX_SAMPLE_BYTES = 1 << 16  # maximum bytes of a sample's input or output
 _MAX_ATTACHMENT_BYTES = 1 << 20
-_STATEMENT, _STARTER = "statement.md", "starter-code"  # names of the texts other than attachments
+# Names of two texts of a problem that are not attachments.
+_STATEMENT, _STARTER = "statement.md", "starter-code"
 _FENCED = re.compile(
     r"\s*(?P<fence>`{3,}|~{3,})[^\n`]*\n(?P<code>(?:.*\n)?)[ \t]*(?P=fence)[`~]*\s*", re.DOTALL
 )
-# Matches messages of a compiler about the source itself, but not messages of a linker.
+# Pattern for a compiler's message about the source itself, which messages of a linker do not match.
 _COMPILER_ERROR = re.compile(r":\d+(:\d+)?: (fatal )?error:")
 _FINE = frozenset({Verdict.AC, Verdict.SKIPPED})
 
@@ -108,7 +110,7 @@ class Rules(Value):
         MedalRule.NONE
     )
     languages: Annotated[
-        tuple[str, ...],  # empty: all languages of the engine
+        tuple[str, ...],  # names of the allowed languages; empty means all languages of the engine
         CliOption(
             name="allow_language",
             metavar="NAME",
@@ -117,13 +119,12 @@ class Rules(Value):
             key_only=True,
         ),
     ] = ()
-    at_once: Count = 2  # maximum number of a participant's calls in progress; further calls wait
-    waiting: Count = 16  # maximum number of a participant's waiting calls; more are refused
+    at_once: Count = 2  # maximum number of a participant's calls in progress; further calls must wait
+    waiting: Count = 16  # maximum number of a participant's waiting calls; further calls are refused
     code_bytes: Count = 100_000
     input_bytes: Count = 1 << 20
-    output_bytes: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)] = (
-        16 << 10
-    )  # maximum shown length of an output
+    # Maximum bytes of a shown output.
+    output_bytes: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)] = 16 << 10
 
     def check(self) -> None:
         """Raise InputError if a value is invalid."""
@@ -196,9 +197,9 @@ class CutText(Value):
     """A text of which a reply has only the beginning."""
 
     name: str
-    characters: int  # length of the whole text
-    shown: int  # characters in this reply
-    read_rest: str  # the call that returns the next part
+    characters: int  # number of characters of the whole text
+    shown: int  # number of characters in this reply
+    read_rest: str  # call that returns the next part of the text
 
 
 class Statement(Value):
@@ -208,19 +209,21 @@ class Statement(Value):
     title: str
     text: str
     kind: str  # task type
-    seconds: float | None  # limit of CPU time for a test
+    seconds: float | None  # limit of CPU time for a test, in seconds
     megabytes: int | None
     points_max: float
     languages: tuple[str, ...]  # allowed languages; empty if the problem does not accept programs
-    language: str = ""  # language of programs without a named language
-    input_file: str = ""  # empty: standard input
-    output_file: str = ""  # empty: standard output
-    function: str = ""  # name of the function that is called, or "" if a program is run
-    with_grader: bool = False  # the program is compiled with a grader, which calls its functions
+    language: str = ""  # language of programs for which the participant names no language
+    input_file: str = ""  # name of the input file; empty means standard input
+    output_file: str = ""  # name of the output file; empty means standard output
+    function: str = ""  # name of the function that the judge calls; empty if it runs a program
+    with_grader: bool = False  # True if programs are compiled with a grader, which calls their functions
     starter_code: str = ""
-    own_inputs: bool = True  # False if running a submission requires a program that only the judge has
+    # False if participants cannot run their own inputs, because that needs a program that only the judge has.
+    own_inputs: bool = True
     files: tuple[str, ...] = ()  # names of the tests that are answered with files
-    attachments: Mapping[str, str] = {}  # headers, attachments of the package, inputs to answer with files
+    # Contents of attachments by name: headers, attachments of the package, inputs to answer with files.
+    attachments: Mapping[str, str] = {}
     samples: tuple[Sample, ...] = ()
     cut: tuple[CutText, ...] = ()  # texts that this reply truncates
 
@@ -230,9 +233,9 @@ class TextPart(Value):
 
     name: str
     characters: int  # length of the whole text
-    offset: int  # offset of this part
+    offset: int  # position of the part in the text, in characters
     text: str
-    next_offset: int | None = None  # offset of the next part, or None after the last part
+    next_offset: int | None = None  # position of the next part; None after the last part
 
 
 class ProblemList(Value):
@@ -249,8 +252,9 @@ class ProblemState(Value):
     points_max: float
     points: float | None
     attempts: int
-    submissions_left: int | None  # None: no limit
-    gained: float | None = None  # seconds from the start to the last gain
+    # Number of submissions that the participant may still send; None means no limit.
+    submissions_left: int | None
+    gained: float | None = None  # seconds from the start of the contest to the last gain of points
 
 
 class ScoreboardRow(Value):
@@ -285,15 +289,15 @@ class RunReply(Value):
     """The result of a program on the participant's own input."""
 
     compiles: bool
-    compiler: str = ""  # the compiler's messages
-    ended: str = ""  # `completed`, or the verdict on a failed run
+    compiler: str = ""  # messages of the compiler
+    ended: str = ""  # `completed`, or the verdict of a failed run
     words: str = ""
     output: str = ""
     error: str = ""
     cpu_seconds: float | None = None
     wall_seconds: float | None = None
     memory_bytes: int | None = None
-    runs_left: int | None = None  # None: no limit
+    runs_left: int | None = None  # number of runs that the participant may still start; None means no limit
 
 
 class SampleResult(Value):
@@ -315,15 +319,15 @@ class SubtaskFeedback(Value):
     subtask: str
     points: float
     points_max: float
-    verdict: Verdict  # on the first failed test, or AC
+    verdict: Verdict  # verdict on the first failed test, or AC if no test failed
 
 
 class SubmissionReply(Value):
     """The result of a submission. Values that the feedback does not include are None."""
 
-    number: int  # number of the attempt
+    number: int  # number of this submission, from 1
     words: str
-    repeats: bool = False  # the same code was submitted before; it costs nothing
+    repeats: bool = False  # True if the same code was submitted before, so that this submission costs nothing
     compiles: bool | None = None
     compiler: str = ""
     verdict: Verdict | None = None
@@ -331,8 +335,9 @@ class SubmissionReply(Value):
     points_max: float = 0.0
     subtasks: tuple[SubtaskFeedback, ...] = ()
     slowest_seconds: float | None = None
-    best: float | None = None  # the problem's points of all submissions so far
-    submissions_left: int | None = None  # None: no limit
+    best: float | None = None  # points for the problem, considering all submissions so far
+    # Number of submissions that the participant may still send; None means no limit.
+    submissions_left: int | None = None
 
 
 class VisibleResult(Value):
@@ -365,7 +370,7 @@ class VisibleResult(Value):
         )
 
 
-# --- the participants' part of a problem --------------------------------------------------------------
+# --- the part of a problem that participants see ------------------------------------------------------
 
 
 def public_headers(problem: Problem) -> tuple[NamedBlob, ...]:
@@ -559,7 +564,7 @@ def _list_public_texts(problem: Problem) -> Iterator[tuple[str, str]]:
         with suppress(UnicodeDecodeError):
             if b"\0" not in content:
                 yield visible(file.name), content.decode()
-    for test in problem.tests:  # participants get the inputs that are answered with files
+    for test in problem.tests:  # such a test is answered with a file, so participants get its input
         if test.name in tests_answered_with_files(problem):
             yield f"{test.name}.in", test.input.read().decode(errors="replace")
 

@@ -34,13 +34,14 @@ from ioi_eval.store.folder import CONTEST, STOPPED, read_info, read_participants
 from ioi_eval.store.rows import as_number
 from ioi_eval.store.tasks import read_tasks
 
-_NAME = "contest"  # of the entry in the registry of report sections
-_MODE, _MEDALS = "contest_mode", "contest_medals"  # options of a run that is a contest
+_NAME = "contest"  # name of the scoreboard in the registry of report sections
+# Options that a contest's run stores: mode of scoring and rule for medals.
+_MODE, _MEDALS = "contest_mode", "contest_medals"
 _MAX_COLUMNS = 30  # problems
-_MAX_STEPS = 20_000  # maximum submissions of a replay; with more, the page would be slow
-_MAX_NAMED = 5  # maximum early stops in a warning, and leaders in a sentence
+_MAX_STEPS = 20_000  # maximum number of submissions of a replay, so that the page is not slow
+_MAX_NAMED = 5  # maximum number of early stops that a warning names, and of leaders that a sentence names
 _STAR = "★"
-_TOLERANCE = 1e-9  # of points: adding binary fractions leaves less
+_TOLERANCE = 1e-9  # tolerance in points for rounding errors of sums
 
 
 class ContestProblem(Value):
@@ -54,11 +55,11 @@ class ProblemProgress(Value):
     problem_id: str
     points: float
     attempts: int
-    # seconds from the start to the last gain; `None` means that no submission gained points
+    # Seconds from the start to the last gain of points. `None` means that no submission gained points.
     gained: float | None
-    # for each submission: time in seconds, and the points after it
+    # Time in seconds and points after it, for each submission.
     steps: tuple[tuple[float, float], ...] = ()
-    hidden: int = 0  # submissions since the scoreboard was frozen, which all other fields ignore
+    hidden: int = 0  # number of submissions since the scoreboard was frozen, which all other fields ignore
 
     def solved_at(self, max_points: float) -> float | None:
         """Return the seconds from the start to the first full score, or `None` without a full score."""
@@ -70,13 +71,13 @@ class Entrant(Value):
     """A participant's row of the scoreboard."""
 
     participant: str
-    points: float  # by the contest's own rule
-    gained: float | None  # seconds from the start to the last gain
+    points: float  # points by the rule of the contest
+    gained: float | None  # seconds from the start to the last gain of points
     problems: tuple[ProblemProgress, ...]
-    curve: tuple[tuple[float, float], ...]  # seconds, and the points from then on
+    curve: tuple[tuple[float, float], ...]  # pairs of a time in seconds and the points from then on
     limited: float | None = None  # points by the report's rule for a limited number of submissions
-    place: int = 0  # from 1; participants with equal points at equal times share a place
-    medal: str = ""  # gold, silver, bronze, or empty
+    place: int = 0  # place from 1; participants with equal points at equal times share a place
+    medal: str = ""  # gold, silver or bronze; empty for no medal
 
 
 class Scoreboard(Value):
@@ -99,7 +100,7 @@ class Scoreboard(Value):
 
 
 class _Submission(msgspec.Struct):
-    at: float  # seconds from the start
+    at: float  # time of the submission, in seconds from the start
     attempt: float
     result: SubmissionResult
 
@@ -211,7 +212,7 @@ def _list_point_steps(submissions: Iterable[_Submission], mode: ScoreMode) -> It
         if mode is ScoreMode.MAX_TOKENED_LAST:
             new_points = scoring.compute_problem_points(mode, [submission.result])
         if new_points != points:
-            # a result that does not change the points now cannot change them later
+            # A result that does not change the points now cannot change them later.
             counted_results.append(submission.result)
             points = new_points
         yield submission.at, points

@@ -19,7 +19,7 @@ def in_turns(
     if not isinstance(author, AgentOptions):
         rules = Rules(feedback=feedback, submissions=None)
         return partial(compete, author=author, turns=turns, rules=rules)
-    from ioi_eval.plugins.contest import mcp  # its package may be missing
+    from ioi_eval.plugins.contest import mcp  # imported here, because the package `mcp` may be missing
 
     rules = Rules(feedback=feedback, submissions=turns.number)
     return partial(compete, author=author, turns=turns, rules=rules, serving=mcp.serving)

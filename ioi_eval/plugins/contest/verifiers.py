@@ -39,13 +39,13 @@ __all__ = [
     "ContestTools",
     "ContestToolsConfig",
 ]
-_MAX_IDLE_S = 6 * 3600  # a rollout without a call for so long is dropped
+_MAX_IDLE_S = 6 * 3600  # seconds after which a rollout without a call is dropped
 
 
 class ContestConfig(vf.TaskConfig):
     """`--env.taskset.task.*`: the problems, options of judging, and the rules of the contest."""
 
-    source: str = "ioi"  # name of a benchmark, path of packages or of a file with rows
+    source: str = "ioi"  # name of a benchmark, path of problem packages, or path of a file of rows
     options: dict[str, Any] = Field(default_factory=dict)  # options of ProblemConfig, and fields of Rules
 
     def episodes(self) -> Episodes:
@@ -61,11 +61,11 @@ class ContestState(vf.State):
 
     rollout: str = ""
     problem: str = ""
-    share: float = 0.0  # share of the points of all submissions
+    share: float = 0.0  # share of the maximum points that all submissions together have earned
     points: float = 0.0
     submissions: int = 0
-    done: bool = False  # full marks, or further submissions are refused
-    unjudged: str = ""  # why the last submission was not judged, or "" if it was
+    done: bool = False  # True if the problem has full points, or further submissions are refused
+    unjudged: str = ""  # reason why the last submission was not judged; empty if it was judged
 
 
 class ContestTask(vf.Task[ProblemData, ContestState, ContestConfig]):
@@ -122,7 +122,8 @@ class ContestTools(vf.Toolset[ContestToolsConfig, ContestState]):
         except RefusedCall as error:
             raise ToolError(str(error)) from None
         except UnjudgedCall as error:
-            reply = {"error": str(error)}  # verifiers would drop the state of a call that raises
+            # Return the error as a reply, because verifiers drops the state of a call that raises.
+            reply = {"error": str(error)}
         finally:
             state.share, state.points, state.done = episode.share, episode.points, episode.is_done
             state.submissions, state.unjudged = episode.submissions, episode.unjudged
@@ -150,5 +151,5 @@ class ContestSet(vf.Taskset[ContestTask, ContestSetConfig]):
         return [ContestTools(ContestToolsConfig(task=config.task))]
 
 
-if __name__ == "__main__":  # verifiers starts the server of the tools like this
+if __name__ == "__main__":  # verifiers starts the server of the tools by running this module
     ContestTools.run()

@@ -27,16 +27,16 @@ from ioi_eval.problems.keys import read_time_limit
 from ioi_eval.problems.package import Executable, GeneratedTest
 from ioi_eval.rules.grading import award_each_if_passed, award_minimum_if_passed
 
-_GENERATED = "generated"  # folder of the files that generators wrote
+_GENERATED = "generated"  # folder of the files that generators have written
 
 
 class _Part(NamedTuple):
     """A case, or a batch of cases."""
 
-    name: str  # of a batch, or "" for a case
+    name: str  # name of the batch; empty for a single case
     points: float
     tests: tuple[str, ...]
-    dependencies: tuple[int, ...] = ()  # numbers of earlier batches
+    dependencies: tuple[int, ...] = ()  # numbers of the earlier batches that must pass first
 
 
 class CaseReader:
@@ -57,12 +57,12 @@ class CaseReader:
         self.generated_tests: list[GeneratedTest] = []
         self.generators: dict[str, Executable] = {}
         self.tests: list[Test] = []
-        self.points: dict[str, float] = {}  # of each test's case or batch
+        self.points: dict[str, float] = {}  # points of a test's case or batch, by test
         self.checkers: dict[str, CaseChecker] = {}  # by test
-        # in seconds and KiB, of the cases that set limits
+        # Time limits in seconds and memory limits in KiB of the cases that set them.
         self.limits = set[tuple[float | None, int | None]]()
         self._batch_count = 0
-        self._unanswered: list[Fields] = []  # cases without an answer to compare with
+        self._unanswered: list[Fields] = []  # cases that have no expected answer
 
     def read_subtasks(self) -> tuple[Subtask, ...]:
         """Read all cases, and return the subtasks."""
@@ -109,7 +109,8 @@ class CaseReader:
         if not isinstance(cases, list) or not cases or not all(isinstance(case, Mapping) for case in cases):
             fields.report_fault("batched", "not a list of cases", CASE_EXAMPLE)
             cases = []
-        # DMOJ's site reads a batch's points from its cases, which inherit the batch's points.
+        # The points of a batch are read from its cases as well, which inherit them, because DMOJ's site reads
+        # them there.
         own_fields = (fields.fields_under(f"batched.{index}", case) for index, case in enumerate(cases))
         points_of_cases = {CaseKeys.points.read(case, points) for case in own_fields} or {points}
         if len(points_of_cases) > 1:
@@ -180,7 +181,7 @@ class CaseReader:
 
     def _generate_case(self, fields: Fields, name: str) -> Fields:
         """Return a case's fields with the files that its generator wrote, if the case names no files."""
-        if fields.has_field("in"):  # with `out` too, the generator is not needed
+        if fields.has_field("in"):  # if the case also names `out`, no generator is needed
             if not fields.has_field("out"):
                 problem = "a generator that reads `in` and writes another input is not supported"
                 fields.report_fault("generator", problem, "Set `out` too, or remove `in`")
@@ -235,7 +236,7 @@ def _list_inherited_names(fields: Fields) -> list[str]:
     return [name for name in InheritedKeys.declared_keys() if fields.has_field(name)]
 
 
-# --- cases by the names of files ---------------------------------------------------------------------
+# --- cases that are found by the names of files ------------------------------------------------------
 
 
 def _find_archive_cases(
@@ -323,7 +324,7 @@ def _make_subtasks(parts: Sequence[_Part], batches: Sequence[_Part]) -> Iterator
                     points=batch.points,
                     tests=tuple(dict.fromkeys([*earlier, *batch.tests])),
                     score_type=ScoreType.SUM if earlier else ScoreType.GROUP_MIN,
-                    # A case that earns some of its points has passed.
+                    # A case passes even if it earns only some of its points.
                     grading=award_minimum_if_passed(batch.tests, batch.points, earlier) if earlier else None,
                 )
                 required += batch.tests if not batch.points else ()

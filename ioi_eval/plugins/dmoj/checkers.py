@@ -18,7 +18,8 @@ from ioi_eval.problems.package import read_source_text
 from ioi_eval.problems.python_programs import find_problems_in_file
 from ioi_eval.store.resources import graders_folder
 
-# Checkers of DMOJ's judge with the names of their arguments. graders/python/dmoj_checker.py implements them.
+# Names of the arguments of each checker of DMOJ's judge. graders/python/dmoj_checker.py implements these
+# checkers.
 CHECKERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         STANDARD: (),
@@ -35,7 +36,7 @@ CHECKERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 _SCRIPT = "dmoj_checker.py"
-# What DMOJ's judge passes to a function `check`, and this judge does not.
+# Pattern for arguments that DMOJ's judge passes to a function `check`, but this judge does not.
 _UNSUPPORTED_ARGUMENT = re.compile(r"\b(submission_source|submission_language|execution_time|run_on_error)\b")
 
 

@@ -19,15 +19,16 @@ from ioi_eval.problems.keys import (
 )
 
 HEADER = "init.yml"
-SUITE_FILES = ("test.yml", "test.posix.yml", "test.linux.yml")  # in tests/NAME/; the last value of a key wins
+# Names of files in tests/NAME/; if several files set a key, the last value is used.
+SUITE_FILES = ("test.yml", "test.posix.yml", "test.linux.yml")
 CASES, PRETESTS = "test_cases", "pretest_test_cases"
 BRIDGED, STANDARD = "bridged", "standard"
 KINDS_OF_PROGRAMS = ("default", "testlib", "coci")
-DEFAULT_WALL_TIME_FACTOR = 3.0  # of the time limit
+DEFAULT_WALL_TIME_FACTOR = 3.0  # default wall-clock limit, as a multiple of the time limit
 DEFAULT_OUTPUT_BYTES = 25165824
-DEFAULT_TIME_S, DEFAULT_MEMORY_KIB = 2.0, 65536  # of the command line of DMOJ's judge
+DEFAULT_TIME_S, DEFAULT_MEMORY_KIB = 2.0, 65536  # default limits on the command line of DMOJ's judge
 CASE_EXAMPLE = "Write `- {in: 1.in, out: 1.out, points: 10}`, or `- {points: 10, batched: [...]}`"
-# The expression that DMOJ uses for the names of an archive's files by default.
+# Regular expression by which DMOJ recognizes the files of cases in an archive by default.
 _CASE_NAME = r".*?(?:(?:^|\W)(?P<batch>\d+)[^\d\s]+)?(?P<case>\d+)[^\d\s]*$"
 
 
@@ -185,7 +186,8 @@ class DmojHeader(InheritedKeys, PackageKeys):
     custom_judge = refused_key(
         "graders for DMOJ's own judge are not supported", "Use interactive, or signature_grader"
     )
-    # Keys of judges that descend from DMOJ's. Packages with them are other problems without these keys.
+    # Keys of judges that are derived from DMOJ's judge. Without these keys, their packages would be different
+    # problems.
     communication = refused_key(
         "managers are not supported in this format", "Write it as a Communication task of CMS"
     )

@@ -26,10 +26,12 @@ from ioi_eval.problems.names import is_plain_name
 
 LEFT_OUT = "OJBench's own judge excludes it"
 _EXCLUDED = frozenset({"nwerc2023_H", "swerc2023_L", "loj-3897"})
-_TIME_LIMIT_S, _MEMORY_LIMIT_BYTES = 10.0, 1 << 30  # of OJBench's judge, for all problems
-_ROWS, _FOLDER = "prompts/full.jsonl", "folder"  # a file of the dataset, and a column that is added to it
+# Limits of OJBench's judge, which are the same for all problems.
+_TIME_LIMIT_S, _MEMORY_LIMIT_BYTES = 10.0, 1 << 30
+# File of the dataset, and name of a column that is added to its rows.
+_ROWS, _FOLDER = "prompts/full.jsonl", "folder"
 _NOI = "NOI"
-_FORMAT_HEADING = "### Format: "  # in a prompt; the text after it depends on the language
+_FORMAT_HEADING = "### Format: "  # heading in a prompt; the text after it depends on the language
 
 
 class OJBench(Benchmark):
@@ -57,7 +59,8 @@ class OJBench(Benchmark):
         row_by_id: dict[str, dict[str, Any]] = {}
         for row in read_columns(files[0], self.columns):
             problem_id, contest = str(row.get("id")), str(row.get("dataset"))
-            problem_id = f"loj-{problem_id}" if problem_id.isdecimal() else problem_id  # numbers of LibreOJ
+            # The number of a problem of LibreOJ.
+            problem_id = f"loj-{problem_id}" if problem_id.isdecimal() else problem_id
             if not (is_plain_name(problem_id) and is_plain_name(contest)):
                 problem = f"{contest!r} and {problem_id!r} are not names of folders"
                 raise InputError(problem, where=str(files[0]), remedy="Fetch the dataset again")

@@ -58,7 +58,7 @@ class Dmoj(DeclaredFormat[DmojHeader]):
         full = 100.0 if by_percent else max_points
         checker = read_checker(folder, header, reader.checkers, full)
         kind = interactor.kind if interactor else checker.kind
-        # With testlib's exit codes, `points X` is X of the points of the case.
+        # With testlib's exit codes, `points X` in a checker's message means X of the case's points.
         has_own_points = kind is CheckerKind.TESTLIB and not by_percent
         own_points = {*reader.points.values()} - {0, max_points} if has_own_points else set[float]()
         graders, prelude = read_graders(header, files)

@@ -27,7 +27,8 @@ from ioi_eval.problems.package import (
 _KINDS: Mapping[str, CheckerKind] = MappingProxyType(
     {"default": CheckerKind.EXIT_CODE, "testlib": CheckerKind.TESTLIB, "coci": CheckerKind.TESTLIB}
 )
-_SIGNATURE_DEFINITION = "#define SIGNATURE_GRADER\n"  # the first line of all sources with a grader
+# First line of every source that is compiled with a grader.
+_SIGNATURE_DEFINITION = "#define SIGNATURE_GRADER\n"
 
 
 def read_program(folder: Path, fields: Fields) -> Manager | None:

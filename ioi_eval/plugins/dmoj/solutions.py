@@ -16,7 +16,7 @@ from ioi_eval.plugins.dmoj.programs import find_language_name
 from ioi_eval.problems.names import stays_in_folder
 from ioi_eval.problems.package import language_of, list_visible_paths, make_solution, read_mapping
 
-# DMOJ's codes as verdicts in rules of expected results.
+# Verdicts in rules of expected results, by DMOJ's code.
 _VERDICTS: Mapping[str, str] = MappingProxyType(
     {"AC": "ac", "WA": "wa", "TLE": "tle", "MLE": "rte", "OLE": "rte", "RTE": "rte", "IR": "rte"}
 )
@@ -68,9 +68,8 @@ def _read_solution(keys: SuiteKeys, path: Path, test_names: Sequence[str], fault
     else:
         codes_by_test = dict(_read_case_codes(keys, test_names, faults))
         other_tests = tuple(name for name in test_names if name not in codes_by_test)
-        has_score = keys.has_field("score") or keys.has_field(
-            "score_cases"
-        )  # AC then means any number of points
+        # If a score is expected, AC means any number of points.
+        has_score = keys.has_field("score") or keys.has_field("score_cases")
         expected = "accepted" if codes == {"AC"} and not codes_by_test and not has_score else ""
         rules = [] if expected else list(_make_rules("", codes, other_tests))
         for name, case_codes in codes_by_test.items():

@@ -17,7 +17,8 @@ from ioi_eval.model.values import Limits, Problem, Solution
 from ioi_eval.rules.assertions import INPUTS, READ_VALUES, Asserted, make_python_checker, read_evalplus_test
 from ioi_eval.rules.json_tests import NO_CASES, Case, CasesError, format_arguments
 
-# EvalPlus's limit is four times the reference's time, or 1 s. The datasets do not contain that time.
+# Time limit for a test. EvalPlus uses four times the reference solution's time, at least 1 s, but the
+# datasets do not contain that time.
 TIME_LIMIT = 4.0  # seconds
 MEMORY_LIMIT = 4 << 30  # bytes
 
@@ -31,7 +32,7 @@ class _EvalPlusBenchmark(Benchmark):
     packages: ClassVar = ("numpy",)
     version: ClassVar[int] = 4
     _prefix: ClassVar[str]
-    _solution: ClassVar[tuple[str, ...]]  # columns that are joined to the solution
+    _solution: ClassVar[tuple[str, ...]]  # columns whose texts are joined to the solution
 
     def accepts_row(self, row: Mapping[str, Any]) -> bool:
         """Return False for rows of plain HumanEval, which have the same columns but no list of inputs."""
@@ -90,7 +91,7 @@ class MbppPlus(_EvalPlusBenchmark):
     _solution: ClassVar = ("code",)
 
 
-# --- EvalPlus' own files -----------------------------------------------------------------------------
+# --- EvalPlus's own files ----------------------------------------------------------------------------
 
 
 class EvalPlus(_EvalPlusBenchmark):
@@ -101,7 +102,7 @@ class EvalPlus(_EvalPlusBenchmark):
 
     name: ClassVar = "evalplus"
     about: ClassVar = "EvalPlus' own files: HumanEvalPlus.jsonl, MbppPlus.jsonl"
-    dataset: ClassVar = "HumanEvalPlus.jsonl"  # not on the hub: the user names a file
+    dataset: ClassVar = "HumanEvalPlus.jsonl"  # this dataset is not on the hub, so the user names a file
     columns: ClassVar = ("task_id", "prompt", "entry_point", "canonical_solution", "base_input", "plus_input")
     mixed: ClassVar = ("base_input", "plus_input")
     relevant_options: ClassVar = ("generated_tests",)
@@ -156,18 +157,20 @@ class EvalPlus(_EvalPlusBenchmark):
 
 def _read_inputs(row: Row, column: str) -> list[list[Any]]:
     """Return the lists of arguments in a column, which is a JSON string."""
-    inputs = json.loads(shallow(row.read_text(column, "") or "[]"))  # the JSON may contain Infinity
-    if inputs == {}:  # EvalPlus's form of an empty list
+    # `shallow` limits the nesting; this JSON may contain Infinity.
+    inputs = json.loads(shallow(row.read_text(column, "") or "[]"))
+    if inputs == {}:  # EvalPlus writes an empty list as {}
         return []
     if not isinstance(inputs, list) or not all(isinstance(item, list) for item in inputs):
         raise row.make_error(column, "not a list of lists of arguments")
     return inputs
 
 
-# Types that JSON lacks, by the number of the problem in MBPP+, as EvalPlus restores them. There is a letter
-# for each argument, and the last letter is for all further arguments as well. `t` is a tuple, `l` a list of
-# tuples, `b` a tuple of tuples, `m` a tuple whose lists are tuples, `a` tuples at all levels, `s` a list of
-# sets, `v` an object whose values are tuples, `f` a float, `c` a complex number, `.` an unchanged argument.
+# Types of arguments that JSON lacks, by the number of the problem in MBPP+, as EvalPlus restores them. There
+# is a letter for each argument; the last letter is also for all further arguments. `t` is a tuple, `l` a list
+# of tuples, `b` a tuple of tuples, `m` a tuple whose lists are tuples, `a` tuples at all levels, `s` a list
+# of sets, `v` an object whose values are tuples, `f` a float, `c` a complex number, `.` an unchanged
+# argument.
 _ARGUMENT_TYPES: Mapping[int, str] = {
     **dict.fromkeys((2, 116, 132, 143, 222, 261, 273, 394, 399, 421, 424, 429, 470, 560, 579), "t"),
     **dict.fromkeys((596, 616, 630, 726, 740, 744, 809), "t"),
@@ -179,7 +182,7 @@ _ARGUMENT_TYPES: Mapping[int, str] = {
     **dict.fromkeys((580, 615, 791), "a"),
     **{115: "s", 124: "fc", 252: "c", 278: "m", 722: "v."},
 }
-# Conversions of an argument, by letter.
+# Functions that convert an argument, by letter in _ARGUMENT_TYPES.
 _CONVERT: Mapping[str, Callable[[Any], Any]] = {
     ".": lambda argument: argument,
     "t": tuple,
@@ -194,7 +197,7 @@ _CONVERT: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-# EvalPlus's special comparisons, by the problem's function.
+# Special comparisons of EvalPlus, by the problem's function.
 _HUMANEVAL_COMPARISONS: Mapping[str, str] = {
     "find_zero": "abs(sum(c * out ** i for i, c in enumerate(inp[0]))) <= atol",
 }

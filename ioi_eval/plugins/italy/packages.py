@@ -63,9 +63,9 @@ from ioi_eval.problems.package import (
 )
 
 _GEN = "gen/GEN"
-_CASES = "gen/cases.gen"  # task-maker writes gen/GEN from it
+_CASES = "gen/cases.gen"  # file from which task-maker writes the file gen/GEN
 _ALMOST_COMMAND = re.compile(r"(ST|COPY)\s*:", re.IGNORECASE)
-# Older names of keys, which are read if the new name is missing.
+# Older names of keys, by newer name. An older name is read if the newer name is missing.
 _OLD_NAMES = MappingProxyType(
     {"name": "nome_breve", "title": "nome", "time_limit": "timeout", "memory_limit": "memlimit"}
 )
@@ -79,8 +79,10 @@ _GENERATING_PROGRAMS = MappingProxyType(
 _GENERATING_STEMS = frozenset({"generatore", "generator", "valida", "validator", "soluzione", "solution"})
 _CHECKERS = ("check/checker", "cor/correttore")
 _MANAGERS = ("check/manager", "cor/manager")
-_OFFICIAL_SOLUTIONS = ("solution", "soluzione")  # they write the expected outputs
-_GRADER_STEMS, _HEADER_SUFFIXES = ("grader", "stub"), (".h", ".hpp")  # in sol/, next to the solutions
+# Stems of the names of the solutions that write the expected outputs.
+_OFFICIAL_SOLUTIONS = ("solution", "soluzione")
+# Names of graders and headers in the folder sol/, without and with suffix.
+_GRADER_STEMS, _HEADER_SUFFIXES = ("grader", "stub"), (".h", ".hpp")
 _TOTAL_POINTS = 100
 _SCORE_TYPE_KEYS = ("score_type", "score_type_parameters")
 
@@ -160,7 +162,7 @@ class Italy(DeclaredFormat[ItalyHeader]):
         output_tests = _read_numbered_tests(
             header, "output_only_testcases", header.output_only_testcases, names
         )
-        # These tests are judged like all tests, so only their numbers are checked.
+        # These optional tests are judged like all tests, so only their numbers are checked.
         _read_numbered_tests(header, "output_optional_testcases", header.output_optional_testcases, names)
         options = _read_options(header, task, graders, output_tests)
         if options.with_grader:
@@ -207,7 +209,7 @@ class Italy(DeclaredFormat[ItalyHeader]):
         if language == "python" and find_first_by_stem(graders, ["graders/grader"]) is not None:
             problem = "generating with a solution in Python that has a grader is not supported"
             faults.report(problem, source.name, remedy="Generate the tests by cmsMake")
-        # The solution is in the folder of the files that it is compiled with.
+        # Move the solution into the folder of the files with which it is compiled.
         linked = NamedBlob(name=f"graders/{PurePosixPath(source.name).name}", content=source.content)
         linked_graders = (file for file in graders if language_of(file.name) in (None, language))
         return TestGeneration(
@@ -253,7 +255,7 @@ def _read_numbered_tests(
     for item in filter(None, map(str.strip, numbers.split(","))):
         if item.isdecimal() and f"{int(item):03}" in test_names:
             names.append(f"{int(item):03}")
-        elif test_names:  # otherwise the missing tests are already reported
+        elif test_names:  # without any test, an error is already reported
             header.report_fault(key, f"there is no test {item!r}", "Give numbers from 0, separated by commas")
     return tuple(names)
 

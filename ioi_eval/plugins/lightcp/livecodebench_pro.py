@@ -57,7 +57,7 @@ class LiveCodeBenchPro(Benchmark):
     ) -> Problem:
         row = tables.main[candidate.rows[0]]
         archive = _find_archive(f"{candidate.id}.zip", options)
-        # the problem holds no path into the folder
+        # The folder may be removed afterwards, because the problem contains no path into it.
         with TemporaryDirectory(prefix="ioi-eval-") as temporary_folder:
             folder = extract_archive(archive, Store(Path(temporary_folder))).folder
             package = LightCp(*header_folders(options)).read_package(folder, str(archive))

@@ -151,7 +151,7 @@ class LightCp(DeclaredFormat[LightCpHeader]):
         role, source = ("interactor", header.interactor) if is_interactive else ("checker", header.checker)
         program = self._load_program(folder, header, role, source)
         problem_id = self.read_id(folder, where, header, faults)
-        cases = list(dict.fromkeys(_list_cases(header)))  # several subtasks may have the same case
+        cases = list(dict.fromkeys(_list_cases(header)))  # several subtasks may contain the same case
         limits = {(case.time_s, case.memory_bytes) for case in cases}
         if len(limits) > 1:
             header.report_fault(
@@ -163,7 +163,7 @@ class LightCp(DeclaredFormat[LightCpHeader]):
             name=problem_id,
             source=where,
             task_type=TaskType.INTERACTIVE if is_interactive else TaskType.BATCH,
-            # LightCPVerifier's limit of the wall clock is twice the time limit.
+            # LightCPVerifier's wall-clock limit is twice the time limit.
             limits=Limits(cpu_time=time_s, wall_time=2 * time_s, memory=memory_bytes),
             checker=Checker() if is_interactive else Checker(kind=CheckerKind.TESTLIB, sources=program),
             manager=Manager(sources=program, kind=CheckerKind.TESTLIB) if is_interactive else None,

@@ -18,7 +18,7 @@ from ioi_eval.rules.metrics import bootstrap_interval
 from ioi_eval.store.tasks import PEOPLE, ContestResults, People, read_people
 
 _MIN_RATING, _MAX_RATING = -1000.0, 5000.0
-_Z_95 = 1.96  # standard deviations of a 95 % interval
+_Z_95 = 1.96  # number of standard deviations of a 95 % interval
 _NAME = "people"  # name of the entry in the registry of report sections
 
 
@@ -88,12 +88,12 @@ class PeopleStanding(Value):
     Both are averages over choices of a single submission for each problem.
     """
 
-    source: str  # origin of the people's results
+    source: str  # source of the results of human contestants
     of: int = 0  # number of contests, or of problems with ratings
-    percentile: float | None = None  # share of contestants with fewer points, mean over contests, in percent
+    percentile: float | None = None  # percentage of contestants with fewer points; the mean over contests
     percentile_low: float | None = None
     percentile_high: float | None = None
-    elo: float | None = None  # on the scale of Codeforces
+    elo: float | None = None  # Elo rating on the scale of Codeforces
     elo_low: float | None = None
     elo_high: float | None = None
     remark: str = ""

@@ -14,7 +14,8 @@ HEADER = "problem.xml"
 MAIN_TESTSET = "tests"
 COMPLETE_GROUP, EACH_TEST = POINTS_POLICIES = ("complete-group", "each-test")
 _STANDARD_FILES = ("", "stdin", "stdout")
-_MIN_TIME_MS = 50  # Polygon's minimum is 250; a smaller number must be in seconds
+# Minimum plausible time limit in ms; Polygon's minimum is 250 ms, so a smaller number must be in seconds.
+_MIN_TIME_MS = 50
 _MAX_COUNT = 1 << 60
 
 

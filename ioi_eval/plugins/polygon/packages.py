@@ -60,7 +60,7 @@ from ioi_eval.problems.package import (
 from ioi_eval.rules.grading import award_each_if_passed
 
 _INCLUDED = frozenset({".h", ".hh", ".hpp", ".inc"})
-# Expected results by the tag of a solution.
+# Expected results by the tag of a solution in Polygon.
 _TAGS: Mapping[str, str] = MappingProxyType(
     {
         "main": "correct",
@@ -78,10 +78,11 @@ _TAGS: Mapping[str, str] = MappingProxyType(
 )
 _NOT_RUN = "do-not-run"
 _PYTHON_2 = ("python.2", "python.pypy2")
-_CPP_STANDARD = re.compile(r"(?<=\+\+)[0-9][0-9a-z]")  # of cpp.g++14 and cpp.gcc13-64-winlibs-g++20
-_MAX_LISTED = 3  # commands in a message
+# Pattern for the standard in names such as cpp.g++14 and cpp.gcc13-64-winlibs-g++20.
+_CPP_STANDARD = re.compile(r"(?<=\+\+)[0-9][0-9a-z]")
+_MAX_LISTED = 3  # maximum number of commands that a message lists
 _FOR_TYPES = MappingProxyType({"cpp": "c++", "c": "c", "java": "java", "python": "python"})
-_WHOLE_PROBLEM, _NO_GROUP = "all", "no-group"  # names of subtasks
+_WHOLE_PROBLEM, _NO_GROUP = "all", "no-group"  # names of the subtasks without a group
 
 
 class Polygon(PackageFormat):
@@ -107,7 +108,8 @@ class Polygon(PackageFormat):
 def _parse_header(folder: Path, faults: Faults) -> Element | None:
     """Return the root element of problem.xml, or None after a fault."""
     content = (folder / HEADER).read_bytes()
-    if b"<!DOCTYPE" in content or b"<!ENTITY" in content:  # a few lines of entities can expand to any length
+    # An XML file of a few entities could expand to any length, so entities are refused.
+    if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
         faults.report("entities are not supported", HEADER, remedy="Remove its DOCTYPE")
         return None
     try:
@@ -145,10 +147,10 @@ class _Group(NamedTuple):
     """A group of tests."""
 
     name: str
-    is_complete: bool  # the group earns its points only if all its tests pass
-    own_points: float | None  # None if the group has the sum of its tests' points
-    dependencies: tuple[str, ...]  # names of groups that must pass
-    tests: Mapping[str, float]  # points by name
+    is_complete: bool  # True if the group earns its points only if all its tests pass
+    own_points: float | None  # points of the group; None means the sum of its tests' points
+    dependencies: tuple[str, ...]  # names of the groups that must pass before this group counts
+    tests: Mapping[str, float]  # points of the group's tests, by name
 
     @property
     def points(self) -> float:
@@ -162,7 +164,7 @@ class _Group(NamedTuple):
         names = tuple(dict.fromkeys([*required, *self.tests]))
         has_equal_points = len(set(self.tests.values())) == 1
         tree: Grading | None = None
-        if self.is_complete:  # a test that earns only some of its points has not passed
+        if self.is_complete:  # a test that earns only some of its points counts as failed
             tree = Grading(parts=names, whole_only=True, rejected_earns=False)
         elif required or not has_equal_points:
             tree = award_each_if_passed(self.tests, required, whole_only=True)
@@ -187,7 +189,7 @@ class _Judging(NamedTuple):
 
     keys: JudgingKeys
     testset: TestsetKeys
-    element: Element  # of the testset
+    element: Element  # XML element of the testset
 
 
 class _Reader:
@@ -211,9 +213,10 @@ class _Reader:
         tests = tuple(self._read_tests(judging))
         groups = self._read_groups(judging.element, tests)
         if not any(group.points for group in groups.values()):
-            groups = {}  # without points, all tests must pass
+            groups = {}  # if no test earns points, all tests of the problem must pass
         points = {name: number for group in groups.values() for name, number in group.tests.items()}
-        # `points X` of a program is X of the points of the test, or of 100.
+        # If a program prints `points X`, it means X of the test's points, or of 100 if points are
+        # percentages.
         full = max(points.values(), default=0.0) or 1.0
         own_full = {name: number for name, number in points.items() if number not in (0.0, full)}
         if judging.keys.points_are_percentages == "true":
@@ -302,7 +305,8 @@ class _Reader:
         if (source := self._read_source(element, field)) is None:
             return None
         path, language = source
-        language = _CPP_STANDARD.sub("", language)  # all programs of packages have the same C++ standard
+        # All C++ programs of a package are compiled with the same standard.
+        language = _CPP_STANDARD.sub("", language)
         if language not in ("c++", "c", "python"):
             self._report_fault(f"{field}.source", f"it is in {language}", "Expected C++ or Python")
         resources = (file.get("path", "") for file in self._root.iterfind("files/resources/file"))
@@ -320,7 +324,7 @@ class _Reader:
             users = [asset.get("name", "").lower() for asset in file.iterfind("assets/asset")]
             if "solution" not in users:
                 continue
-            own_language = language_of(path)  # None for headers, which are for C++ by default
+            own_language = language_of(path)  # the language is None for headers, which are for C++ by default
             default = next((prefix for prefix, name in _FOR_TYPES.items() if name == own_language), "cpp")
             types = file.get("for-types", f"{default}.*")
             languages = [_FOR_TYPES.get(name.strip().partition(".")[0]) for name in re.split("[,;]", types)]
@@ -371,7 +375,7 @@ class _Reader:
             if not self._is_file(path)
         ]
         unanswered = [answer for path, answer in paths if self._is_file(path) and not self._is_file(answer)]
-        if missing:  # the commands of the package's doall.sh write them
+        if missing:  # the commands in the package's doall.sh write the missing files
             commands = [f"{element.get('cmd')} > {path}" for element, path in missing if element.get("cmd")]
             listed = "; ".join(commands[:_MAX_LISTED])
             listed += f"; and {len(commands) - _MAX_LISTED} more" if len(commands) > _MAX_LISTED else ""
@@ -494,7 +498,7 @@ class _Reader:
             return None
         usable_validators = tuple(validator for validator in validators if validator)
         input_file, written = judging.keys.input_file, judging.keys.output_file
-        if interactor:  # the solution talks to the interactor, which writes the answer
+        if interactor:  # the interactor writes the answer while the solution talks to it
             input_file, written = "", "output.txt"
         return TestGeneration(
             tests, generators, main_solution, usable_validators, input_file, written, interactor
@@ -553,7 +557,7 @@ def _split_command(text: str) -> tuple[str, ...]:
     """Split a command into the generator's name and its arguments."""
     try:
         return tuple(shlex.split(text))
-    except ValueError:  # an open quotation mark; no generator has this name
+    except ValueError:  # shlex raises a ValueError for an open quotation mark; no generator has such a name
         return (text,)
 
 

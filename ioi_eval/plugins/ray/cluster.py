@@ -19,10 +19,10 @@ from ioi_eval.plugins.ray.node import Node
 
 RESOURCE = "ioi_eval"
 """Custom resource. If any node declares it, only such nodes are used, with a slot for each unit."""
-_CALLS_PER_SLOT, _EXTRA_CALLS = 4, 32  # calls that an actor accepts at the same time
-_SETTINGS = bytes(
-    (0, 0, 0, 4, 0, 0, 0, 0, 0)
-)  # first frame of client and server; the fourth byte is its type
+# Number of calls that an actor accepts at a time, per slot and in addition.
+_CALLS_PER_SLOT, _EXTRA_CALLS = 4, 32
+# First frame that client and server exchange. The type of the frame is in the fourth byte.
+_SETTINGS = bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS
 
 _log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class SeenNode(Value):
     id: str
     name: str
     free: Mapping[str, float]  # free resources
-    declares: bool  # the node declares the resource `RESOURCE`
+    declares: bool  # True if the node declares the resource `RESOURCE`
 
     def slots(self, cpus_per_slot: float) -> int:
         cpu_slots = int(self.free.get("CPU", 0) / cpus_per_slot)
@@ -59,7 +59,7 @@ async def wait_for_answer(address: str, seconds: float) -> None:
     cluster_address = _cluster_address(address)
     host, _, port = cluster_address.removeprefix("ray://").rpartition(":")
     if not (host and port.isdecimal()):
-        return  # Ray's own error is better
+        return  # Ray itself reports a better error for such an address
     fault: Exception = TimeoutError("no answer")
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
@@ -85,7 +85,7 @@ async def _check_http2(host: str, port: int) -> None:
 
     If Ray uses TLS, which needs certificates, it is enough that a server accepts the connection.
     """
-    from ray._private.ray_constants import env_bool  # as Ray reads it
+    from ray._private.ray_constants import env_bool  # with this function Ray itself reads the variable
 
     reader, writer = await asyncio.open_connection(host, port)
     try:
@@ -104,11 +104,12 @@ def _cluster_address(address: str) -> str:
 
     if ray.is_initialized() or address:
         return "" if ray.is_initialized() else address
-    from ray._private.services import get_ray_address_from_environment  # the public function is `ray.init`
+    # The public function that reads the address is `ray.init`.
+    from ray._private.services import get_ray_address_from_environment
 
     try:
         return get_ray_address_from_environment(None, None) or ""
-    except ConnectionError:  # older versions raise it if no address is set
+    except ConnectionError:  # older versions of Ray raise it if no address is set
         return ""
 
 
@@ -125,7 +126,7 @@ def connect(address: str) -> bool:
         _join(address)
     except (ConnectionError, OSError, RuntimeError, ValueError, ImportError) as error:
         where = f"at {address}" if address else "by RAY_ADDRESS or here"
-        # The last line of the head's message has the reason
+        # The reason is in the last line of the message from the cluster's head.
         reason = (
             _last_line(error)
             if isinstance(error, ConnectionAbortedError)
@@ -158,7 +159,7 @@ def _join(address: str) -> None:
             _log.warning("the Ray cluster at %s did not let us in; trying again in %g s", address, pause)
             time.sleep(pause)
         except BaseException as error:
-            # Ray raises this if its node on this machine started too slowly
+            # Ray raises an error of this type if its node on this machine started too slowly.
             if type(error) is Exception and not RAY_CLIENT.is_last(attempt):
                 ray.shutdown()
                 _log.warning("Ray's own cluster here started too slowly; trying again")
@@ -182,7 +183,8 @@ def survey() -> list[SeenNode]:
     from ray.util import client
 
     read_free = _free_resources
-    if client.ray.is_connected():  # this process is not part of the cluster, so it cannot read its state
+    # This process is connected as a client and not part of the cluster, so it cannot read the state.
+    if client.ray.is_connected():
         read_free = _free_resources_by_task
     free = read_free()
     nodes = [
@@ -200,9 +202,10 @@ def survey() -> list[SeenNode]:
 
 
 def _free_resources() -> dict[str, dict[str, float]]:
+    # Ray has no public function that returns resources by node.
     from ray._private.state import (
         available_resources_per_node,
-    )  # no public function returns resources by node
+    )
 
     resources: dict[str, dict[str, float]] = available_resources_per_node()
     return resources

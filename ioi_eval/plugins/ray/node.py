@@ -30,8 +30,8 @@ VERSION = version("ioi-eval")
 PROCTOR, LIBRARY = Blob.of("the node's own proctor"), Blob.of("the node's own library of waiting")
 """Placeholders in jobs for files that each node has, so they are never sent."""
 
-_CACHE = 8 << 30  # maximum size of stored contents and builds, in bytes
-_DISK_PARTS = 4  # contents fill up to 1/_DISK_PARTS of the free disk
+_CACHE = 8 << 30  # maximum bytes of stored contents and builds
+_DISK_PARTS = 4  # contents may fill the free disk space divided by this number
 
 
 class NodeError(Value):
@@ -49,13 +49,13 @@ class MissingContents(Value):
 class NodeCapabilities(Value):
     """The description of a node."""
 
-    made_by: str  # the engine that started the actor
+    made_by: str  # id of the engine that started the actor
     actor: str  # unique name of the actor
-    version: str  # of this package
+    version: str  # version of ioi_eval on the node
     slots: int
     space: int  # maximum bytes of contents that the node stores
     capabilities: Capabilities
-    has_library: bool  # the node has the library of the fork server
+    has_library: bool  # True if the node has the library of the fork server
 
 
 class Node:

@@ -26,8 +26,9 @@ from ioi_eval.plugins.ray.cluster import Call, NodeLost, SeenNode
 from ioi_eval.plugins.ray.node import LIBRARY, PROCTOR, VERSION, MissingContents, NodeCapabilities, NodeError
 from ioi_eval.store.memory import LruCache, SharedCalls
 
-_MAX_CALL_BYTES = 1 << 16  # of a content in a call; larger contents go through the object store
-_MAX_STORED_BYTES = 2 << 30  # of contents in the object store
+# Maximum bytes of a content in a call; larger contents are sent through Ray's object store.
+_MAX_CALL_BYTES = 1 << 16
+_MAX_STORED_BYTES = 2 << 30  # maximum total bytes of contents in Ray's object store
 
 
 class NodePatience(Patience):
@@ -35,16 +36,16 @@ class NodePatience(Patience):
 
     health: float = 60.0
     first_look: float = 300.0
-    answer: float = RAY_ADDRESS.max_seconds  # until something answers at the cluster's address
-    look: float = 2.0  # between two searches for nodes
-    start: float = 30.0  # for a node to open its engine; then other nodes start without it
+    answer: float = RAY_ADDRESS.max_seconds  # seconds until the first answer from the cluster's address
+    look: float = 2.0  # seconds between two searches for nodes
+    start: float = 30.0  # seconds for a node to open its engine; after that, other nodes start without it
     closing: float = 10.0
 
 
 class NodeUsage(Value):
     """The user's settings for the use of nodes."""
 
-    slots: int | None = None  # on all nodes together
+    slots: int | None = None  # number of slots on all nodes together; None means no limit
     cpus_per_slot: float = 1.0
     allow_unconfined: bool = False
 
@@ -67,8 +68,8 @@ class RayWire:
         self.every: float | None = patience.look
         self._token = secrets.token_hex(8)
         self._seen_nodes = dict[str, SeenNode]()  # by name
-        self._nodes = dict[str, RayNode]()  # nodes with an actor, by name
-        self._references = LruCache[Any](_MAX_STORED_BYTES)  # to contents in the object store
+        self._nodes = dict[str, RayNode]()  # nodes with an actor, by name of the node
+        self._references = LruCache[Any](_MAX_STORED_BYTES)  # references to contents in Ray's object store
         self._putting: SharedCalls[Any] = SharedCalls()
         self._exit_stack = contextlib.AsyncExitStack()
 
@@ -77,7 +78,7 @@ class RayWire:
 
     async def __aenter__(self) -> Self:
         await cluster.wait_for_answer(self._address, self._patience.answer)
-        if cluster.connect(self._address):  # not in a thread: Ray sets handlers of signals
+        if cluster.connect(self._address):  # not called in a thread, because Ray sets handlers of signals
             self._exit_stack.push_async_callback(asyncio.to_thread, cluster.disconnect)
         return self
 
@@ -164,7 +165,8 @@ class RayWire:
         if address not in self._nodes:
             seen_node, usage = self._seen_nodes[address], self._usage
             slots = self._slots_for_node(seen_node)
-            node = self._nodes[address] = RayNode(seen_node, slots, None)  # it reserves the slots
+            # Reserve the node's slots before its actor starts.
+            node = self._nodes[address] = RayNode(seen_node, slots, None)
             try:
                 node.actor = await asyncio.to_thread(self._find_actor, seen_node)
                 if node.actor is None:
@@ -210,7 +212,7 @@ class RayWire:
     # --- capabilities of all nodes -----------------------------------------------------------------------
 
     def check_capacity(self, jobs: int, servers: int) -> InputError | None:
-        return None  # Ray has the connections
+        return None  # Ray itself manages the connections
 
     def completed(self, capabilities: Capabilities) -> Capabilities:
         """Return the cluster's capabilities, with placeholders for files that each node has."""

@@ -28,10 +28,12 @@ from ioi_eval.model.secret import Secret
 
 _log = logging.getLogger(__name__)
 PORT = 2000
-WORKER = f"ioi-eval worker --host 0.0.0.0 --port {PORT}"  # command of a rented server
+WORKER = f"ioi-eval worker --host 0.0.0.0 --port {PORT}"  # command that a rented server runs
 _ENGINE_VALUE = re.compile(r"(?P<image>[\w./:-]+?)(?:\*(?P<number>[0-9]{1,4}))?")
-_MAX_STARTS = 16  # servers that start at the same time, because providers limit the rate
-# Seconds that a server runs after the last request to extend it, and seconds between these requests
+# Maximum number of servers that are started at the same time, because providers limit the rate.
+_MAX_STARTS = 16
+# Seconds for which a server runs after the last request to extend its lifetime, and seconds between two such
+# requests.
 _LIFETIME_S, _EXTEND_EVERY_S = 3600, 600.0
 
 
@@ -103,7 +105,7 @@ class RentedEngine(PistonEngine):
         try:
             return list(await asyncio.shield(asyncio.gather(*starting)))
         finally:
-            # A server that is starting must be awaited, because only its result can be stopped
+            # Wait for servers that are starting: they can only be stopped when their start is complete.
             await asyncio.shield(asyncio.gather(*starting, return_exceptions=True))
 
     async def _wait_for_workers(self, servers: Sequence[RentedServer]) -> None:
@@ -129,9 +131,8 @@ async def _extend_lifetimes(servers: Sequence[RentedServer]) -> AsyncIterator[No
     async def keep() -> None:
         while True:
             await asyncio.sleep(_EXTEND_EVERY_S)
-            await asyncio.gather(
-                *(server.keep() for server in servers), return_exceptions=True
-            )  # the engine notices a lost server
+            # The engine notices if a server is lost.
+            await asyncio.gather(*(server.keep() for server in servers), return_exceptions=True)
 
     keeping = asyncio.create_task(keep())
     try:

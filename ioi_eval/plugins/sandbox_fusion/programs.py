@@ -36,6 +36,7 @@ from ioi_eval.store.memory import LruCache
 from ioi_eval.store.resources import graders_folder
 
 _SCRIPTS = ("python", "bash")
+# SandboxFusion's names of the languages that are supported here.
 _FUSION_LANGUAGES = (
     *_SCRIPTS,
     "cpp",
@@ -44,14 +45,15 @@ _FUSION_LANGUAGES = (
     "rust",
     "nodejs",
     "csharp",
-)  # SandboxFusion's languages that are supported here, by its names
+)
 _LANGUAGES = (*_FUSION_LANGUAGES, "pascal", "haskell", "kotlin")
 _SANDBOX_ERROR = "SandboxError"
 _RUNTIME, _STDIN = "ioi_eval", ".ioi-eval-stdin"
-_NO_LIMIT = 1 << 24  # MB: more than machines have
-_MAX_FETCHED_BYTES = 64 << 20  # bytes of all files of a reply
-PATIENCE = 8.0  # seconds that clients wait beyond both timeouts; verl's waits 10
-_TOLERANCE, _TINY = 1e-5, 1e-10  # relative, for a number that is alone in its line
+_NO_LIMIT = 1 << 24  # a memory limit in MB that no machine reaches
+_MAX_FETCHED_BYTES = 64 << 20  # maximum bytes of all files in a reply
+PATIENCE = 8.0  # seconds that clients wait in addition to both timeouts; verl waits 10 seconds
+# Relative tolerance for a number that is alone in its line, and minimum divisor of a difference.
+_TOLERANCE, _TINY = 1e-5, 1e-10
 
 T = TypeVar("T")
 
@@ -95,7 +97,7 @@ class StdioTest(msgspec.Struct):
 
 
 class CommandResult(msgspec.Struct):
-    status: str  # Finished, TimeLimitExceeded, Error
+    status: str  # how the command ended: Finished, TimeLimitExceeded or Error
     execution_time: float | None = None
     return_code: int | None = None
     stdout: str | None = None
@@ -128,17 +130,18 @@ class SubmitReply(msgspec.Struct):
     extra: dict[str, Any] | None = None
 
 
-# --- requests whose work lasts longer than their client waits ----------------------------------------
+# --- requests whose work lasts longer than the client waits ------------------------------------------
 
 
-_MAX_ANSWER_BYTES = 64 << 20  # maximum total of stored answers to disconnected clients
+_MAX_ANSWER_BYTES = 64 << 20  # maximum bytes of all stored answers to disconnected clients
 
 
 @dataclass(eq=False)
 class _RequestWork:
     task: asyncio.Task[bytes]
-    entry: QueueEntry  # its position in the queue and its slot
-    away: asyncio.TimerHandle | None = None  # cancels the work if its client does not return
+    entry: QueueEntry  # entry of the request in the queue, with its slot
+    # Timer that cancels the work if the client does not repeat the request in time.
+    away: asyncio.TimerHandle | None = None
 
 
 class UnansweredRequests:
@@ -149,9 +152,8 @@ class UnansweredRequests:
     """
 
     def __init__(self) -> None:
-        self._abandoned: dict[
-            str, deque[_RequestWork]
-        ] = {}  # by key, work whose client is disconnected, the oldest first
+        # Work whose client is disconnected, by key of the request. The oldest work is the first.
+        self._abandoned: dict[str, deque[_RequestWork]] = {}
         self._tasks = set[asyncio.Task[bytes]]()
         self._answers: LruCache[tuple[str, _RequestWork]] = LruCache(
             _MAX_ANSWER_BYTES, lambda left: self._forget_answer(*left)
@@ -329,7 +331,7 @@ class SandboxFusion:
         tool = capabilities.toolchains[program.language.tools[0]]
         limits = (job.compile_timeout, job.compile_cpu_time, job.compile_memory_limit)
         key = artifact_key("run-code", capabilities.architecture, tool, map(str, limits), job.files)
-        # otherwise the request needs its slot only after the running build
+        # If an equal build is already running, the request needs its slot only after that build.
         if not self._builds.is_running(key):
             await entry.acquire_slot()
         return await self._builds.get_build(key, partial(self._jobs.run_job, job, entry))
@@ -340,7 +342,8 @@ class SandboxFusion:
         compiled = None if built is None else _make_command_result(built.stage)
         if built is not None and built.stage.code != 0:
             return _with_status(RunCodeReply(compile_result=compiled))
-        if built is not None and not built.files:  # for example for a unit in Pascal
+        # For example, a unit in Pascal compiles, but leads to no program.
+        if built is not None and not built.files:
             return RunCodeReply("Failed", "the compiler wrote no program", compiled)
         job = program.run_job(stdin, () if built is None else built.files)
         result = await self._jobs.run_job(self._jobs.add_limits(job), entry)
@@ -423,9 +426,8 @@ class _Program:
 def _find_language(name: str) -> Language:
     if name not in _LANGUAGES:
         raise JobFailed(f"no {name!r} here: there are {', '.join(_LANGUAGES)}")
-    return find_language(
-        "python" if name == "bash" else name
-    )  # a shell's script is handled as any other script
+    # A shell script is handled like a Python script.
+    return find_language("python" if name == "bash" else name)
 
 
 def _make_text_file(name: str, text: str) -> JobFile:
@@ -502,7 +504,8 @@ def _lines_match(ours: str, theirs: str) -> bool:
 
 def _decode_request(body: bytes, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(shallow(body), type=kind, strict=False)  # "5" is accepted as a number
+        # With strict=False, the string "5" is accepted as a number.
+        return msgspec.json.decode(shallow(body), type=kind, strict=False)
     except (msgspec.MsgspecError, ValueError) as error:
         raise _invalid_request(str(error)) from error
 

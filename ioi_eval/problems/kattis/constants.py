@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from ioi_eval.model.fields import Fields, format_value
 from ioi_eval.model.values import Blob, NamedBlob, Problem
 
-# `{{name}}` or `{{name.variant}}`; in statements with TeX also `\constant{name}`.
+# Pattern for the use of a constant: `{{name}}` or `{{name.variant}}`, and in TeX statements also
+# `\constant{name}`.
 _CONSTANT = re.compile(rb"\{\{([\w.-]+)\}\}|\\constant\{([\w.-]+)\}", re.ASCII)
-_VALUE = "value"  # key of the main value of a constant that also has variants such as `latex`
+_VALUE = "value"  # key of the main value in a constant that also has variants such as `latex`
 
 
 class Constants:

@@ -29,7 +29,8 @@ _POINTS = {mode.value: mode for mode in (Points.SUM, Points.AVERAGE, Points.LEAS
 _ACCEPTANCES = {word.value: word for word in Acceptance} | {"no_errors": Acceptance.WORST_ERROR}
 _IGNORE_SAMPLE, _ANY_ACCEPTED = "ignore_sample", "accept_if_any_accepted"
 _FLAGS = {*_POINTS, *_ACCEPTANCES, _IGNORE_SAMPLE, _ANY_ACCEPTED}
-# Whether judging stops after a part that is not accepted. The last three values come from problem.yaml.
+# True if judging stops after a part that is not accepted, by the value of the setting. problem.yaml contains
+# the last three values.
 _STOPS_BY_ACTION = {
     "break": True,
     "continue": False,
@@ -59,7 +60,7 @@ def read_scoring(root: DataGroup, faults: Faults, *, by_validator: bool, domjudg
     """
     reader = _RuleReader(faults, scoring=True, by_validator=by_validator, domjudge=domjudge)
     top = reader.read_node(root)
-    if not top.inner:  # without tests, which is reported elsewhere
+    if not top.inner:  # the package has no tests, which is reported elsewhere
         return Scoring()
     full_scores = reader.full.values()
     full = max(full_scores, default=1.0) if all(full_scores) else RAW_POINTS
@@ -88,7 +89,7 @@ class _RuleReader:
         self._faults, self._scoring, self._by_validator = faults, scoring, by_validator
         self._domjudge = domjudge
         self._ignores_sample = False
-        self.full: dict[str, float] = {}  # by test: the validator's score that means full points
+        self.full: dict[str, float] = {}  # score of the validator that means full points, by test
 
     def read_node(self, group: DataGroup, in_custom_group: bool = False) -> _Node:
         """Return a group with its rules. `in_custom_group`: the package's grader grades a group around it."""
@@ -100,7 +101,7 @@ class _RuleReader:
             part.name: self.read_node(part, in_custom_group or has_custom_grader) for part in group.inner
         }
         parts = (inner[part.name].grading if part.name in inner else part.name for part in group.sorted_parts)
-        # If several flags exclude each other, the last flag wins.
+        # If several flags exclude each other, the last of them is used.
         flags = () if has_custom_grader else group.grader_flags[::-1]
         points = next((_POINTS[flag] for flag in flags if flag in _POINTS), Points.SUM)
         modes = (_ACCEPTANCES[flag] for flag in flags if flag in _ACCEPTANCES)
@@ -137,7 +138,7 @@ class _RuleReader:
                 "grading", f"{format_value(grading)} is not supported", "Expected default or custom"
             )
         LegacyGroupKeys.from_fields(group.fields).check_keys(sorted(group.own))
-        if uses_custom_grader(group):  # its flags are for the package's grader
+        if uses_custom_grader(group):  # the flags are for the package's own grader
             return
         for flag in dict.fromkeys(group.grader_flags):
             if flag in _FLAGS or "grader_flags" not in group.own:
@@ -158,10 +159,10 @@ class _RuleReader:
         """
         if not self._by_validator:
             return LegacyGroupKeys.accept_score.read(group.fields)
-        if by_grader:  # the range limits the grader's points, not the tests' scores
+        if by_grader:  # the range limits the points of the package's grader, not the scores of tests
             full = RAW_POINTS
         elif self._ignores_sample and group.name.split("/")[0] == SAMPLE and "range" not in group.own:
-            full = 0.0  # scores of ignored samples never count
+            full = 0.0  # the scores of ignored samples never count
         else:
             full = self._read_max_points(group) / (len(group.tests) if points is Points.SUM else 1)
         self.full |= dict.fromkeys((test.name for test in group.tests), full)

@@ -17,11 +17,12 @@ from ioi_eval.problems.package import read_mapping
 FILE = "submissions/submissions.yaml"
 _VERDICTS = ("AC", "WA", "TLE", "RTE")
 _RULE_KEYS = ("permitted", "required")
-_MESSAGE = "message"  # the validator's message to judges, which is not compared
+_MESSAGE = "message"  # key for the validator's message to judges, which is not compared
 _USED_KEYS = ExpectedKeys.declared_keys().keys() - {_MESSAGE}
-ACCEPTED, _BRUTE_FORCE = "accepted", "brute_force"  # the second is not the name of a verdict
-ALL_ACCEPTED = f"{ACCEPTED}, AC"  # full points, or all tests passed
-# The format's rules for folders. If a package replaces one of the two rules of a folder, the other remains.
+# Names of folders; `brute_force` is not the name of a verdict.
+ACCEPTED, _BRUTE_FORCE = "accepted", "brute_force"
+ALL_ACCEPTED = f"{ACCEPTED}, AC"  # expected result: full points, or all tests passed
+# Rules of the format for folders of submissions. A package may replace only one of the two rules of a folder.
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     ACCEPTED: {"permitted": ["AC"]},
     "rejected": {"required": ["RTE", "TLE", "WA"]},
@@ -35,11 +36,11 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 class Expected(NamedTuple):
     """The expected results of one submission in submissions.yaml."""
 
-    test_keywords: tuple[KeywordForTests, ...] = ()  # rules about verdicts
+    test_keywords: tuple[KeywordForTests, ...] = ()  # rules about the verdicts of tests
     score: tuple[float, float] | None = None
     language: str = ""
     entrypoint: str = ""
-    folder_counts: bool = True  # the name of its folder also defines an expected result
+    folder_counts: bool = True  # True if the name of the submission's folder also defines an expected result
 
 
 class PackageRules:
@@ -51,7 +52,8 @@ class PackageRules:
             (read_mapping(folder, FILE, faults) or {}) if new and (folder / FILE).is_file() else {}
         )
         entries = Fields({**({_BRUTE_FORCE: {}} if new else {}), **package_rules}, FILE, faults)
-        self._ruled = set[str]()  # folders for which the package replaces the format's rules
+        # Names of the folders for which the package replaces the rules of the format.
+        self._ruled = set[str]()
         self._by_pattern = dict[str, Expected]()
         for pattern in entries.values:
             entry = entries.read_object(pattern)
@@ -67,7 +69,7 @@ class PackageRules:
         score = next((entry.score for entry in entries if entry.score), None)
         folder = solution_path.split("/")[0]
         is_scored = folder == ACCEPTED and score is not None and folder not in self._ruled
-        if is_scored:  # it may have any number of points, but all tests must pass
+        if is_scored:  # such a submission may have any number of points, but must pass all tests
             verdict_rules += self._read_verdict_rules(
                 Fields(_DEFAULTS[folder], FILE, Faults("")), "", self._tests
             )

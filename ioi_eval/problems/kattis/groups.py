@@ -17,17 +17,18 @@ from ioi_eval.problems.package import list_visible_paths, make_test, read_mappin
 
 _LEGACY_SETTINGS, _NEWER_SETTINGS = "testdata.yaml", "test_group.yaml"
 _SETTINGS_STEMS = [PurePosixPath(name).stem for name in (_LEGACY_SETTINGS, _NEWER_SETTINGS)]
-_VALIDATOR_FLAGS, _ARGUMENTS = "output_validator_flags", "output_validator_args"  # legacy, newer versions
+# Key of the validator's arguments in legacy and in newer versions.
+_VALIDATOR_FLAGS, _ARGUMENTS = "output_validator_flags", "output_validator_args"
 
 
 class DataGroup(NamedTuple):
     """A folder of tests. It inherits settings from the folder above unless its settings file sets them."""
 
-    name: str  # path below data/, such as secret/group1; empty for data/ itself
-    fields: Fields  # all settings, inherited settings included
-    own: frozenset[str]  # keys that its own settings file sets
+    name: str  # path of the group below data/, such as secret/group1; empty for data/ itself
+    fields: Fields  # all settings of the group, including inherited settings
+    own: frozenset[str]  # keys that the group's own settings file sets
     tests: tuple[Test, ...]
-    inner: tuple[DataGroup, ...]  # subgroups that contain tests at any depth
+    inner: tuple[DataGroup, ...]  # subgroups that contain tests at any level
 
     @property
     def sorted_parts(self) -> list[Test | DataGroup]:
@@ -81,9 +82,8 @@ def read_data(
         reader.read_group(name, values) for name in (SAMPLE, SECRET) if (folder / "data" / name).is_dir()
     ]
     inner = tuple(group for group in groups if group.all_tests)
-    if SECRET not in [
-        group.name for group in inner
-    ]:  # samples alone do not show whether a submission is right
+    # Samples alone do not show whether a submission is right.
+    if SECRET not in [group.name for group in inner]:
         faults.report("no tests", "data/secret", remedy="Expected files NAME.in and NAME.ans in this folder")
     fields = Fields(values, reader.settings_file("data"), faults)
     return DataGroup(name="", fields=fields, own=frozenset(root_settings), tests=(), inner=inner)

@@ -19,16 +19,16 @@ from ioi_eval.problems.kattis.keys import (
     KattisHeader,
 )
 
-_TIME_TOLERANCE_S = 0.001  # seconds; a smaller difference between two times is due to rounding
-_MAX_NUMERIC_TITLE = 1 << 64  # titles that YAML parses as a larger number are ignored
+_TIME_TOLERANCE_S = 0.001  # maximum difference of two times in seconds that is attributed to rounding
+_MAX_NUMERIC_TITLE = 1 << 64  # minimum of numbers that are ignored if YAML parses a title as a number
 
 
 class Validators(NamedTuple):
     """The kind of a package's output validator: default or custom, interactive, with scores."""
 
-    custom: bool  # by its own validator instead of the default comparison
+    custom: bool  # True if the package has its own validator instead of the default comparison
     interactive: bool
-    score: bool  # the validator awards points
+    score: bool  # True if the validator awards points
     passes: int = 1
 
 

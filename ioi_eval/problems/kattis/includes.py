@@ -16,28 +16,28 @@ from ioi_eval.model.values import NamedBlob, Problem
 from ioi_eval.problems.package import list_files, list_visible_paths
 from ioi_eval.store.folder import accepted_solutions
 
-# Calls that start another process. Comments are removed first, so that calls in them do not count.
+# Pattern for calls that start another process. Comments are removed first, so that calls in comments do not
+# count.
 _PROCESS_CALLS = r"v?fork|posix_spawnp?|popen|system|os\.(?:fork|system|popen|spawn\w+)|subprocess\.\w+"
-_FORK_CALLS = frozenset(
-    {"fork", "os.fork"}
-)  # allowed, with a limit on processes; the other calls start programs
+# Calls that are allowed, with a limit on processes. The other calls start other programs.
+_FORK_CALLS = frozenset({"fork", "os.fork"})
 _PROCESS_CALL = re.compile(rf"(?<![\w.>:])(?:(?:std)?::)?({_PROCESS_CALLS})\s*\(")
 _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/|^\s*#(?!\s*(?:include|define)).*?$", re.DOTALL | re.MULTILINE)
 
 
-_RUNNER_NAMES = frozenset(
-    {"main.py", "__main__.py", "main.js"}
-)  # entry points of languages that start a single source
+# Names of entry points in languages that start a single source.
+_RUNNER_NAMES = frozenset({"main.py", "__main__.py", "main.js"})
 
 
 class IncludedFile(NamedTuple):
     """A file in include/."""
 
-    path: str  # in the package
+    path: str  # path of the file in the package
     language: str  # or `default`
-    file: NamedBlob  # its name starts with this judge's name of the language
+    file: NamedBlob  # content of the file; the name of the blob starts with ioi_eval's name of the language
     forks: bool
-    fault: tuple[str, str]  # why submissions cannot use it, and the remedy; both empty if they can
+    # Reason why submissions cannot use the file, and the remedy; both are empty if they can use it.
+    fault: tuple[str, str]
 
 
 def list_included_files(folder: Path, faults: Faults) -> Iterator[IncludedFile]:

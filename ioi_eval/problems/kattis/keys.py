@@ -29,9 +29,11 @@ SAMPLE, SECRET = "sample", "secret"
 CUSTOM = "custom"
 LEGACY_VERSIONS = frozenset({"legacy", "legacy-icpc"})
 NEWER_VERSIONS = frozenset({"2023-07", "2023-07-draft", "2025-09", "2025-09-draft"})
-SCRIPTS = frozenset({"build", "run"})  # programs of a package may have them, submissions may not
-DEFAULT_MULTIPLIER, NEWER_DEFAULT_MULTIPLIER = 5.0, 2.0  # from solutions' times to the time limit
-NUMBER = r"[-+]?(?:inf|\d+\.?\d*(?:[eE][-+]?\d{1,2})?|\.\d+)"  # as a regular expression
+# Names of scripts that programs of a package may have, and submissions may not.
+SCRIPTS = frozenset({"build", "run"})
+# Default factors from the time of solutions to the time limit.
+DEFAULT_MULTIPLIER, NEWER_DEFAULT_MULTIPLIER = 5.0, 2.0
+NUMBER = r"[-+]?(?:inf|\d+\.?\d*(?:[eE][-+]?\d{1,2})?|\.\d+)"  # regular expression for a number
 _MAX_PASSES = 1000
 _NEWER = "newer versions: "
 _LEGACY = "legacy: "
@@ -54,7 +56,7 @@ class LimitKeys(Keys):
     """The keys of `limits`."""
 
     unknown = UnknownKeyPolicy.NOTED
-    ignored = (  # for authors' tools, and of drafts
+    ignored = (  # keys for authors' tools, and keys of drafts, which do not affect scores
         *("time_safety_margin", "code", "compilation_time", "compilation_memory", "validation_output"),
         *("generator_time", "generator_memory", "visualizer_time", "visualizer_memory"),
     )
@@ -143,7 +145,7 @@ class KattisHeader(Keys):
         super().check_keys([name for name in names if name not in misplaced], unknown)
 
 
-# --- settings of groups and tests --------------------------------------------------------------------
+# --- settings of test groups and tests ---------------------------------------------------------------
 
 
 class LegacyGroupKeys(GradingKeys):

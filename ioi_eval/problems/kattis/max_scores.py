@@ -16,12 +16,14 @@ from ioi_eval.rules.grading import award_each_if_passed, award_minimum_if_passed
 _MODES = ("pass-fail", "sum", "min")
 _PASS_FAIL, _SUM, _MIN = _MODES
 _DEFAULT_MAX_SCORE = 100.0  # points of the whole problem
+# Keys in the settings of secret/ and of its direct subgroups.
 _SCORE_KEYS = (
     "max_score",
     "score_aggregation",
     "require_pass",
-)  # keys of secret/ and of its direct subgroups
-_STATIC_KEYS = frozenset({"static_validation", "static_validation_score"})  # the first only in drafts
+)
+# Keys for static validation; the first key exists only in drafts.
+_STATIC_KEYS = frozenset({"static_validation", "static_validation_score"})
 
 
 def check_settings(root: DataGroup, faults: Faults, *, scoring: bool) -> None:
@@ -45,7 +47,7 @@ def read_max_scores(root: DataGroup, *, by_validator: bool) -> Scoring:
     """Return the scoring of a newer version's problem. `by_validator`: the validator awards points."""
     groups = {group.name: group for group in root.inner}
     if SECRET not in groups:
-        return Scoring()  # without tests, which is reported elsewhere
+        return Scoring()  # the package has no tests, which is reported elsewhere
     sample_tests = _list_test_names(groups[SAMPLE]) if SAMPLE in groups else ()
     reader = _MaxScores(groups[SECRET], sample_tests, by_validator=by_validator)
     subtasks = tuple(reader.list_subtasks())
@@ -55,7 +57,7 @@ def read_max_scores(root: DataGroup, *, by_validator: bool) -> Scoring:
         subtasks = (sample_subtask, *subtasks)
     if not by_validator:
         return Scoring(subtasks=subtasks, secret=subtask_names)
-    # Scores in samples and in pass-fail groups never count, so their full score is 0.
+    # Scores in samples and in pass-fail groups never count, so 0 is their score for full points.
     own_full = {**dict.fromkeys(_list_test_names(root), 0.0), **reader.full}
     return Scoring(subtasks=subtasks, secret=subtask_names, full=RAW_POINTS, own_full=own_full)
 
@@ -78,7 +80,7 @@ class _MaxScores:
 
     def __init__(self, secret: DataGroup, sample: tuple[str, ...], *, by_validator: bool) -> None:
         self._secret, self._sample, self._by_validator = secret, sample, by_validator
-        self.full: dict[str, float] = {}  # by test: the validator's score that means full points
+        self.full: dict[str, float] = {}  # score of the validator that means full points, by test
 
     def list_subtasks(self) -> Iterator[Subtask]:
         """Yield the subtasks of secret/."""
@@ -107,7 +109,8 @@ class _MaxScores:
                 )
             )
             earlier[group.name] = group, (*required_by_group, *_list_test_names(group))
-        if mode == _MIN:  # all groups are one subtask, which earns the points of the worst group
+        # In this mode, all groups are a single subtask, which earns the points of the worst group.
+        if mode == _MIN:
             tree = Grading(
                 parts=tuple(map(_make_grading, subtasks)),
                 points=Points.LEAST,
@@ -147,7 +150,7 @@ class _MaxScores:
             return Subtask(name=name, points=max_score, tests=all_tests)
         elif mode == _MIN:
             tree = award_minimum_if_passed(group_tests, max_score, required)
-        else:  # pass-fail: the validator's scores do not count, neither in this group nor in required groups
+        else:  # pass-fail: scores of the validator do not count, neither in this group nor in required groups
             tree = Grading(parts=all_tests, points=Points.ACCEPTED, worth=max_score)
         return Subtask(name=name, points=max_score, tests=all_tests, score_type=ScoreType.SUM, grading=tree)
 

@@ -86,7 +86,8 @@ class Kattis(DeclaredFormat[KattisHeader]):
         flags, alike = read_validator_flags(header, data)
         for group in list_groups(data) if not (validation.custom or alike) else ():
             for arguments in dict.fromkeys(test.arguments for test in group.tests):
-                make_default_checker(group.fields, group.flags_name, arguments)  # reports invalid flags
+                # Called to report invalid flags.
+                make_default_checker(group.fields, group.flags_name, arguments)
         program = _find_validator(folder, validation, faults, new=is_newer)
         tests = tuple(
             replace(test, full=scores.own_full.get(test.name), arguments=() if alike else test.arguments)
@@ -134,7 +135,8 @@ class Kattis(DeclaredFormat[KattisHeader]):
 
 def _find_validator(folder: Path, validation: Validators, faults: Faults, *, new: bool) -> Executable | None:
     """Return the package's validator, or None if the default comparison is used."""
-    if validation.custom and new and not is_draft(folder):  # the folder is the program
+    # In newer versions, the folder of the validator is the program.
+    if validation.custom and new and not is_draft(folder):
         return load_program(folder, folder / NEWER_VALIDATOR, faults)
     if validation.custom:
         return find_only_program(

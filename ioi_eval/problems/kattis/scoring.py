@@ -11,7 +11,8 @@ class Scoring(Value):
     """A problem's subtasks, and the scores that its validator writes for full points."""
 
     subtasks: tuple[Subtask, ...] = ()
-    secret: tuple[str, ...] = ()  # names of the subtasks that are not samples
-    # Score in score.txt that means full points. RAW_POINTS means that scores are used as points.
+    secret: tuple[str, ...] = ()  # names of the subtasks that do not consist of samples
+    # Score in score.txt that means full points. RAW_POINTS means that each score is a number of points.
     full: float = 1.0
-    own_full: Mapping[str, float] = {}  # by test, for tests with another score for full points
+    # Scores that mean full points, by test, for tests whose score differs from `full`.
+    own_full: Mapping[str, float] = {}

@@ -20,7 +20,7 @@ from ioi_eval.problems.package import (
     read_source_text,
 )
 
-# Folders of the format, and of systems that read it. Other folders do not define an expected result.
+# Folders of submissions in the format and in systems that read it. Other folders define no expected result.
 _FOLDERS = frozenset(
     {
         "accepted",
@@ -35,9 +35,9 @@ _FOLDERS = frozenset(
         "wrong_answer",
     }
 )
-_FIRST_LINES = 100  # lines of each source that are searched for tags
+_FIRST_LINES = 100  # number of lines at the start of each source that are searched for tags
 _HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc"})
-# Names of the source that is started, by language. The other languages link all sources together.
+# Name of the source that is started, by language. In other languages, all sources are linked.
 _STARTED = {
     "python": ("__main__", "main"),
     "pypy": ("__main__", "main"),
@@ -81,7 +81,8 @@ def read_solutions(
             note_unsupported_language(path, package_path, faults)
         if program is not None:
             solution = _make_solution(path, program, groups, package_path, expected, faults)
-            if in_points and solution.expected == ACCEPTED:  # with any number of points
+            # It may have any number of points if it passes all tests.
+            if in_points and solution.expected == ACCEPTED:
                 solution = replace(solution, expected=ALL_ACCEPTED)
             yield solution if scoring else replace(solution, score=None)
 
@@ -91,7 +92,7 @@ class _Sources(NamedTuple):
 
     language: str
     main: Path
-    further: tuple[Path, ...]  # other sources and headers
+    further: tuple[Path, ...]  # paths of other sources and of headers
 
 
 def _read_solution_folder(path: Path, package_path: str, entrypoint: str, faults: Faults) -> _Sources | None:

@@ -38,7 +38,7 @@ def find_checker(
     if not validation.custom:
         return make_default_checker(header, "validator_flags", flags)
     if validation.interactive or program is None:
-        # The interactor is the validator and decides the score, so no checker is needed.
+        # The validator is the interactor and decides the score, so no checker is needed.
         return Checker(passes=validation.passes)
     return program.as_checker(
         CheckerKind.ICPC, arguments=flags, full=full, passes=validation.passes, limits=limits
@@ -120,7 +120,7 @@ def load_program(folder: Path, program: Path, faults: Faults) -> Executable | No
         return None
     ordered = [main, *(file for file in files if file != main)]
     names = [file.relative_to(folder).as_posix() for file in ordered]
-    # If the program is built by scripts, Python runs these scripts and starts the result.
+    # If scripts build the program, Python runs these scripts and starts the program.
     language = "python" if scripts else language_of(main.name) or "c++"
     return Executable(sources=load_named_blobs(folder, names), language=language)
 
