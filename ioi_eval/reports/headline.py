@@ -33,7 +33,8 @@ from ioi_eval.rules.selection import Budget
 
 NO_NAME = "(no name)"
 _MAX_COMPILERS = 3
-_MIN_ROUNDED_POINTS = 100  # if a run has this many points, its intervals are rounded to whole points
+# Minimum of a run's maximum points from which on its intervals are rounded to whole points.
+_MIN_ROUNDED_POINTS = 100
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -42,7 +43,7 @@ def common_measure(models: Iterable[ModelSummary]) -> Measure:
     problems = [problem for model in models for problem in model.problems if problem.scored]
     if problems and all(problem.max_points is not None for problem in problems):
         return Measure.POINTS
-    # Runs with feedback lack pass@1.
+    # pass@1 is missing in runs with feedback.
     has_no_pass_at_1 = bool(problems) and all(problem.pass_at_1 is None for problem in problems)
     return Measure.SOLVED if has_no_pass_at_1 else Measure.PASS_AT_1
 
@@ -81,7 +82,7 @@ class Entry(Value):
 
     name: str
     model: ModelSummary
-    limit: int  # submissions per problem of the budget `limited`
+    limit: int  # number of submissions per problem in the budget `limited`
     mode: ScoreMode
 
 
@@ -311,7 +312,8 @@ def leaderboard_section(entries: Sequence[Entry], *, has_model_pages: bool = Fal
         entries, model_ranks(entries, measure), difference_cells, medal_texts, strict=True
     ):
         model, row = entry.model, _headline_row(entry, rank, measure)
-        # With their share, because no mean counts unscored submissions, which a model may have caused.
+        # The share of unscored submissions is shown because no mean counts them, and a model may have caused
+        # them.
         unscored_share = f" ({share(model.unscored, model.submissions)})" if model.unscored else ""
         rows.append(
             [
@@ -456,7 +458,8 @@ def _latex_row(row: HeadlineRow, headline: Headline) -> str:
         lambda match: _TEX_ESCAPES.get(match[0], "\\" + match[0]),
         visible(row.model or NO_NAME),
     )
-    if name.startswith(("[", "*")):  # the `\\` of the previous line would parse these as its argument
+    # The `\\` of the previous line would parse such a character as the start of its argument.
+    if name.startswith(("[", "*")):
         name = "{}" + name
     numbers = [
         format_value(row.value),

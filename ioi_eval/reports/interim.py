@@ -45,7 +45,7 @@ class InterimReport:
             has_model_pages=needs_model_pages(run),
             page_choice=choose_pages(run, self._options),
         )
-        # The live page updates itself, so it does not show the request to rebuild the report.
+        # Remove the request to rebuild the report, because the live page updates itself.
         paragraphs = [paragraph for paragraph in document.text if not paragraph.startswith(INCOMPLETE)]
         sections = _insert_section(document.sections, progress_section)
         return html(replace(document, live=live, text=paragraphs, sections=sections))
@@ -59,7 +59,7 @@ class InterimReport:
             self._file = 0 if status is None else status.st_ino
         rows = list[tuple[int, str]]()
         row_pass = RowPass(self._folder, self._options, self._counts)
-        # The pass starts with the last row that was counted, because only the offset of its start is stored.
+        # Start with the last row that was counted, because only the offset of the row's start is stored.
         row_pass.read_rows(
             lambda row, result, offset: rows.append((offset, row["key"])),
             begin=max(0, self._last_row),

@@ -28,7 +28,7 @@ class ContestYear(Value, forbid_unknown_fields=True):
     bronze: float | None = None
     problems: int = 6
     points: float = 600.0
-    ids: tuple[str, ...] = ()  # ids of its problems (default: all problems of the year)
+    ids: tuple[str, ...] = ()  # ids of the contest's problems (default: all problems of the year)
 
     def cutoffs(self) -> dict[str, float]:
         """Return the cut-offs by medal, the best medal first."""
@@ -44,7 +44,7 @@ class Award(Value):
 
     year: int
     points: float
-    medal: str | None  # gold, silver, bronze or "none"; `None` means unknown, because of `reason`
+    medal: str | None  # gold, silver, bronze or "none"; `None` means unknown, for the reason in `reason`
     reason: str = ""
 
 
@@ -56,7 +56,7 @@ def problems_of(contest: ContestYear, names: Collection[str], source: str) -> Co
     """
     ids = {name.lower() for name in contest.ids}
     contest_problems = [name for name in names if name.partition("@")[0].lower() in ids]
-    # The folder's name may contain "ioi" because of this project and not because of the contest.
+    # In the source, names such as ioi_eval do not count, because they are names of this project.
     if not ids or (
         re.search(r"(?<![a-z])ioi(?![a-z]|[-_]eval)", source.lower()) and len(contest_problems) < len(ids)
     ):
@@ -136,7 +136,7 @@ def _fault(contest: ContestYear) -> str:
     if contest.problems < 1 or not (math.isfinite(contest.points) and contest.points > 0):
         return "a contest has at least one problem and some points"
     for colour, points in cutoffs.items():
-        if not 0 <= points <= contest.points:  # False for NaN
+        if not 0 <= points <= contest.points:  # this refuses NaN as well
             return f"{colour} = {points:g} is not within the contest's {contest.points:g} points"
     if list(cutoffs.values()) != sorted(cutoffs.values(), reverse=True):
         return "a better medal has a lower cut-off"

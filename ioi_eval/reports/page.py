@@ -78,10 +78,13 @@ from ioi_eval.store.files import draft_path, read_value, remove_stale_drafts, re
 from ioi_eval.store.folder import RESULTS
 from ioi_eval.store.tasks import Task, read_tasks
 
-_COMMAND = "command"  # setting: the command that started the run
-_LONG, _MANY = 40, 150  # rows: a longer table is folded; if all tables of models are longer, they get pages
-_MAX_PAGES = 20_000  # submissions; in a larger run only a sample gets pages, unless an option requests more
-_DRAFT_LIFETIME_S = 3600  # time without writes after which a draft of a report is removed
+_COMMAND = "command"  # setting of a run with the command that started it
+# Number of rows: longer tables are folded; if all tables of models are longer than the second number, they
+# get pages.
+_LONG, _MANY = 40, 150
+# Maximum number of submissions of a run that all get pages; in a larger run, only a sample gets pages.
+_MAX_PAGES = 20_000
+_DRAFT_LIFETIME_S = 3600  # seconds without writes after which a draft of a report is removed
 _MODES = {
     ScoreMode.MAX_SUBTASK: "Points add up the best result of each subtask over all submissions "
     "(max_subtask).",
@@ -108,11 +111,12 @@ _PAGE_CHOICE_NOTES: Mapping[PageChoice, Sequence[str]] = {
     ),
     PageChoice.NONE: (f"No submission has its own page. {_ALL_PAGES}",),
 }
+# Defaults of options that are not off by default.
 OPTION_DEFAULTS = {
     "extract": "last",
     "keys_of_content": True,
     "default_language": "c++",
-}  # defaults of options; all others are off by default
+}
 _FINAL_REMEDY = "Another try cannot help"
 
 
@@ -156,8 +160,8 @@ def run_document(
             *([f"{without_program:,} without a program"] if without_program else []),
             *([f"{run.unscored:,} could not be judged"] if run.unscored else []),
         ],
-        # With feedback, programs depend on earlier verdicts: they are not a random sample, so authors are not
-        # compared.
+        # With feedback, programs depend on earlier verdicts. They are then not a random sample, so there is
+        # no sentence that compares authors.
         answer=headline.headline_sentence(entries)
         if has_scores and validation is None and (len(entries) == 1 or not run.settings.has_feedback)
         else "",
@@ -607,7 +611,7 @@ def write_document(
 
 
 INDEX, ROWS = ".report.index", ".report.rows"
-MIN_INDEXED_BYTES = 1 << 20  # bytes of results.jsonl from which on a report leaves an index
+MIN_INDEXED_BYTES = 1 << 20  # minimum bytes of results.jsonl for which a report writes an index
 _CHUNK_BYTES = 1 << 20
 
 
@@ -616,7 +620,7 @@ class ReportIndex(Value):
 
     covered: RowsDigest
     made_of: str  # hash of everything else that the index depends on
-    rows: str  # hash of the file with the rows of lists
+    rows: str  # hash of the file ROWS, which contains the rows of lists
     reading: PassCounts
     lists: ListState
     tests: TestsTableState

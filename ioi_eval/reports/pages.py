@@ -71,19 +71,20 @@ from ioi_eval.store.resources import code_digest
 from ioi_eval.store.rows import as_label, as_number, model_of_row, read_result, shorten
 from ioi_eval.store.tasks import TASKS, Task
 
-# Maximum number of submissions of a run whose code is all coloured. In a larger run only the best submission
-# of each model for each problem is, or if those are more than the second number, the best of each problem.
+# Maximum number of submissions in a run whose programs are all coloured. In a larger run, only the best
+# program of each model for each problem is coloured. If these are more than the second number, only the best
+# program for each problem is.
 _COLOURED, _BESTS = 3000, 1000
-SAMPLE_SIZE = 10_000  # minimum size of a sample, in submissions; the maximum is twice that
+SAMPLE_SIZE = 10_000  # minimum number of submissions in a sample, which has at most twice as many
 LONGEST_LIST = 10_000  # maximum number of submissions on a page of the list
 _MAX_LISTED = 500  # maximum number of a model's submissions on the page of a problem
-_MAX_BUFFERED = 1000  # rows in memory
+_MAX_BUFFERED = 1000  # number of rows that are in memory
 _CHOICES = "choices.js"  # script with the filters of pages that list submissions
-_STEPS_OF_BAR = 2  # steps of the time limit in a bar of the histogram
+_STEPS_OF_BAR = 2  # number of steps of the time limit that a bar of the histogram covers
 _COLUMNS = "key, model, problem, ending, points, feedback, parts, attempt, repeats, language"
 _SELECT_PROBLEM = f"SELECT {_COLUMNS} FROM rows WHERE problem = ? ORDER BY model, -points, key"
 _SELECT_COUNTS = "SELECT problem, count(*) FROM rows WHERE place < ? GROUP BY problem ORDER BY problem"
-_MAX_OFFSET = 1 << 62  # more than any offset in a file
+_MAX_OFFSET = 1 << 62  # number that is larger than any offset in a file
 
 
 class PageSelection:
@@ -93,7 +94,7 @@ class PageSelection:
         best = (best.key for model in run.models for problem in model.problems for best in problem.subtasks)
         self.pages = page_choice
         self.named = frozenset([*best, *(key for cause in run.causes for key in cause.examples)])
-        # A power of two, so that the sample of a growing run changes little.
+        # The step of the sample is a power of two, so that the sample of a growing run changes little.
         self.step = 1 << max(0, (run.scored // SAMPLE_SIZE).bit_length() - 1)
 
     def has_page(self, key: str, verdict: str | None) -> bool:
@@ -125,7 +126,8 @@ class PageSelection:
 class ListState(msgspec.Struct):
     """State of a report's lists without their rows, stored for the next report."""
 
-    bests: dict[tuple[str, str], tuple[float, str]] = {}  # by problem and model
+    # The best submission by problem and model, as its points and its key.
+    bests: dict[tuple[str, str], tuple[float, str]] = {}
     tests: dict[str, TestStatistics] = {}  # by problem
 
 
@@ -281,13 +283,16 @@ class SubmissionLists:
             by_model = groupby(
                 attempt_index.noting(self._select_rows(problem)), lambda list_row: list_row.model
             )
-            # The first submissions of each model, and the number of its other submissions.
+            # The first submissions of each model for the problem, and the number of the model's other
+            # submissions.
             submissions_by_model = {
                 model: (list(islice(rows, _MAX_LISTED)), sum(1 for _ in rows)) for model, rows in by_model
             }
             statistics, task = self.state.tests[problem], self.tasks.get(problem)
             page = problem_document(problem, submissions_by_model, statistics, task, selection)
-            for name in names:  # an old page may be a hard link, which must not be overwritten in place
+            # Remove a page before it is written, because it may be a hard link, which must not be overwritten
+            # in place.
+            for name in names:
                 (folder / name).unlink(missing_ok=True)
             _write_html(folder / problem_page(problem), page)
             if selection.pages is not PageChoice.NONE:
@@ -326,7 +331,8 @@ def divide_list(counts: Mapping[str, int]) -> list[list[ProblemSlice]]:
     return list_pages
 
 
-# Arguments: numbers of rows that were read and of pages that were written (None before the first page).
+# A function of the number of rows that were read and the number of pages that were written (None before the
+# first page).
 OnProgress = Callable[[int, int | None], None]
 ROWS_PER_EVENT = 256
 
@@ -467,12 +473,12 @@ class ListRow(NamedTuple):
     key: str
     model: str
     problem: str
-    ending: str  # the verdict, or `no program`
+    ending: str  # verdict of the submission, or `no program`
     points: float
-    feedback: str  # on the first test that the submission did not pass
-    parts: bytes  # JSON: name, points and maximum of each subtask
-    attempt: float | None  # its number among the model's submissions for the problem
-    repeats: str  # the equal submission that was judged for it
+    feedback: str  # feedback on the first test that the submission did not pass
+    parts: bytes  # JSON of the name, points and maximum points of each subtask
+    attempt: float | None  # number of the submission among the model's submissions for the problem
+    repeats: str  # key of the equal submission whose result was copied; empty if this submission was judged
     language: str
 
     @classmethod
@@ -505,13 +511,13 @@ class TestStatistics(msgspec.Struct):
     """Counts of a problem's submissions by test, model and time."""
 
     ends: dict[str, Counter[Verdict]] = {}
-    decided: Counter[str] = msgspec.field(default_factory=Counter)  # subtasks that only this test failed
+    # Number of submissions that lost a subtask only by this test, by subtask.
+    decided: Counter[str] = msgspec.field(default_factory=Counter)
     judged: Counter[str] = msgspec.field(default_factory=Counter)  # by model
     solved: Counter[str] = msgspec.field(default_factory=Counter)
-    shares: Counter[int] = msgspec.field(
-        default_factory=Counter
-    )  # by score: 0, up to 10 %, ..., below 100 %, 100 %
-    # By steps of the time limit, and by whether the submission has full marks.
+    # Number of submissions by score: 0, up to 10 %, ..., below 100 %, 100 %.
+    shares: Counter[int] = msgspec.field(default_factory=Counter)
+    # Number of submissions by steps of the time limit, and by whether the submission has full points.
     times: Counter[tuple[int, bool]] = msgspec.field(default_factory=Counter)
 
     def add(self, result: SubmissionResult, model: str, task: Task | None) -> None:
@@ -849,9 +855,9 @@ def _submissions_table(
 
 _NAME = "made.json"
 _PAGE_LIBRARIES = ("jinja2", "markupsafe", "msgspec", "pyarrow", "pygments", "latex2mathml", "markdown-it-py")
-_CHUNK_BYTES = (
-    1 << 12
-)  # bytes at each end of results.jsonl that a stamp reads; every row has times and hashes
+# Number of bytes at each end of results.jsonl that a stamp covers. Each row contains times and hashes, so
+# these bytes identify the content.
+_CHUNK_BYTES = 1 << 12
 
 
 class Stamp(Value):
@@ -860,11 +866,11 @@ class Stamp(Value):
     Rows are only appended, so the size, the first and the last bytes show whether results.jsonl has changed.
     """
 
-    program: str  # hash of this package's sources and of the libraries that render pages
-    size: int  # bytes of results.jsonl
-    ends: str  # hash of its first and last bytes
-    others: str  # hash of the options and of all other files
-    base: str  # hash of the facts about problems and judge on submissions' pages
+    program: str  # hash of this package's sources and of the libraries that create pages
+    size: int  # size of results.jsonl in bytes
+    ends: str  # hash of the first and the last bytes of results.jsonl
+    others: str  # hash of the options and of all other files that a report reads
+    base: str  # hash of the facts about problems and the judge that submissions' pages show
 
     @classmethod
     def of(cls, folder: Path, options: ReportOptions) -> Stamp:
@@ -910,9 +916,10 @@ class PageSources(Value):
     stamp: Stamp
     covered: RowsDigest
     selection: str  # hash of the choice of submissions that have pages
-    step: int  # step of that choice
+    step: int  # step of the sample of submissions that have pages
     pages: PageChoice
-    coloured: frozenset[str] | None  # submissions whose code has colours; None means all
+    # Keys of submissions whose programs are coloured; None means all submissions.
+    coloured: frozenset[str] | None
 
     @classmethod
     def read(cls, folder: Path) -> PageSources | None:

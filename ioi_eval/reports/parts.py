@@ -20,7 +20,7 @@ class ReportPart:
     A registered class derives from it and overrides the methods that it needs.
     """
 
-    files: tuple[str, ...] = ()  # names of further files in the run's folder that the part reads
+    files: tuple[str, ...] = ()  # names of further files in the run's folder that this part of a report reads
 
     def numbers(self, folder: Path, models: Sequence[ModelSummary]) -> Sequence[Any]:
         """Return a JSON value for each model of a run's folder. None means that a model has no value.

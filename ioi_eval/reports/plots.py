@@ -18,17 +18,18 @@ from ioi_eval.model.values import Value
 from ioi_eval.reports.document import Figure, visible
 from ioi_eval.store.rows import shorten
 
-SERIES = 8  # number of colours; further models are grey
-WIDE, HALF = 920, 600  # widths of curves and of columns, in pixels
-_PLOT = 300  # height of curves, in pixels
+SERIES = 8  # number of colours for curves; further models are grey
+WIDE, HALF = 920, 600  # widths of a plot of curves and of a plot of columns, in pixels
+_PLOT = 300  # height of a plot of curves, in pixels
 _LETTER = 7.0  # approximate width of a letter, in pixels
-_NAME = 30  # maximum length of a name, in characters
-_LEADER, _LABEL = 26.0, 15.0  # pixels from a curve to its name, and between names
-_COLUMN = 120  # height of columns, in pixels
-_MAX_LABELS = 24  # columns; if there are more, only the first and the last are labelled
-_BETWEEN = "/-_:@ "  # characters between words of names
-_Scale = Callable[[float], float]  # returns the position of a value
-_FORMULA = ("=", "+", "-", "@")  # beginnings of formulas in spreadsheets
+_NAME = 30  # maximum characters of a name
+_LEADER, _LABEL = 26.0, 15.0  # distance from a curve to its name, and between two names, in pixels
+_COLUMN = 120  # height of a plot of columns, in pixels
+# Maximum number of columns with a label; of more columns only the first and the last are labelled.
+_MAX_LABELS = 24
+_BETWEEN = "/-_:@ "  # characters that separate the words of a name
+_Scale = Callable[[float], float]  # a function that returns the position of a value, in pixels
+_FORMULA = ("=", "+", "-", "@")  # characters with which formulas in spreadsheets start
 
 
 class Series(Value):
@@ -37,7 +38,7 @@ class Series(Value):
     name: str
     points: Sequence[tuple[float, float]]
     band: Sequence[tuple[float, float, float]] = ()  # x, low, high
-    place: int | None = None  # index of its colour (default: its index among the series)
+    place: int | None = None  # index of the curve's colour (default: the curve's own index)
 
 
 def shorten_name(name: str, max_length: int = _NAME) -> str:
@@ -90,7 +91,7 @@ class Axis(Value):
     max_value: float
     percent: bool = False
     min_value: float = 0.0
-    whole: bool = False  # ticks only at whole numbers
+    whole: bool = False  # True if the axis has ticks only at whole numbers
 
     def ticks(self) -> list[float]:
         span = self.max_value - self.min_value

@@ -52,11 +52,11 @@ class ReportOptions(Value):
             unset="all, of more than 20,000 submissions a sample",
         ),
     ] = None
-    contests: Contests | None = None  # cut-offs of medals (default: the package's)
+    contests: Contests | None = None  # cut-offs of medals (default: cut-offs that the package contains)
 
 
 VERSION = 2
-WITH_FEEDBACK = "with_feedback"  # option of a run; see `has_feedback`
+WITH_FEEDBACK = "with_feedback"  # option of a run whose models got feedback; see `has_feedback`
 
 
 def has_feedback(options: Mapping[str, Any]) -> bool:
@@ -84,38 +84,44 @@ class LanguageSummary(Value):
     """A model's scored submissions for one problem in one language."""
 
     scored: int
-    pass_at_1: float | None  # None: the run has feedback
-    points: float | None  # None: no subtasks, or the mode counts single submissions
-    causes: Mapping[str, int] = {}  # submissions without full marks, by `find_cause`
+    pass_at_1: float | None  # share of submissions with full points; None in runs with feedback
+    # Points of the submissions; None if the problem has no subtasks, or the mode counts single submissions.
+    points: float | None
+    # Number of submissions without full points, by the cause that `find_cause` returns.
+    causes: Mapping[str, int] = {}
 
 
 class ProblemSummary(Value):
     """A model's submissions for one problem. Points count all submissions, by the summary's mode."""
 
     problem_id: str
-    points: float | None  # None: no subtasks; `solved` and `best_pass_rate` have the outcome
-    max_points: float | None  # None: no subtasks, or no submission for the problem was scored
-    submissions: int  # scored and unscored
+    # Points of the model; None if the problem has no subtasks, for which see `solved` and `best_pass_rate`.
+    points: float | None
+    # Maximum points; None if the problem has no subtasks, or none of its submissions was scored.
+    max_points: float | None
+    submissions: int  # number of submissions, scored and unscored
     scored: int
     unscored: int
     compiled: int
-    solved: int  # scored submissions with full marks
-    mean_points: float | None  # of scored submissions, or their share of tests; None in runs with feedback
-    best_pass_rate: float | None  # highest share of passed tests; None if the problem has subtasks
-    verdicts: Mapping[str, int]  # scored submissions by verdict or `no program`, the worst first
+    solved: int  # number of scored submissions with full points
+    # Mean points of scored submissions, or mean share of passed tests; None in runs with feedback.
+    mean_points: float | None
+    # Highest share of passed tests of a submission; None if the problem has subtasks.
+    best_pass_rate: float | None
+    # Number of scored submissions by verdict or `no program`, the worst verdict first.
+    verdicts: Mapping[str, int]
     subtasks: tuple[BestSubtask, ...]
     difficulty: str = ""
     tags: tuple[str, ...] = ()
     year: int | None = None
-    date: str = ""  # date of the problem, such as 2024-05-31; "" means unknown
-    budgets: Mapping[
-        Budget, float
-    ] = {}  # points by the maximum number of submissions; empty if the problem has no subtasks
-    handed_in: int = 0  # submissions that count within the budget `limited`
+    date: str = ""  # date of the problem, such as 2024-05-31; empty if it is unknown
+    # Points by the maximum number of submissions. Empty if the problem has no subtasks.
+    budgets: Mapping[Budget, float] = {}
+    handed_in: int = 0  # number of submissions that count within the budget `limited`
     pass_at: tuple[PassAtK, ...] = ()
-    # Present whichever k the report shows. None if nothing was scored, or in runs with feedback.
+    # pass@1, whichever k the report shows. None if nothing was scored, or in runs with feedback.
     pass_at_1: float | None = None
-    languages: Mapping[str, LanguageSummary] = {}  # by the rows' language
+    languages: Mapping[str, LanguageSummary] = {}  # summaries by the programming language of the submissions
 
     @property
     def mean_score(self) -> float | None:
@@ -151,8 +157,9 @@ class LimitUsage(Value):
 
     STEP: ClassVar[float] = 0.05
 
-    what: str  # `time` or `memory`
-    counts: tuple[int, ...]  # submissions by steps: 0, up to 1 step, up to 2 steps, ...; the last: more
+    what: str  # resource that is limited: `time` or `memory`
+    # Number of submissions that used 0, up to 1 step, up to 2 steps, ..., and last: more of the limit.
+    counts: tuple[int, ...]
 
     def within(self, share: float) -> float:
         """Return the part of submissions that used up to `share`, a multiple of STEP, of the limit."""
@@ -162,10 +169,11 @@ class LimitUsage(Value):
 class ModelSummary(Value):
     """A model over all problems of the run, including problems without a submission of the model."""
 
-    model: str  # empty: the dump names no model
+    model: str  # name of the model; empty if the dump names no model
     points: float
     max_points: float
-    problems_solved: int  # problems with full points; without subtasks, with a solving submission
+    # Number of problems with full points; a problem without subtasks needs a submission that solves it.
+    problems_solved: int
     submissions: int
     scored: int
     unscored: int
@@ -173,18 +181,23 @@ class ModelSummary(Value):
     solved: int
     verdicts: Mapping[str, int]
     problems: tuple[ProblemSummary, ...]
-    budgets: Mapping[Budget, float] = {}  # empty if no problem has subtasks
+    budgets: Mapping[Budget, float] = {}  # points by budget; empty if no problem has subtasks
     mean_score: float | None = None
     pass_at: tuple[PassAtK, ...] = ()
     awards: tuple[BudgetAward, ...] = ()
-    steps: tuple[Step, ...] = ()  # up to the submission limit; empty if no problem has subtasks
-    uses: tuple[LimitUsage, ...] = ()  # of the limits that the problems have
-    pass_curve: tuple[PassAtK, ...] = ()  # of k for which every problem and subtask has enough submissions
-    share_low: float | None = None  # 95 % interval of `share`; None if all problems have the same result
+    # Points by number of submissions, up to the submission limit; empty if no problem has subtasks.
+    steps: tuple[Step, ...] = ()
+    # Shares of the limits of time and memory that submissions used, if the problems have such limits.
+    uses: tuple[LimitUsage, ...] = ()
+    # pass@k for each k for which every problem and subtask has enough submissions.
+    pass_curve: tuple[PassAtK, ...] = ()
+    # Lower bound of the 95 % interval of `share`; None if all problems have the same result.
+    share_low: float | None = None
     share_high: float | None = None
-    # Present whichever k the report shows. None if nothing was scored, or in runs with feedback.
+    # pass@1, whichever k the report shows. None if nothing was scored, or in runs with feedback.
     pass_at_1: PassAtK | None = None
-    more: Mapping[str, Any] = {}  # numbers of plugins, by their names in the registry of report sections
+    # Figures that plugins compute, by the plugins' names in the registry of report sections.
+    more: Mapping[str, Any] = {}
 
     @property
     def share(self) -> float | None:
@@ -196,12 +209,12 @@ class HeadlineRow(Value):
     """A model's headline. `value`, `low` and `high` are pass@1 in [0, 1], points, or solved problems."""
 
     model: str
-    rank: int  # 1 plus the number of models that are better beyond the interval of the difference
-    value: float | None  # None if nothing was scored
-    low: float | None  # 95 % interval; None if all problems have the same result
+    rank: int  # rank of the model: 1 plus the number of models that are significantly better
+    value: float | None  # value of the headline; None if nothing was scored
+    low: float | None  # lower bound of the 95 % interval; None if all problems have the same result
     high: float | None
     limited: float | None  # points with a limited number of submissions for each problem
-    problems: int  # problems with a scored submission
+    problems: int  # number of problems with a scored submission
     scored: int  # scored submissions
 
 
@@ -210,8 +223,9 @@ class Headline(Value):
 
     measure: Measure
     of: float | None = None  # maximum points, or number of problems; None for pass@1
-    submission_limit: int | None = None  # submission limit of `limited`
-    sentence: str = ""  # whether the first two models differ; "" if there is a single model
+    submission_limit: int | None = None  # maximum number of submissions that `limited` counts
+    # Sentence that says whether the first two models differ; empty if there is a single model.
+    sentence: str = ""
     models: tuple[HeadlineRow, ...] = ()
 
 
@@ -219,9 +233,9 @@ class TrustSummary(Value):
     """The numbers of a run without the problems that an audit does not trust."""
 
     audit: str  # path of the audit's file, as on the command line
-    sha256: str  # digest of that file
-    problems: Mapping[str, str]  # problems that are not trusted, with the reasons
-    headline: Headline  # headline over the other problems
+    sha256: str  # hash of the audit's file
+    problems: Mapping[str, str]  # reasons why problems are not trusted, by problem
+    headline: Headline  # headline over the trusted problems
 
 
 class Failures(Value):
@@ -232,8 +246,8 @@ class Failures(Value):
     remedy: str
     submissions: int
     problems: tuple[str, ...]
-    examples: tuple[str, ...]  # some of the submissions' keys
-    final: bool = False  # another try cannot help
+    examples: tuple[str, ...]  # keys of some of the submissions
+    final: bool = False  # True if another try cannot succeed
 
 
 class Cause(Value):
@@ -241,19 +255,19 @@ class Cause(Value):
 
     cause: str
     submissions: int
-    examples: tuple[str, ...]  # up to three of the submissions' keys
+    examples: tuple[str, ...]  # keys of up to three of the submissions
 
 
 class Settings(Value):
     """The settings of a run. `given` is from the run's info, the other fields are from its rows."""
 
     dump: str = ""
-    problems: Mapping[str, str] = {}  # digests by problem
+    problems: Mapping[str, str] = {}  # hashes of problems, by problem
     options: Mapping[str, Any] = {}
     versions: Mapping[str, str] = {}
     given: Mapping[str, Any] = {}
-    compilers: Mapping[str, int] = {}  # submissions by compiler
-    checkers: Mapping[str, tuple[str, ...]] = {}  # checkers by problem
+    compilers: Mapping[str, int] = {}  # number of submissions by compiler
+    checkers: Mapping[str, tuple[str, ...]] = {}  # names of checkers by problem
     confinements: tuple[Mapping[str, Any], ...] = ()
     repairs: Mapping[str, int] = {}
 
@@ -266,28 +280,29 @@ class Settings(Value):
 class Summary(Value, kw_only=True):
     version: int = VERSION
     mode: ScoreMode = ScoreMode.MAX_SUBTASK
-    submission_limit: int = 0  # submission limit of the budget `limited`
+    submission_limit: int = 0  # maximum number of submissions that the budget `limited` counts
     submissions: int
-    complete: bool = True  # False if some submissions lack a result; they are not counted
-    judged: int = 0  # scored and unscored submissions
-    of: int | None = None  # submissions of the run, or None if the number is unknown
+    complete: bool = True  # False if some submissions have no result; this summary does not count them
+    judged: int = 0  # number of scored and unscored submissions
+    of: int | None = None  # number of submissions of the run, or None if it is unknown
     scored: int
     unscored: int
     problems: int
     verdicts: Mapping[str, int]
-    models: tuple[ModelSummary, ...]  # the best headline first
+    models: tuple[ModelSummary, ...]  # summaries of models, sorted by headline from the best to the worst
     headline: Headline
-    trust: TrustSummary | None = None  # `None` means that no audit was named
-    failures: tuple[Failures, ...]  # the 100 most frequent reasons, most frequent first
-    causes: tuple[Cause, ...] = ()  # most frequent first
-    date: str = ""  # the last day of judging, in UTC; "" means unknown
-    warnings: tuple[str, ...] = ()  # sentences to read before any number
-    repeated: int = 0  # scored submissions that have the result of an equal program
-    measured_again: int = 0  # tests that ran again because their time was near the limit
-    saved: int = 0  # tests that ran again and whose shortest time was within the limit
-    suspicious: tuple[
-        Suspicion, ...
-    ] = ()  # failures that nearly all rows of a model share; `warnings` includes them
+    # Summary over trusted problems; `None` means that the user named no audit.
+    trust: TrustSummary | None = None
+    # The 100 most frequent reasons of failures, sorted by decreasing frequency.
+    failures: tuple[Failures, ...]
+    causes: tuple[Cause, ...] = ()  # causes of missing points, sorted by decreasing frequency
+    date: str = ""  # last day of judging, in UTC; empty if it is unknown
+    warnings: tuple[str, ...] = ()  # sentences to read before any figure
+    repeated: int = 0  # number of scored submissions that have the result of an equal program
+    measured_again: int = 0  # number of tests that ran again because their time was near the limit
+    saved: int = 0  # number of tests that ran again and whose shortest time was within the limit
+    # Failures that nearly all rows of a model have in common. `warnings` also contains them.
+    suspicious: tuple[Suspicion, ...] = ()
     more: Mapping[str, Any] = {}  # numbers of plugins, by their names in the registry of report sections
     settings: Settings
 
@@ -302,9 +317,9 @@ _VERSION = 1
 class ExpectedVerdict(Value, kw_only=True):
     """The verdict on a subtask or on the whole problem, with the expected verdict or score."""
 
-    subtask: str  # empty: the whole problem
-    expected: str  # keyword or score of the package; "" if the package expects nothing of this subtask
-    status: Verdict  # the worst verdict of its tests
+    subtask: str  # name of the subtask; empty means the whole problem
+    expected: str  # keyword or score from the package; empty if the package expects nothing of this subtask
+    status: Verdict  # worst verdict on the subtask's tests
     score: float
 
 
@@ -313,10 +328,9 @@ class Check(ExpectedVerdict, kw_only=True):
 
     agrees: bool
     tests: int
-    not_right: int  # tests without AC
-    evidence: tuple[
-        TestResult, ...
-    ] = ()  # for a difference: the first tests without AC, or the slowest tests
+    not_right: int  # number of tests without verdict AC
+    # Evidence for a difference: the first tests without AC, or the slowest tests.
+    evidence: tuple[TestResult, ...] = ()
 
 
 class SubtaskCheck(ExpectedVerdict, kw_only=True):
@@ -332,7 +346,7 @@ class SolutionCheck(ExpectedSolution, kw_only=True):
 
     status: Verdict
     compiles: bool
-    compile_output: str = ""  # empty if it compiles
+    compile_output: str = ""  # output of the compiler; empty if the solution compiles
     points: float
     max_points: float
     subtasks: tuple[SubtaskCheck, ...] = ()
@@ -354,12 +368,13 @@ class Validation(Value, kw_only=True):
     solutions: tuple[SolutionCheck, ...]
     unjudged: tuple[UnjudgedSolution, ...] = ()
     expectations: int  # compared expectations
-    differences: int  # expectations that are not met
-    # `compared`, `agree` and `differ` count expectations, all other keys count solutions.
+    differences: int  # number of expectations that are not met
+    # Figures by name. `compared`, `agree` and `differ` count expectations, all others count solutions.
     numbers: Mapping[str, int] = {}
-    unknown: Mapping[str, int] = {}  # keywords that are not compared, and the number of their solutions
-    confusion: Mapping[str, Mapping[Verdict, int]] = {}  # expectations by expected keyword and verdict
-    limits: Mapping[str, MeasuredLimit] = {}  # by problem: time limits that solutions determine
+    unknown: Mapping[str, int] = {}  # number of solutions by keyword, for keywords that are not compared
+    # Number of expectations by expected keyword and actual verdict.
+    confusion: Mapping[str, Mapping[Verdict, int]] = {}
+    limits: Mapping[str, MeasuredLimit] = {}  # time limits that solutions determine, by problem
 
     @property
     def differing(self) -> tuple[SolutionCheck, ...]:
@@ -383,12 +398,14 @@ def read_validation(folder: Path) -> Validation | None:
 # --- why submissions lack full marks --------------------------------------------------------------
 
 
-_MAX_CAUSE = 120  # maximum length of a cause, in characters
-_MAX_CAUSES, _MAX_EXAMPLES = 1000, 3  # distinct causes of a run, and examples of a cause
-_SOURCE_POSITION = re.compile(r"^\S+?:\d+(:\d+)?:\s*")  # file, line and column in a compiler's message
+_MAX_CAUSE = 120  # maximum characters of a cause
+# Maximum number of distinct causes in a run, and of examples for a cause.
+_MAX_CAUSES, _MAX_EXAMPLES = 1000, 3
+# Pattern for the file, line and column in a compiler's message.
+_SOURCE_POSITION = re.compile(r"^\S+?:\d+(:\d+)?:\s*")
 _QUOTED = re.compile(r"‘[^’]*’|'[^']*'|`[^`']*'|\"[^\"]*\"")  # noqa: RUF001 - g++ quotes so
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
-# An exception in the last line that a program of Python, Java or JavaScript writes.
+# Pattern for an exception in the last line of output of a program in Python, Java or JavaScript.
 _EXCEPTION = re.compile(
     r"\b(?P<name>[\w.$]*(?:Error|Exception|Interrupt|StopIteration))(?:: *(?P<message>.+)|$)"
 )
@@ -426,7 +443,8 @@ def _find_run_time_error(feedback: str) -> str:
     if exception is None:
         return feedback.partition(":")[0]
     message = _QUOTED.sub("‘…’", exception["message"] or "")  # noqa: RUF001
-    is_value = re.search(r"[a-z]", message) is None  # such as the key of a KeyError
+    # A message without lower-case letters is only a value, such as the key of a KeyError.
+    is_value = re.search(r"[a-z]", message) is None
     return exception["name"] if is_value else f"{exception['name']}: {message}"
 
 
@@ -437,7 +455,8 @@ def _cause_text(verdict: str, line: str) -> str:
 class Causes(msgspec.Struct):
     """Collects the causes of a run's submissions, with examples. The order of the rows does not matter."""
 
-    examples: dict[str, list[tuple[int, str]]] = {}  # by cause: the keys with the lowest sample numbers
+    # Keys of submissions by cause, those with the lowest sample numbers.
+    examples: dict[str, list[tuple[int, str]]] = {}
 
     def add(self, result: SubmissionResult) -> str:
         """Count a result and return its cause."""
@@ -466,10 +485,11 @@ class Causes(msgspec.Struct):
 
 
 MIN_SUSPICIOUS_ROWS, MIN_SUSPICIOUS_SHARE = 10, 0.9
-_MIN_NO_PROGRAM = 0.05  # share of scored submissions without a program from which on there is a warning
-_MAX_MODELS = 10  # models that such a warning names
-_MAX_LINE = 160  # maximum length of a line, in characters
-_MAX_LINES = 10_000  # distinct lines of a model; with more, no line is shared by 90 % of the rows
+_MIN_NO_PROGRAM = 0.05  # minimum share of scored submissions without a program for which a warning is shown
+_MAX_MODELS = 10  # maximum number of models that a warning names
+_MAX_LINE = 160  # maximum characters of a line
+# Maximum number of distinct lines of a model; if there are more, no line is common to 90 % of the rows.
+_MAX_LINES = 10_000
 
 _REMEDIES = {
     Reason.NO_PROGRAM: "Likely the replies are empty or cut off, or the programs are in another "
@@ -488,9 +508,10 @@ class Suspicion(Value):
 
     model: str
     rows: int
-    of: int  # scored rows of the model
-    reason: Reason | None  # None if the programs compile and crash with the same error
-    line: str  # first line of the compiler's or program's output, or why the program is missing
+    of: int  # number of scored rows of the model
+    # Reason why programs are missing; None if the programs compile and crash with the same error.
+    reason: Reason | None
+    line: str  # first line of the output of the compiler or the program, or why the program is missing
     remedy: str
 
     def __str__(self) -> str:
@@ -511,7 +532,8 @@ class EndingCounts(msgspec.Struct):
 
     scored: int = 0
     alike: Counter[tuple[Reason | None, str]] = msgspec.field(default_factory=Counter)
-    no_program: Counter[str] = msgspec.field(default_factory=Counter)  # by the reason for it
+    # Number of rows without a program, by the reason.
+    no_program: Counter[str] = msgspec.field(default_factory=Counter)
 
     def add(self, result: SubmissionResult) -> None:
         self.scored += 1

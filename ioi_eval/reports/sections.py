@@ -46,7 +46,8 @@ from ioi_eval.rules.metrics import PassAtK, mean
 from ioi_eval.rules.selection import Budget
 from ioi_eval.store.rows import as_number, shorten
 
-_LONG, _MAX_HEAD = 40, 28  # rows of a folded table, and maximum length of a model's name, in characters
+# Minimum rows of a folded table, and maximum characters of a model's name in a head.
+_LONG, _MAX_HEAD = 40, 28
 _EASY_TO_HARD = ("introductory", "easy", "interview", "medium", "competition", "hard")
 
 
@@ -456,7 +457,7 @@ def count_cells(verdict_counts: Mapping[str, int], statuses: Sequence[str]) -> l
     return [f"{verdict_counts.get(status, 0):,}" for status in statuses]
 
 
-_MAX_CAUSES = 40  # rows of the table; all other causes share a row
+_MAX_CAUSES = 40  # maximum number of causes in the table; all other causes are combined in a single row
 _MAX_NAME = 200  # maximum length of a name in the page's data, in characters
 
 
@@ -490,7 +491,7 @@ def causes_section(run: Summary, make_link: Callable[[str], Link]) -> Section:
     )
 
 
-# --- numbers of each model, problem and language, which the page's filters use ---------------------
+# --- figures of each model, problem and language, for the filters of the page ----------------------
 
 
 def explorer_json(entries: Sequence[Entry], run: Summary | None = None) -> str:

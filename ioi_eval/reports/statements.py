@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LATEX = re.compile(r"\\(documentclass|section\b|begin\{(problem|document|statement)\}|InputFile)")
 _WEB = re.compile(r"https?://", re.I)
-_MAX_ADDRESS = 300  # maximum length of a picture's address, in characters
+_MAX_ADDRESS = 300  # maximum characters of a picture's address
 _FORMULA = re.compile(
     r"""(?P<mark>\${6}|\${2,3})(?P<wide>(?:\\.|[^$\\]){1,1000}?)(?P=mark)
     | \$(?![\s$])(?P<plain>(?:\\.|[^$\\]){1,1000}?)(?<!\s)\$(?!\d)
@@ -57,13 +57,14 @@ _VALUE = re.compile(r"-?\d?(\.\d+)?(em|ex|pt|mu|%)?|[a-z][a-z -]{0,40}")
 class StatementHtml(Value):
     """A statement as a part of a page."""
 
-    text: str  # Markdown, or LaTeX, which is shown as it is
+    text: str  # text of the statement in Markdown, or in LaTeX, which is shown as it is
 
     def html(self) -> Any:
         from markupsafe import Markup
 
         source = remove_invisible(self.text.replace("\r\n", "\n"), "\n\t")
-        is_latex = _LATEX.search(self.text) is not None  # a LaTeX document, not Markdown
+        # True if the text is a LaTeX document instead of Markdown.
+        is_latex = _LATEX.search(self.text) is not None
         shown = f"<pre>{html.escape(source)}</pre>" if is_latex else _markdown(source)
         group = '<div class="statement" tabindex="0" role="group" aria-label="Statement">'
         return Markup(f"{group}\n{shown}</div>\n")
@@ -72,7 +73,7 @@ class StatementHtml(Value):
 def _markdown(text: str) -> str:
     try:
         parser = _parser()
-    except ModuleNotFoundError:  # the package is installed without its dependencies
+    except ModuleNotFoundError:  # the package is installed without its optional dependencies
         return f"<pre>{html.escape(text)}</pre>"
     tokens = parser.parse(text)
     _restrict(tokens)
@@ -95,7 +96,7 @@ def _restrict(tokens: Sequence[Any]) -> None:
 
     Tables get the class `plain`, so that the page's scripts leave them alone.
     """
-    level = 2  # the section's heading
+    level = 2  # level of the heading of the section around the statement
     used_tags = sorted({token.tag for token in tokens if token.type == "heading_open"})
     open_tags = list[str]()
     for token in tokens:

@@ -45,10 +45,11 @@ if TYPE_CHECKING:
     from ioi_eval.reports.pages import ListRow, PageSelection
     from ioi_eval.store.tasks import Task
 
-MAX_FEEDBACK = 100  # maximum length of feedback in lists and sentences, in characters
-_MAX_KEY = 300  # maximum length of a key in the script of attempts, in characters
-_MAX_GENERATION = 8000  # maximum length of a reply, in characters
-_MAX_SQUARES, _MANY_TESTS = 300, 20  # squares of a subtask, and tests from which on their table is folded
+MAX_FEEDBACK = 100  # maximum characters of feedback in lists and sentences
+_MAX_KEY = 300  # maximum characters of a key in the script of attempts
+_MAX_GENERATION = 8000  # maximum characters of a shown reply
+# Maximum number of squares for a subtask's tests, and minimum number of tests in a folded table.
+_MAX_SQUARES, _MANY_TESTS = 300, 20
 _CODE, _BESIDE = "code-side", "beside"
 _SHOWN_ABOVE = "[the code above]"
 _BLANKS = "· is a space, ⇥ a tab, \\r a carriage return, ↵ the end of a line. Differences are underlined."
@@ -159,7 +160,7 @@ def _facts(
         ["Target subtask", str(row.get("target_subtask") or NOTHING)],
         ["Repaired", ", ".join(result.repairs) or NOTHING],
         ["Attempts", attempts_link],
-        ["Same result as", same],  # the equal submission that was judged
+        ["Same result as", same],  # link to the equal submission that was judged
         ["Equal programs", Link(text="all of this problem", href=equal) if result.repeats else NOTHING],
     ]
     rows += [[name, limit] for name, limit in (limits(task) if task else ())]
@@ -181,7 +182,7 @@ def wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
     if test_input is not None:
         yield _text(f"Input of test {name}", test_input)
     title = f"Output of test {name}"
-    if output is None:  # the output was empty, or the program was stopped
+    if output is None:  # the output was empty, or the program was stopped before it wrote
         if expected is not None:
             yield _text(f"Expected output of test {name}", expected)
         return
@@ -314,7 +315,7 @@ def _program(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
     )
 
 
-# --- the script of the pages of a problem ---------------------------------------------------------
+# --- the script that links the pages of a problem's submissions -----------------------------------
 
 
 class AttemptIndex:

@@ -67,17 +67,18 @@ from ioi_eval.store.folder import (
 from ioi_eval.store.rows import as_label, as_number, model_of_row
 from ioi_eval.store.tasks import Task, read_tasks
 
-# Numbers of submissions, and values of k, at which curves are drawn.
+# Numbers of submissions, and values of k, for which curves have a point.
 _STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500)
-_GC_THRESHOLD = 100_000  # allocated objects between two runs of the garbage collector
-# Takes a row without its tests, its result, and its offset in results.jsonl.
+_GC_THRESHOLD = 100_000  # number of allocated objects after which the garbage collector runs
+# A function of a row without its tests, the row's result, and the row's offset in results.jsonl.
 RowCallback = Callable[[Mapping[str, Any], SubmissionResult, int], object]
 
 
 # --- values of a row, which may have wrong types; and counters, to which results are added in any order
 
-_TOKENS = ("output_tokens", "completion_tokens")  # keys of a row's metadata.usage
-_TEXTS = ("reasoning", "reasoning_content", "generation")  # columns, by priority
+_TOKENS = ("output_tokens", "completion_tokens")  # keys in a row's metadata.usage for the number of tokens
+# Names of columns with a reply's text, the most important first.
+_TEXTS = ("reasoning", "reasoning_content", "generation")
 _TRUE = frozenset({"true", "yes", "1"})
 
 
@@ -92,7 +93,7 @@ def make_attempt(row: Mapping[str, Any], result: SubmissionResult) -> Attempt:
         target=target if isinstance(target, str) else None,
         number=as_number(row.get("solution_number")),
         time=_sortable_time(metadata.get("timestamp")),
-        # In tokens if the row has their number, else in characters.
+        # Length in tokens if the row has their number, otherwise in characters.
         length=int(next(tokens, len(next(replies, "")))),
         tokened=str(row.get("tokened", "")).lower() in _TRUE,
     )
@@ -185,22 +186,24 @@ def _parse_date(value: Any) -> str:
         return ""
 
 
-_MAX_CONFINEMENTS = 20  # distinct confinement reports in the settings
+_MAX_CONFINEMENTS = 20  # maximum number of distinct confinement reports in the settings
 
 
 class LanguageTally(msgspec.Struct):
     """Counts of a model's submissions for a problem in a language."""
 
     scored: int = 0
-    asked: Counter[str | None] = msgspec.field(default_factory=Counter)  # by target: a subtask, or None
-    passed: Counter[str | None] = msgspec.field(default_factory=Counter)  # with full marks, by target
+    # Number of submissions by target, which is a subtask, or None for the whole problem.
+    asked: Counter[str | None] = msgspec.field(default_factory=Counter)
+    # Number of submissions with full points on their target, by target.
+    passed: Counter[str | None] = msgspec.field(default_factory=Counter)
     causes: Counter[str] = msgspec.field(default_factory=Counter)
     best: float = 0.0  # points of the best submission
-    best_parts: dict[str, float] = {}  # by subtask: points of the best submission
+    best_parts: dict[str, float] = {}  # points of the best submission, by subtask
 
     def add(self, attempt: Attempt, failure_cause: str) -> None:
         result = attempt.result
-        # Passed means full marks on the target: the whole problem, or a subtask.
+        # A submission passes if it has full points on its target, which is the whole problem or a subtask.
         target = known_target(attempt)
         has_full_marks = (
             subtask.exact_score >= 1 for subtask in result.subtasks if subtask.subtask == target
@@ -233,7 +236,7 @@ class Tally(msgspec.Struct):
     verdicts: Counter[str] = msgspec.field(default_factory=Counter)
     best_pass_rate: float | None = None
     uses: Counter[tuple[str, int]] = msgspec.field(default_factory=Counter)
-    points: Fraction = Fraction()  # sum; exact, so that the order of rows does not matter
+    points: Fraction = Fraction()  # exact sum of points, so that the order of rows does not change the result
     languages: dict[str, LanguageTally] = {}
 
     def add(self, attempt: Attempt, language: str = "", failure_cause: str = "") -> None:
@@ -278,7 +281,7 @@ def from_plain(kind: Any, value: Any) -> Any:
     return SubmissionPool.unpack(value) if kind is SubmissionPool else Fraction(value)
 
 
-_MAX_STEPS = 31  # steps of a limit; a larger use counts as this many
+_MAX_STEPS = 31  # maximum number of steps of a limit that are counted; a larger share counts as this number
 
 
 def measure_limit_usage(result: SubmissionResult, task: Task) -> Iterator[tuple[str, int]]:
@@ -292,9 +295,8 @@ def measure_limit_usage(result: SubmissionResult, task: Task) -> Iterator[tuple[
 
 
 def _limit_step(share: float) -> int:
-    return max(
-        0, min(_MAX_STEPS, math.ceil(share / LimitUsage.STEP))
-    )  # an edited row may have a negative value
+    # A row that was edited may contain a negative value.
+    return max(0, min(_MAX_STEPS, math.ceil(share / LimitUsage.STEP)))
 
 
 def uses(tallies: Iterable[Tally]) -> tuple[LimitUsage, ...]:
@@ -314,7 +316,7 @@ class SettingsOfRows(msgspec.Struct):
     compilers: Counter[str] = msgspec.field(default_factory=Counter)
     repairs: Counter[str] = msgspec.field(default_factory=Counter)
     checkers: dict[str, set[str]] = {}  # by problem
-    confinements: set[bytes] = set()  # as JSON, without the sandboxes' user ids
+    confinements: set[bytes] = set()  # reports of confinement as JSON, without the user ids of sandboxes
 
     def add(self, result: SubmissionResult) -> None:
         self.compilers[result.compiler] += 1
@@ -395,7 +397,8 @@ class ModelAccount:
         )
         budgets = _points_by_budget(problems)
         ks, trials = self._options.ks, self._trials(problems)
-        min_scored = min((trial.scored for trial in trials), default=0)  # estimates exist up to this k
+        # Largest k for which each problem has enough submissions for an estimate.
+        min_scored = min((trial.scored for trial in trials), default=0)
         steps = () if self._has_feedback else (step for step in _STEPS if step <= min_scored)
         estimates = estimate_pass_at([] if self._has_feedback else trials, {1, *ks, *steps})
         low, high = _share_interval(problems, means=not self._has_feedback)
@@ -570,9 +573,9 @@ def _share_interval(
 
 
 SUMMARY = "summary.json"
-INCOMPLETE = "This run is incomplete"  # beginning of warnings
+INCOMPLETE = "This run is incomplete"  # start of the warnings about an incomplete run
 _MAX_REASONS, _MAX_EXAMPLES = 100, 5
-_MAX_SHARDS = 10  # missing shards that a warning lists
+_MAX_SHARDS = 10  # maximum number of missing shards that a warning lists
 
 
 def summary(folder: Path, options: ReportOptions | None = None, *row_callbacks: RowCallback) -> Summary:
@@ -591,13 +594,12 @@ def summary(folder: Path, options: ReportOptions | None = None, *row_callbacks: 
 class PassCounts(msgspec.Struct):
     """The counts after reading a run's rows. The next report can continue from them."""
 
-    tallies: dict[tuple[str, str], Tally] = {}  # by model and problem
+    tallies: dict[tuple[str, str], Tally] = {}  # counts of submissions, by model and problem
     traits: dict[str, Traits] = {}
     facts: SettingsOfRows = msgspec.field(default_factory=SettingsOfRows)
     ends: dict[str, EndingCounts] = {}  # by model
-    points_of_subtasks: dict[
-        str, tuple[tuple[str, float], ...]
-    ] = {}  # by problem: its subtasks and their points
+    # Subtasks and their points, by problem.
+    points_of_subtasks: dict[str, tuple[tuple[str, float], ...]] = {}
     causes: Causes = msgspec.field(default_factory=Causes)
     repeated: int = 0
     repeated_tests: int = 0
@@ -610,7 +612,8 @@ class RowPass:
     def __init__(self, folder: Path, options: ReportOptions, counts: PassCounts | None = None) -> None:
         """`counts`: counts of the rows that `read_rows` skips."""
         self._folder, self._options, self._counts = folder, options, counts or PassCounts()
-        self._failures = read_failures(folder)  # `read_rows` removes the submissions that have a row
+        # Failures of the folder; `read_rows` removes the submissions that have a row.
+        self._failures = read_failures(folder)
         self._tasks, self._info = read_tasks(folder), check_run(folder)
         self._has_feedback = has_feedback(self._info.fingerprint.options)
 
@@ -791,7 +794,7 @@ class RowPass:
     def _summarize_models(
         self, tallies: Mapping[tuple[str, str], Tally], traits: dict[str, Traits]
     ) -> tuple[ModelSummary, ...]:
-        # Maximum points of every problem with subtasks for which any submission has a result.
+        # Find the maximum points of each problem with subtasks that has any scored submission.
         best_parts = ((problem, best_subtasks(tally)) for (_, problem), tally in tallies.items())
         max_points = {
             problem: math.fsum(best.points for best in bests) for problem, bests in best_parts if bests
@@ -841,7 +844,7 @@ def _missing_shards_warning(shard: str) -> str:
 def reduced_garbage_collection() -> Iterator[None]:
     """Context manager that runs the garbage collector less often. Rows contain no cycles."""
     old_thresholds = gc.get_threshold()
-    if old_thresholds[0]:  # 0 means that it is switched off
+    if old_thresholds[0]:  # 0 means that the garbage collector is switched off
         gc.set_threshold(max(old_thresholds[0], _GC_THRESHOLD), *old_thresholds[1:])
     try:
         yield

@@ -130,22 +130,21 @@ COLUMNS = {
     "processes": "int64",
     "points": "float64",
 }
-_MAX_BUFFERED = 20_000  # maximum number of tests in memory, and in a row group
+_MAX_BUFFERED = 20_000  # maximum number of tests in memory, which is also the size of a row group
 _MAGIC, _PIECE = b"PAR1", 1 << 24
 _TEST_FIELDS = [name for name in COLUMNS if name in TestResult.__struct_fields__ and name != "cpu_times"]
-_MEASURED = frozenset(
-    {"cpu_time", "wall_time", "waited_time", "memory"}
-)  # columns without dictionaries, because hardly any value repeats
+# Columns that are stored without a dictionary, because hardly any value repeats.
+_MEASURED = frozenset({"cpu_time", "wall_time", "waited_time", "memory"})
 _read_test_fields = attrgetter(*_TEST_FIELDS)
 
 
 class TestsTableState(Value):
     """The row groups of a table that later rows do not change. The next table starts with them."""
 
-    begin: int = 0  # offset in results.jsonl of the first row whose tests are not in these groups
-    size: int = 0  # bytes of the table up to and including these groups
-    sha256: str = ""  # digest of these bytes
-    footer: bytes = b""  # footer of a table that has only these groups
+    begin: int = 0  # offset in results.jsonl of the first row whose tests are not in the written row groups
+    size: int = 0  # size of the table up to and including the written row groups, in bytes
+    sha256: str = ""  # hash of the first `size` bytes of the table
+    footer: bytes = b""  # footer of a table that contains only the written row groups
 
     def is_prefix_of(self, table: Path) -> bool:
         """Return True if a table starts with these groups."""
@@ -208,7 +207,7 @@ class _Parquet(TestsTable):
         self._buffered: dict[str, list[Any]] = {name: [] for name in COLUMNS}
         self._begin = self._first = old_groups.begin
         self._sink = _Sink(stream)
-        self._metadata: Any = None  # metadata of the groups, for the footer
+        self._metadata: Any = None  # metadata of the written row groups, for the footer
         if old_groups.size:
             self._metadata = pyarrow.parquet.read_metadata(pyarrow.BufferReader(_MAGIC + old_groups.footer))
         for piece in _read_pieces(old_table, old_groups.size) if old_groups.size else (_MAGIC,):
@@ -232,7 +231,7 @@ class _Parquet(TestsTable):
                 begin=self._first, size=size, sha256=digest, footer=self._footer()
             )
         self._writer = self._open_writer()
-        self._flush()  # even without tests, so that every run has the file
+        self._flush()  # write the file even without tests, so that every run has the file
         self._close_writer()
         self._sink.append(self._footer())
 

@@ -14,15 +14,15 @@ from ioi_eval.reports.document import Section, TableBlock, counted, number, visi
 from ioi_eval.reports.headline import NO_NAME, percent_or_dash
 from ioi_eval.reports.records import HeadlineRow, Measure, Summary
 
-TRUST = "trust.json"  # file in a run's folder
+TRUST = "trust.json"  # name of the file in a run's folder
 
 
 class Trust(Value):
     """The content of trust.json: the problems that an audit does not trust."""
 
     audit: str  # path of the audit's file, as on the command line
-    sha256: str  # digest of that file
-    problems: Mapping[str, str]  # reasons by problem
+    sha256: str  # hash of the audit's file
+    problems: Mapping[str, str]  # reasons why problems are not trusted, by problem
 
 
 class _AuditFile(msgspec.Struct):

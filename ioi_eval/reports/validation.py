@@ -25,7 +25,7 @@ from ioi_eval.rules.expectations import (
 from ioi_eval.store.folder import MeasuredLimit
 from ioi_eval.store.rows import shorten
 
-_SHOWN = 3  # tests that are shown as evidence of a difference
+_SHOWN = 3  # maximum number of tests that are shown as evidence of a difference
 _MAX_COMPILE_OUTPUT = 2000  # characters
 _BINARY = 1e-9  # tolerance for rounding errors of sums
 
@@ -66,7 +66,7 @@ def validation(
             )
         else:
             solution_checks.append(solution)
-            # Each check with its keyword in the confusion matrix.
+            # Count each check under its keyword in the confusion matrix.
             counted += [(check.expected, check) for check in solution.checks[: len(case.words)]]
             if case.score is not None:
                 counted.append((classify_expected_score(case, problem), solution.checks[-1]))
@@ -175,7 +175,7 @@ def _check_score(
 ) -> Check:
     """Return the check of an expected score."""
     executed_tests = _executed_tests(list_counting_tests(problem), tests)
-    # Exact points, and the sum of rounded subtasks: expectations are written with either.
+    # Compare with exact points and with the sum of rounded subtasks, because authors expect either of them.
     rounded = (
         math.fsum(subtask.weighted_score for subtask in result.subtasks) if result.subtasks else result.points
     )
@@ -207,7 +207,7 @@ def _make_check(
     subtask: str, expected: str, executed_tests: Sequence[TestResult], *, score: float, agrees: bool
 ) -> Check:
     wrong = [test for test in executed_tests if test.status is not Verdict.AC]
-    # Evidence: the first tests without AC; if there are none, the tests nearest to the time limit.
+    # Evidence are the first tests without AC or, if there are none, the tests nearest to the time limit.
     evidence = wrong or sorted(executed_tests, key=lambda test: -(test.cpu_time or 0.0))
     return Check(
         subtask=subtask,
@@ -223,7 +223,7 @@ def _make_check(
 
 HEADS = ("problem", "solution", "expected", "got", "points", "agrees", "subtasks")
 RIGHT = frozenset({"points"})
-_MAX_FEEDBACK = 160  # maximum length of feedback, in characters
+_MAX_FEEDBACK = 160  # maximum characters of feedback
 _COMPILE_LINES = 6
 _SUBTASK = "  subtask "
 

@@ -34,8 +34,8 @@ from ioi_eval.rules.json_tests import (
     with_cases,
 )
 
-# Start of every checker of this module: it decodes a function's arguments and result from the form in which
-# the function harness writes them.
+# Code at the start of every checker of this module. It decodes a function's arguments and result, which the
+# harness has encoded.
 READ_VALUES = """\
 import ast, json, sys
 sys.set_int_max_str_digits(0)
@@ -72,7 +72,7 @@ else:
 """
 
 
-_SUBMISSION_MODULES = ("solution", "submission")  # module names by which tests import the submission
+_SUBMISSION_MODULES = ("solution", "submission")  # names of modules from which tests import the submission
 
 
 class Asserted(NamedTuple):
@@ -299,7 +299,7 @@ def _argument_assertions(
             remedy = "; write an assertion for each value" if isinstance(node, ast.For) else ""
             raise unparsable_tests(f"{ast.unparse(node)[:60]!r} is not a plain assertion{remedy}")
         if isinstance(node, ast.Assert):
-            # The assertion's message is dropped: it is never shown, and it often uses names that are unknown
+            # Drop the message of the assertion: it is never shown, and it often uses names that are unknown
             # here.
             result_calls = ResultReplacer(lambda name, _: name in tested_names)
             statement = result_calls.visit(
@@ -325,7 +325,7 @@ def _argument_assertions(
             raise unparsable_tests(f"{ast.unparse(node)[:60]!r} may change a value that an assertion uses")
 
 
-# Types that a result may have after it was encoded as JSON.
+# Types that a function's result may have after it was decoded from JSON.
 _RESULT_TYPES = (int, float, complex, str, bytes, list, tuple, set, dict, range, type(iter("")))
 _RESULT_ATTRIBUTES = frozenset(name for kind in _RESULT_TYPES for name in dir(kind))
 
@@ -335,7 +335,8 @@ def _check_use(statement: ast.Assert, tested_names: set[str]) -> None:
     for node in ast.walk(statement):
         match node:
             case ast.Attribute(ast.Name("out"), name):
-                # A capital letter: method of a class
+                # A tested name that starts with a capital letter is a class, and the attribute may be its
+                # method.
                 is_visible = name in _RESULT_ATTRIBUTES and not any(
                     tested_name[0].isupper() for tested_name in tested_names
                 )
@@ -375,7 +376,8 @@ def _list_names(node: ast.AST) -> Iterator[str]:
 class _Values(dict[str, ast.expr]):
     """The values of names, and how many syntax nodes may still be inserted for names."""
 
-    # Each value may use earlier names twice, so without this bound the size could grow exponentially.
+    # Maximum number of nodes that are inserted: each value may use earlier names twice, so the size could
+    # grow exponentially.
     free_nodes = 300_000
 
 
@@ -469,7 +471,7 @@ class _ConstantFolder(ast.NodeTransformer):
                 case _:
                     return node
             return ast.parse(repr(value), mode="eval").body
-        # Also if a sum's operands are not plain values or the result is too large
+        # This includes sums whose operands are not plain values, and results that are too large.
         except (ValueError, TypeError, OverflowError):
             return node
 
@@ -505,8 +507,8 @@ def _expected_value(statement: ast.Assert) -> ast.expr | None:
 # --- loops in HumanEval's tests ----------------------------------------------------------------------
 
 
-_RANDOM_TESTS = 100  # random tests of a problem, as in the dataset
-_LoopTests = list[tuple[Any, ast.Assert]]  # arguments of a call, and the condition on its result
+_RANDOM_TESTS = 100  # number of random tests for a problem, as in the dataset
+_LoopTests = list[tuple[Any, ast.Assert]]  # pairs of a call's arguments and an assertion about its result
 
 
 def _parse_assert(source: str) -> ast.Assert:
@@ -562,8 +564,8 @@ def _make_sum_tests() -> _LoopTests:
     return [(pair, _parse_assert(f"assert out == {sum(pair)}")) for pair in pairs]
 
 
-# The tests that replace each loop in HumanEval's tests, by the loop as the dataset has it. Random arguments
-# are drawn once, so that they are the same in every run.
+# Tests that replace a loop in HumanEval's tests, by the text of the loop in the dataset. Random arguments are
+# drawn only once, so that they are the same in every run.
 _HUMANEVAL_LOOPS: Mapping[str, Callable[[], _LoopTests]] = MappingProxyType(
     {
         """
@@ -617,8 +619,8 @@ def _loops_by_syntax() -> Mapping[str, Callable[[], _LoopTests]]:
 
 # --- tests of HumanEval+ and MBPP+: lists of inputs and results, and a loop over them ---------------------
 
-FLOATS, RELATIVE = 1e-6, 1e-7  # tolerances of EvalPlus for problems without a tolerance
-INPUTS = re.compile(r"^\s*inputs\s*=", re.M)  # matches tests in EvalPlus's form
+FLOATS, RELATIVE = 1e-6, 1e-7  # tolerances that EvalPlus uses for problems without their own tolerance
+INPUTS = re.compile(r"^\s*inputs\s*=", re.M)  # pattern for tests in the form of EvalPlus
 _ARGUMENTS, _REFERENCE = "*inp", "ref_func"
 
 
@@ -707,13 +709,14 @@ def _plus_checker(helpers: list[ast.stmt], statement: ast.AST) -> Checker:
         statement.value.args[1] = ast.Name("exp", ast.Load())
     for node in helpers:
         if isinstance(node, ast.FunctionDef) and node.name == "assertion":
-            # A few exported tests compute `exact_match` without asserting it.
+            # Some exported tests compute `exact_match` without asserting it.
             asserts = any(isinstance(inner_node, ast.Assert) for inner_node in ast.walk(node))
             node.body += [] if asserts else ast.parse("assert exact_match").body
     source = READ_VALUES + _COMPARISON_PROGRAM.format(
         helpers="\n\n".join(map(ast.unparse, helpers)),
         reference=reference,
-        # HumanEval/32 unpacks the root instead of the coefficients. EvalPlus's runner does not.
+        # HumanEval/32 passes the root to `poly` as arguments instead of the coefficients. EvalPlus's runner
+        # passes the coefficients.
         statement=ast.unparse(statement).replace("_poly(*out, inp)", "abs(_poly(*inp, out))"),
     )
     return make_python_checker(source, decides=True)

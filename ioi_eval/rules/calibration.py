@@ -12,16 +12,19 @@ from ioi_eval.model.values import Problem, Solution, SubmissionResult, Value, Ve
 from ioi_eval.rules.expectations import list_expectations, must_be_right
 
 _SLOW_KEYWORDS = frozenset({"time_limit", "time_limit_exceeded", "timelimit", "tle", "required tle"})
-_MIN_MARGIN = 1.2  # minimum margin on both sides for the factor 1
+# Minimum ratio of the limit to right solutions' times, and of slow solutions' times to the limit, for factor
+# 1.
+_MIN_MARGIN = 1.2
 _MEASURED_STATUSES = frozenset({Verdict.AC, Verdict.PA, Verdict.TLE})
-_DEFAULT_MARGIN = 1.5  # margin above the slowest right solution if no slow solution bounds the factor
+# Ratio of the limit to the slowest right solution's time if no slow solution bounds the factor.
+_DEFAULT_MARGIN = 1.5
 
 
 class ExpectedSpeed(StrEnum):
     """The speed that the author expects of a solution."""
 
     RIGHT = "right"
-    SLOW = "slow"  # expected to exceed the time limit
+    SLOW = "slow"  # a solution that is expected to exceed the time limit
 
 
 class TimeRatio(Value):
@@ -32,15 +35,16 @@ class TimeRatio(Value):
     kind: ExpectedSpeed
     ratio: float
     test: str
-    at_least: bool = False  # the test was stopped, so its real time is longer
+    at_least: bool = False  # True if the test was stopped, so that its real time is longer
 
 
 class Calibration(Value):
     """The times of right solutions and of too slow solutions, and the factor that separates them."""
 
     distances: tuple[TimeRatio, ...]
-    unclear: tuple[str, ...] = ()  # solutions without information about time, with the reason
-    factor: float | None = None  # None if no factor separates right solutions from slow solutions
+    unclear: tuple[str, ...] = ()  # solutions that say nothing about time, each with the reason
+    # Factor for the time limits; None if no factor separates right solutions from slow solutions.
+    factor: float | None = None
 
     @property
     def slowest_right(self) -> TimeRatio | None:

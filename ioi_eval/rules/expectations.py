@@ -29,15 +29,15 @@ from ioi_eval.model.values import Grading, Problem, Solution, Submission, TestRe
 from ioi_eval.rules.grading import GraderAnswerMissing, compute_grade
 
 _ACCEPTED_GROUP = "ac"
-_ROUNDING = 1e-9  # rounding error of a multiple of the time resolution
+_ROUNDING = 1e-9  # maximum rounding error of a multiple of the time resolution
 _RIGHT_KEYWORDS = frozenset({"correct", "model_solution", "accepted"})
 _PASSED_STATUSES = frozenset({Verdict.AC, Verdict.PA})
-# The ICPC format lacks a status for the memory or output limit: problemtools stops such programs with a #
-# run-time error.
+# The ICPC format has no status for the memory or output limit: problemtools reports that such programs end
+# with a run-time error.
 _CRASHED_STATUSES = frozenset({Verdict.RE, Verdict.MLE, Verdict.OLE})
 _WRONG_STATUSES = frozenset({Verdict.WA, Verdict.PA})
-# Folders and tags of the ICPC format in lower case with underscores, and their statuses, some of which must #
-# occur.
+# Statuses of which at least one must occur, by the name of a folder or tag of the ICPC format, in lower case
+# with underscores.
 _REQUIRED_STATUSES: Mapping[str, frozenset[Verdict]] = MappingProxyType(
     {
         "wrong_answer": _WRONG_STATUSES,
@@ -56,7 +56,7 @@ _REQUIRED_STATUSES: Mapping[str, frozenset[Verdict]] = MappingProxyType(
         "ole": frozenset({Verdict.OLE}),
     }
 )
-# Keywords of the contest system and the preparation system for a score of 0.
+# Keywords of contest systems and preparation systems that mean a score of 0.
 _ZERO_SCORE_KEYWORDS = frozenset(
     {
         "failed",
@@ -74,7 +74,7 @@ _COMPILE_ERROR_KEYWORDS = frozenset({"compile_error", "compiler_error", "compila
 
 
 _PERMITTED, _REQUIRED = _RULES = ("permitted", "required")
-# Names of statuses in rules.
+# Verdicts that the name of a status in a rule means.
 _RULE_STATUSES: Mapping[str, frozenset[Verdict]] = MappingProxyType(
     {
         "ac": _PASSED_STATUSES,
@@ -96,10 +96,10 @@ _SUPPORTED_KEYWORDS = (
 class Expectation(Value, kw_only=True):
     """An author's keyword about the tests of a scope."""
 
-    subtask: str  # empty: all tests that count
+    subtask: str  # name of the subtask; empty means all tests that count
     word: str
     tests: tuple[str, ...]
-    grading: Grading | None = None  # decides whether the scope is accepted
+    grading: Grading | None = None  # tree of groups that decides whether the tests are accepted
 
 
 def list_expectations(problem: Problem, solution: Solution) -> tuple[Expectation, ...]:
@@ -176,12 +176,14 @@ def is_expectation_met(expectation: Expectation, results: Mapping[str, TestResul
         and expectation.word.strip().lower() == _ACCEPTED_GROUP
         and Verdict.CE not in statuses
     ):
-        # Answers of the custom grader are not stored; the tests' results are enough then
+        # Answers of the custom grader are not stored. The results of the tests are enough if they are
+        # missing.
         with suppress(GraderAnswerMissing):
             return compute_grade(expectation.grading, results).accepted
     is_partial = bool(_PARTIAL_KEYWORDS.intersection(_split_alternatives(expectation.word)))
     if is_partial and any(result.points is not None for result in scope_results):
-        score = min(score, 0.5)  # only the grader can compute the number of points, so count them as partial
+        # Only the custom grader can compute the points, so a positive score counts as partial.
+        score = min(score, 0.5)
     return agrees_with_keyword(
         expectation.word, score, statuses, share=score if expectation.subtask else share
     )
@@ -225,13 +227,13 @@ def _agrees_with_alternative(keyword: str, score: float, statuses: frozenset[Ver
             return has_full_points
         case "correct" | "model_solution":
             return score >= 1
-        case "ac":  # a group that its validator accepted, with any number of points
+        case "ac":  # verdict AC of a group, with any number of points
             return score > 0 and statuses <= _PASSED_STATUSES
         case "partially_correct":
             return 0 < score < 1
         case "partially_accepted":
             return 0 < share < 1
-        case "rejected":  # less than full marks for any reason
+        case "rejected":  # less than full points for any reason
             return not has_full_points
     if keyword in _ZERO_SCORE_KEYWORDS:
         return score <= 0
@@ -283,25 +285,26 @@ class ExpectedScore(Value, kw_only=True):
     """An expected score for the whole problem, from a list of solutions."""
 
     value: float
-    most: float | None = None  # maximum of a range that starts at `value`
-    fraction: bool = False  # the value is a fraction of the problem's points, not points
-    digits: int = 2  # decimals; a difference below half of the last decimal is rounding
+    most: float | None = None  # maximum of a range of expected scores that starts at `value`
+    # True if `value` is a fraction of the problem's points, and not a number of points.
+    fraction: bool = False
+    digits: int = 2  # number of decimals; a difference below half of the last decimal is a rounding error
 
 
 class ExpectedSolution(Value, kw_only=True):
     """A solution with the expectation for the whole solution."""
 
-    key: str  # key of its submission
+    key: str  # key of the solution's submission
     problem: str  # label of the problem
-    solution: str  # name for display
-    expected: str = ""  # the keyword in its original spelling, or ""
+    solution: str  # name of the solution for display
+    expected: str = ""  # keyword for the expected result in its original spelling; empty if there is none
 
 
 class KeyedExpectation(ExpectedSolution, kw_only=True):
     """A solution with all expectations of its author."""
 
     words: tuple[Expectation, ...] = ()
-    unknown: tuple[str, ...] = ()  # keywords that are not supported
+    unknown: tuple[str, ...] = ()  # keywords of the solution that are not supported
     score: ExpectedScore | None = None
 
 

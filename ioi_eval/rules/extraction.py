@@ -40,10 +40,10 @@ _REASONING = re.compile(
 )
 
 
-# Roles of messages that may contain code, in lower case. Gemma and Gemini use `model`, frameworks use the
-# other roles.
+# Roles of messages that may contain the program, in lower case. Gemma and Gemini use `model`; frameworks use
+# the other roles.
 ANSWERS = ("assistant", "model", "ai", "bot", "chatbot", "gpt")
-# types of message parts that hold reasoning
+# Types of message parts that contain reasoning.
 REASONING_TYPES = frozenset({"reasoning", "redacted_thinking", "thinking", "thought"})
 
 
@@ -78,7 +78,7 @@ def _remove_reasoning(text: str) -> str:
                 pieces.append(text[position : tag.start()])
             is_open = True
         else:
-            # the opening tag was in the prompt, so everything before this closing tag is reasoning
+            # The opening tag was in the prompt, so all text before this closing tag is reasoning.
             if not is_open:
                 pieces.clear()
             is_open, position = False, tag.end()
@@ -94,27 +94,29 @@ def _normalize_line_ends(generation: str) -> str:
 # --- fences ------------------------------------------------------------------------------------------
 
 _FENCE_RUN = re.compile(r"`{3,}|~{3,}")
-# The tag after a fence. Of `language-cpp`, `GNU C++17` and `src/main.cpp`, group 1 is the part that names the
-# language.
+# Pattern of the tag after a fence. In `language-cpp`, `GNU C++17` and `src/main.cpp`, group 1 is the part
+# that names the language.
 _TAG = re.compile(
     r"[\s{.]*+(?:lang(?:uage)?-|gnu\s++|(?:[\w.+#-]*+/)*+(?:[\w+#-]*+\.)++(?=[a-z]))?([\w+#.-]*+)", re.I
 )
-# Text that may follow a closing fence on its line: </answer>, closing brackets of the surrounding markup,
-# <|im_end|> and anything that a model writes after it.
+# Pattern of text that may follow a closing fence on its line: </answer>, closing brackets of the surrounding
+# markup, <|im_end|> and any text that a model writes after it.
 _AFTER_CLOSING_FENCE = re.compile(
     r"[ \t]*+(?:<\|[^<>|\n]++\|>|</s>)[^\n]*+\n?|(?:[\s\u200b\u2060\ufeff]++|<[^<>\n]++>|[]*}).])*+"
 )
-_WHITESPACE = re.compile(r"[\s\u200b\u2060\ufeff]*+")  # whitespace, including zero-width characters
-# prefix of a line in a quote or a list
+# Pattern of white space, including zero-width characters.
+_WHITESPACE = re.compile(r"[\s\u200b\u2060\ufeff]*+")
+# Pattern of a line's prefix in a quote or a list.
 _LIST_OR_QUOTE_MARK = re.compile(r"(?:[ \t]*+(?:>|[-*+][ \t]|[0-9]{1,9}[.)][ \t]))++[ \t]*+")
 _QUOTED = re.compile(r"(?:[ \t]*+>[^\n]*+(?:\n|\Z))*+")
-_MARKDOWN_TAGS = ("markdown", "md")  # tags of blocks whose content may contain fences
-# The start of a comment line. A fence after it, as in " * ```", is part of the program's documentation.
+_MARKDOWN_TAGS = ("markdown", "md")  # tags of fenced blocks whose content may itself contain fences
+# Pattern of the start of a comment line. A fence after it, as in " * ```", is part of the program's
+# documentation.
 _COMMENT_START = re.compile(r"(?:[ \t]*+>)*+[ \t]*+(?://[/!]?|/?\*++|\#++|--)[ \t]*+")
 _COMMENT_OR_STRING = re.compile(
     r"""(?P<mark>\"{3}|'{3}|/\*)|(?://|\#)[^\n]*+|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?"""
 )
-# opening mark of a docstring or comment -> closing mark
+# Closing mark of a docstring or comment, by its opening mark.
 _CLOSING_MARKS = {'"""': '"""', "'''": "'''", "/*": "*/"}
 
 
@@ -135,7 +137,7 @@ class _Block:
 
     tag: str
     fence: str
-    # Indentation of the fence, or None if characters such as a list mark precede the fence
+    # Indentation of the fence; None if other characters precede the fence, such as the mark of a list.
     indent: int | None
     column: int  # position of the fence in its line
     start: int
@@ -183,8 +185,8 @@ def _parse_opening_fence(text: str, line: _Line) -> _Block | None:
         return _make_block(text, line, line.first, indent=line.first[0] - line.start)
     if line.runs == 1 and _LIST_OR_QUOTE_MARK.fullmatch(text, line.start, line.first[0]):
         return _make_block(text, line, line.first, indent=None)
-    # Some models write "the code: ```cpp". An even number of runs is inline code. If more than a word follows
-    # the run, the line is a sentence about fences.
+    # Some models write "the code: ```cpp". A line with an even number of runs of backticks is inline code. If
+    # more than a word follows the last run, the line is a sentence about fences.
     info = text[line.last[1] : line.end]
     if line.runs % 2 and text[line.last[0]] == "`" and re.fullmatch(r"\s*[\w{.\"'\[<(]\S*\s*", info):
         return _make_block(text, line, line.last, indent=None)
@@ -207,8 +209,7 @@ def _close_block(text: str, line: _Line, block: _Block) -> _Block | None:
         return None
     if _is_blank(text, line.start, line.first[0]):
         return replace(block, end=max(line.start, block.start), closed=True)
-    # "}```" closes a block, because only in a comment three backticks can be the last characters of a
-    # program.
+    # A line such as "}```" closes a block, because a program can only end with three backticks in a comment.
     remark = _COMMENT_START.fullmatch(text, line.start, line.first[0])
     return replace(block, end=line.first[0], closed=True) if fence == block.fence and not remark else None
 
@@ -261,7 +262,7 @@ def _find_flat_blocks(text: str, begin: int, stop: int) -> Iterator[_Block]:
     """Yield the blocks between two positions, without looking into Markdown blocks."""
     block: _Block | None = None
     ends: dict[str, int] = {}
-    outside_position = begin  # a position in the block's text that is in no docstring or comment
+    outside_position = begin  # position in the block's text that is in no docstring or comment
     for line in _find_fence_lines(text, begin, stop):
         if block is None:
             block = _parse_opening_fence(text, line)
@@ -283,7 +284,8 @@ def _find_flat_blocks(text: str, begin: int, stop: int) -> Iterator[_Block]:
 
 # --- recognising code --------------------------------------------------------------------------------
 
-_MAX_PARSED_LENGTH = 1 << 18  # characters; a syntax tree needs about 500 bytes per character
+# Maximum characters of a program that is parsed; a syntax tree needs about 500 bytes per character.
+_MAX_PARSED_LENGTH = 1 << 18
 
 _LEXEMES = r"""
       (?P<directive> ^[ \t]*+\#[ \t]*+(?:include|define|undef|pragma|if|el|endif|error|line)
@@ -303,8 +305,8 @@ _DECLARING = (
     "typedef|typename|union|unsigned|"
     "using|virtual|void|volatile"
 )
-# Signs of prose: the end of a sentence, a colon before a line break, marks of Markdown and LaTeX (except
-# marks of attributes and annotations), or four words in a row.
+# Pattern of signs of prose: the end of a sentence, a colon before a line break, marks of Markdown and LaTeX
+# (except marks of attributes and annotations), or four words in a row.
 _PROSE = re.compile(
     r"[A-Za-z][.!?](?=\s)|[A-Za-z]:[ \t]*+$|`|\#(?!!?\[)|@(?![A-Z])|\\[a-z]{3}"
     rf"|(?:\b(?!(?:{_DECLARING})\b)[A-Za-z]++\s++){{4}}",
@@ -312,8 +314,8 @@ _PROSE = re.compile(
 )
 
 
-# A line of a language without semicolons. Below: the start of a Pascal program, and Pascal's output
-# statement.
+# Pattern of a line in a language without semicolons. The next patterns are the start of a Pascal program, and
+# Pascal's output statement.
 _CODE_LINE = re.compile(r"\s*+(?:(?:import|package)\s|[^\n]*?[=(){}\[\];,]|\Z)")
 _PASCAL_START = re.compile(
     r"(?>\s+|\{[^}]*+\}|\(\*.*?\*\)|//[^\n]*+)*+"
@@ -351,7 +353,7 @@ def _is_declarations(text: str) -> bool:
     outside = _outside_braces(_skeleton(text))
     if outside is None:
         return False
-    # Directives are between statements. Nothing may follow the last statement.
+    # Preprocessor directives may be between statements, but nothing may follow the last statement.
     statements = (match.groups() for match in _STATEMENT.finditer(outside))
     return all(
         not _PROSE.search(statement) if terminator in (";", "}") else not statement.strip()
@@ -376,10 +378,11 @@ def parse(text: str) -> ast.Module | None:
     if len(text) > _MAX_PARSED_LENGTH:
         return None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the parser prints warnings about invalid escapes to the terminal
+        # Otherwise the parser would print warnings about invalid escapes to the terminal.
+        warnings.simplefilter("ignore")
         try:
             return ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested too deeply
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # deep nesting raises the last two
             return None
 
 
@@ -441,7 +444,7 @@ def _is_program(text: str, language: Notation) -> bool:
     if language.syntax == "pascal":
         has_output = _PASCAL_OUTPUT.search(text) is not None
         return has_output and _ends_as_pascal(text) and _PASCAL_START.match(text) is not None
-    # A JSON object may contain a program in a string.
+    # Exclude a JSON object, which may contain a program in a string.
     if language.syntax != "braces" or text.lstrip().startswith("{") or not _has_mark(text, language):
         return False
     return _is_declarations(text) or (language.by_lines and _is_code_lines(text))
@@ -450,7 +453,7 @@ def _is_program(text: str, language: Notation) -> bool:
 def _does_something(statement: ast.stmt) -> bool:
     """Return False for a statement without effect: a value, an unknown function, `Output: 5`, `n = 5`."""
     match statement:
-        case ast.AnnAssign():  # without a value it is a label and a name
+        case ast.AnnAssign():  # an annotation without a value may be a label in prose, such as `Output: text`
             return statement.value is not None
         case ast.Assign():
             return any(
@@ -459,7 +462,7 @@ def _does_something(statement: ast.stmt) -> bool:
             )
         case ast.Expr(value=ast.Call(func=ast.Name(id=name))):  # `O(n)`
             return hasattr(builtins, name)
-        case ast.Expr():  # `[print(x) for x in range(n)]`
+        case ast.Expr():  # for example `[print(x) for x in range(n)]`
             return isinstance(statement.value, ast.Call) or any(
                 map(_contains_print, ast.walk(statement.value))
             )
@@ -505,7 +508,8 @@ def _may_be_code(text: str, language: Notation) -> bool:
     """Return True if an untagged block may be a program. Models fence output and pseudo-code as well."""
     if language.syntax == "python":
         return _is_python(text)
-    # `main(` and `class ` occur in Python as well. A JavaScript script may parse as Python.
+    # `main(` and `class ` occur in Python as well, so text that parses as Python is excluded. A JavaScript
+    # script may parse as Python.
     if language.syntax == "braces" and not language.by_lines and _is_python(text):
         return False
     return _has_mark(text, language) or (
@@ -521,17 +525,17 @@ def _has_mark(text: str, language: Notation) -> bool:
 # --- extraction --------------------------------------------------------------------------------------
 
 _ANSWER_END = re.compile(r"</(answer|code|solution|program)>")
-_MAX_TAG_LENGTH = 20  # maximum length of a fence's tag in a reason, in characters
+_MAX_TAG_LENGTH = 20  # maximum characters of a fence's tag in a reason
 _AMBIGUOUS_TAGS = ("", "c", "code", "plain", "plaintext", "text", "txt")
 
 
 class Extraction(StrEnum):
     """The part of a generation that is the program. Use `last`, unless you compare with another harness."""
 
-    LAST = "last"  # the last block in the language, after the reasoning
-    FIRST = "first"  # the first block in the language
-    WHOLE = "whole"  # the whole generation, unchanged
-    LIVECODEBENCH = "livecodebench"  # the part that LiveCodeBench's runner uses
+    LAST = "last"  # extract the last block in the language, after the reasoning
+    FIRST = "first"  # extract the first block in the language
+    WHOLE = "whole"  # use the whole generation unchanged
+    LIVECODEBENCH = "livecodebench"  # extract the same part of a reply as LiveCodeBench's own runner
 
 
 def extract(generation: str, language: Notation, extraction: Extraction = Extraction.LAST) -> str | None:
@@ -610,7 +614,7 @@ def _find_untagged_python(
     python = next((language for language in languages if language.syntax == "python"), None)
     if python is None or default_language.syntax == "python":
         return None
-    # LiveCodeBench extracts the same text for every language.
+    # LiveCodeBench extracts the same text for every language, so no other language is tried.
     if (
         extraction is not Extraction.LIVECODEBENCH
         and extract(generation, default_language, extraction) is not None
@@ -619,7 +623,7 @@ def _find_untagged_python(
     code = extract(generation, python, extraction)
     if not code or not (_is_python(code) and _has_effect(code)) or (tagged and _is_usage(code)):
         return None
-    # A JavaScript or Kotlin script may parse as Python.
+    # Languages of scripts. A JavaScript or Kotlin script may parse as Python.
     script_languages = (language for language in languages if language.by_lines)
     return None if any(_has_mark(code, language) for language in script_languages) else python
 
@@ -686,13 +690,13 @@ def _extract_block(generation: str, language: Notation, *, takes_first: bool) ->
     ):
         return opening_text.lstrip("\n")
     if own_blocks:
-        if not takes_first:  # skip blocks with only a remark, such as "# as above"
+        if not takes_first:  # skip blocks that contain only a remark, such as "# as above"
             while len(own_blocks) > 1 and _only_comments(own_blocks[-1].code(text), language):
                 own_blocks.pop()
         code = own_blocks[0 if takes_first else -1].code(text)
         if takes_first or own_blocks[-1].closed or _is_complete(code, language):
             return code
-        # A block that was cut off loses to the last complete block.
+        # If the last block was cut off, use the last complete block.
         return next((block.code(text) for block in reversed(own_blocks) if block.closed), code)
     ambiguous_code = (
         block.code(text) for block in blocks[:: 1 if takes_first else -1] if block.tag in _AMBIGUOUS_TAGS
@@ -700,7 +704,7 @@ def _extract_block(generation: str, language: Notation, *, takes_first: bool) ->
     programs = (code for code in ambiguous_code if _may_be_code(code, language))
     if takes_first or language.syntax != "python":
         return next(programs, None)
-    # Prefer the last program; a usage example after it is not the program.
+    # Use the last program that is more than a usage example.
     program_list = list(programs)
     return next((code for code in program_list if not _is_usage(code)), next(iter(program_list), None))
 
@@ -737,14 +741,14 @@ def _may_start_with_code(text: str, blocks: list[_Block], language: Notation) ->
         return not blocks or "//" in head or "/*" in head or _has_mark(head, language)
     if language.syntax == "pascal":
         return not blocks
-    return not head.lstrip().startswith("~~~")  # which would parse as Python
+    return not head.lstrip().startswith("~~~")  # a line of ~~~ would parse as Python
 
 
 # --- repairs ------------------------------------------------------------------------------------------
 
-# The imports of LiveCodeBench's harness. The built-in names come last because some modules export names that
-# hide them. The modules themselves come after that, because some modules export a function of the same name
-# (datetime, copy, bisect).
+# Imports of LiveCodeBench's harness. The built-in names are imported after the modules' names, because some
+# modules export names that hide builtins. The modules themselves are imported last, because some modules
+# export a function with the module's own name (datetime, copy, bisect).
 _MODULES = (
     *("string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random"),
     *("statistics", "itertools", "functools", "operator", "io", "sys", "json"),
@@ -782,7 +786,7 @@ def repair(code: str, problem: Problem, language: Notation, options: Repairs) ->
         options: the repairs to apply.
     """
     if language.syntax == "python":
-        # The harness of function tasks provides these names already.
+        # For function tasks the harness already provides these names.
         called = problem.task_type is TaskType.FUNCTION
         if not options.add_imports or called or PYTHON_IMPORTS in code:
             return code, ()
@@ -802,7 +806,7 @@ def _missing_lines(code: str, problem: Problem, language: Notation) -> Iterator[
         yield "add_includes", f"#include <{language.header}>"
     if problem_header and problem_header not in included:
         yield "add_header", f'#include "{problem_header}"'
-    # Code that contains std:: was written without the directive, which could cause ambiguous names.
+    # Code that uses std:: was written without the directive, which could make names ambiguous.
     if not re.search(r"\busing\s++namespace\s++std\b|\bstd\s*+::", code):
         yield "add_namespace", "using namespace std;"
 

@@ -16,12 +16,12 @@ from typing import NamedTuple
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.values import Acceptance, Grading, Points, TestResult, Verdict
 
-_TOLERANCE = 1e-9  # relative rounding error of sums of binary fractions
+_TOLERANCE = 1e-9  # relative tolerance for rounding errors in sums of binary fractions
 
 # Verdicts from worst to best as the ICPC format orders them; the contest system's order differs.
 _WORST_FIRST = (Verdict.CE, Verdict.RE, Verdict.MLE, Verdict.TLE, Verdict.OLE, Verdict.WA, Verdict.AC)
-# Names of verdicts in the ICPC format, which reports memory and output limits as run-time errors. When a name
-# is read back, it means the last verdict with that name.
+# Names of verdicts in the ICPC format, which reports memory and output limits as run-time errors. A name that
+# is read means the last verdict with this name.
 _ICPC_NAMES: Mapping[Verdict, str] = MappingProxyType(
     {
         Verdict.AC: "AC",
@@ -37,7 +37,7 @@ _ICPC_NAMES: Mapping[Verdict, str] = MappingProxyType(
 class Grade(NamedTuple):
     """The verdict and points of a group or test."""
 
-    verdict: Verdict  # AC for an accepted group, whatever its points
+    verdict: Verdict  # verdict of the group; AC means that it is accepted, whatever its points are
     points: float
 
     @property
@@ -52,7 +52,7 @@ class GraderQuestion(NamedTuple):
     lines: str
 
 
-GraderAnswers = Mapping[GraderQuestion, Grade]  # answers of the problem's custom grader
+GraderAnswers = Mapping[GraderQuestion, Grade]  # answers of the problem's custom grader, by question
 NO_GRADER_ANSWERS: GraderAnswers = MappingProxyType({})
 
 
@@ -232,9 +232,9 @@ def _extreme_outcomes(group: Grading, parts: Sequence[Bounds]) -> Iterator[list[
     rejected = [None if bounds.rejected is None else (Verdict.WA, bounds.rejected) for bounds in parts]
     candidates: list[list[tuple[Verdict, Range] | None]]
     if group.stops:
-        # Within a run of equal parts the points rise or fall monotonically, so its first and last parts are
-        # enough. For the first run these are its first two parts and its last part. For later runs the part
-        # before the run is needed as well. After a rejected part nothing is judged.
+        # In a run of equal parts, the points rise or fall monotonically, so the first and the last part of
+        # the run are enough. For the first run, its first two parts and its last part are tried; for a later
+        # run also the part before it. After a rejected part, nothing is judged.
         changes = [
             index
             for index, (part_before, part_after) in enumerate(pairwise(parts))

@@ -31,7 +31,8 @@ from ioi_eval.model.values import Blob, Checker, CheckerKind, Problem, TaskOptio
 
 NO_CASES = "No test cases provided"
 BROKEN_CASES = "Could not parse test cases"
-MAX_UNPACKED_BYTES = 1 << 30  # maximum size of unpacked tests, in bytes, far above the size of real problems
+# Maximum bytes of decompressed tests, which is far above the size in real problems.
+MAX_UNPACKED_BYTES = 1 << 30
 
 
 class CasesError(IoiEvalError):
@@ -49,8 +50,8 @@ class Cases(Value):
     """The test cases of a problem, for a program or a function."""
 
     cases: tuple[Case, ...]
-    function: str = ""  # name of the tested function, or "" for programs that read standard input
-    # Every result is in a list of length 1, which the function may or may not return
+    function: str = ""  # name of the tested function; empty for programs that read standard input
+    # True if every expected result is in a list of length 1, which the function may return or omit.
     wrapped: bool = False
 
 
@@ -295,7 +296,8 @@ def format_arguments(arguments: Iterable[object]) -> str:
     """Return arguments as a tuple in Python notation. Raises CasesError if Python cannot read it back."""
     try:
         node = _LiteralReplacer().visit(ast.parse(repr(tuple(arguments)), mode="eval"))
-        tuple_text = ast.unparse(node)  # unparse writes infinity as a number
+        # Infinity becomes a number literal, which Python reads back as infinity.
+        tuple_text = ast.unparse(node)
         ast.literal_eval(tuple_text)
     except (SyntaxError, ValueError, TypeError, RecursionError) as error:
         raise unparsable_tests("arguments without a Python notation") from error

@@ -24,14 +24,15 @@ from ioi_eval.model.protocol import PlanLimits
 from ioi_eval.model.retry import BORDERLINE
 from ioi_eval.model.values import Limits, Problem, TaskType, TestResult, Verdict
 
-_HARD_STOP_FACTOR = 10  # hard stop, as a multiple of the wall-clock limit
-MAX_SOURCE_BYTES = 16 << 20  # maximum size of a submission's sources, in bytes; contests allow far less
-MAX_COMPILER_IDLE_S = 3.0  # time that a compiler may idle, in seconds
+_HARD_STOP_FACTOR = 10  # hard limit of elapsed time, as a multiple of the wall-clock limit
+MAX_SOURCE_BYTES = 16 << 20  # maximum bytes of a submission's sources; contests allow far less
+MAX_COMPILER_IDLE_S = 3.0  # maximum time for which a compiler may idle, in seconds
 _UNLIMITED_TEST_TIME = 60.0  # assumed duration of a test without a time limit, in seconds
-_START_ALLOWANCE = 10.0  # time that a job may need before its first test and after its last, in seconds
-_TEST_ALLOWANCE = 0.5  # time around each test for starting, reading and comparing, in seconds
-_MIN_ALLOWANCE = 2  # minimum time that a job needs around its tests, in seconds
-GRACE = 30.0  # time to kill a sandbox's processes and report it on a busy machine, in seconds
+_START_ALLOWANCE = 10.0  # seconds that a job may need before its first test and after its last test
+# Seconds that a test needs in addition to the program's time, for starting, reading and comparing.
+_TEST_ALLOWANCE = 0.5
+_MIN_ALLOWANCE = 2  # minimum seconds that a job needs in addition to its tests
+GRACE = 30.0  # seconds to kill a sandbox's processes and report their end on a busy machine
 
 Time = TypeVar("Time", int, float)
 
@@ -179,7 +180,8 @@ def max_wait_for_stage(timeout: int) -> float:
 
 # --- near the limit ----------------------------------------------------------------------------------
 
-_MAX_CROWDED_FACTOR = 1.6  # times the CPU limit; busy neighbours can slow the same work down by this factor
+# Factor for the CPU limit on a crowded machine, where other programs can slow the same work down.
+_MAX_CROWDED_FACTOR = 1.6
 _REMEDY = (
     "Give LOW:HIGH as fractions of the limit, such as 0.9:1.15; use 1:1 to switch repeated measuring off"
 )

@@ -15,12 +15,12 @@ from operator import itemgetter
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value
 
-CONFIDENCE_LEVEL = 0.95  # confidence level of an interval
+CONFIDENCE_LEVEL = 0.95  # confidence level of the intervals
 RESAMPLES = 1000
-# Minimum number of resamples, and maximum number of drawn values; with many problems fewer resamples are
-# enough, because the interval is narrow
+# Minimum number of resamples, and maximum number of drawn values. With many problems fewer resamples are
+# enough, because the interval is narrow.
 _MIN_RESAMPLES, _MAX_DRAWN_VALUES = 200, 300_000
-_SEED = 20240901  # fixed, so that intervals are the same in every report of the same rows
+_SEED = 20240901  # a fixed seed, so that intervals are the same in every report of the same rows
 
 
 class Trials(Value):
@@ -38,8 +38,11 @@ class PassAtK(Value):
     """The estimated probability that at least one of k submissions passes, as a mean over problems."""
 
     k: int
-    value: float | None  # None if there are no questions, or a question has fewer than k scored submissions
-    low: float | None  # None for a single problem, and if all problems have the same value
+    # Mean of the estimates; None if there are no questions, or a question has fewer than k scored
+    # submissions.
+    value: float | None
+    # Lower bound of the interval; None for a single problem, or if all problems have the same value.
+    low: float | None
     high: float | None
     problems: int  # number of problems in the mean
     lacking: int  # number of questions with fewer than k scored submissions
@@ -90,7 +93,7 @@ def estimate_pass_at(trials: Iterable[Trials], ks: Iterable[int]) -> tuple[PassA
                 for question_estimates in estimates_of_questions
             )
         )
-        # Sorted, so that the order of the problems does not change the random samples.
+        # Sort the values, so that the order of the problems does not change the random samples.
         values = sorted(value for value in means if value is not None)
         low, high = bootstrap_interval(values)
         estimates.append(
@@ -153,6 +156,7 @@ def _draw_samples(value_count: int, resamples: int) -> Iterator[Callable[[Sequen
         yield itemgetter(*random_source.choices(range(value_count), k=value_count))
 
 
-@functools.lru_cache(maxsize=8)  # each at most 3 MB; a report needs hundreds of intervals for a few lengths
+# Each array has up to 3 MB; a report needs hundreds of intervals, but only for few numbers of problems.
+@functools.lru_cache(maxsize=8)
 def _cached_samples(value_count: int, resamples: int) -> list[Callable[[Sequence[float]], Sequence[float]]]:
     return list(_draw_samples(value_count, resamples))

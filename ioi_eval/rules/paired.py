@@ -15,21 +15,23 @@ from itertools import compress, product
 
 from ioi_eval.model.values import Value
 
-# Minimum number of problems. With fewer, all differences have the same sign by chance in over 5 % of cases.
+# Minimum number of problems for an interval. With fewer problems, all differences have the same sign by
+# chance in over 5 % of cases.
 MIN_PROBLEMS = 6
-_MAX_EXHAUSTIVE_PROBLEMS = 12  # maximum number of problems for which every subset is used
-_MAX_USUAL_PROBLEMS = 300  # number of problems above which fewer random subsets are used
-# Number of random subsets; even, because each is paired with its complement
+_MAX_EXHAUSTIVE_PROBLEMS = 12  # maximum number of problems for which every subset is tried
+_MAX_USUAL_PROBLEMS = 300  # maximum number of problems for which the usual number of random subsets is tried
+# Number of random subsets, for few and for many problems. It is even, because each subset is paired with its
+# complement.
 _RANDOM_SUBSETS, _RANDOM_SUBSETS_OF_MANY = 4000, 1000
-_REJECTED_FRACTION = 0.025  # fraction of all subsets that is rejected on each side
+_REJECTED_FRACTION = 0.025  # fraction of all subsets that is excluded on each side
 _BITS = bytes.maketrans(b"01", b"\0\1")
-_MAX_SHOWN_AS_ZERO = 0.0005 + 1e-9  # largest difference that tables show as 0: a twentieth of a point in 100
+_MAX_SHOWN_AS_ZERO = 0.0005 + 1e-9  # maximum difference that tables show as 0: a twentieth of a point in 100
 
 
 class MeanDifference(Value):
     """The mean of differences with its 95 % interval, which is `None` for fewer than 6 differences."""
 
-    mean: float | None  # None without differences
+    mean: float | None  # mean of the differences; None if there are none
     low: float | None
     high: float | None
     number: int

@@ -37,11 +37,11 @@ from ioi_eval.model.values import (
 )
 from ioi_eval.rules import grading
 
-# Cost of starting a program and its checker, expressed as bytes of test data that could be judged in the same
-# time.
+# Cost of starting a program and its checker, as the bytes of test data that are judged in the same time.
 _START_COST = 1 << 16
 
-# Task types whose submissions answer a test by its name. Tests with equal contents are different tests there.
+# Task types in which submissions answer a test by its name, so that tests with equal contents are different
+# tests.
 _TYPES_ANSWERED_BY_NAME = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
 
 
@@ -56,8 +56,9 @@ class PlannedTest(Value):
     """A test to run once, with its duplicates, which share its outcome, and the subtasks that need it."""
 
     test: Test
-    names: tuple[str, ...]  # the test itself first, then its duplicates: equal input and answer
-    groups: tuple[int, ...]  # indices into the problem's subtasks and therefore into `groups(problem)`
+    names: tuple[str, ...]  # names of the test and of its duplicates, which have equal input and answer
+    # Indices of the test's groups in the problem's subtasks, and therefore in `groups(problem)`.
+    groups: tuple[int, ...]
 
 
 # --- settled subtasks ----------------------------------------------------------------------------
@@ -95,10 +96,10 @@ def make_plan_groups(problem: Problem, *, all_tests: bool = False) -> tuple[Plan
 
 # --- invalid problems ----------------------------------------------------------------------------
 
-# Exclusive maximum of each limit, in seconds or bytes, which a plan can still express. 30 years is #
-# practically no limit.
+# Exclusive maximum of each limit that a plan can express, in seconds or bytes. 30 years is practically no
+# limit.
 _MAX_LIMITS = {"cpu_time": 1e9, "wall_time": 1e9, "memory": 1 << 50, "output": 1 << 50}
-# Task types in which a manager answers the submission
+# Task types in which a manager answers the submission.
 MANAGED_TASK_TYPES = frozenset({TaskType.COMMUNICATION, TaskType.INTERACTIVE})
 
 
@@ -123,7 +124,7 @@ def refuse_invalid_problem(problem: Problem) -> None:
             raise InputError(
                 f"{value!r} is not a valid limit", where=where, field=f"limits.{field}", remedy=remedy
             )
-    # An empty cell of a data frame is NaN, for which values would be compared as strings
+    # An empty cell of a data frame is NaN, with which values would be compared as strings.
     for field in ("absolute", "relative"):
         value = getattr(problem.checker, field)
         if value is not None and not 0 <= value < math.inf:
@@ -177,7 +178,7 @@ def distinct_tests(problem: Problem, *, all_tests: bool = False) -> tuple[Planne
     Tests with the same input and answer are merged into a single test. If there are subtasks, tests outside
     of them count only with `all_tests`. Raises InputError if a subtask names a test that does not exist.
     """
-    # Indices of each test's subtasks
+    # Indices of the subtasks that contain a test, by the test's name.
     subtasks_of_tests: dict[str, list[int]] = {test.name: [] for test in problem.tests}
     for index, subtask in enumerate(problem.subtasks):
         for name in subtask.tests:
@@ -286,8 +287,8 @@ def order_tests(
     def rank(planned: PlannedTest) -> tuple[float, int]:
         test = planned.test
         cost = _START_COST + test.input.size + (test.answer.size if test.answer else 0)
-        # Points that a score of 0 would settle. Each subtask adds 1, because some subtasks are worth 0
-        # points.
+        # Maximum number of points that would be decided if this test scored 0. Each subtask adds 1, because
+        # some subtasks are worth 0 points.
         subtasks = (problem.subtasks[index] for index in planned.groups)
         return -sum(subtask.points + 1 for subtask in subtasks if settles_subtask(subtask, 0.0)) / cost, cost
 

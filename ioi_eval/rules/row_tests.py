@@ -29,10 +29,10 @@ from ioi_eval.rules.json_tests import (
     with_cases,
 )
 
-PUBLIC_AND_PRIVATE = ("public_test_cases", "private_test_cases")  # columns of LiveCodeBench
-# Keys of an object that may hold the tests; the first key that exists is used.
+PUBLIC_AND_PRIVATE = ("public_test_cases", "private_test_cases")  # columns of tests in LiveCodeBench
+# Keys of an object that may contain the tests. The first key that exists is used.
 _TEST_KEYS = ("test_cases", "tests", "input_output", "ground_truth", "verification_info", "assert_case")
-# Keys of a test program with assertions, or of a list of assertions
+# Keys for a test program with assertions, or for a list of assertions.
 _ASSERTION_KEYS = ("test_list", "assertions", "test", "test_code")
 _SETUP_KEYS = ("test_setup_code", "test_imports", "setup")
 _FUNCTION_KEYS = ("entry_point", "fn_name", "func_name", "function")
@@ -181,7 +181,7 @@ def _tests_in_list(items: Sequence[Any], function: str) -> Cases:
     if kind in _FUNCTION_KINDS and not function:
         raise unparsable_tests(_NO_FUNCTION)
     if kind not in ("", *_FUNCTION_KINDS):
-        function = ""  # the tests are for a program
+        function = ""  # these tests are for a program, so no function is called
     if kind == "functional":
         if not all(isinstance(side, str) for pair in pairs for side in pair):
             raise unparsable_tests("arguments and results must be strings")
@@ -288,7 +288,7 @@ def _is_python(text: str) -> bool:
 # A pickle is a program, and datasets are not trusted, so pickles are never executed. Their instructions are
 # only read, and anything except pushing a single string is refused.
 
-_MIN_PACKED_LENGTH = 40  # minimum length, in characters; every pickled string is longer
+_MIN_PACKED_LENGTH = 40  # minimum characters of a packed string; every pickled string is longer
 _STRING_OPERATIONS = frozenset({"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"})
 _HARMLESS_OPERATIONS = frozenset({"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"})
 

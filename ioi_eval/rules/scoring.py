@@ -41,8 +41,8 @@ def compute_subtask_score(subtask: Subtask, scores: Sequence[float]) -> float:
     is for scores that are costs: only there a lower score above 0 may earn more.
     """
     if not scores:
-        # An empty subtask is allowed if it is worth 0 points, such as samples that a package lists but does
-        # not contain.
+        # An empty subtask is allowed if it is worth 0 points, such as a subtask of samples that the package
+        # lists but does not contain.
         if subtask.points:
             raise InputError(f"subtask {subtask.name!r} has points and no tests", field=subtask.name)
         return 0.0
@@ -76,11 +76,12 @@ def score_subtask(
     """
     results = tuple(tests.get(name) or verdicts.skipped_result(name) for name in dict.fromkeys(subtask.tests))
     status = worst(result.status for result in results)
-    if subtask.grading is not None:  # the tree itself detects missing results
+    if subtask.grading is not None:  # the tree itself reports missing results
         exact_score = grading.compute_share(
             subtask.grading, {result.test_name: result for result in results}, graded
         )
-        if exact_score >= 1:  # with full points, only tests that do not count were wrong
+        # A subtask with full points is accepted, because only tests that do not count were wrong.
+        if exact_score >= 1:
             status = Verdict.AC
     else:
         skipped = [result.test_name for result in results if result.status is Verdict.SKIPPED]
@@ -88,7 +89,7 @@ def score_subtask(
         if skipped and not any(plan.settles_subtask(subtask, score) for score in ran):
             raise _missing_result(skipped[0], f"subtask {subtask.name} of problem {problem.id}")
         exact_score = compute_subtask_score(subtask, [result.score for result in results])
-        # A score within the threshold is AC, a score beyond it is WA.
+        # For this score type, a score within the threshold is AC and a score beyond it is WA.
         if subtask.score_type is ScoreType.GROUP_THRESHOLD and status in (Verdict.PA, Verdict.AC):
             status = Verdict.AC if exact_score else Verdict.WA
     return SubtaskResult(
@@ -155,7 +156,7 @@ def score_submission(
     else:
         feedback = verdicts.NO_CODE if submission.code is None else verdicts.COMPILATION_ERROR
         complete = {test.name: verdicts.uncompiled_result(test.name, feedback) for test in problem.tests}
-        # A tree could accept rejected tests, but no test was judged here.
+        # Remove the trees of groups: they could accept rejected tests, but no test was judged here.
         judged_subtasks = tuple(msgspec.structs.replace(subtask, grading=None) for subtask in judged_subtasks)
     subtasks = tuple(score_subtask(problem, subtask, complete, graded) for subtask in judged_subtasks)
     if subtasks:
@@ -236,7 +237,7 @@ class BestSubtask(Value):
     exact_score: float
     score_precision: int
     status: Verdict
-    key: str  # key of the submission that earned it; among equal submissions the smallest key
+    key: str  # key of the submission that earned the points; among equal submissions the smallest key
 
 
 _SubtaskT = TypeVar("_SubtaskT", SubtaskResult, BestSubtask)
@@ -251,7 +252,8 @@ class BestOfSubtasks(Value):
     """The result of a problem by the rule `max_subtask`."""
 
     problem_id: str
-    points: float  # sum of the rounded best points; without subtasks the best submission's points
+    # Sum of the rounded best points of the subtasks; without subtasks, points of the best submission.
+    points: float
     max_points: float
     submissions: int
     subtasks: tuple[BestSubtask, ...]
@@ -262,7 +264,7 @@ class BestSubmission(Value):
 
     problem_id: str
     points: float
-    key: str  # among equal submissions the smallest key
+    key: str  # key of the best submission; among equal submissions the smallest key
 
 
 def collect_best_subtasks(results: Iterable[SubmissionResult]) -> dict[str, BestOfSubtasks]:
@@ -281,7 +283,8 @@ def collect_best_subtasks(results: Iterable[SubmissionResult]) -> dict[str, Best
         for subtask in result.subtasks:
             fields = {name: getattr(subtask, name) for name in BestSubtask.__struct_fields__ if name != "key"}
             new_best = BestSubtask(**fields, key=result.key)
-            # Compare scores as well as points, because even a subtask without points has a best submission.
+            # Compare scores as well as points, because a subtask without points has a best submission as
+            # well.
             bests[subtask.subtask] = min(
                 bests.get(subtask.subtask, new_best),
                 new_best,
@@ -290,8 +293,8 @@ def collect_best_subtasks(results: Iterable[SubmissionResult]) -> dict[str, Best
     totals = dict[str, BestOfSubtasks]()
     for problem in sorted(best_submissions):
         subtasks = tuple(bests_by_problem[problem].values())
-        # The summands are rounded already. Round the sum again to remove the error of binary addition, as in
-        # 0.1 + 0.2.
+        # The summands are already rounded. The sum is rounded again to remove errors of binary addition, as
+        # in 0.1 + 0.2.
         precision = max((best.score_precision for best in subtasks), default=0)
         points = round(math.fsum(best.weighted_score for best in subtasks), precision)
         totals[problem] = BestOfSubtasks(

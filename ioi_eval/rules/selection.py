@@ -19,7 +19,7 @@ import msgspec
 
 from ioi_eval.model.values import SubmissionResult, SubtaskResult, Value
 
-SUBMISSIONS = 50  # submissions per problem, as at the IOI 2024 and 2025
+SUBMISSIONS = 50  # maximum number of submissions per problem, as at the IOI 2024 and 2025
 _WHOLE_PROBLEM = ""
 
 
@@ -31,7 +31,8 @@ class Budget(StrEnum):
     SINGLE = "single"
 
 
-# Ends with the key itself, because `s1` and `s01` have equal parts
+# Sort key of an attempt. It ends with the submission's key, because the other parts are equal for `s1` and
+# `s01`.
 _Order = tuple[float, str, tuple[tuple[str, int], ...], str]
 
 
@@ -39,8 +40,8 @@ class Attempt(Value):
     """A scored submission, with the facts about it that are available before it is submitted."""
 
     result: SubmissionResult
-    target: str | None = None  # the subtask for which it is written, or None for the whole problem
-    number: float | None = None  # number of the solution among its model's solutions
+    target: str | None = None  # subtask for which the program was written; None for the whole problem
+    number: float | None = None  # number of the solution among the model's solutions for the problem
     time: str = ""
     length: int = 0  # length of the reasoning, or of the whole generation
     tokened: bool = False
@@ -57,7 +58,7 @@ class Attempt(Value):
         return number, self.time, _split_key(self.result.key), self.result.key
 
 
-@lru_cache(1 << 12)  # each key is compared with many
+@lru_cache(1 << 12)  # cached because each key is compared with many other keys
 def _split_key(key: str) -> tuple[tuple[str, int], ...]:
     """Return the text and number parts of a key, so that keys sort by the numbers in them."""
     return tuple((prefix, int(digits or 0)) for prefix, digits in re.findall(r"(\D*)(\d{0,18})", key))
@@ -91,7 +92,7 @@ def order_by_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
             groups.setdefault(known_target(candidate), []).append(candidate)
     any_group = next(iter(groups.values()), [])
     order = _round_targets(any_group[0].result.subtasks) if any_group else []
-    # Sorted by decreasing rank: the next attempt of each queue is its last element.
+    # The queues are sorted by decreasing rank, so the next attempt of a queue is its last element.
     queues = {
         target: sorted(groups[target], key=target_rank, reverse=True) for target in order if target in groups
     }
@@ -104,7 +105,7 @@ def order_by_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
             next_attempt = queues[target].pop()
             if not queues[target]:
                 del queues[target]
-            # Record the subtasks with full marks. A problem without subtasks counts as a nameless subtask.
+            # Record the subtasks with full points. A problem without subtasks counts as a nameless subtask.
             subtasks = next_attempt.result.subtasks
             solved.update(subtask.subtask for subtask in subtasks if subtask.exact_score >= 1)
             if not subtasks and next_attempt.result.points >= 1:
@@ -160,8 +161,8 @@ def _single_rank(candidate: Attempt) -> tuple[int, _Order]:
 _RankedAttempt = tuple[tuple[Any, ...], Attempt]  # sort key and attempt; the lowest key wins
 
 
-# A pool as bytes: the limit, keys by target, best key by kind, keys of the last and the single attempt,
-# attempts by key.
+# A pool that is encoded as bytes: the limit, keys by target, best key by kind, keys of the last and the
+# single attempt, attempts by key.
 _PackedPool = tuple[
     int, dict[str | None, list[str]], dict[str, str], tuple[str | None, str | None], dict[str, Attempt]
 ]
@@ -185,7 +186,7 @@ class SubmissionPool:
     def __init__(self, submissions: int = SUBMISSIONS) -> None:
         self._submissions = submissions
         self._queues: dict[str | None, list[_RankedAttempt]] = {}
-        self._best: dict[str, _RankedAttempt] = {}  # lowest of each kind
+        self._best: dict[str, _RankedAttempt] = {}  # attempt with the lowest sort key, by kind
         self._last: _RankedAttempt | None = None
         self._single: _RankedAttempt | None = None
 
@@ -193,7 +194,8 @@ class SubmissionPool:
         """Add a submission, if a selection may need it."""
         candidate = msgspec.structs.replace(candidate, result=without_tests(candidate.result))
         result, order, single_rank = candidate.result, candidate.sort_key, _single_rank(candidate)
-        # Keep the few submissions that decide in every mode of scoring: the best of each kind, and the last.
+        # Keep only the submissions that can decide in any mode of scoring: the best of each kind, and the
+        # last.
         subtask_kinds = [f"subtask {index}" for index in range(len(result.subtasks))]
         for kind in ("points", *(["tokened"] if candidate.tokened else []), *subtask_kinds):
             ranked = _result_rank(kind, result), candidate

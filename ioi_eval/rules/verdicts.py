@@ -29,9 +29,9 @@ NOT_SUBMITTED = "File not submitted"
 
 _MICROSECONDS = 1e6
 _MEBIBYTE = 1 << 20
-_TOLERANCE = 1e-9  # rounding error of binary fractions
+_TOLERANCE = 1e-9  # tolerance for rounding errors of binary fractions
 
-# Messages that a checker may name instead of printing them.
+# Messages of a checker by the name that the checker may print instead.
 _STANDARD_MESSAGES: Mapping[str, str] = MappingProxyType(
     {
         "translate:success": "Output is correct",
@@ -40,7 +40,7 @@ _STANDARD_MESSAGES: Mapping[str, str] = MappingProxyType(
     }
 )
 
-# Signal numbers of Linux, because submissions always run on Linux.
+# Names of signals by their number on Linux, because submissions always run on Linux.
 _SIGNALS: Mapping[int, str] = MappingProxyType(
     {
         4: "SIGILL",
@@ -58,10 +58,12 @@ _SIGNALS: Mapping[int, str] = MappingProxyType(
     }
 )
 
-# A plain decimal number. Python's float() would accept nan, 1_0 and digits of other scripts as well.
+# Pattern of a plain decimal number. Python's float() would accept nan, 1_0 and digits of other scripts as
+# well.
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
-# Parts of a classic job's feedback, tried in this order, and their verdicts for a score of 0.
+# Parts of the feedback of a classic job with score 0, in the order in which they are tried, and the verdicts
+# that they mean.
 _CLASSIC_FEEDBACK: tuple[tuple[str, Verdict], ...] = (
     ("Compilation error", Verdict.CE),
     ("Memory limit exceeded", Verdict.MLE),
@@ -84,7 +86,8 @@ class SubmissionProcesses(Value):
     """The number of a submission's processes on a test. Reports add up their times and memory."""
 
     count: int = 1
-    has_separate_limits: bool = False  # each process has a separate CPU limit; otherwise they share a limit
+    # True if each process has its own CPU limit; otherwise all processes have a common limit.
+    has_separate_limits: bool = False
 
 
 ONE_PROCESS = SubmissionProcesses()
@@ -135,7 +138,7 @@ def _describe_failure(
     test_name: str, line: TestReport, limits: Limits, processes: SubmissionProcesses
 ) -> tuple[Verdict, str]:
     """Return the verdict and the feedback for a program that exceeded a limit or failed."""
-    # The program's message before it failed, such as the name of an exception.
+    # The message of the program before it failed, such as the name of an exception.
     detail = f": {line.feedback}" if line.feedback else ""
     has_several = processes.count > 1
     process_suffix = f" of all {line.processes} processes" if line.processes > 1 else ""
@@ -156,7 +159,7 @@ def _describe_failure(
         case "memory":
             limit_text = "" if limits.memory is None else _format_mebibytes(limits.memory)
             memory_text = f"{_format_mebibytes(line.memory)}{limit_text and f' of {limit_text}'}"
-            # The report has the sum of all processes, but the limit applies to each.
+            # The report contains the sum over all processes, but the limit applies to each process.
             memory_text = (
                 f"of one of {processes.count} processes more than {limit_text}"
                 if has_several
@@ -195,7 +198,7 @@ def rescale_result(result: TestResult, score_points: float, max_points: float) -
     If `max_points` is 0, the test is right for any points.
     """
     if score_points == RAW_POINTS and result.status is Verdict.AC:
-        return result  # accepted without a number of points, which means all points
+        return result  # accepted without a number of points means that all points are earned
     points = result.score * score_points
     if not max_points:
         status = Verdict.AC if points else result.status
@@ -230,7 +233,7 @@ def with_raw_points(result: TestResult) -> TestResult:
 
 def _check_score_range(test_name: str, score: float) -> float:
     """Return a score in [0, 1]. Raises JudgeFailure for other numbers."""
-    if not 0 <= score <= 1:  # refuses nan as well
+    if not 0 <= score <= 1:  # this refuses nan as well
         raise JudgeFailure(f"the score {score} is not in [0, 1]", phase="checking", test=test_name)
     return score + 0.0  # turns -0.0 into 0.0
 
@@ -284,12 +287,12 @@ def classic_outcome(result: JobResult) -> tuple[str, str]:
     return "0", "Unknown error"
 
 
-# Last line that the package cms_ioi prints
+# Pattern for the last line that the package cms_ioi prints if a program does not compile.
 _UNCOMPILED_PROGRAM = re.compile("Could not compile (checker|manager)")
 _ERROR_IN_GRADERS = re.compile(r"^(?:/\S*/)?(graders/[^:\n]+):\d+:\d+: (?:fatal )?error: ", re.MULTILINE)
 _ERROR = re.compile(r"\berror: ")
 _LINKER_ERROR = re.compile(r"\bld returned \d+ exit status|undefined reference")
-_MAX_MESSAGE_LENGTH = 1000  # maximum length of a failure's message, in characters
+_MAX_MESSAGE_LENGTH = 1000  # maximum characters of a failure's message
 
 
 def lacks_space(compilation: Ending | None) -> bool:
@@ -376,7 +379,7 @@ def classic_result(test_name: str, score: str, feedback: str) -> TestResult:
 
 
 MACHINE_AT_FAULT = 90  # exit code that compilers do not use
-# Exit code of a shell for a program that was killed by the server or the machine, not by a limit
+# Exit code of a shell for a program that was killed by the server or the machine, not by a limit.
 _KILLED_CODE = 137
 _LACK_OF_SPACE = re.compile(
     "No space left|Cannot allocate memory|out of memory|[Rr]esource temporarily unavailable|Killed signal"
@@ -386,9 +389,10 @@ _COMPILER_CRASH = re.compile(
 )
 _MISSING_LIBRARY = re.compile("No such file or directory|Could not (?:find|load) module|Can't find unit")
 _FILE_TOO_LARGE = re.compile("File size limit exceeded|File too large|file truncated")
-# The sandbox may lack /tmp
+# Pattern for a compiler's temporary files, whose folder is not always /tmp.
 _TEMPORARY_NAME = re.compile(r"(?<![\w.])/(?:[\w.-]+/)+cc[A-Za-z0-9]{6}(?=\.)")
-# Output of Go, PyPy and Kotlin's Java for every program, before the messages about this program.
+# Pattern for output that Go, PyPy and Kotlin's Java print for every program, before the messages about this
+# program.
 _PREAMBLE = re.compile(
     r"^(?:# command-line-arguments|Warning: cannot find your CPU .*|OpenJDK .* warning: .*)\n?", re.MULTILINE
 )
@@ -399,14 +403,15 @@ class BuildEnding(StrEnum):
     """The outcome of a build."""
 
     BUILT = "built"
-    REFUSED = "refused"  # an error in the source
-    CUT_SHORT = "cut short"  # the source exceeded a limit of CPU time, memory or output
-    IDLED = "idled"  # the compiler waited for something that never came
-    # Ended below its CPU limit: the compiler waited for something, or the machine was busy
+    REFUSED = "refused"  # the compiler reported an error in the source
+    # The compiler exceeded a limit of CPU time, memory or output, which is the fault of the source.
+    CUT_SHORT = "cut short"
+    IDLED = "idled"  # the compiler idled, because it waited for input that never came
+    # The compiler was stopped below its CPU limit: it waited, or the machine was busy.
     STOPPED = "stopped"
-    KILLED = "killed"  # killed by the server or the machine, so the source is not judged by it
-    CRASHED = "crashed"  # the compiler crashed; a second build is justified
-    MACHINE = "machine"  # the control program could not be built either
+    KILLED = "killed"  # the compiler was killed by the server or the machine, so the source is not at fault
+    CRASHED = "crashed"  # the compiler crashed, so the source is compiled a second time
+    MACHINE = "machine"  # the control program could not be built either, so the machine is at fault
 
 
 def classify_build(ended: Ending, refusals: Collection[int] = (1,)) -> BuildEnding:
@@ -452,13 +457,14 @@ _REASONS = {
 }
 
 
-_SIGNAL_MESSAGE = "Caught fatal signal"  # the only message of a stage that was killed by a signal
+_SIGNAL_MESSAGE = "Caught fatal signal"  # the only message of a stage that a signal killed
 
 
 def format_build_log(ended: Ending, limits: BuildLimits) -> str:
     """Return the compiler's printable output within its limit, and the limit that stopped the compiler."""
     log = _UNPRINTABLE.sub("\ufffd", (ended.stdout + ended.stderr)[: limits.log]).rstrip("\n")
-    log = _TEMPORARY_NAME.sub("/tmp/cc", log)  # so that equal sources have equal output
+    # Replace names of temporary files, so that equal sources lead to equal output.
+    log = _TEMPORARY_NAME.sub("/tmp/cc", log)
     log = _PREAMBLE.sub("", log)
     if ended.code and _FILE_TOO_LARGE.search(log):
         max_mib = limits.file_size >> 20
