@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import nox
 
-# What does not depend on Python's version runs in ./scripts/test alone.
+# Folders of tests that may depend on the version of Python. All other checks are only run by ./scripts/test.
 TESTS = ("tests/unit", "tests/docs", "tests/conformance")
 
 nox.options.error_on_missing_interpreters = False

@@ -29,7 +29,8 @@ async def main(arguments: argparse.Namespace) -> int:
     engine = EngineChoice.from_variables(arguments.engine, os.environ, per_endpoint=arguments.per_endpoint)
     print(f"Judged on: {engine.text}")
 
-    # Load, score, report. Each result is written at once, so a run that was killed can be continued.
+    # Load problems, judge the dump, and report. Each result is written at once, so a run that was killed can
+    # be continued.
     scored = await score_dump(
         arguments.dumps,
         arguments.problems,
@@ -40,7 +41,8 @@ async def main(arguments: argparse.Namespace) -> int:
         on_event=print_event,
     )
 
-    # Aggregate as data frames. A mean ignores submissions that could not be judged, so count them as well.
+    # Aggregate results as data frames. A mean ignores submissions that could not be judged, so count these as
+    # well.
     results = Results.open(arguments.out)
     frame, subtasks = results.to_frame(), results.subtasks_frame()
     print(frame.groupby(["model", "problem_id"])["points"].agg(["size", "count", "mean", "max"]).round(2))

@@ -18,7 +18,7 @@ from typing import Any
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[1]
-# Files outside of docs/ that are pages of the site.
+# Paths of files outside of docs/ that are pages of the site.
 INCLUDED = {
     "piston/README.md": "servers.md",
     "examples/README.md": "examples.md",
@@ -37,7 +37,7 @@ MODULES = {
     "ioi_eval.testing": "An engine for your tests.",
     "ioi_eval.classic": "One test per job, like pipelines for Piston.",
 }
-WIDE_PAGES = {"comparison.md"}  # their tables need the whole width
+WIDE_PAGES = {"comparison.md"}  # names of pages whose tables need the whole width
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(((?!https?:|#|mailto:)[^)\s#]+)(#[^)\s]*)?\)")
 _FENCE = re.compile(r"^( *)```.*?^\1```$", re.M | re.S)
 
@@ -103,7 +103,7 @@ def _fix_links(text: str, source: str, page: str) -> str:
         image, label, target, anchor = match[1], match[2], match[3], match[4] or ""
         path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
         if not (ROOT / path).exists() and path not in _list_generated_pages():
-            return match[0]  # MkDocs reports it
+            return match[0]  # MkDocs itself reports a broken link
         inside = path.removeprefix("docs/") if path.startswith("docs/") else INCLUDED.get(path)
         if label.endswith(target) and path not in _list_generated_pages():
             label = _read_title(path)

@@ -16,20 +16,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from support.pages import PAGES, ROOT, Block, blocks, matches  # scripts/stranger sets the path
+# The script scripts/stranger sets the path for this import.
+from support.pages import PAGES, ROOT, Block, blocks, matches
 from support.pip_registry import for_uv, pip_settings
 
 UID = 1000
 HOME = "/home/stranger"
-SHARED = "/srv/shared"  # not in folders that apt writes to
+SHARED = "/srv/shared"  # path of a shared folder, which is in no folder that apt writes to
 INSTALLS = "scripts/stranger"  # blocks that only this script runs may use the network
 BLOCK_TIMEOUT_S = 3600
 SUITE = ("./scripts/test", "./scripts/test tests/unit/rules/test_scoring.py")
-# The first tutorial installs the packages that all tutorials need.
+# Pages of tutorials. The first page installs the packages that all tutorials need.
 TUTORIALS = sorted((page for page in PAGES if "/tutorials/" in page), key=lambda page: "dump" not in page)
 
-# Enters the Debian in new namespaces, so that all mounts disappear with them. A plain chroot would forbid
-# user namespaces, which the judge uses.
+# Script that enters the Debian system in new namespaces, so that all mounts disappear with them. A plain
+# chroot would forbid user namespaces, which the judge uses.
 ENTER = """
 root=$1 uid=$2 network=$3; shift 3
 mount --bind "$root" "$root"
@@ -50,7 +51,7 @@ LOOPBACK_UP = f"""#!{sys.executable}
 import fcntl, socket, struct
 fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh22x", b"lo", 1))  # SIOCSIFFLAGS, IFF_UP
 """
-# Restores exported variables and the working folder of the previous block, like a terminal.
+# Script that restores exported variables and the working folder of the previous block, as in a terminal.
 SESSION = """
 set -euo pipefail
 sudo() { "$@"; }
@@ -76,7 +77,7 @@ def read_registry_settings() -> tuple[dict[str, str], tuple[str, ...]]:
     def share_path(match: re.Match[str]) -> str:
         if not Path(match[2]).exists():
             return match[0]
-        # The pages of a local index link to files next to it.
+        # A local index of packages contains links to files next to it, so share their folders.
         shared_paths.add(str(Path(match[2]).parent) if match[1] == "file://" else match[2])
         return f"{match[1]}{SHARED}{match[2]}"
 
@@ -106,9 +107,9 @@ class Machine:
         ):
             with (root / "etc" / name).open("a") as file:
                 file.write(f"{line}\n")
-        # Faster; the machine is removed after the test.
+        # Let dpkg skip syncing, which is faster; the machine is removed after the test.
         (root / "etc/dpkg/dpkg.cfg.d/unsafe").write_text("force-unsafe-io\n")
-        # A mirror may close a connection.
+        # Let apt try again, because a mirror may close a connection.
         (root / "etc/apt/apt.conf.d/80-retries").write_text('Acquire::Retries "5";\n')
         for name in ("resolv.conf", "hosts"):
             (root / "etc" / name).write_text((Path("/etc") / name).read_text())
@@ -216,7 +217,8 @@ class Machine:
     @staticmethod
     def compare_output(block: Block, printed: str) -> None:
         expected = block.code
-        if expected.startswith("$ "):  # the output of a single command of the block
+        # The text after the command is the expected output of a single command of the block.
+        if expected.startswith("$ "):
             expected = f"{expected.partition(chr(10))[2]}...\n"
         if not matches(expected, printed):
             raise PageError(f"{block} shows\n{expected}\nbut the output is:\n{printed}")
@@ -250,7 +252,7 @@ ioi-eval new mine --type examples
 ioi-eval score mine/generations.jsonl --problems mine/problems --limit 3 --out runs/mine
 cd ..
 """
-# Uses the binaries in the wheel. The program is an example, in a dump.
+# Script that judges with the binaries in the wheel. The program is in the dump of an example.
 WITHOUT_A_COMPILER = """
 if type g++ || type cc; then exit 1; fi
 ioi-eval doctor | tee doctor.txt

@@ -65,7 +65,7 @@ class PackageLine(NamedTuple):
     compared: int = 0
     differences: int = 0
     unjudged: int = 0
-    reason: str = ""  # why it cannot be used, or why some solutions were not judged
+    reason: str = ""  # reason why the package cannot be used, or why some solutions were not judged
 
     @property
     def cells(self) -> tuple[object, ...]:
@@ -131,7 +131,7 @@ async def validate_package(package: Package, store: Store) -> PackageLine:
     try:
         with tempfile.TemporaryDirectory(prefix="ioi-eval-validate-") as folder:
             validation = (await validate(Problems([package.problem]), out=folder, store=store)).validation
-    except InputError as error:  # a checker that does not compile
+    except InputError as error:  # for example a checker that does not compile
         return PackageLine(name, package.format, solutions=solutions, unjudged=solutions, reason=str(error))
     reasons = "; ".join(dict.fromkeys(missing.reason for missing in validation.unjudged))
     counts = (solutions, validation.expectations, validation.differences, len(validation.unjudged))

@@ -69,8 +69,10 @@ class Asking(Value):
     """The options of requests to an author: number of programs, language, and prompt."""
 
     samples: Annotated[Count, CliOption(metavar="N", help="Programs for each problem.")] = 1
-    language: str = ""  # by default the problem's only language, or the benchmark's, or C++
-    prompt: str = ""  # a benchmark's name or the file of a template; by default the benchmark's own prompt
+    # Language of programs; by default the problem's only language, the benchmark's language, or C++.
+    language: str = ""
+    # Name of a benchmark's prompt, or path of a template; by default the benchmark's own prompt.
+    prompt: str = ""
     concurrency: Annotated[
         Count, CliOption(metavar="N", help="Requests or agents at a time.", key_only=True)
     ] = 8
@@ -79,12 +81,13 @@ class Asking(Value):
 class GeneratedRun(Value):
     """The outcome of `run`."""
 
-    out: str  # the run's folder
-    call: RunSummary  # numbers of this call
-    summary: Summary  # numbers of the whole run
-    instances: tuple[Mapping[str, Any], ...]  # lines of instances.jsonl: a line for each requested program
-    failures: Mapping[str, str]  # reasons of the judge failures, by key
-    unwritten: Mapping[str, str]  # reasons for missing programs, by key
+    out: str  # path of the run's folder
+    call: RunSummary  # figures of this call
+    summary: Summary  # figures of the whole run
+    # Lines of instances.jsonl, which has a line for each requested program.
+    instances: tuple[Mapping[str, Any], ...]
+    failures: Mapping[str, str]  # reasons of judge failures, by key of the submission
+    unwritten: Mapping[str, str]  # reasons why programs are missing, by key of the submission
     unasked: tuple[str, ...] = ()  # keys in `unwritten` for which no program was requested
 
     def as_json(self) -> dict[str, Any]:
@@ -138,7 +141,7 @@ async def run(
     folder = out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(author_name(author))}"
     setup = RunSetup.create(folder, engine, options, store, on_event)
     call = _RunCall(problems, author, Secret(key), budget, asking or Asking(), setup)
-    if isinstance(author, ModelOptions):  # refused before problems are fetched
+    if isinstance(author, ModelOptions):  # raise the error before problems are loaded
         from ioi_eval.generate.chat import check_model
 
         check_model(author, call.key)
@@ -203,7 +206,8 @@ async def _generate_and_judge(call: _RunCall, problems: Problems, rejudge: bool)
         try:
             call_summary = await judge_work(work, setup._replace(options=rejudge_options))
         except InputError as error:
-            # Only results are outdated. Programs are not discarded, because they may have cost money.
+            # Only results are outdated. Programs are not discarded, because it may have cost money to
+            # generate them.
             raise error.with_details(
                 remedy=error.remedy.replace("fresh=True to", "rejudge=True to")
             ) from error
@@ -245,7 +249,7 @@ class _RequestList(NamedTuple):
     """The requests to an author, and the problems without requests."""
 
     asks: tuple[ModelRequest, ...]
-    refused: Mapping[str, str]  # reasons why no program could be judged, by the problem's label
+    refused: Mapping[str, str]  # reasons why no program can be judged, by label of the problem
 
 
 def _is_output_only(problem: Problem) -> bool:
@@ -391,7 +395,7 @@ async def open_author(
     if not isinstance(author, ModelOptions):
         yield FunctionAuthor(author)
         return
-    from ioi_eval.generate.chat import ChatModel  # its HTTP client is slow to load
+    from ioi_eval.generate.chat import ChatModel  # imported here, because loading the HTTP client is slow
 
     async with ChatModel(author, budget, key=key) as model:
         yield model
@@ -412,10 +416,11 @@ async def _stream_submissions(
         call.source, call.asking, agent=isinstance(call.author, AgentOptions)
     ).choose_language
     for label in request_list.refused:
-        # An empty submission is a judge failure, so that its reason is listed with all failures.
+        # An empty submission becomes a judge failure, so that its reason is listed with all other failures.
         problem, chosen_language = problems[label], choose_language(problems[label])
         key = sample_key(problem, 0)
-        if _is_output_only(problem) and not problem.unusable:  # an empty submission would score 0
+        # An empty submission would be judged and score 0.
+        if _is_output_only(problem) and not problem.unusable:
             unwritten[key] = request_list.refused[label]
             continue
         yield Submission(

@@ -16,7 +16,8 @@ from ioi_eval.runs.scorer import Scorer
 
 _CHECK_S = 5.0  # seconds between two checks of the servers' states
 
-# The engine of a use case. The call opens and closes it, except a scorer, which is open and stays open.
+# An engine for a use case. The call opens and closes the engine, except a Scorer, which is already open and
+# stays open.
 AnyEngine = EngineChoice | Engine | Scorer
 
 

@@ -17,9 +17,9 @@ from ioi_eval.model.values import Reason, ServerState, Value, Verdict
 from ioi_eval.rules.calibration import TimeRatio
 from ioi_eval.store.folder import RUN, ActiveSubmission, MeasuredLimit, Progress, Timeline, write_progress
 
-_FIRST_STEP_S = 5.0  # initial length of a timeline's intervals, in seconds
-_MAX_STEPS = 120  # maximum number of intervals; then their length is doubled
-# minimum interval between two updates of progress.json if only the time has changed, in seconds
+_FIRST_STEP_S = 5.0  # initial length of an interval of a timeline, in seconds
+_MAX_STEPS = 120  # maximum number of intervals in a timeline, after which their length is doubled
+# Minimum seconds between two updates of progress.json if only the time has changed.
 _ALIVE_S = 10.0
 _UNSCORED = "unscored"  # name of judge failures in a timeline
 
@@ -27,8 +27,8 @@ _UNSCORED = "unscored"  # name of judge failures in a timeline
 class RowsRead(Value):
     """Some rows of a large dump were read."""
 
-    rows: int  # number of rows so far
-    selected: int | None = None  # number of submissions, once the whole dump is read
+    rows: int  # number of rows that were read so far
+    selected: int | None = None  # number of selected submissions; None until the whole dump is read
 
 
 class RowsUnderstood(Value):
@@ -40,7 +40,7 @@ class RowsUnderstood(Value):
 class RunStarted(Value):
     """Judging starts."""
 
-    total: int | None  # number of submissions; `None` means a stream of unknown length
+    total: int | None  # number of submissions; `None` for a stream of unknown length
     skipped: int  # number of submissions that already have a result
 
 
@@ -49,15 +49,16 @@ class ResultChange(StrEnum):
 
     PROBLEM = "problem"
     PROGRAM = "program"
-    COLUMNS = "columns"  # only columns that do not affect the score: the row is written again and not judged
-    GONE = "gone"  # the dump does not contain the row any more
+    # Only columns without effect on the score changed: the row is written again, but not judged again.
+    COLUMNS = "columns"
+    GONE = "gone"  # the dump no longer contains the row
 
 
 class JudgedAgain(Value):
     """Some results of earlier calls are outdated. Their rows are moved to earlier.jsonl."""
 
-    reasons: Mapping[ResultChange, int]  # number of results by reason
-    problems: tuple[str, ...]  # the changed problems
+    reasons: Mapping[ResultChange, int]  # number of outdated results, by reason
+    problems: tuple[str, ...]  # labels of the problems that changed
 
 
 class SubmissionJudged(Value):
@@ -67,10 +68,10 @@ class SubmissionJudged(Value):
     problem_id: str
     status: Verdict
     points: float
-    verdicts: Mapping[Verdict, int]  # number of its tests by verdict
-    tests: int  # number of tests that ran, or 0 for the result of an equal submission
+    verdicts: Mapping[Verdict, int]  # number of the submission's tests, by verdict
+    tests: int  # number of tests that ran; 0 if the result is copied from an equal submission
     repeated: bool = False
-    reason: Reason | None = None  # why no test ran
+    reason: Reason | None = None  # reason why no test ran; None if tests ran
 
 
 class SubmissionFailed(Value):
@@ -84,12 +85,12 @@ class SubmissionFailed(Value):
 class RunSummary(Value):
     """The number of submissions of a call, by outcome."""
 
-    skipped: int = 0  # submissions that already had a result
-    judged: int = 0  # submissions that got a result, including repeated results
-    repeated: int = 0  # submissions that got the result of an equal submission
+    skipped: int = 0  # number of submissions that already had a result
+    judged: int = 0  # number of submissions that got a result, including copied results
+    repeated: int = 0  # number of submissions that got the result of an equal submission
     failed: int = 0  # judge failures
-    tests: int = 0  # tests that ran
-    verdicts: Mapping[str, int] = {}  # submissions by verdict, or `no program`
+    tests: int = 0  # number of tests that ran
+    verdicts: Mapping[str, int] = {}  # number of submissions by verdict or `no program`
 
 
 class RunFinished(Value):
@@ -101,22 +102,22 @@ class RunFinished(Value):
 class ReferencesStarted(Value):
     """The solutions of a benchmark are judged next, in a separate run."""
 
-    most: int  # maximum number of solutions per problem
+    most: int  # maximum number of solutions that are judged for a problem
     problems: int  # number of problems
 
 
 class ReportStarted(Value):
     """Reports are being written."""
 
-    runs: int  # number of runs
+    runs: int  # number of runs that are compared
 
 
 class ReportProgress(Value):
     """Progress of a large run's report, emitted from time to time."""
 
     folder: str
-    read: int  # number of rows that were read
-    pages: int | None = None  # number of pages that were written; `None` means that rows are being read
+    read: int  # number of rows that were read so far
+    pages: int | None = None  # number of pages that were written so far; `None` while rows are read
 
 
 class RunReported(Value):
@@ -124,7 +125,7 @@ class RunReported(Value):
 
     folder: str
     submissions: int
-    written: bool  # True if its reports were written; False if the folder is read-only
+    written: bool  # True if the run's reports were written; False if its folder is read-only
 
 
 class ReportFinished(Value):
@@ -142,15 +143,15 @@ class EngineStarting(Value):
 class ServersFound(Value):
     """The engine's servers when it was opened."""
 
-    servers: int  # number of listed servers
-    used: int  # number of servers that are used
+    servers: int  # number of servers that the user or a search listed
+    used: int  # number of servers that the run uses
     slots: int
-    unreachable: tuple[str, ...]  # reason for each unreachable server
+    unreachable: tuple[str, ...]  # reasons why servers cannot be reached, one for each such server
     left_out: Mapping[str, str]  # reasons why servers are excluded, by address
     differences: tuple[HealthCheck, ...]
-    uses: str = ""  # number of servers of each kind, and their use, or "" if all servers are alike
-    jobs: str = ""  # how tests are judged there (default: many tests per job)
-    cores: int = 0  # total number of cores, if it is larger than the default number of jobs
+    uses: str = ""  # number of servers of each kind, and their use; empty if all servers are of the same kind
+    jobs: str = ""  # how the servers run tests; empty means many tests per job
+    cores: int = 0  # total number of the servers' cores, if it exceeds the default number of jobs
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -170,9 +171,9 @@ class SubmissionsNow(Value):
 
     at: float  # seconds since 1970
     number: int  # number of submissions in progress
-    building: int  # submissions in progress that are being built
-    builds_waiting: int  # submissions whose build waits for a slot
-    longest: tuple[ActiveSubmission, ...]  # the submissions that started first
+    building: int  # number of submissions that are being built
+    builds_waiting: int  # number of submissions whose build waits for a slot
+    longest: tuple[ActiveSubmission, ...]  # submissions in progress that started first
 
 
 class LimitMeasured(Value):
@@ -190,8 +191,8 @@ class DistanceMeasured(Value):
 class Overloaded(Value):
     """The machine is overloaded: programs waited longer than they computed. Verdicts are still valid."""
 
-    waited: float  # total time that tests waited for processors and disks, in seconds
-    computed: float  # total CPU time of the tests, in seconds
+    waited: float  # total time for which tests waited for processors and disks, in seconds
+    computed: float  # total CPU time of tests, in seconds
 
 
 class EngineStopped(Value):
@@ -297,7 +298,7 @@ class ProgressWriter:
                 )
             case RunFinished():
                 self._mark_ended(stopped=False)
-        # A run that stops before its first row must not leave files.
+        # Write files only after this: a run that stops before its first row must not leave files.
         self._has_run |= isinstance(event, SubmissionJudged | SubmissionFailed | RunFinished) or (
             isinstance(event, SubmissionsNow) and (self._folder / RUN).exists()
         )
@@ -326,7 +327,7 @@ class ProgressWriter:
         self._progress = msgspec.structs.replace(self._progress, **changes)
 
 
-# --- a bar for notebooks and scripts -----------------------------------------------------------------
+# --- a progress bar for notebooks and scripts --------------------------------------------------------
 
 
 def progress() -> OnEvent:

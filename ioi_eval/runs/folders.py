@@ -47,9 +47,11 @@ class WrittenReports(Value):
     """Reports that were written."""
 
     summaries: Mapping[str, Summary]  # by folder
-    runs: tuple[ComparedRun, ...]  # the summaries with the names of the runs in a comparison
-    page: str  # path of the HTML page: of the run, or of the comparison of several
-    differences: Differences | None = None  # of two runs: submissions with different results
+    runs: tuple[ComparedRun, ...]  # summaries of the runs, with their names in a comparison
+    page: str  # path of the HTML page of the run, or of the comparison of several runs
+    # Differences between two runs, with the submissions that have different results; None for other numbers
+    # of runs.
+    differences: Differences | None = None
 
 
 async def report(
@@ -78,7 +80,8 @@ async def report(
     if not folders:
         raise InputError("no run is named", field="folders", remedy="Name a run's folder, or several")
     named_paths = [*map(Path, [folders] if isinstance(folders, str | Path) else folders)]
-    distinct_paths = {path.resolve(): path for path in named_paths}.values()  # each folder once
+    # A folder that is named twice is used once.
+    distinct_paths = {path.resolve(): path for path in named_paths}.values()
     shards = find_shards(named_paths)
     runs_folder = Path(out or _COMPARISON).parent
     _refuse_shared_folders(distinct_paths, runs_folder)
@@ -154,7 +157,7 @@ def _summarize_run(
 # --- rows of other judges ----------------------------------------------------------------------------
 # A file with such rows, or with some rows of a run, is converted to a run's folder.
 
-# Names of columns, in order of preference
+# Names of columns with the key of a row, in order of preference.
 _KEY_COLUMNS = ("key", "uuid", "id")
 _POINTS_COLUMNS, _MAX_POINTS_COLUMNS = ("points", "all_subtasks_points", "score"), ("max_points",)
 _SOLVED_COLUMNS = ("solved", "resolved", "passed", "correct")
@@ -165,9 +168,9 @@ _STRUCTURED_COLUMNS = (
     "repairs",
     "confinement",
 )
-_BOOLEAN_NAMES = {"true": True, "false": False}  # in CSV files
+_BOOLEAN_NAMES = {"true": True, "false": False}  # names of truth values in CSV files
 _BOOLEAN_DIGITS = {"1": True, "0": False}
-# Default values of columns that rows from elsewhere lack
+# Default values of columns that rows of other judges may lack.
 _DEFAULTS: Mapping[str, Any] = {
     "code_compiles": True,
     "compile_output": "",
@@ -176,7 +179,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "compiler": "",
     "confinement": {},
 }
-_MAX_VALUE = 80  # maximum length of a value in a message, in characters
+_MAX_VALUE = 80  # maximum characters of a value in a message
 _REMEDY = "docs/results.md lists the columns of results"
 _SOURCE_SETTING = "rows of"  # name of the setting with the file that was converted
 
@@ -211,7 +214,7 @@ def convert_rows_to_run(file: Path, runs: Path) -> Path:
         )
     scan(file)
     years = dict[str, set[int | None]]()
-    for row in _read_result_rows(file):  # raises errors before anything is written
+    for row in _read_result_rows(file):  # read all rows once, to raise errors before anything is written
         years.setdefault(row["problem_id"], set()).add(read_traits(row).year)
     with ResultLog.open(
         folder,
@@ -220,7 +223,8 @@ def convert_rows_to_run(file: Path, runs: Path) -> Path:
         fresh=True,
     ) as journal:
         for row in _read_result_rows(file):
-            if len(years[row["problem_id"]]) > 1:  # the label that `score` uses
+            # Use the same label as `score` if several years have a problem of this id.
+            if len(years[row["problem_id"]]) > 1:
                 row["problem_id"] += f"@{read_traits(row).year or 'none'}"
             journal.record_result(row, is_earlier=True)
         journal.start_run()
@@ -230,7 +234,7 @@ def convert_rows_to_run(file: Path, runs: Path) -> Path:
 def _read_result_rows(file: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of a file as rows of results.jsonl. Raises InputError for invalid rows."""
     known_keys = set[str]()
-    # Points of the subtasks, and the number of the first row with the problem, by problem and year
+    # Points of the subtasks, and the number of the first row for the problem, by problem and year.
     points_by_problem = dict[tuple[str, int | None], tuple[dict[str, float], int]]()
     for number, row in enumerate(read_rows(file), start=1):
         result_row = _make_result_row(row.columns, str(file), number)
@@ -258,7 +262,7 @@ def _read_result_rows(file: Path) -> Iterator[dict[str, Any]]:
 def _make_result_row(columns: Mapping[str, Any], where: str, row_number: int) -> dict[str, Any]:
     """Return a row as results.jsonl has it. Raises InputError for missing or invalid columns."""
     columns = as_json_value(columns)
-    # In a table, a column that only other rows have is null.
+    # In a table, columns that only exist in other rows are null.
     empty_columns = {name for name in (*_STRUCTURED_COLUMNS, *_DEFAULTS) if columns.get(name) is None}
     with _locate_row_errors(where, row_number):
         columns = expand_row(
@@ -280,7 +284,8 @@ def _make_result_row(columns: Mapping[str, Any], where: str, row_number: int) ->
         )
     )
     row |= {name: _DEFAULTS[name] for name in ("repairs", "confinement") if row[name] is None}
-    for name in ("verdict", "submission_sha256"):  # elsewhere, the names may have another meaning
+    # In rows of other judges, columns of these names may have another meaning.
+    for name in ("verdict", "submission_sha256"):
         if not isinstance(row.get(name), str):
             row.pop(name, None)
     row["code_compiles"] = {**_BOOLEAN_NAMES, **_BOOLEAN_DIGITS}.get(str(row["code_compiles"]).lower())

@@ -33,12 +33,12 @@ from ioi_eval.runs.work import synchronous
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders_folder
 
-_STDERR = "stderr"  # argument of the script: the output is on standard error
-# Names of files in the sandbox
+_STDERR = "stderr"  # name of the generating script's output if the output is read from standard error
+# Names of files in the sandbox.
 _SCRIPT, _OUTPUT, _INPUT, _PROGRAM = "ioi-eval-produce.py", "ioi-eval-made", "ioi-eval-given", "ioi-eval-run"
 _PARTNER = "ioi-eval-partner"
-_GENERATOR = "generator"  # name of a generator in the compiler's messages
-PROGRAM_SECONDS = 60.0  # default CPU limit of a program, in seconds
+_GENERATOR = "generator"  # name of a generating program in the compiler's messages
+PROGRAM_SECONDS = 60.0  # default CPU limit of a generating program, in seconds
 
 
 async def generate(
@@ -104,7 +104,7 @@ class _TestGenerator:
                 test_input = await self._generate_output(test, test_plan)
             else:
                 test_input = load_with_unix_line_ends(self._folder / (test.copied or test.input))
-            # An input in memory differs from its file in line breaks.
+            # An input that was loaded into memory differs from its file in line ends.
             if test.command or test.copied or test_input.data is not None:
                 files[test.input] = test_input
             for validator in test_plan.validators:
@@ -205,7 +205,7 @@ class _TestGenerator:
                 content, name = build_script(checker), f"{_PROGRAM}.py"
             else:
                 problem = Problem(id="generated", cpp_standard="gnu++20")
-                # The compiler has the default limits, because the package does not control it.
+                # The compiler runs with the judge's default limits, because the package does not control it.
                 spec = make_trusted_build_spec(problem, checker, _GENERATOR, BuildLimits())
                 content, name = (
                     (await self._build_or_raise(spec, f"{first_name} does not compile")).artifact,

@@ -22,18 +22,19 @@ from ioi_eval.runs.sources import check_source_problems, language_of, packages_o
 from ioi_eval.runs.work import synchronous
 from ioi_eval.store import Store
 
-_MAX_NAMED = 3  # maximum number of problems that a condition names
+_MAX_NAMED = 3  # maximum number of problems that a message names
 
 
 class Need(Value):
     """Something that a problem needs and that the engine lacks."""
 
     problem: str
-    # False if the problem cannot be judged; None if only some submissions can be judged, or without remedy
+    # False if the problem cannot be judged. None if only some submissions can be judged, or nothing can be
+    # done about it.
     ok: bool | None
     detail: str
     remedy: str = ""
-    of_solution: bool = False  # True if only a solution of the package needs it
+    of_solution: bool = False  # True if only a solution of the package needs the missing part
 
 
 async def check_needs(

@@ -35,12 +35,12 @@ from ioi_eval.store.rows import read_result, shorten
 
 REFERENCES = "references.json"
 LEFT_OUT = "its solutions do not pass"  # reason for excluding a problem
-MOST = 3  # default maximum number of solutions of a problem
-_RIGHT = "correct"  # expected result of right solutions in benchmarks
+MOST = 3  # default maximum number of judged solutions for a problem
+_RIGHT = "correct"  # expected result of right solutions from benchmarks
 _WRONG = frozenset({Verdict.WA, Verdict.PA, Verdict.OLE})
 _NONE, _OTHER_LANGUAGES = "the dataset has none", "no solution is in a supported language"
 _VERSION = 1
-_MAX_REASON = 300  # maximum length of a reason, in characters
+_MAX_REASON = 300  # maximum characters of a reason
 
 
 class ReferenceOptions(Value):
@@ -76,7 +76,7 @@ class Reliability(StrEnum):
 
     RELIABLE = "reliable"
     UNRELIABLE = "unreliable"
-    UNKNOWN = "unknown"  # without solutions, or all of them could not be judged
+    UNKNOWN = "unknown"  # the problem has no solutions, or none of them could be judged
 
 
 class Reference(Value, kw_only=True):
@@ -84,10 +84,10 @@ class Reference(Value, kw_only=True):
 
     solution: str
     language: str
-    status: Verdict | None = None  # `None` means that it could not be judged
+    status: Verdict | None = None  # verdict on the solution; `None` means that it could not be judged
     passed: int = 0
     total: int = 0
-    test: str = ""  # the first test that it does not pass
+    test: str = ""  # name of the first test that the solution does not pass
     reason: str = ""
 
 
@@ -97,7 +97,8 @@ class ProblemReferences(Value, kw_only=True):
     problem: str
     reliability: Reliability
     references: tuple[Reference, ...] = ()
-    others: int = 0  # right solutions that were not judged: too many, or in an unknown language
+    # Number of right solutions that were not judged, because they are too many or in an unknown language.
+    others: int = 0
     note: str = ""  # reason why no solution was judged
 
 
@@ -105,7 +106,7 @@ class References(Value, kw_only=True):
     """The content of references.json in a run's folder."""
 
     version: int = _VERSION
-    most: int  # maximum number of judged solutions of a problem
+    most: int  # maximum number of judged solutions for a problem
     problems: tuple[ProblemReferences, ...]
 
     def labels(self, reliability: Reliability) -> tuple[str, ...]:
@@ -386,7 +387,7 @@ class _OutcomeCache:
         failed_test = next((test for test in result.tests if test.status is not Verdict.AC), None)
         reason = (failed_test.feedback if failed_test else "") if result.compiles else result.compile_output
         outcome = self._outcomes[row["key"]] = Reference(
-            solution="",  # equal solutions share the outcome
+            solution="",  # name and language are empty here, because equal solutions have a common outcome
             language="",
             status=result.verdict,
             passed=sum(test.status is Verdict.AC for test in result.tests),

@@ -53,12 +53,15 @@ from ioi_eval.store import rows
 from ioi_eval.store.folder import ActiveSubmission
 
 _log = logging.getLogger(__name__)
-_LANGUAGE_SAMPLE = 10_000  # submissions of a dump whose languages are checked before the first is judged
-_MAX_WAITING = 64  # submissions that wait for the result of an equal submission
+# Number of a dump's submissions whose languages are checked before the first submission is judged.
+_LANGUAGE_SAMPLE = 10_000
+_MAX_WAITING = 64  # maximum number of submissions that wait for the result of an equal submission
 _WORKER_CHECK_S = 1.0  # seconds between two checks whether more workers are needed
 _PROGRESS_S = 1.0  # seconds between two events about active submissions
-_MAX_REPORTED, _MAX_NAME = 30, 200  # submissions in such an event, and characters of a name
-# Minimum seconds before overload is reported, because short programs may wait by chance.
+# Maximum number of submissions in such an event, and maximum characters of a name.
+_MAX_REPORTED, _MAX_NAME = 30, 200
+# Minimum seconds of computing and of waiting before overload is reported, because short programs may wait by
+# chance.
 _MIN_COMPUTED_S, _MIN_WAITED_S = 2.0, 10.0
 _NOT_RUN = frozenset({Verdict.SKIPPED, Verdict.CE})
 
@@ -178,7 +181,7 @@ class _SubmissionSource:
     """Returns submissions to workers, one by one. Only one worker at a time waits for a stream."""
 
     def __init__(self, submissions: Iterable[Submission] | AsyncIterable[Submission]) -> None:
-        # Keys of submissions that were read before are distinct.
+        # No set of keys is needed if the submissions were read before, because their keys are then distinct.
         self._known_keys = None if isinstance(submissions, IndexedSubmissions) else set[str]()
         self._rows: Iterator[Submission] | None = None
         if isinstance(submissions, Iterable):
@@ -234,12 +237,13 @@ class _JudgingRun:
         self._judge, self._problems, self._journal, self._on_event = judge, problems, journal, on_event
         self._add_limits, self._share, self._outputs = with_limits, share, outputs
         self._claims: dict[str, _Claim] = {}  # by identity
-        self._active = dict[TrackedSubmission, None]()  # active submissions, by start time
+        # Submissions in progress, in the order in which they started.
+        self._active = dict[TrackedSubmission, None]()
         self._numbers: Counter[str] = Counter()
         self._verdicts: Counter[str] = Counter()
         self._overload_detector = OverloadDetector()
         self._skipped_counted = False  # True if the survey has counted the skipped submissions
-        self.languages = set[str]()  # of the submissions that will be judged
+        self.languages = set[str]()  # languages of the submissions that will be judged
 
     # --- before judging ---
 
@@ -367,20 +371,20 @@ class _JudgingRun:
         """
         if submission.key in self._journal.done:
             self._numbers["skipped"] += not self._skipped_counted
-            await asyncio.sleep(0)  # lets the task be cancelled while many rows are skipped
+            await asyncio.sleep(0)  # lets the event loop cancel this task while many rows are skipped
             return None
         problem = self._find_problem(submission)
         identity = rows.submission_identity(problem, submission)
         claim = _Claim(problem, submission, identity)
         while self._share and (other_claim := self._claims.get(identity)) is not None:
-            if len(other_claim.waiting) < _MAX_WAITING:  # waiting submissions are in memory
+            # The number is limited because waiting submissions are in memory.
+            if len(other_claim.waiting) < _MAX_WAITING:
                 other_claim.waiting.append(submission)
                 return None
             await other_claim.is_over.wait()
         row = self._journal.find_result(identity, submission.problem_id)
-        if row is not None and (
-            self._share or row["key"] == submission.key
-        ):  # a row of this run or of another
+        # The row belongs to this run or to another run.
+        if row is not None and (self._share or row["key"] == submission.key):
             earlier_result = self._without_foreign_repeat(
                 submission, identity, mark_as_repeated(rows.read_result(row))
             )
@@ -414,7 +418,7 @@ class _JudgingRun:
         is_earlier: bool = False,
     ) -> None:
         """Write the row of a result and emit an event. `repeated`: an equal submission has this result."""
-        # Different replies may contain equal code after different repairs.
+        # Replies may contain equal code, although they differ in text and repairs.
         own_result = msgspec.structs.replace(result, key=submission.key, repairs=submission.repairs)
         row = rows.compact_result_row(submission, problem, own_result, outputs=self._outputs)
         self._journal.record_result(row, is_earlier=is_earlier)
@@ -455,7 +459,7 @@ class _JudgingRun:
 
     def finish(self) -> RunSummary:
         """Emit the last event and return the summary."""
-        self._journal.start_run()  # creates the files even if the run has no rows
+        self._journal.start_run()  # creates the run's files even if the run has no rows
         summary = RunSummary(**self._numbers, verdicts=dict(self._verdicts))
         self._on_event(RunFinished(summary=summary))
         return summary
@@ -510,13 +514,12 @@ async def prepare_problems(prepare: Callable[[Problem], Awaitable[object]], prob
         except ProgramBroken as error:
             return error
         except (JudgeFailure, EngineError):
-            pass  # a fault of the machine: the rows of the problem's submissions will contain the error
+            pass  # the machine is at fault, and the rows of the problem's submissions will contain the error
         return None
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(prepare_problem(problem)) for problem in problems]
     errors = [error for task in tasks if (error := task.result()) is not None]
-    if errors and len(errors) == len(
-        problems
-    ):  # if only some fail, the rows of their submissions contain the error
+    # If only some problems fail, the rows of their submissions contain the error.
+    if errors and len(errors) == len(problems):
         raise errors[0]

@@ -82,12 +82,13 @@ if TYPE_CHECKING:
 class ScoredDump(Value):
     """The outcome of `score_dump`."""
 
-    out: str  # the run's folder
-    call: RunSummary  # numbers of this call
+    out: str  # path of the run's folder
+    call: RunSummary  # figures of this call
     dump: DumpInfo
-    summary: Summary  # numbers of the whole run
-    failures: Mapping[str, str]  # reasons by key, for the submissions of this call without a result
-    references: References | None = None  # outcomes of the benchmark's own solutions, if requested
+    summary: Summary  # figures of the whole run
+    failures: Mapping[str, str]  # reasons why submissions of this call have no result, by key
+    # Outcomes of the benchmark's own solutions; None unless they were requested.
+    references: References | None = None
 
     def to_frame(self) -> Frame:
         """Return a row for each submission of the run, as `Results.to_frame` does."""
@@ -207,7 +208,7 @@ class DumpTail:
     def __init__(self, rows: Rows, beginning: Dump, problems: Problems, setup: RunSetup) -> None:
         self._rows, self._beginning, self._problems, self._setup = rows, beginning, problems, setup
         self._stopped = False
-        self.whole = beginning  # the whole dump, once it has been read
+        self.whole = beginning  # the whole dump, when it has been read; until then, its first part
 
     def extend_work(self, work: Work) -> Work:
         """Return the work for the whole dump. `work`: the work for its beginning."""
@@ -228,7 +229,8 @@ class DumpTail:
     def _finish_reading(self, whole_dump: Dump) -> None:
         """Write the dump's index and fingerprint, so that a later call need not read the dump again."""
         for file in (*self._beginning.info.files, *whole_dump.info.files):
-            file.check_unchanged()  # the judged rows must not have changed
+            # Raises an InputError if the file has changed, because its first rows were already judged.
+            file.check_unchanged()
         self.whole = whole_dump
         self._setup.on_event(RowsRead(rows=whole_dump.info.rows, selected=len(whole_dump)))
         whole_fingerprint = msgspec.structs.replace(self._fingerprint, dump=whole_dump.info.sha256)
@@ -236,7 +238,7 @@ class DumpTail:
             whole_fingerprint, _report_settings(whole_dump, None, None), whole_dump.info.keys
         )
         write_index(self._setup.folder, whole_dump.index)
-        whole_dump.index = None  # 150 MB for a million rows
+        whole_dump.index = None  # free the index, which needs 150 MB for a million rows
 
     async def _check_beginning(self, judge: Judge) -> None:
         """Check the problems and languages of the beginning before anything is judged."""
@@ -261,14 +263,14 @@ class DumpTail:
             for submission in self._beginning:
                 yield submission
                 if reading.done():
-                    reading.result()  # raises errors of the tail at once
+                    reading.result()  # raises errors in later rows as soon as possible
             self._finish_reading(await reading)
             for submission in islice(self.whole, len(self._beginning), None):
                 yield submission
         finally:
             self._stopped = True
             await asyncio.wait([reading])
-            reading.exception()  # marks the error, which was raised above, as handled
+            reading.exception()  # marks the error as handled, which was raised above
 
 
 def read_dump(
@@ -328,8 +330,9 @@ class Rows(NamedTuple):
     places: Sequence[RowFile]
     reading: DumpOptions
     selection: Selection
-    index_folder: Path | None = None  # the run's folder, if an earlier call may have left an index there
-    others: tuple[str, ...] = ()  # files in the dumps' folders that are not dumps
+    # Path of the run's folder, if an earlier call may have written an index there; otherwise None.
+    index_folder: Path | None = None
+    others: tuple[str, ...] = ()  # files in the dumps' folders that do not belong to dumps
 
     @classmethod
     def create(
@@ -403,8 +406,8 @@ class Rows(NamedTuple):
         `result_settings`: settings except `reading` that can change results. `settings`: for reports.
         """
         reading: dict[str, Any] = msgspec.to_builtins(self.reading)
-        reading |= reading.pop("repairs")  # options in a fingerprint are not nested
-        del reading["skip_bad_rows"]  # changes no result
+        reading |= reading.pop("repairs")  # a fingerprint contains no nested options
+        del reading["skip_bad_rows"]  # this option changes no result
         return Work(
             problems=problems,
             submissions=dump,
@@ -446,17 +449,18 @@ class Forecast(Value):
 
     out: str  # the run's folder
     rows: int  # number of selected rows
-    known: int  # selected rows with a result, possibly of an equal row
-    judged: int  # programs that would be judged
-    without: int  # rows without a result and without a program
+    known: int  # number of selected rows that have a result, which may be the result of an equal row
+    judged: int  # number of programs that would be judged
+    without: int  # number of rows without a result and without a program
     tests: int  # total number of tests of the programs that would be judged
-    problems: int  # number of problems of these programs
-    cpu_hours: float | None  # CPU time if each test used its whole limit; `None` if a limit is unknown
-    expected_cpu_hours: float | None  # CPU time at the mean of the run's results; `None` without results
+    problems: int  # number of problems of the programs that would be judged
+    cpu_hours: float | None  # CPU hours if each test used its whole limit; `None` if a limit is unknown
+    # CPU hours if tests need as long as the run's results on average; `None` without results.
+    expected_cpu_hours: float | None
     rejected: int  # unusable rows
     understood: DetectedColumns
-    notes: tuple[str, ...]  # notes about rows that are not judged and about ambiguous rows
-    again: JudgedAgain | None = None  # outdated results of earlier calls
+    notes: tuple[str, ...]  # notes about rows that are not judged, and about ambiguous rows
+    again: JudgedAgain | None = None  # outdated results of earlier calls; None if there are none
 
 
 def forecast_dump(

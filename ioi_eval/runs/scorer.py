@@ -83,7 +83,8 @@ class Scorer:
             tests = await opening.enter_async_context(open_test_runner(engine, store, self._builds))
             trusted: Builder | None = None
             if self._trusted is not None:
-                with contextlib.suppress(EngineUnavailable):  # without a compiler, `engine` builds
+                # If this machine has no compiler, the engine itself builds.
+                with contextlib.suppress(EngineUnavailable):
                     scorer_folder = await opening.enter_async_context(
                         open_test_runner(self._trusted, store, self._builds)
                     )
@@ -212,7 +213,8 @@ def run_coroutine(call: Callable[[], Coroutine[Any, Any, _T]], instead: str) -> 
 
 
 def _open_embedded_engine(store: Store, options: JudgeOptions | None) -> Engine:
-    from ioi_eval.engines.embedded import EmbeddedEngine  # loaded only if this machine judges
+    # Imported here, because it is needed only if this machine judges.
+    from ioi_eval.engines.embedded import EmbeddedEngine
 
     unconfined = options is not None and options.allow_unconfined
     return EmbeddedEngine(store=store, allow_unconfined=unconfined, python=CALLER)

@@ -26,8 +26,8 @@ from ioi_eval.store.folder import (
 from ioi_eval.store.result_log import ResultLog
 from ioi_eval.store.tasks import read_people, read_tasks, write_people, write_tasks
 
-LIMIT = "limit"  # setting of a run: the maximum number of rows
-_ENGINE, _COMMAND = "engine", "command"  # settings that may differ between shards
+LIMIT = "limit"  # name of a run's setting with the maximum number of rows
+_ENGINE, _COMMAND = "engine", "command"  # names of settings that may differ between shards
 _SUFFIX = re.compile(r"-shard-[0-9]+-of-[0-9]+$")
 
 
@@ -88,7 +88,8 @@ def _find_differences(one: ShardFolder, other: ShardFolder) -> list[str]:
         if value != other_value
     ]
     differences += fingerprint_changes(fingerprint, other_fingerprint, include_reading=True)
-    is_read = not one.info.unread and not other.info.unread  # otherwise its hash is unknown
+    # The hash of a dump is unknown if the dump was not read completely.
+    is_read = not one.info.unread and not other.info.unread
     differences += ["another dump"] if is_read and fingerprint.dump != other_fingerprint.dump else []
     return differences + (["other problems"] if fingerprint.problems != other_fingerprint.problems else [])
 

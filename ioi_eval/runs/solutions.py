@@ -67,10 +67,10 @@ from ioi_eval.store.rows import read_result
 class ValidatedSolutions(Value):
     """The results of solutions, compared with the expected results."""
 
-    out: str  # the run's folder
+    out: str  # path of the run's folder
     call: RunSummary
     validation: Validation
-    note: str = ""  # how the column of expected results was read, and which rows were excluded
+    note: str = ""  # note about how the column of expected results was read, and which rows were excluded
     rejected: int = 0  # number of rows in the file that cannot be used
 
     def as_json(self) -> dict[str, Any]:
@@ -99,9 +99,9 @@ class _ValidationPlan(Value):
 
     work: Work
     cases: tuple[KeyedExpectation, ...]
-    unjudgeable: Mapping[str, str] = {}  # reasons by key, for solutions that cannot be judged
+    unjudgeable: Mapping[str, str] = {}  # reasons why solutions cannot be judged, by key of the solution
     note: str = ""
-    rejected: Sequence[InputError] = ()  # errors of the file's rows
+    rejected: Sequence[InputError] = ()  # errors in rows of the file
 
 
 async def validate(
@@ -266,7 +266,7 @@ def _as_solution(submission: Submission, case: KeyedExpectation, problems: Probl
     )
 
 
-# --- the solutions of packages -----------------------------------------------------------------------
+# --- solutions of problem packages -------------------------------------------------------------------
 
 
 @contextmanager
@@ -323,7 +323,7 @@ def _select_cases(
         return cases
     selected = tuple(case for case in cases if names & {case.key, case.solution})
     if missing := sorted(names - {name for case in selected for name in (case.key, case.solution)}):
-        # Suggest keys if the unknown name is a key, else names of files.
+        # Suggest keys if the unknown name looks like a key, otherwise names of files.
         alternatives = dict.fromkeys(case.key if "/" in missing[0] else case.solution for case in cases)
         raise InputError(
             f"no solution {', '.join(map(repr, missing))} in it",
@@ -336,7 +336,7 @@ def _select_cases(
 
 def _language_error(submission: Submission) -> str:
     """Return an error message if the submission's language is not supported, or an empty string."""
-    if not submission.code:  # a submission of output files
+    if not submission.code:  # the submission has only output files
         return ""
     try:
         find_language(submission.language)
@@ -357,7 +357,8 @@ def _hash_submissions(submissions: Iterable[Submission]) -> str:
 # --- other comparisons -------------------------------------------------------------------------------
 
 
-# Comparisons of outputs. Results of functions are always compared as JSON.
+# Kinds of comparisons of outputs. They exclude comparisons of functions' results, which are always compared
+# as JSON.
 KINDS = tuple(kind for kind in CheckerKind if not kind.is_program and not kind.value.startswith("json"))
 
 
@@ -366,8 +367,8 @@ class Decision(Value):
 
     problem: str
     checker: str
-    accepts: int  # number of accepted solutions that the own comparison rejects
-    rejects: int  # number of rejected solutions that the own comparison accepts
+    accepts: int  # number of solutions that this comparison accepts and the benchmark's comparison rejects
+    rejects: int  # number of solutions that this comparison rejects and the benchmark's comparison accepts
 
 
 async def compare_checkers(
@@ -397,7 +398,8 @@ async def compare_checkers(
             solutions, problems, out=Path(out) / kind.value, choice=kind_choice, **arguments
         )
         own_results, other_results = _accepted_by_key(own_outcome), _accepted_by_key(other_outcome)
-        # For each problem and each solution that differs: True if only the new comparison accepts it.
+        # For each problem, a value for each solution that is judged differently: True if only the new
+        # comparison accepts it.
         changed_decisions = dict[str, list[bool]]()
         for key, (problem_id, solved) in own_results.items():
             if key in other_results and other_results[key][1] != solved:
@@ -420,10 +422,10 @@ def _accepted_by_key(outcome: ValidatedSolutions) -> dict[str, tuple[str, bool]]
     return {check.key: (check.problem, check.status is Verdict.AC) for check in checks}
 
 
-# --- how far solutions are from their limits ---------------------------------------------------------
+# --- the distance of solutions from their time limits ------------------------------------------------
 
 
-REACH = 5.0  # a solution is stopped after this factor times the time limit
+REACH = 5.0  # multiple of the time limit after which a solution is stopped
 
 
 async def calibrate(

@@ -31,7 +31,7 @@ from ioi_eval.store import Store
 
 _ROW_SUFFIXES = frozenset({".parquet", ".jsonl", ".json", ".csv"})
 
-Source = str | Path | Problems  # a source of problems, or loaded problems
+Source = str | Path | Problems  # name or path of a source of problems, or loaded problems
 
 
 @contextmanager

@@ -28,12 +28,12 @@ from ioi_eval.store.folder import (
 )
 from ioi_eval.store.memory import MOST_PROBLEMS, LruCache, problem_cache_size
 
-_MAX_CPU_S = 60.0  # CPU limit of a solution on a test while it is measured, in seconds
-_MAX_FORKS = 15  # maximum number of further processes while a solution is measured
+_MAX_CPU_S = 60.0  # CPU limit of a solution on a test during a measurement, in seconds
+_MAX_FORKS = 15  # maximum number of additional processes of a solution during a measurement
 _PHASE = "measuring the time limit"
 _COUNTING = "counting processes"
 _REMEDY = "Give the package a time limit, or set time_limit=..."
-_MEASURABLE = frozenset({Verdict.AC, Verdict.PA})  # verdicts of tests whose times count
+_MEASURABLE = frozenset({Verdict.AC, Verdict.PA})  # verdicts of tests whose times are used
 
 
 class TimeLimits:
@@ -61,7 +61,7 @@ class TimeLimits:
         self._on_measured = on_measured or (lambda key, limit: None)
         self._failures: dict[str, JudgeFailure] = {}
         self._locks: dict[str, asyncio.Lock] = {}
-        # Pairs of a problem without and with its limits, by name
+        # A problem without and with its measured limits, by name.
         self._limited_problems = LruCache[tuple[Problem, Problem]](MOST_PROBLEMS)
 
     async def with_limits(self, problem: Problem) -> Problem:

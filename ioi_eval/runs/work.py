@@ -64,7 +64,8 @@ from ioi_eval.store.result_log import ResultLog
 from ioi_eval.store.rows import MAX_OUTPUT, read_result
 from ioi_eval.store.tasks import People, Task, read_people, read_tasks, write_people, write_tasks
 
-# Submissions in progress for each slot: while a submission is between two jobs, the next uses the slot.
+# Number of submissions in progress for each slot. While a submission is between two jobs, another submission
+# uses the slot.
 _SUBMISSIONS_PER_SLOT = 2
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -115,7 +116,7 @@ class RunOptions(Value):
         CliOption(help="Store the start of the first failing test's input and output."),
     ] = False
     all_tests: AllTests = False
-    command: str = ""  # the command that continues the run, for reports
+    command: str = ""  # command that continues the run, for reports
 
 
 class RunSetup(NamedTuple):
@@ -188,25 +189,28 @@ class Work(Value):
     problems: Problems
     submissions: Collection[Submission] | AsyncGenerator[Submission, None]
     fingerprint: Fingerprint
-    keys: Collection[str] | None = None  # `None` means that the submissions are a stream
-    others: Collection[str] = ()  # keys that belong to the run and are not selected by this call
-    # number of submissions of a stream; `None` if it is unknown before the last row
+    # Keys of the submissions; `None` means that the submissions are a stream.
+    keys: Collection[str] | None = None
+    # Keys of submissions that belong to the run, but are not selected by this call.
+    others: Collection[str] = ()
+    # Number of submissions in a stream; `None` if it is unknown before the last row.
     expected: int | None = None
-    check: Callable[[Judge], Awaitable[None]] | None = None  # called before the first submission of a stream
-    settings: Mapping[str, Any] = {}  # further settings that reports show
-    shard: str = ""  # I/N means that the submissions are shard I of N
+    # Function that is called before the first submission of a stream.
+    check: Callable[[Judge], Awaitable[None]] | None = None
+    settings: Mapping[str, Any] = {}  # further settings of the run that reports show
+    shard: str = ""  # I/N if the submissions are shard I of N
     on_settle_available: (
         Callable[[Callable[[Fingerprint, Mapping[str, Any], Collection[str]], None]], None] | None
     ) = None
     """Receives `ResultLog.settle`, which a stream calls with its fingerprint, settings and keys."""
-    trusted: bool = False  # solutions of a package: a missing module is a judge failure
+    trusted: bool = False  # True for solutions of a package, for which a missing module is a judge failure
 
 
 def make_fingerprint(dump: str, problems: Mapping[str, Problem], options: Mapping[str, Any]) -> Fingerprint:
     """Return the fingerprint of a run. `dump`: a hash of the submissions."""
     hashes = fingerprint(problems)
     for label, problem in problems.items():
-        if is_measured(problem):  # its limit depends on its solutions
+        if is_measured(problem):  # the problem's limits depend on its solutions
             hashes[label] = hashlib.sha256(f"{hashes[label]} {limit_identity(problem)}".encode()).hexdigest()
     return Fingerprint(
         dump=dump, problems=hashes, options=options, versions={"ioi-eval": version("ioi-eval")}
@@ -236,7 +240,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             keys is not None and len(keys) <= len(done_before) and all(key in done_before for key in keys)
         )
         if is_done and not is_fresh:
-            journal.start_run()  # creates the files even without submissions
+            journal.start_run()  # creates the run's files even if there are no submissions
             await describe_problems(work, setup, journal, None)
             return RunSummary(skipped=len(keys or ()))
 
@@ -263,7 +267,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
                 if isinstance(work.submissions, Dump)
                 else work.submissions,
                 journal,
-                # Submissions that wait for the build of an equal program do not count.
+                # Additional workers replace submissions that wait for the build of a possibly equal program.
                 workers=lambda: (
                     workers() + min(workers(), deduplication.waiting if deduplication is not None else 0)
                 ),
@@ -300,14 +304,14 @@ async def describe_problems(
     factor = setup.options.timing.factor
     tasks_before, tried_problems = read_tasks(setup.folder), journal.problems
     hashes = {name: work.fingerprint.problems.get(name, "") for name in tried_problems}
-    if untried:  # without a hash, they are described again when they have results
+    if untried:  # an empty hash means that these problems are described again when they have results
         hashes |= dict.fromkeys(work.problems.keys() - tried_problems, "")
     tasks = dict(tasks_before)
     for name, sha256 in sorted(hashes.items()):
         problem = work.problems.get(name)
         if problem is None or (name in tasks_before and tasks_before[name].sha256 == sha256):
             continue
-        with contextlib.suppress(JudgeFailure):  # no limit could be measured; rows have the reason
+        with contextlib.suppress(JudgeFailure):  # if no limit could be measured, the reason is in the rows
             limit_problem = with_limits if name in tried_problems else None
             problem = await limit_problem(problem) if limit_problem else with_time_factor(problem, factor)
         tasks[name] = Task.from_problem(problem, sha256)
@@ -414,7 +418,8 @@ def create_time_limits(judge: Judge, setup: RunSetup, journal: ResultLog) -> Tim
     """Return the source of limits. It stores measured limits in the run's folder, for later calls."""
     limits = {} if setup.options.fresh else read_limits(setup.folder)
     reused_limits = dict[str, MeasuredLimit]()
-    for folder in setup.options.reuse:  # as for results, the first folder counts
+    # If several folders contain a limit, the first folder is used, as for results.
+    for folder in setup.options.reuse:
         reused_limits = {**read_limits(Path(folder)), **reused_limits}
 
     def store_limit(identity: str, limit: MeasuredLimit) -> None:
@@ -452,7 +457,7 @@ def supersede_changed_submissions(
     for submission in submissions:
         current_keys.add(submission.key)
         problem = problems.get(submission.problem_id)
-        # submissions without a program are never equal
+        # Submissions without a program are never equal.
         has_program = submission.code is not None or submission.outputs
         if problem is not None and has_program and submission.key not in earlier_keys:
             current_programs.add(rows.submission_identity(problem, submission))
@@ -476,7 +481,7 @@ def supersede_changed_submissions(
             reasons[ResultChange.GONE] += key in journal.done
             journal.supersede(key)
             changed_keys.add(key)
-    for key in journal.repeating_keys(changed_keys):  # the rows that they name are gone
+    for key in journal.repeating_keys(changed_keys):  # these rows copy the result of a row that is outdated
         reasons[ResultChange.COLUMNS] += 1
         journal.supersede(key)
     if not (reasons := +reasons):
@@ -495,6 +500,7 @@ def _change_of_result(
     earlier_identity = row.get("submission_sha256")
     if earlier_identity and earlier_identity != rows.submission_identity(problem, submission):
         return ResultChange.PROGRAM
-    if row["problem_id"] != submission.problem_id:  # the label and the problem have changed
+    # The label of the problem has changed, and with it the problem.
+    if row["problem_id"] != submission.problem_id:
         return ResultChange.PROBLEM
     return None if rows.has_columns_of(row, submission, problem) else ResultChange.COLUMNS

@@ -17,8 +17,9 @@ from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.values import Blob
 from ioi_eval.store.contents import BlobCache
 
-_MAX_UPLOADS = 16  # files that clients send at the same time
-_MIN_HASHES = 10_000  # hashes of programs that are stored before hashes of removed programs are dropped
+_MAX_UPLOADS = 16  # maximum number of files that clients may send at the same time
+# Minimum number of stored hashes of programs before hashes of removed programs are dropped.
+_MIN_HASHES = 10_000
 
 
 class ContentCache:
@@ -34,7 +35,8 @@ class ContentCache:
         """
         self._blob_cache, self._max_job_bytes, self._counts = blob_cache, max_job_bytes, counts
         self._uploads = 0
-        self._built = set[str]()  # hashes of the programs that jobs built: only these can be downloaded
+        # Hashes of the programs that jobs built; no other contents can be downloaded.
+        self._built = set[str]()
         self._max_hashes = _MIN_HASHES
 
     @property

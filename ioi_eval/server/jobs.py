@@ -26,7 +26,7 @@ from ioi_eval.server.queue import QueueEntry
 # --- tokens: a single token, or a file with several tokens and their names ---------------------------
 
 
-_CHECK_INTERVAL_S = 1.0  # minimum time between two checks whether the file has changed
+_CHECK_INTERVAL_S = 1.0  # minimum seconds between two checks whether the file of tokens has changed
 _EXPECTED = "Expected one token, or lines of NAME TOKEN, with names of letters and digits"
 _NAME = re.compile(r"[\w.-]+")
 
@@ -46,7 +46,8 @@ class NamedTokens:
         """Return the name of a token, which may be empty, or `None` if the token is invalid."""
         if self._file is not None and time.monotonic() - self._checked_at > _CHECK_INTERVAL_S:
             self.reload_if_changed(self._file)
-        encoded_token = token.encode(errors="surrogateescape")  # a header can contain any bytes
+        # This encoding is needed because a header can contain any bytes.
+        encoded_token = token.encode(errors="surrogateescape")
         matches = [
             name
             for name, valid_token in self._tokens.items()
@@ -83,7 +84,7 @@ def read_tokens(path: Path) -> Mapping[str, Secret]:
         content = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("cannot be read as text", where=str(path), remedy=_EXPECTED) from error
-    if len(content.split()) == 1:  # a single token is nameless
+    if len(content.split()) == 1:  # a single token in the file has no name
         return {"": Secret(content.strip())}
     tokens = dict[str, Secret]()
     for number, line in enumerate(content.splitlines(), 1):
@@ -105,10 +106,10 @@ def read_tokens(path: Path) -> Mapping[str, Secret]:
 # --- jobs --------------------------------------------------------------------------------------------
 
 
-# Maximum bytes of JSON for each byte of output: a line break needs two. A NUL would need six.
+# Maximum bytes of JSON for each byte of output. A line break needs two bytes; a NUL would need six.
 _JSON_BYTES = 2
-_MAX_MESSAGE_LENGTH = 1000  # characters of a message in the log
-_MIN_THREAD_BYTES = 1 << 20  # minimum size of JSON that is encoded and decoded in a thread
+_MAX_MESSAGE_LENGTH = 1000  # maximum characters of a message in the log
+_MIN_THREAD_BYTES = 1 << 20  # minimum bytes of JSON that is encoded or decoded in a thread
 
 _T = TypeVar("_T")
 
@@ -221,7 +222,8 @@ class Jobs:
         }
         piston.check_limits(job, limits)
         missing = {name: value for name, value in limits.items() if value > 0 and getattr(job, name) is None}
-        files = tuple({file.name: file for file in job.files}.values())  # of equal names, the last file wins
+        # If several files have the same name, the last file is used.
+        files = tuple({file.name: file for file in job.files}.values())
         try:
             check_names(file.name for file in files)
         except JobRejected as error:

@@ -14,14 +14,14 @@ from ioi_eval.model.quoting import encode_terminal_safe_json, quote_label
 from ioi_eval.model.values import Value
 from ioi_eval.store.memory import LruCache
 
-_REPEAT_AFTER_S = 3600.0  # until a message may be logged again
-_MAX_MESSAGES = 256  # different messages whose repetition is suppressed
+_REPEAT_AFTER_S = 3600.0  # seconds until the same message may be logged again
+_MAX_MESSAGES = 256  # maximum number of different messages whose repetition is suppressed
 
 
 class Event(Value):
     """An event of the worker's log, for its operator."""
 
-    name: str  # started, refused, failed, full, room, tokens, job, draining, drained, note, error
+    name: str  # one of: started, refused, failed, full, room, tokens, job, draining, drained, note, error
     message: str
     facts: Mapping[str, Any] = {}
 
@@ -33,7 +33,7 @@ class Event(Value):
         ).decode()
 
 
-EmitEvent = Callable[[Event], None]  # receives the events of the log
+EmitEvent = Callable[[Event], None]  # a function that receives the events of the log
 
 
 class RepeatFilter:
@@ -82,7 +82,8 @@ def ignore_event(event: Event) -> None:
 # --- counts ------------------------------------------------------------------------------------------
 
 
-# Not prometheus_client: it adds a `_created` series to each metric, which only a global setting prevents.
+# The package prometheus_client is not used: it adds a `_created` series to each metric unless a global
+# setting prevents it.
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 
@@ -114,12 +115,13 @@ class Metrics:
 
     def __init__(self) -> None:
         self.outcomes: Counter[str] = Counter()  # number of jobs by outcome
-        self.refusals: Counter[int] = Counter()  # requests, by HTTP status
-        self.contents: Counter[str] = Counter()  # cached files, by event
+        self.refusals: Counter[int] = Counter()  # number of refused requests by HTTP status
+        self.contents: Counter[str] = Counter()  # number of cached files by event
         self.received_bytes = 0
         self.sent_bytes = 0
-        self.run_time = Histogram()  # of jobs, without the time that they wait for a slot
-        self.wait_time = Histogram()  # of jobs for a slot
+        # Seconds for which jobs ran, without the time that they waited for a slot.
+        self.run_time = Histogram()
+        self.wait_time = Histogram()  # seconds for which jobs waited for a slot
 
     def count_job(self, outcome: str, seconds: float) -> None:
         """Count a finished job, and its run time."""

@@ -18,11 +18,11 @@ from ioi_eval.reports.summary import check_run
 from ioi_eval.store.folder import FAILURES, PROGRESS, RESULTS, Activity, Progress, read_progress
 from ioi_eval.store.rows import MODEL_COLUMNS, model_of_row, shorten
 
-_READ_SIZE_BYTES = 1 << 22  # bytes of a file that are read at a time
-_WINDOW_S = 60.0  # window of the rate; longer if it has fewer than _MIN_ROWS rows
+_READ_SIZE_BYTES = 1 << 22  # number of bytes of a file that are read at a time
+_WINDOW_S = 60.0  # seconds over which the rate is computed; more if these have fewer than _MIN_ROWS rows
 _MIN_ROWS, _MAX_WINDOW_S = 20, 3600.0
-_SLIDE_S = 5.0  # minimum time between two updates of the rate without new rows
-_MAX_TEXT = 500  # maximum length of a string, in characters
+_SLIDE_S = 5.0  # minimum seconds between two updates of the rate without new rows
+_MAX_TEXT = 500  # maximum characters of a string
 _HEALTHY = "healthy"
 
 
@@ -31,7 +31,8 @@ class _Row(msgspec.Struct):
 
     key: str
     verdict: str = ""
-    reason: Any = None  # may be a dump's column of this name
+    # Reason of the failure; its type is unknown, because a dump may have a column of this name.
+    reason: Any = None
     model: Any = None
     model_id: Any = None
     model_name: Any = None
@@ -50,12 +51,12 @@ class RunState(Activity, kw_only=True):
     """The state of a run that the live page shows. Servers that are not healthy come first."""
 
     name: str
-    command: str  # continues the run, and retries submissions that could not be judged
+    command: str  # command that continues the run, and retries submissions that could not be judged
     judged: int
     unscored: int
-    rate: float  # rows a second in the window
-    tests_rate: float  # tests a second in the window
-    left: float | None  # estimated time left, in seconds
+    rate: float  # number of rows per second in the window
+    tests_rate: float  # number of tests per second in the window
+    left: float | None  # estimated seconds until the end of the run
     last: float | None  # time of the last row, in seconds since 1970
     models: tuple[ModelCounts, ...]
     alive: float | None  # time of the run's last sign of life, in seconds since 1970
@@ -72,7 +73,8 @@ class _GrowingFile:
     def __init__(self, path: Path, on_replaced: Callable[[], None]) -> None:
         self._path, self._on_replaced = path, on_replaced
         self._file, self._offset, self._rest = 0, 0, b""
-        self.written: float | None = None  # time of the file's last change when it was read
+        # Time of the file's last change, as of the last time that it was read.
+        self.written: float | None = None
 
     def has_new_data(self) -> bool:
         """Return True if there is anything to read. An unchanged file must cost next to nothing."""
@@ -110,8 +112,9 @@ class RunMonitor:
         self._command = command if isinstance(command, str) else ""
         self._result_file = _GrowingFile(folder / RESULTS, self._reset)
         self._failure_file = _GrowingFile(folder / FAILURES, lambda: None)
-        self._times: deque[tuple[float, int, int]] = deque()  # time, number of rows, number of tests
-        self._failures: dict[str, str] = {}  # model by key
+        # For each update: time, number of rows, number of tests.
+        self._times: deque[tuple[float, int, int]] = deque()
+        self._failures: dict[str, str] = {}  # name of the model by key of the failed submission
         self._progress, self._progress_mtime = Progress(), 0
         self._state: RunState | None = None
         self._built_at = 0.0

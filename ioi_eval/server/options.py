@@ -21,8 +21,8 @@ from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.store.resources import machine_memory
 
-# All bodies together may have this fraction of the memory. Decoding a body needs three times its size, and
-# its sandbox needs the size once more.
+# The bodies of all requests together may use the machine's memory divided by this number. Decoding a body
+# needs three times its size, and its sandbox needs the size once more.
 _MEMORY_PARTS = 8
 
 
@@ -56,7 +56,7 @@ class ServerOptions(Value):
         ),
     ] = "127.0.0.1"
     allow_hosts: Annotated[
-        tuple[str, ...],  # for requests without a token
+        tuple[str, ...],  # host names that requests without a token may use
         CliOption(
             name="allow_host",
             metavar="NAME",
@@ -122,10 +122,12 @@ class ServerOptions(Value):
     compile_cpu_time: int = 120_000
     run_memory_limit: int = -1
     compile_memory_limit: int = -1
-    token: Secret = Secret()  # for requests; "" means no token, or the tokens of the file
-    token_file: Path | None = None  # file with a single token, or with several tokens and their names
-    log_jobs: bool = False  # log every job
-    allowing: str = "allow_hosts=NAME"  # for messages: how to allow a further host name
+    # Token that requests must contain; empty means no token, or the tokens in `token_file`.
+    token: Secret = Secret()
+    # Path of a file with a single token, or with several tokens and their names.
+    token_file: Path | None = None
+    log_jobs: bool = False  # True if every job is logged
+    allowing: str = "allow_hosts=NAME"  # how to allow a further host name, for messages
 
     @property
     def max_queued_bytes(self) -> int:
@@ -148,7 +150,7 @@ class ServerOptions(Value):
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         try:
             context.load_cert_chain(self.tls_cert, self.tls_key, password="")  # no prompt
-        except OSError as error:  # including ssl.SSLError
+        except OSError as error:  # an ssl.SSLError is an OSError
             raise InputError(
                 f"the certificate and its key cannot be read: {error.strerror or error}",
                 where=str(self.tls_cert),
@@ -189,7 +191,7 @@ def check_address(host: str, *, token: str | bool, open_to_all: bool | None) -> 
 def check_hosts(headers: CIMultiDictProxy[str], options: ServerOptions) -> None:
     """Raise RefusedRequest for an unknown host name in `Host`, or for another site's page in `Origin`."""
     if options.requires_token:
-        return  # other pages do not have the token
+        return  # web pages do not know the token
     hosts = {_parse_host_name(f"//{host}") for host in headers.getall("Host", [])}
     for host in hosts:
         is_own_host = host in {options.host.lower(), *options.allow_hosts} or is_loopback(host)

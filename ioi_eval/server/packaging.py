@@ -34,8 +34,9 @@ from ioi_eval.model.languages import Language, find_language
 from ioi_eval.model.values import Value
 from ioi_eval.store.resources import piston_folder
 
-SERVER_FOLDER = "/piston/packages"  # path of the folder of packages on a server
-_PLATFORM = "docker-debian"  # of Piston's official image; servers on other platforms warn and load it
+SERVER_FOLDER = "/piston/packages"  # path of the folder with packages on a Piston server
+# Platform of Piston's official image; servers on other platforms print a warning and load the package.
+_PLATFORM = "docker-debian"
 _SCRIPTS = ("compile", "environment", "run")
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _COMPILER, _HEADERS = "compiler", "headers"
@@ -80,10 +81,11 @@ def install_package(folder: Path, *, compiler: Path | None = None, headers: Sequ
                 _write_file(package / name, content)
             if compiler is not None:
                 _replace_folder(package / _COMPILER, compiler)
-                shutil.rmtree(package / _HEADERS, ignore_errors=True)  # written by the earlier compiler
+                # Remove headers that an earlier compiler precompiled.
+                shutil.rmtree(package / _HEADERS, ignore_errors=True)
             if headers:
                 _replace_folder(package / _HEADERS, precompiled)
-        # A server stores the variables that sourcing `environment` sets, not the file itself.
+        # A server stores the variables that are set by sourcing `environment`, and not the file itself.
         server_path, variables = f"{SERVER_FOLDER}/{relative_path}", f"PATH={_PATH}\n"
         if (package / _COMPILER).is_dir():
             prefix = f"{server_path}/{_COMPILER}"
@@ -104,7 +106,8 @@ def publish_package(
 
     Returns the line. Raises InputError as `install_package` does, or for an invalid URL.
     """
-    if not re.fullmatch(r"https?://[^\s,]+", url):  # the fields of a line are separated by commas
+    # The fields of a line are separated by commas, so the URL must not contain one.
+    if not re.fullmatch(r"https?://[^\s,]+", url):
         remedy = "Give the URL at which DIR is served: http://10.0.0.5:8000"
         raise InputError(f"servers cannot fetch from {url!r}", field="url", remedy=remedy)
     info = _read_metadata()
@@ -120,7 +123,7 @@ def publish_package(
             url=f"{url.rstrip('/')}/{name}",
         )
         _write_file(folder / name, archive)
-        # Lines of other packages are preserved.
+        # Lines of other packages stay in the file.
         path = folder / "index"
         old_lines = path.read_text().splitlines() if path.is_file() else []
         prefix = f"{line.language},{line.version},"
@@ -162,9 +165,12 @@ def _precompile_headers(prefix: Path | None, standards: Sequence[str]) -> Iterat
     with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as folder:
         for language in languages.values():
             _precompile_header(language, prefix and prefix.resolve(), Path(folder))
-        if languages:  # a compiler checks which compiler wrote a header, but not for which C library
+        # Write the version of the C library: a compiler checks which compiler wrote a header, but not for
+        # which C library.
+        if languages:
             shutil.copyfile(LIBRARY_HEADER, Path(folder, BROUGHT_LIBRARY))
-        for path in (Path(folder), *Path(folder).rglob("*")):  # jobs run as another user
+        # Jobs run as another user, who must be able to read these files.
+        for path in (Path(folder), *Path(folder).rglob("*")):
             path.chmod(0o755 if path.is_dir() else 0o644)
         yield Path(folder)
 

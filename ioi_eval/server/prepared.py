@@ -37,7 +37,7 @@ from ioi_eval.store.resources import graders_folder
 
 
 _COMPILE_ERROR_CODE = 1  # exit code of the compile script if the submission does not compile
-# Words in the output of a compiler whose failure may be temporary.
+# Pattern of words in the output of a compiler whose failure may be temporary.
 _TEMPORARY = re.compile(r"\b(killed|signal|memory|space|resources?|unavailable)\b", re.I)
 
 
@@ -64,7 +64,8 @@ class BuildCache:
             return None
         build, _ = entry
         for content in (file.content for file in build.files):
-            if Blob.of(content.read()).sha256 != content.sha256:  # changed by a power cut or the disk
+            # The file was damaged by a power cut or the disk.
+            if Blob.of(content.read()).sha256 != content.sha256:
                 self._store.remove(key)
                 return None
         return build
@@ -87,7 +88,7 @@ class BuildCache:
         build = CachedBuild(stage=stage, files=tuple(files))
         size = sum(content.size for content in contents.values())
         if self._store is not None and size <= self._store.largest:
-            with contextlib.suppress(OSError):  # for example a full disk
+            with contextlib.suppress(OSError):  # storing the build may fail, for example on a full disk
                 read_or_create_cached(self._store, key, CachedBuild, lambda _: build)
         return build
 
@@ -139,8 +140,9 @@ _CONFIG = "graders/grader_config.json"
 _CHECKER_LANGUAGE = "cms_checker"
 _TEST_FILES = frozenset({"input.txt", "correct_output.txt", "user_output.txt", "output.txt"})
 _SCRIPTS = frozenset({"compile", "run"})
-_TRUSTED, _SUBMISSION = "classic-trusted", "classic-submission"  # the kinds of builds
-_OUTPUTS = {  # the files that a build of each kind may write
+# Kinds of builds: programs of the problem package, and submissions.
+_TRUSTED, _SUBMISSION = "classic-trusted", "classic-submission"
+_OUTPUTS = {  # names of the files that a build may write, by kind
     _TRUSTED: ("built/checker", "built/manager", "built/beside.o"),
     _SUBMISSION: ("built/submission",),
 }
@@ -192,7 +194,8 @@ class ClassicJobEngine:
                 name="Build.java", content=Blob.of_file(graders_folder() / "java" / "Build.java")
             )
             job = msgspec.structs.replace(job, files=(*job.files, builder))
-        # A build may outlive its request, and then the worker may drop the contents that the request named
+        # A build may last longer than its request, after which the worker may remove the contents that the
+        # request named.
         sources = [
             msgspec.structs.replace(file, content=Blob.of(await asyncio.to_thread(file.content.read)))
             if file.content.data is None
@@ -204,7 +207,7 @@ class ClassicJobEngine:
         if package.runtime == "cms_ioi":
             trusted_sources = [file for file in sources if file.name != submission]
             build = await self._build(_TRUSTED, job, package, capabilities, trusted_sources)
-            # If it failed, the compile stage of the job itself reports the error.
+            # If the build failed, the compile stage of the job itself reports the error.
             trusted_programs = build.files if build.stage.code == 0 else ()
         if package.language == _CHECKER_LANGUAGE:
             return await self._engine.execute(self._run_job(job, trusted_programs))
@@ -224,7 +227,7 @@ class ClassicJobEngine:
         capabilities: Capabilities,
         files: Sequence[JobFile],
     ) -> CachedBuild:
-        # Everything that a build depends on: see "Artifact key" in docs/protocol.md.
+        # All inputs that a build depends on: see "Artifact key" in docs/protocol.md.
         command = (package.language, hashlib.sha256(self._script.encode()).hexdigest())
         key = artifact_key(
             kind, capabilities.architecture, capabilities.toolchains[package.needs], command, files

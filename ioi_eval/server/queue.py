@@ -13,7 +13,7 @@ from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.server.log import format_metric
 
 MAX_ABSENCE_S = (
-    10.0  # Maximum time between two requests of a client for the same work, in seconds; verl waits 1 and 2
+    10.0  # Maximum seconds between two requests of a client for the same work; verl waits 1 and 2 seconds.
 )
 
 
@@ -44,8 +44,10 @@ class RequestQueue:
         """`max_waiting`: requests without a slot. `max_bytes`: all bodies together."""
         self._slots, self._max_waiting, self._max_bytes = slots, max_waiting, max_bytes
         self._entries, self._running = set[QueueEntry](), set[QueueEntry]()
-        self._lines: dict[str, deque[QueueEntry]] = {}  # by token; the first token gets the next slot
-        self._entry_locks: dict[str, asyncio.Lock] = {}  # by token; the holder is the next to enter
+        # Waiting requests by token; the first token gets the next free slot.
+        self._lines: dict[str, deque[QueueEntry]] = {}
+        # Locks by token; the request that holds the lock is the next to enter the queue.
+        self._entry_locks: dict[str, asyncio.Lock] = {}
         self._changed = asyncio.Event()
         self._served, self._refused = Counter[str](), Counter[str]()  # by token
         self.draining = False
@@ -135,7 +137,7 @@ class RequestQueue:
                 [("", {"caller": token_name}, counts[token_name]) for token_name in names],
             )
 
-    # --- for entries: each of these leaves the queue consistent ------------------------------------------
+    # --- methods for entries; each of these leaves the queue consistent ----------------------------------
 
     def add(self, entry: QueueEntry) -> None:
         self._entries.add(entry)
@@ -186,7 +188,7 @@ class RequestQueue:
             line = self._lines.pop(name)
             entry = line.popleft()
             if line:
-                self._lines[name] = line  # after all other tokens
+                self._lines[name] = line  # the token is now after all other tokens
             self._running.add(entry)
             self._served[name] += 1
             entry.slot_decided.set()
@@ -205,11 +207,13 @@ class QueueEntry:
 
     def __init__(self, queue: RequestQueue, token_name: str) -> None:
         self._queue, self.token_name = queue, token_name
-        self.size = 0  # bytes of its body
-        self.is_away = False  # its client was asked to repeat the request, which then counts instead
-        self.entrance_s = 0.0  # time that it waited to enter, in seconds
-        self.unreported_s = 0.0  # time that it waited for its slot, in seconds, until a job reports it
-        self.slot_decided = asyncio.Event()  # it has a slot, or will never get a slot
+        self.size = 0  # number of bytes of the request's body
+        # True if the client was asked to repeat the request, so that the repeated request counts instead.
+        self.is_away = False
+        self.entrance_s = 0.0  # seconds for which the request waited to enter the queue
+        # Seconds for which the request waited for its slot, until a job reports this time.
+        self.unreported_s = 0.0
+        self.slot_decided = asyncio.Event()  # set when the request has a slot, or will never get a slot
         self._holders = 0
 
     def count_bytes(self, more: int) -> None:

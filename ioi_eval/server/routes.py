@@ -35,21 +35,23 @@ from ioi_eval.server.queue import Draining, QueueEntry, RequestQueue, ResultPend
 
 
 _log = logging.getLogger(__name__)
-HELLO = "Piston v3.1.1 (ioi-eval worker)"  # version of the API, and the program that serves it
+# Greeting of the server, with Piston's version of the API and the program that serves it.
+HELLO = "Piston v3.1.1 (ioi-eval worker)"
 _API = "/api/v2"
 _CONTENTS = f"{_API}/contents/"
 _TOKENLESS_PATHS = frozenset({"/", "/healthz"})
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
 _RETRY_SOON = {"Retry-After": "1"}
-_MAX_UNSTREAMED_BYTES = 1 << 20  # a larger reply is sent in pieces
-_MAX_REQUEST_ID_LENGTH = 32  # characters of a request's number in the log
-_WRITE_TIMEOUT_S = 60.0  # until a client is disconnected that does not read a large reply
+_MAX_UNSTREAMED_BYTES = 1 << 20  # maximum bytes of a reply that is sent in a single piece
+_MAX_REQUEST_ID_LENGTH = 32  # maximum characters of a request's id in the log
+_WRITE_TIMEOUT_S = 60.0  # seconds after which a client that does not read a large reply is disconnected
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-Answer = Callable[[bytes, QueueEntry], Awaitable[bytes]]  # returns the reply to a request's body, both JSON
+# A function that returns the reply to a request's body, both as JSON.
+Answer = Callable[[bytes, QueueEntry], Awaitable[bytes]]
 
 
 class WorkerParts(NamedTuple):
@@ -63,7 +65,8 @@ class WorkerParts(NamedTuple):
 class PluginRoutes(Protocol):
     """Routes of a plugin. The plugin's entry in the registry of routes creates them from `WorkerParts`."""
 
-    patience: float  # maximum time that a request waits to enter the queue before it gets 504, in seconds
+    # Maximum seconds for which a request waits to enter the queue before it gets HTTP status 504.
+    patience: float
 
     @property
     def posts(self) -> Mapping[str, Answer]:
@@ -114,7 +117,7 @@ class Routes:
             if request_id := request.headers.get(REQUEST):
                 response.headers[REQUEST] = request_id
             if self._queue.draining:
-                # A further request on the same connection would be interrupted when the server stops.
+                # Close the connection: a further request on it would be interrupted when the server stops.
                 response.headers["Connection"] = "close"
                 response.force_close()
 
@@ -170,7 +173,7 @@ class Routes:
             self._metrics.refusals[error.status] += 1
             return _make_json_response(error.body, status=error.status)
         except EngineOverloaded as error:
-            # Clients of SandboxFusion repeat a request after 504 only.
+            # Clients of SandboxFusion repeat a request only after HTTP status 504.
             is_plugin = request.path in self._plugin_paths
             status = HTTPStatus.GATEWAY_TIMEOUT if is_plugin else HTTPStatus.SERVICE_UNAVAILABLE
             self._metrics.refusals[status] += 1
@@ -180,7 +183,7 @@ class Routes:
         except JobFailed:
             return web.Response(status=HTTPStatus.INTERNAL_SERVER_ERROR)
 
-    # --- about the server ----------------------------------------------------------------------------
+    # --- information about the server ----------------------------------------------------------------
 
     async def _send_greeting(self, request: web.Request) -> web.Response:
         return _make_message_response(HELLO)
@@ -273,12 +276,12 @@ class Routes:
                 async with asyncio.timeout(_WRITE_TIMEOUT_S):
                     await reply.write(piece)
             await reply.write_eof()
-        except (ConnectionError, TimeoutError):  # the client is gone or does not read
+        except (ConnectionError, TimeoutError):  # the client has left, or does not read the reply
             if request.transport is not None:
                 request.transport.abort()
         return reply
 
-    # --- files that jobs name by hash ------------------------------------------------------------------
+    # --- files that jobs name by their hash ------------------------------------------------------------
 
     async def _has_file(self, request: web.Request) -> web.Response:
         is_cached = self._contents.has_file(request.match_info["sha256"])
@@ -303,7 +306,7 @@ class Routes:
     def _count_received(self, size: int) -> None:
         self._metrics.received_bytes += size
 
-    # --- packages: installed and removed in the worker's folder, not over the network ----------------
+    # --- packages, which are installed and removed in the worker's folder and not over the network ---
 
     def _list_installed(self) -> Iterator[tuple[str, str]]:
         packages = self._engine.packages
@@ -372,8 +375,9 @@ def _make_message_response(
 # --- bodies ------------------------------------------------------------------------------------------
 
 _ENCODINGS = ("", "identity", "gzip", "deflate")
-_READ_TIMEOUT_S = 60.0  # maximum time without a byte of the body
-# Maximum time for a body, plus a time in proportion to its size, so that slow clients do not block the queue.
+_READ_TIMEOUT_S = 60.0  # maximum seconds without a byte of the request's body
+# Maximum seconds for receiving a body, plus a time in proportion to the body's size, so that slow clients do
+# not block the queue.
 _BODY_TIME_S, _MIN_BYTES_PER_S = 60.0, 1 << 14
 
 

@@ -33,11 +33,13 @@ from ioi_eval.store import Store
 from ioi_eval.store.contents import BESIDE, BlobCache
 from ioi_eval.store.resources import graders_folder
 
-_DEFAULT_CACHE_BYTES = 8 << 30  # maximum size of the content cache
-_DISK_PARTS = 4  # maximum default size: the free disk space divided by this
-_BUILD_MESSAGE = "building "  # start of the log messages about builds
-_IDLE_TIMEOUT_S = 75.0  # until a connection without a complete header or a further request is closed
-_SHUTDOWN_S = 0.1  # time for running requests when the server closes, before they are cancelled
+_DEFAULT_CACHE_BYTES = 8 << 30  # default maximum bytes of the cache of contents
+_DISK_PARTS = 4  # the default size of the cache is at most the free disk space divided by this number
+_BUILD_MESSAGE = "building "  # start of log messages about builds
+# Seconds after which a connection without a complete header or a further request is closed.
+_IDLE_TIMEOUT_S = 75.0
+# Seconds for which running requests may continue when the server closes, before they are cancelled.
+_SHUTDOWN_S = 0.1
 
 
 class Server:
@@ -100,7 +102,7 @@ class Server:
 
     async def __aenter__(self) -> Self:
         capabilities = await self._engine.capabilities()
-        # Replies carry a digest of everything that can change the result of a job.
+        # Replies contain a hash of everything that can change the result of a job.
         identity = (
             version("ioi-eval"),
             capabilities.architecture,
@@ -149,7 +151,7 @@ async def listen_at_address(application: web.Application, options: ServerOptions
             await web.TCPSite(runner, options.host, options.port, ssl_context=tls).start()
         except OSError as error:
             where = f"{options.host}:{options.port}"
-            # asyncio's message repeats the address. The errno of an unknown host is not usable.
+            # asyncio's message would repeat the address. For an unknown host, errno is not usable.
             number = None if isinstance(error, socket.gaierror) else error.errno
             reason = error.strerror or str(error) if number is None else os.strerror(number)
             remedy = "Choose another port" if error.errno == errno.EADDRINUSE else ""
@@ -215,7 +217,7 @@ async def answer_while_starting(options: ServerOptions) -> AsyncIterator[None]:
 
     `/` answers normally. All other paths answer 503 with the names of the programs that are being built.
     """
-    if not options.port:  # clients cannot know the port yet
+    if not options.port:  # with port 0, clients cannot know the port yet
         yield
         return
     builds = _BuildMonitor()

@@ -18,7 +18,8 @@ from ioi_eval.store.folder import Timeline
 if TYPE_CHECKING:
     import jinja2
 
-_MAX_SILENCE_S = 60  # a run writes every 10 seconds that it is alive
+# Maximum seconds without a sign of life from a run, which writes such a sign every 10 seconds.
+_MAX_SILENCE_S = 60
 _DAY_S = 86400
 _COLOURED = frozenset({*STATUS_ORDER, "unscored"})
 _STEPS = {"build": "build", "tests": "tests", "waits": "waits for an equal program"}
@@ -150,7 +151,7 @@ def _tables(state: RunState, now: float) -> Iterator[tuple[str, str, TableBlock]
         yield "servers", summary, TableBlock(heads=column_heads, rows=rows, align="lllrrrrl")
 
 
-# --- results over time -------------------------------------------------------------------------------
+# --- results over time, as a section of the page -----------------------------------------------------
 
 
 def timeline_section(timeline: Timeline | None) -> Section | None:

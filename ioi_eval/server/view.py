@@ -29,10 +29,12 @@ from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.server import listen_at_address
 from ioi_eval.server.strip import strip_html, timeline_section
 
-_POLL_INTERVAL_S = 1.0  # between two checks of the folder, and between two strips
-_KEEPALIVE_S = 15.0  # maximum time between two events for viewers
-_MIN_PAGE_AGE_S, _MIN_FOLDER_AGE_S = 5.0, 30.0  # of the page, and of the pages of report/
-_PAUSE_FACTOR = 50  # minimum age of a result, as a multiple of the CPU time that it needed
+_POLL_INTERVAL_S = 1.0  # seconds between two checks of the folder, and between two updates of the strip
+_KEEPALIVE_S = 15.0  # maximum seconds between two events that viewers receive
+# Minimum seconds between two updates of the page, and of the pages in report/.
+_MIN_PAGE_AGE_S, _MIN_FOLDER_AGE_S = 5.0, 30.0
+# Minimum age of a result before it is computed again, as a multiple of the CPU time that it needed.
+_PAUSE_FACTOR = 50
 _COOKIE = "ioi_eval_view"
 _PAGE = re.compile(r"[a-z]+(-([0-9a-f]{16}|[0-9]+))?\.(html|css|js)", re.ASCII)
 _HEADERS = {
@@ -62,7 +64,8 @@ class PacedResult(Generic[_Result]):
         """
         self._make, self._min_age_s, self._pause_factor = make, min_age_s, pause_factor
         self._lock, self._stale_at = asyncio.Lock(), 0.0
-        self.latest: tuple[RunState, _Result] | None = None  # the last result, and its state
+        # The latest result, and the state of the run from which it was computed.
+        self.latest: tuple[RunState, _Result] | None = None
 
     async def get(self, current: RunState) -> _Result:
         """Return the result for this state, or for an earlier state if it is too early for a new result."""
@@ -75,7 +78,7 @@ class PacedResult(Generic[_Result]):
             return self.latest[1]
 
     def _is_outdated(self, state: RunState, current: RunState) -> bool:
-        # After the run the result is computed at once, because it is final then.
+        # When the run has ended, compute the result at once, because it is final.
         is_due = current.ended or time.monotonic() >= self._stale_at
         return is_due and version_of(current) != version_of(state)
 
@@ -126,7 +129,8 @@ class LivePage:
             await asyncio.sleep(_POLL_INTERVAL_S)
 
     async def _read_state(self) -> None:
-        with contextlib.suppress(OSError):  # a file is being replaced, and the next check finds it
+        # A file may be replaced at this moment; the next check will find it.
+        with contextlib.suppress(OSError):
             self._state = await asyncio.to_thread(self._monitor.poll)
             self._is_read.set()
 
@@ -141,7 +145,7 @@ class LivePage:
         token, header = self._options.token, request.headers.get("Authorization", "")
         received_tokens = (request.cookies.get(_COOKIE, ""), header[len("Bearer ") :])
         if token and _equals_token(request.query.get("token", ""), token):
-            # From here on a cookie has the token, so that addresses do not contain it.
+            # Store the token in a cookie, so that further addresses do not contain it.
             reply: web.StreamResponse = web.Response(status=303, headers={"Location": request.path})
             reply.set_cookie(_COOKIE, token, httponly=True, samesite="Strict")
         elif token and not any(_equals_token(received, token) for received in received_tokens):

@@ -10,9 +10,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 PROCTOR = "proctor"
-# As fast as -O2 in the comparison of large outputs, which dominates, with a quarter less compile time.
+# These flags make large outputs, whose comparison dominates, as fast as -O2 does, with a quarter less compile
+# time.
 _FLAGS = ("-std=c++17", "-O1", "-finline-functions", "-finline-small-functions", "-ftree-pre", "-pipe")
-# Names in a wheel: the folder with a folder per machine, and the file with the hash of the sources.
+# Names in a wheel: the folder that contains a folder for each machine type, and the file with the hash of the
+# sources.
 BINARIES, SOURCES = "binaries", "sources.sha256"
 
 
@@ -46,7 +48,7 @@ def proctor_arguments(sources: Iterable[str], output: str) -> tuple[str, ...]:
     return (*_FLAGS, "-static", "-s", "-o", output, *includes, main)
 
 
-# Sources of the proctor that confine a program, without the sources that judge it.
+# Sources of the proctor that confine a program; this excludes the sources that judge it.
 _CONFINING_SOURCES = (
     "child",
     "elf",

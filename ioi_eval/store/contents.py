@@ -49,15 +49,19 @@ Content = bytes | Path | Callable[[Path], None]
 _log = logging.getLogger(__name__)
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{3,127}")
 _WRITABLE_BY_OTHERS = 0o022
-# An entry may use at most this part of the limit, so that no entry displaces all others
+# An entry may use at most the limit of the cache divided by this number, so that no entry displaces all other
+# entries.
 MAX_ENTRY_DIVISOR = 16
-# Size, in bytes, that every entry may have: a cache limit must not affect verdicts
+# Bytes that every entry may use, whatever the limit of the cache is: the limit must not affect verdicts.
 MIN_MAX_ENTRY_BYTES = 64 << 20
-BESIDE = 16 << 10  # overhead of an entry in bytes: the last blocks of its files, its folders
-# An eviction continues down to this part of the limit, so that the next entry does not evict again
+# Bytes that an entry uses in addition to its contents: the last blocks of its files, and its folders.
+BESIDE = 16 << 10
+# Evictions stop when this fraction of the limit is in use, so that the next entry does not cause an eviction
+# again.
 _EVICTION_TARGET = 0.9
-_PRIVATE_LIMIT = 4 << 30  # limit of a private store, in bytes
-# Age, in seconds, at which a part without a lock is abandoned rather than just created
+_PRIVATE_LIMIT = 4 << 30  # maximum bytes of a private store
+# Age in seconds from which on a part without a lock counts as abandoned; a younger part may have just been
+# created.
 _UNLOCKED_DRAFT_AGE_S = 3600.0
 
 
@@ -87,7 +91,7 @@ def default_root(user_folder: str | None) -> Path:
     try:
         cache_folder = platformdirs.user_cache_path("ioi-eval")
         cache_folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, RuntimeError):  # RuntimeError: the user has neither a name nor HOME
+    except (OSError, RuntimeError):  # a RuntimeError means that the user has neither a name nor HOME
         return private_folder()
     return cache_folder if os.access(cache_folder, os.R_OK | os.W_OK | os.X_OK) else private_folder()
 
@@ -135,7 +139,7 @@ class _Entry(msgspec.Struct, frozen=True):
     """An entry of a store, with its last use and size."""
 
     path: Path
-    used: int  # time of the last use, in ns
+    used: int  # time of the entry's last use, in ns
     size: int
 
 
@@ -147,12 +151,12 @@ class Store:
 
     def __init__(self, root: str | Path, limit: int | None = None) -> None:
         self.root, self.limit = Path(root).absolute(), limit
-        # Size that an entry should not exceed, in bytes: a larger entry would displace too many entries.
+        # Maximum bytes of an entry. A larger entry would displace too many other entries.
         self.largest = math.inf if limit is None else max(limit // MAX_ENTRY_DIVISOR, MIN_MAX_ENTRY_BYTES)
         self._entries_folder, self._pins_folder, self._drafts_folder = (
             self.root / name for name in ("objects", "pins", "parts")
         )
-        self._has_removed_drafts = False  # True once abandoned parts of dead processes were removed
+        self._has_removed_drafts = False  # True when abandoned parts of dead processes have been removed
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         check_owner(
             self.root, self.root.stat(), forbidden_mode=_WRITABLE_BY_OTHERS, remedy="Use a folder of your own"
@@ -230,7 +234,8 @@ class Store:
             _flock(descriptor, fcntl.LOCK_SH)
             if _is_file_at(path, descriptor):
                 return Pin(path, descriptor)
-            os.close(descriptor)  # its last user removed it after we opened it and before we locked it
+            # The last user of the lock file removed it after it was opened here and before it was locked.
+            os.close(descriptor)
             CACHE_PIN.log(_log, f"{path.name} was removed")
 
     @contextlib.asynccontextmanager
@@ -256,7 +261,8 @@ class Store:
         finally:
             if not is_locked_elsewhere and _is_file_at(path, descriptor):
                 path.unlink(missing_ok=True)
-            _flock(descriptor, fcntl.LOCK_UN)  # forked processes share the descriptor
+            # Unlock explicitly, because forked processes share the descriptor.
+            _flock(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
 
     def remove(self, key: str) -> None:
@@ -271,7 +277,7 @@ class Store:
 
     def _get_or_make(self, key: str, write_entry: Callable[[Path], int]) -> Path:
         """Return the path of an entry; if it is missing, `write_entry` writes it and returns its size."""
-        with self.pin(key):  # protects the new entry from the eviction below
+        with self.pin(key):  # protects the new entry from the eviction that follows
             cached_path = self.get(key)
             if cached_path is None:
                 with self._create_draft() as draft:
@@ -280,7 +286,7 @@ class Store:
                     try:
                         (draft / "entry").rename(path)
                     except OSError:
-                        # If another process stored the folder first, its entry is equally good
+                        # If another process stored the folder first, that entry is equally good.
                         if not path.is_dir():
                             raise
                 self._free_space(size + BESIDE)
@@ -300,7 +306,7 @@ class Store:
         descriptor = _open_file(draft / "unlocked")
         try:
             _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Locked before it has its name, so that no process sees it unlocked
+            # The lock file is locked before it gets its name, so that no process sees it unlocked.
             (draft / "unlocked").rename(draft / "lock")
             yield draft
         finally:
@@ -319,14 +325,15 @@ class Store:
         descriptor = _open_file(self.root / "eviction")
         try:
             if _flock(descriptor, fcntl.LOCK_EX | (0 if counted_total == math.inf else fcntl.LOCK_NB)):
-                # Another process may have evicted entries and updated the counter meanwhile. If the counter
-                # was unknown at first, that eviction may have missed our entry.
+                # Another process may meanwhile have evicted entries and updated the counter. If the counter
+                # was unknown at first, that eviction may have missed the new entry.
                 unmeasured = added_bytes if counted_total == math.inf else 0
                 counted_total = self._update_total_size(lambda counter: counter + unmeasured)
                 self._remove_abandoned_drafts()
                 self._has_removed_drafts = True
                 if counted_total > self.limit:
-                    # The bytes that are left, and the bytes that other processes added meanwhile.
+                    # Bytes that remain after the eviction, and bytes that other processes have added
+                    # meanwhile.
                     bytes_left = self._evict(self.limit)
                     self._update_total_size(
                         lambda counter: (
@@ -365,11 +372,12 @@ class Store:
         pin = self._pins_folder / entry.path.name
         descriptor = _open_file(pin)
         if not (_flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _is_file_at(pin, descriptor)):
-            os.close(descriptor)  # another process holds a lock on it
+            os.close(descriptor)  # the entry is in use: another process holds a lock on it
             return False
         try:
             with contextlib.suppress(FileNotFoundError):
-                if entry.path.stat().st_mtime_ns == entry.used:  # otherwise it was used after we listed it
+                # Otherwise the entry was used after it was listed.
+                if entry.path.stat().st_mtime_ns == entry.used:
                     self._delete_entry(entry.path)
                     return True
             return False
@@ -393,11 +401,12 @@ class Store:
     def _list_entries(self) -> Iterator[_Entry]:
         """Yield all entries."""
         for path in self._entries_folder.glob("*/*"):
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # removed after it was listed
+            # The entry may have been removed after it was listed.
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 status = path.stat()
                 is_folder = stat.S_ISDIR(status.st_mode)
                 stored_size = (path / "size").read_bytes() if is_folder else b""
-                # Empty after a power cut
+                # The file with the size may be empty after a power cut.
                 size = int(stored_size) if stored_size.isdigit() else status.st_size
                 yield _Entry(path, status.st_mtime_ns, size + BESIDE)
 
@@ -472,7 +481,8 @@ def _open_file(path: Path) -> int:
 # removed first, except the contents that running jobs hold.
 
 
-# Sandboxes get the open file, and some files are programs; the folder keeps other users out
+# Mode of files in the folder. Sandboxes get open files, and some files are programs; the folder's own mode
+# excludes other users.
 _FILE_MODE = 0o755
 _DISK_FULL_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -596,7 +606,7 @@ class BlobCache:
         if self.used <= max_used:
             return
         removed = list[str]()
-        for name, size in self._sizes.items():  # stop early, because there may be many more contents
+        for name, size in self._sizes.items():  # stop early, because there may be many further contents
             if self.used <= max_used:
                 break
             if name not in self._holders:

@@ -21,7 +21,8 @@ from ioi_eval.model.errors import InputError
 T = TypeVar("T")
 _OTHER_FOLDER = "Choose another out=FOLDER"
 _ERRNO_PREFIX = re.compile(r"^\[Errno -?\d+\] ")
-_HOST_PREFIX = f"{platform.node()}-"  # part of a draft's name, followed by the process id
+# Start of a draft's name: the name of this machine, before the process id.
+_HOST_PREFIX = f"{platform.node()}-"
 
 
 def error_reason(error: OSError) -> str:
@@ -91,7 +92,8 @@ def replace(path: Path, pieces: Iterable[bytes], *, durable: bool = True) -> Non
     except OSError as error:
         raise write_error(path, error) from error
     finally:
-        with contextlib.suppress(OSError):  # it does not exist, or cannot be removed for the same reason
+        # The draft does not exist, or cannot be removed for the same reason.
+        with contextlib.suppress(OSError):
             draft.unlink()
 
 
@@ -114,7 +116,7 @@ def read_value(
     """
     try:
         return decode(path.read_bytes(), type=kind)
-    except (ValueError, OSError) as error:  # msgspec's errors, and bytes that are not UTF-8
+    except (ValueError, OSError) as error:  # errors of msgspec, and bytes that are not UTF-8
         if isinstance(error, FileNotFoundError) or not fault:
             return None
         raise InputError(f"{fault}: {error}", where=str(path), remedy=remedy) from error
@@ -148,7 +150,7 @@ def _is_orphan(draft: Path) -> bool:
     except ProcessLookupError:
         return True
     except PermissionError:
-        pass  # another user's process
+        pass  # the process exists, but belongs to another user
     return False
 
 
@@ -167,7 +169,7 @@ def read_complete_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes
 
 def has_incomplete_line(path: Path) -> bool:
     """Return True if the file's last line is incomplete, so that `read_complete_lines` skips it."""
-    with contextlib.suppress(OSError), path.open("rb") as stream:  # no file, or an empty file
+    with contextlib.suppress(OSError), path.open("rb") as stream:  # the file may not exist, or may be empty
         stream.seek(-1, os.SEEK_END)
         return stream.read(1) != b"\n"
     return False
@@ -252,7 +254,7 @@ class Lock:
         try:
             os.ftruncate(self._descriptor, 0)
             os.write(self._descriptor, f"{os.getpid()}\n".encode())
-        except OSError as error:  # the disk is full
+        except OSError as error:  # for example the disk is full
             self.remove()
             self.__exit__()
             raise write_error(self._path.parent, error) from error

@@ -22,14 +22,16 @@ from ioi_eval.store.files import is_locked, make_folder, read_complete_lines, re
 from ioi_eval.store.rows import as_json_value, expand_row, read_result, with_confinement
 
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
-# Files of a contest: its start, participants' runs on their own inputs, models' replies, reasons of early
-# stops.
+# Names of files of a contest: its start, participants' runs on their own inputs, models' replies, and reasons
+# of early stops.
 CONTEST, RUNS, TURNS, STOPPED = "contest.json", "runs.jsonl", "turns.jsonl", "stopped.json"
-IN_PROGRESS = "in-progress"  # folder with a file for each submission of a contest that is being judged
+# Name of the folder with a file for each submission of a contest that is being judged.
+IN_PROGRESS = "in-progress"
 LOCK = ".lock"
-EARLIER = "earlier.jsonl"  # results whose rows are no longer part of the run
+EARLIER = "earlier.jsonl"  # name of the file with results whose rows no longer belong to the run
 _VERSION = 2
-_READABLE = (1, _VERSION)  # rows of version 1 are written out instead of compact
+# Versions of run folders that can be read; rows of version 1 are not in the compact form.
+_READABLE = (1, _VERSION)
 _OTHER_FOLDER = "Choose another out=FOLDER"
 _Head = TypeVar("_Head")
 
@@ -40,12 +42,12 @@ class RunInfo(Value, kw_only=True):
     version: int = _VERSION
     fingerprint: Fingerprint
     settings: Mapping[str, Any] = {}
-    expected: int | None = None  # number of submissions; None if unknown
-    unread: bool = False  # the dump was not read completely, so the number is not final
-    shard: str = ""  # I/N: the run has only the rows of shard I of N; for merged shards I,J/N
+    expected: int | None = None  # number of submissions; None if it is unknown
+    unread: bool = False  # True if the dump was not read completely, so that the number may still change
+    shard: str = ""  # I/N if the run has only the rows of shard I of N; I,J/N for merged shards
     merged: tuple[str, ...] = ()  # folders of the shards that were merged into this run
-    replacing: bool = False  # the rows in the folder belong to a run that was discarded
-    confinements: Mapping[str, Mapping[str, Any]] = {}  # by the name in the rows
+    replacing: bool = False  # True if the rows in the folder belong to a run that is being discarded
+    confinements: Mapping[str, Mapping[str, Any]] = {}  # reports of confinement, by their name in the rows
 
 
 class ContestStart(Value):
@@ -65,7 +67,8 @@ class ResultHead(msgspec.Struct):
     program_sha256: str | None = None
     repeats: str | None = None
     compiler: str = ""
-    problem_sha256: str = ""  # only in earlier.jsonl; for results.jsonl it is in run.json
+    # Hash of the problem; only in earlier.jsonl, because run.json has the hashes for results.jsonl.
+    problem_sha256: str = ""
 
 
 class FailureHead(msgspec.Struct):
@@ -87,7 +90,7 @@ def read_info(folder: Path) -> RunInfo | None:
     return info
 
 
-# Files that may be in a folder before its run starts: replies of models and data of agents.
+# Names of files that may be in a folder before its run starts: replies of models and data of agents.
 REJECTED = "rejected.jsonl"
 _ALLOWED_BEFORE_RUN = frozenset(
     {"agents", "generations.json", "generations.jsonl", "instances.jsonl", REJECTED}
@@ -186,9 +189,8 @@ def rows_with_offsets(
     confinements_by_name = read_confinements(folder)
     for offset, row in decode_lines(folder / RESULTS, dict[str, Any], start, is_selected, needs_key=True):
         confinement_name = row.get("confinement")
-        if (
-            isinstance(confinement_name, str) and confinement_name not in confinements_by_name
-        ):  # the row was written after the names were read
+        # The row was written after the names were read.
+        if isinstance(confinement_name, str) and confinement_name not in confinements_by_name:
             confinements_by_name = read_confinements(folder)
         yield offset, with_confinement(row, confinements_by_name)
 
@@ -264,7 +266,8 @@ def decode_lines(
 # Runs with equal options and versions may share results. The other data that a result depends on, its
 # submission and its problem, is in each row.
 
-# Options of reading rows. They may change programs, but each row's program is compared anyway.
+# Names of options for reading rows. They may change programs, but are ignored because each row's program is
+# compared.
 _READING_OPTIONS = frozenset(
     {
         "add_header",
@@ -292,8 +295,8 @@ _READING_OPTIONS = frozenset(
 class Fingerprint(Value):
     """Everything that results depend on. Engines, workers and selections of rows do not matter."""
 
-    dump: str  # hash of the dump's content
-    problems: Mapping[str, str] = {}  # digest of each problem by label
+    dump: str  # hash of the contents of the dump
+    problems: Mapping[str, str] = {}  # hashes of problems, by label
     options: Mapping[str, Any] = {}
     versions: Mapping[str, str] = {}
 
@@ -319,7 +322,7 @@ def fingerprint_changes(
     """
     groups = (("option", old.options, new.options), ("version of", old.versions, new.versions))
     values = (
-        # run.json has lists instead of tuples
+        # In run.json, tuples are lists.
         (
             f"{kind} {name.replace('_', '-') if kind == 'option' else name}",
             as_json_value(old_value.get(name)),
@@ -343,7 +346,7 @@ def _format_value(value: Any) -> str:
 
 # --- measured time limits ----------------------------------------------------------------------------
 
-# For packages that derive the time limit from their solutions.
+# Name of the file for packages whose time limit is derived from their solutions.
 LIMITS = "limits.json"
 
 
@@ -351,14 +354,14 @@ class MeasuredLimit(Value, kw_only=True):
     """Limits that were measured with accepted solutions: CPU time, number of processes, or both."""
 
     problem: str
-    processes: int = 1  # number of processes that the package's own file starts, including the first
-    forks_by: tuple[str, ...] = ()  # those files; empty if no file starts processes
-    cpu_time: float  # CPU limit, in seconds: measured, or the package's own
-    slowest: float  # CPU time of the slowest accepted solution, in seconds
+    processes: int = 1  # number of processes that the files in `forks_by` start, including the first process
+    forks_by: tuple[str, ...] = ()  # names of the package's files that start processes; empty if no file does
+    cpu_time: float  # CPU limit in seconds, measured or set by the package
+    slowest: float  # CPU seconds of the slowest accepted solution
     solution: str
     test: str
-    multiplier: float  # 0 if the package has a time limit
-    made_of: str = ""  # digest of the problem; empty if an earlier version measured
+    multiplier: float  # factor from the slowest solution's time to the limit; 0 if the package sets the limit
+    made_of: str = ""  # hash of the problem; empty if an earlier version of ioi_eval measured the limit
 
 
 def is_timed(problem: Problem) -> bool:
@@ -453,8 +456,8 @@ class ActiveSubmission(Value):
 
     key: str
     problem: str
-    step: str  # build, tests, or waits (for the build of a possibly equal program)
-    where: str  # server or slot; empty while it waits for a slot
+    step: str  # step of the submission: build, tests, or waits (for the build of a possibly equal program)
+    where: str  # server or slot of the step; empty while the submission waits for a slot
     since: float  # seconds since 1970
 
 
@@ -463,25 +466,26 @@ class Timeline(Value):
 
     begin: float  # seconds since 1970
     step: float  # seconds
-    counts: tuple[Mapping[str, int], ...]  # per interval, by verdict; "unscored" counts judge failures
+    # Number of submissions by verdict, for each interval; "unscored" counts judge failures.
+    counts: tuple[Mapping[str, int], ...]
 
 
 class Activity(Value):
     """The state of a run's last call."""
 
-    total: int | None = None  # None if programs arrive one by one
+    total: int | None = None  # number of submissions; None if programs arrive one by one
     engine: str = ""
-    servers: int = 0  # servers that answered when the engine was opened
+    servers: int = 0  # number of servers that answered when the engine was opened
     slots: int = 0
-    unreachable: tuple[str, ...] = ()  # reason for each unreachable server
-    standings: tuple[ServerState, ...] = ()  # recent states of the servers
+    unreachable: tuple[str, ...] = ()  # reasons why servers cannot be reached, one for each such server
+    standings: tuple[ServerState, ...] = ()  # latest states of the servers
     ended: bool = False
     stopped: bool = False  # True if the call was stopped before its end, for example by Ctrl-C
     tests: int = 0  # number of tests that ran
     under_way: int = 0  # number of submissions in progress
-    building: int = 0  # submissions in progress that are being built
-    builds_waiting: int = 0  # submissions whose build waits, with or without a slot
-    submissions: tuple[ActiveSubmission, ...] = ()  # the submissions in progress that started first
+    building: int = 0  # number of submissions that are being built
+    builds_waiting: int = 0  # number of submissions whose build waits, with or without a slot
+    submissions: tuple[ActiveSubmission, ...] = ()  # submissions in progress that started first
     timeline: Timeline | None = None
 
 

@@ -22,12 +22,13 @@ from ioi_eval.store.files import replace
 
 T = TypeVar("T")
 _RECORD = "record.msgpack"
-_MAX_NOTE_BYTES = 4096  # maximum length of a note, in bytes; tens of thousands of notes are in memory
-MOST_PROBLEMS = 256  # capacity of a table of problems, in problems of normal size
-_NORMAL_PROBLEM_BYTES = 256 << 10  # test data of a problem of normal size, in bytes
-# Memory for a test without its contents, including its entries in schedules, in bytes
+_MAX_NOTE_BYTES = 4096  # maximum bytes of a note; tens of thousands of notes may be in memory
+MOST_PROBLEMS = 256  # maximum number of problems in a table, if they have the normal size
+_NORMAL_PROBLEM_BYTES = 256 << 10  # bytes of test data in a problem of normal size
+# Bytes of memory for a test without its contents, including its entries in schedules.
 _BYTES_PER_TEST = 1 << 10
-# Held while a decoder is made: msgspec's first use of a Struct is not safe in two threads.
+# This lock is held while a decoder is created, because msgspec's first use of a Struct is not safe in two
+# threads.
 _DECODER_LOCK = Lock()
 
 
@@ -43,7 +44,7 @@ def read_cached(store: Store, key: str, kind: type[T]) -> tuple[T, Path] | None:
         decoder = msgspec.msgpack.Decoder(kind)
     try:
         return decoder.decode((folder / _RECORD).read_bytes()), folder
-    except (OSError, ValueError):  # msgspec's errors, and bytes that are not UTF-8
+    except (OSError, ValueError):  # errors of msgspec, and bytes that are not UTF-8
         store.remove(key)
         return None
 
@@ -81,7 +82,8 @@ class NoteFile(Generic[T]):
         with _DECODER_LOCK:
             self._decoder = msgspec.json.Decoder(kind)
         self._lines: dict[bytes, bytes] = {}  # oldest first
-        # Of the file that was read: its inode, the offset read so far, and the number of its lines
+        # State of the file that was read: its inode, the offset up to which it was read, and the number of
+        # its lines.
         self._inode, self._offset, self._number = 0, 0, 0
 
     def get(self, key: str) -> T | None:
@@ -90,7 +92,7 @@ class NoteFile(Generic[T]):
         line = self._lines.get(key.encode())
         try:
             return None if line is None else self._decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError):  # incomplete, damaged, or from another version
+        except (msgspec.DecodeError, UnicodeDecodeError):  # a damaged line, or from another version
             return None
 
     def put(self, key: str, value: T) -> None:
@@ -125,7 +127,7 @@ class NoteFile(Generic[T]):
         for key in [*islice(self._lines, max(0, len(self._lines) - self._max_notes))]:
             del self._lines[key]
         if self._number > 2 * self._max_notes:
-            self._number = len(self._lines)  # the rewritten file is read again
+            self._number = len(self._lines)  # the file was rewritten, so it is read again
             with contextlib.suppress(InputError):
                 replace(self._path, (b"%b %b\n" % pair for pair in self._lines.items()), durable=False)
 
@@ -188,7 +190,7 @@ class _Call(Generic[T]):
 
     task: asyncio.Task[T]
     waiting: int = 0
-    alone: asyncio.TimerHandle | None = None  # cancels the task if no caller returns in time
+    alone: asyncio.TimerHandle | None = None  # timer that cancels the task if no caller awaits it in time
 
 
 class SharedCalls(Generic[T]):

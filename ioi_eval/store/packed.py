@@ -9,7 +9,7 @@ from zlib import crc32
 
 import msgspec
 
-_MIN_SLOTS = 8  # minimum number of slots; all sizes are powers of two
+_MIN_SLOTS = 8  # minimum number of slots; each number of slots is a power of two
 
 
 class PackedContent(msgspec.Struct):
@@ -31,7 +31,8 @@ class Packed(Collection[bytes]):
     def __init__(self) -> None:
         self._content = bytearray()
         self._ends = array("Q", [0])
-        # Hash table of index + 1, with the next free slot after the checksum's slot
+        # Hash table: a slot contains index + 1 of an item, in the first free slot from the slot of the item's
+        # checksum on.
         self._slots = array("I", bytes(4 * _MIN_SLOTS))
         self._mask = _MIN_SLOTS - 1
 

@@ -17,7 +17,7 @@ from ioi_eval.store.compiling import BINARIES, SOURCES, hash_files
 
 PACKAGE = Path(__file__).resolve().parents[1]
 _UNIFIED, _MEMORY = "version 2", "version 1"
-# For each version of control groups: the folders of its root, and the file name of the memory limit.
+# Folders of the root group, and name of the file with the memory limit, by version of control groups.
 _GROUP_FILES = {
     _UNIFIED: (("sys/fs/cgroup", "sys/fs/cgroup/unified"), "memory.max"),
     _MEMORY: (("sys/fs/cgroup/memory",), "memory.limit_in_bytes"),
@@ -79,8 +79,7 @@ def _data_folder(name: str, package: Path) -> Path:
     installed, in_checkout = package / "_data" / name, package.parent / name
     if installed.is_dir():
         return installed
-    # Next to an installed package are other projects' packages, and many of these have a folder called
-    # examples.
+    # An installed package is next to packages of other projects, many of which have a folder called examples.
     if in_checkout.is_dir() and (package.parent / "pyproject.toml").is_file():
         return in_checkout
     raise IoiEvalError(f"the installation is incomplete: {installed} is missing. Reinstall the package")
@@ -101,9 +100,8 @@ def _control_group_limits(root: Path) -> Iterator[int]:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
         lines = []
-    group_paths = dict.fromkeys(
-        _GROUP_FILES, "/"
-    )  # in a container a group may not be visible under the path in proc
+    # In a container, a group may not be visible under the path that /proc reports.
+    group_paths = dict.fromkeys(_GROUP_FILES, "/")
     for line in lines:
         _, controllers, path = line.split(":", 2)
         if not controllers:

@@ -55,10 +55,11 @@ from ioi_eval.store.resources import code_digest
 from ioi_eval.store.rows import as_json_value, compact_row, expand_row, read_result
 from ioi_eval.store.tables import TableFile, as_bytes, as_text
 
-INDEX = ".results.index"  # file with a copy of the index, beside results.jsonl
-_EXPECTED_KEYS = ".asked"  # file with hashes of the keys that had no result when the last call started
-_HASH_BYTES = 8  # bytes of the hash of a key
-# Files that are made from the rows, and are removed together with them.
+INDEX = ".results.index"  # name of the file with a copy of the index of results.jsonl
+# Name of the file with hashes of the keys that had no result when the last call started.
+_EXPECTED_KEYS = ".asked"
+_HASH_BYTES = 8  # number of bytes of a key's hash
+# Names of files that are derived from the rows, and are removed together with them.
 _DERIVED_FILES = (
     _EXPECTED_KEYS,
     "summary.json",
@@ -75,12 +76,14 @@ _DERIVED_FILES = (
     STOPPED,
     TURNS,
 )
-_MIN_INDEXED_BYTES = 1 << 20  # minimum size of results.jsonl for saving its index; reading less takes no time
-_FIRST_SAVE_BYTES = 16 << 20  # size of results.jsonl at which its index is first saved during a call
-_BLOCK_BYTES = 1 << 20  # bytes that are read and hashed at once
+# Minimum bytes of results.jsonl for which its index is saved; a smaller file is read quickly.
+_MIN_INDEXED_BYTES = 1 << 20
+_FIRST_SAVE_BYTES = 16 << 20  # bytes of results.jsonl after which its index is first saved during a call
+_BLOCK_BYTES = 1 << 20  # number of bytes that are read and hashed at once
 
-# `offset`: byte offset of the row's line in its file. `identity`: a hash of a submission and its problem, or
-# of a program. `source`: the number of the file that has the row, see `ResultLog._sources`.
+# Columns of the index. `offset`: byte offset of the row's line in its file. `identity`: a hash of a
+# submission and its problem, or of a program. `source`: the number of the file that contains the row, see
+# `ResultLog._sources`.
 _SCHEMA = """
 CREATE TABLE results (
     offset INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, problem BLOB NOT NULL, compiler BLOB NOT NULL,
@@ -91,15 +94,16 @@ CREATE TABLE identities (
     identity BLOB NOT NULL, source INTEGER NOT NULL, offset INTEGER NOT NULL, PRIMARY KEY (identity, source)
 ) WITHOUT ROWID;
 """
-_RESULTS_SOURCE, _EARLIER_SOURCE = 0, 1  # sources of this run; those of other runs are negative
+# Numbers of the sources in this run; sources in other runs have negative numbers.
+_RESULTS_SOURCE, _EARLIER_SOURCE = 0, 1
 
 
 class _IndexFacts(Value):
     """The inputs of a saved index. The index is used only if all of them are unchanged."""
 
-    size: int  # number of indexed bytes of results.jsonl, to the end of a line
-    sha256: str  # hash of these bytes
-    made_of: str  # hash of everything else
+    size: int  # number of indexed bytes of results.jsonl, up to the end of a line
+    sha256: str  # hash of the first `size` bytes of results.jsonl
+    made_of: str  # hash of everything else that the index depends on
 
 
 class _Source(NamedTuple):
@@ -167,20 +171,24 @@ class ResultLog:
         self.done = KeySet(self._run, "results", "NOT superseded")
         self.superseded = KeySet(self._run, "results", "superseded")
         self.failed = KeySet(self._run, "failures")
-        # `find` asks the sources in the order of their numbers.
+        # Sources of rows by number; `find` searches them in the order of their numbers.
         self._sources = {
             number: _Source(folder / name, folder / name)
             for number, name in ((_RESULTS_SOURCE, RESULTS), (_EARLIER_SOURCE, EARLIER))
         }
-        self._digest, self._size = hashlib.sha256(), 0  # of the indexed bytes of results.jsonl
-        self._saved_size, self._next_save = 0, _FIRST_SAVE_BYTES  # bytes of results.jsonl
+        # Hash and number of the indexed bytes of results.jsonl.
+        self._digest, self._size = hashlib.sha256(), 0
+        # Bytes of results.jsonl when the index was last saved, and when it is saved next.
+        self._saved_size, self._next_save = 0, _FIRST_SAVE_BYTES
         self._other_streams = list[BinaryIO]()  # open files of other runs
         self._other_compilers = set[str]()  # compilers of the results of other runs
         self._compilers: Set[str] | None = None  # compilers of the results before this call
-        self._confinements = dict[str, Mapping[str, Any]]()  # of this run and of other runs, by name
+        # Reports of confinement in this run and in other runs, by name.
+        self._confinements = dict[str, Mapping[str, Any]]()
         self._stale_failures = 0  # number of outdated lines in failures.jsonl
         self._expected_hashes: bytes | None = None  # hashes to write into _EXPECTED_KEYS
-        self._open_files: tuple[Lines, Lines] | None = None  # for new results and new failures
+        # Files for new results and new failures; None until the first is written.
+        self._open_files: tuple[Lines, Lines] | None = None
 
     @classmethod
     def open(
@@ -281,7 +289,7 @@ class ResultLog:
         source = self._sources[number]
         with locate_errors(source.path, offset, source.shown):
             row = self._read_row(source.path, offset)
-            read_result(row)  # raises InputError for an invalid row, here where its line is known
+            read_result(row)  # raises an InputError for an invalid row here, where its line is known
             return row
 
     def has_same_program(self, key: str, identity: str, program: str) -> bool:
@@ -441,7 +449,7 @@ class ResultLog:
         """
         current = self._run_info.fingerprint
         if not (differences := fingerprint_changes(earlier, current)):
-            # Later calls may add problems, so problems that only the earlier call had are kept.
+            # Keep problems that only the earlier call had, because later calls may add problems.
             edited, relabelled = current.edited_problems(earlier), current.relabelled_problems(earlier)
             old_problems = {
                 name: sha256 for name, sha256 in earlier.problems.items() if name not in relabelled
@@ -726,7 +734,7 @@ class ResultLog:
         if self._stored_info is None:
             self._lock.remove()
         if self._stored_info is None and self._created_folder:
-            with suppress(OSError):  # another process has put a file into it
+            with suppress(OSError):  # the folder may contain a file that another process has just written
                 self.folder.rmdir()
         self._lock.__exit__(None, None, None)
 

@@ -36,19 +36,19 @@ from ioi_eval.rules import scoring
 
 TEST_COLUMNS = "test_columns"
 _TESTS, _SUBTASKS, _CONFINEMENT = "test_results", "all_subtasks_results", "confinement"
-# Fields that few tests have, with their values in the other tests. They belong to tests that ran again, that
-# a grader counts, or that start processes.
+# Fields that only few tests have, with their values in all other tests. They belong to tests that ran again,
+# that a grader counts, or that start processes.
 RARE: Mapping[str, Any] = {"cpu_times": [], "points": None, "processes": None}
 _NO_VALUE = object()
 _Row = dict[str, Any]
-_SANDBOX_USER = "uid"  # key of a confinement with the sandbox's user, which is irrelevant
-MAX_COMPILE_OUTPUT = 4096  # maximum length of a compiler's output, in characters
-MAX_OUTPUT = 400  # maximum size of a failed test's output, input and expected output, in bytes
+_SANDBOX_USER = "uid"  # key of a confinement report for the user of the sandbox, which is ignored
+MAX_COMPILE_OUTPUT = 4096  # maximum characters of a compiler's output
+MAX_OUTPUT = 400  # maximum bytes of a failed test's output, input and expected output
 PASSED = (Verdict.AC, Verdict.SKIPPED)  # verdicts of tests that cost no points
-# Prefix of `program_sha256`: the version of the rule that decides which programs are equal.
+# Prefix of `program_sha256`, which contains the version of the rule by which programs count as equal.
 PROGRAM_RULE = "2:"
 MODEL_COLUMNS = ("model", "model_id", "model_name")
-# Prefix of the key of a row that was judged elsewhere and has no key; the row's number follows
+# Prefix of the key of a row that was judged by another judge and has no key. The number of the row follows.
 PLACE = "row "
 
 RESULT_COLUMNS = frozenset(
@@ -94,14 +94,14 @@ def submission_identity(problem: Problem, submission: Submission) -> str:
     files = sorted([file.name, file.content.sha256] for file in submission.outputs)
     sources = sorted([file.name, file.content.sha256] for file in submission.files)
     optional_parts: list[Any] = [files, sources] if sources else [files] if files else []
-    # The hash depends on it, because such a submission scores 0 if its language cannot run
+    # The hash includes this source of the language, because such a submission scores 0 if its language cannot
+    # run.
     if submission.language_from is LanguageFrom.REPLY:
         optional_parts.append(submission.language_from)
     source_code = submission.code
     code: str | bytes | None = source_code
-    if (
-        source_code is not None and as_json_value(source_code) != source_code
-    ):  # lone surrogates, which rows cannot store
+    # The code contains lone surrogates, which rows cannot store.
+    if source_code is not None and as_json_value(source_code) != source_code:
         code = source_code.encode(errors="surrogatepass")
     content = [problem.id, problem.year, submission.language, code, *optional_parts]
     return hashlib.sha256(msgspec.json.encode(as_json_value(content))).hexdigest()
@@ -147,7 +147,7 @@ def _create_row(
 ) -> dict[str, Any]:
     """Return the row of results.jsonl. `convert_tests` converts a list of tests to its form in the row."""
     dump_columns = {name: value for name, value in submission.row.items() if name not in RESULT_COLUMNS}
-    # A target that is not a subtask of the problem has no score: null instead of 0.
+    # If the target is not a subtask of the problem, its score is null instead of 0.
     target = next(
         (subtask for subtask in result.subtasks if subtask.subtask == submission.target_subtask), None
     )
@@ -182,7 +182,7 @@ def _create_row(
         "compiler": result.compiler,
         "confinement": result.confinement,
     }
-    # Exactly the fields of published result sets, so that sets can be combined.
+    # These are exactly the fields of published result sets, so that sets can be combined.
     subtasks = [
         {
             name: convert_tests(subtask.test_results)
@@ -209,7 +209,8 @@ class DistinctTests:
 
     def __init__(self) -> None:
         self._distinct = list[TestResult]()
-        self._indices_by_name = dict[str, list[int]]()  # two different tests may have the same name
+        # Indexes by test name, because two different tests may have the same name.
+        self._indices_by_name = dict[str, list[int]]()
 
     def indices(self, tests: Sequence[TestResult]) -> list[int]:
         """Return the index of each test, and add new tests."""
@@ -265,9 +266,10 @@ def _label_columns(problem: Problem) -> dict[str, Any]:
     return {name: value for name, value in labels.items() if value}
 
 
+# Outputs and error texts are stored only on request.
 _COMMON_FIELDS = tuple(
     name for name in TestResult.__struct_fields__ if name not in {"output", "error", *RARE}
-)  # outputs and error texts are stored only on request
+)
 
 
 def _list_set_fields(test: TestResult) -> tuple[str, ...]:
@@ -407,7 +409,7 @@ def _invalid_row_errors(row: Mapping[str, Any], column: str = "") -> Iterator[No
         reason, _, path = str(error).partition(" - at `$")
         if reason.startswith("zip()"):
             reason = "its lists have different lengths"
-        elif not isinstance(error, msgspec.ValidationError):  # the error's text is about Python's objects
+        elif not isinstance(error, msgspec.ValidationError):  # its text is about Python objects
             reason = "a value has the wrong form"
         subject = f"the row of {key!r}" if (key := row.get("key")) is not None else "the row"
         raise InputError(
@@ -443,7 +445,7 @@ def compact_row(row: Mapping[str, Any]) -> tuple[_Row, dict[str, Mapping[str, An
         shared_confinement = {name: value for name, value in confinement.items() if name != _SANDBOX_USER}
         name = hashlib.sha256(msgspec.json.encode(shared_confinement, order="sorted")).hexdigest()[:12]
         compacted[_CONFINEMENT], named_confinements[name] = name, shared_confinement
-    if TEST_COLUMNS in row:  # the row comes from `rows.short_row`
+    if TEST_COLUMNS in row:  # the row comes from `rows.short_row`, which has already compacted it
         return compacted, named_confinements
     test_indices, tests = dict[bytes, int](), list[_Row]()
     test_lists = _change_test_lists(
@@ -558,7 +560,7 @@ class TestColumns(msgspec.Struct):
 def _tests_from_columns(columns: Mapping[str, Any]) -> list[_Row]:
     """Return the tests in the stored columns."""
     count = len(columns["test_name"])
-    # Remove a rare field if no test has it. If some tests have it, remove it from the others.
+    # Remove a rare field if no test has it. If only some tests have it, remove it from the other tests.
     present_columns = {name: value for name, value in columns.items() if value != RARE.get(name, _NO_VALUE)}
     lists = [value if isinstance(value, list) else [value] * count for value in present_columns.values()]
     tests = [dict(zip(present_columns, values, strict=True)) for values in zip(*lists, strict=True)]
@@ -611,7 +613,7 @@ def _without_column(row: Mapping[str, Any], name: str) -> _Row:
     return {key: value for key, value in row.items() if key != name}
 
 
-# --- values that JSON can hold -----------------------------------------------------------------------
+# --- conversion to values that JSON can represent ----------------------------------------------------
 
 
 def shorten(string: str, limit: int) -> str:
@@ -644,11 +646,12 @@ def as_json_value(value: Any) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         try:
             return bytes(value).decode()
-        except UnicodeDecodeError:  # binary data such as an image
+        except UnicodeDecodeError:  # the value is binary data, such as an image
             return base64.b64encode(value).decode()
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
-    if (to_list := getattr(value, "tolist", None)) is not None:  # numpy arrays and scalars
+    # Arrays and scalars of numpy have this method.
+    if (to_list := getattr(value, "tolist", None)) is not None:
         return as_json_value(to_list())
     return as_json_value(str(value))
 

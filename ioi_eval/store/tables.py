@@ -37,7 +37,7 @@ class TableFile:
 
     def __init__(self, schema: str) -> None:
         """`schema`: SQL statements that create the tables."""
-        self.facts = b""  # the facts that were saved with the tables
+        self.facts = b""  # facts that were saved together with the tables
         self._open()
         self._execute_all(_OPTIONS + _FACTS + schema)
 

@@ -14,7 +14,7 @@ from ioi_eval.store.files import read_value, replace
 from ioi_eval.store.rows import as_json_value, shorten
 
 TASKS, PEOPLE = "problems.json", "people.json"
-_MAX_STATEMENT = 20_000  # maximum length of a statement, in characters
+_MAX_STATEMENT = 20_000  # maximum characters of a statement
 
 
 class TaskSubtask(Value):
@@ -36,7 +36,7 @@ class TaskSolution(Value):
 class Task(Value, kw_only=True):
     """A problem without its tests. The limits are those that its submissions had."""
 
-    sha256: str  # digest of the problem; empty if the problem was not judged
+    sha256: str  # hash of the problem; empty if no submission for it was judged
     name: str = ""
     year: int | None = None
     difficulty: str = ""
@@ -50,7 +50,7 @@ class Task(Value, kw_only=True):
     subtasks: tuple[TaskSubtask, ...] = ()
     solutions: tuple[TaskSolution, ...] = ()
     statement: str = ""
-    document: str = ""  # file name of the statement's PDF
+    document: str = ""  # file name of the PDF with the statement
 
     @classmethod
     def from_problem(cls, problem: Problem, sha256: str) -> Self:
@@ -58,7 +58,7 @@ class Task(Value, kw_only=True):
         content = b"" if problem.statement is None else problem.statement.read()
         try:
             statement = shorten(content.decode(), _MAX_STATEMENT)
-        except UnicodeDecodeError:  # a statement that a page cannot show, such as a PDF
+        except UnicodeDecodeError:  # such a statement, for example a PDF, cannot be shown on a page
             statement = ""
         return cls(
             sha256=sha256,
@@ -105,7 +105,7 @@ class ContestResults(Value):
     contest: str
     problems: tuple[str, ...]  # ids
     totals: tuple[float, ...]
-    ratings: tuple[float | None, ...]  # of the same contestants; None means unknown
+    ratings: tuple[float | None, ...]  # ratings of the same contestants; None means unknown
 
 
 class People(Value):
@@ -114,7 +114,7 @@ class People(Value):
     source: str
     contests: tuple[ContestResults, ...] = ()
     rated: bool = False
-    missing: str = ""  # reason why there are no contests
+    missing: str = ""  # reason why there are no contests; empty if there are any
 
 
 def read_people(folder: Path) -> People | None:

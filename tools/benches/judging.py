@@ -97,7 +97,8 @@ class Bench:
         precompile: bool,
         slots: int = CORES,
     ) -> Scorer:
-        self.engine = EmbeddedEngine(store=self.store, slots=slots)  # of the scorer that was opened last
+        # Engine of the scorer that was opened last.
+        self.engine = EmbeddedEngine(store=self.store, slots=slots)
         return Scorer(self.engine, store=self.store, builds=BuildOptions(precompile=precompile))
 
     async def measure_judge(self, scorer: Scorer, task: Problem, work: Iterable[Submission]) -> float:
@@ -147,7 +148,7 @@ async def print_throughput(bench: Bench, rounds: int) -> None:
         kind = "a checker" if checker else "white-diff"
         task = make_problem(bench.folder / "tests", bench.tests, checker=checker)
         checker_seconds = bench.build_checker() if checker else 0.0
-        await cache_header(bench, task)  # the header stays in the store
+        await cache_header(bench, task)  # builds the header, which then stays in the store
         async with bench.make_scorer(precompile=False) as plain, bench.make_scorer(precompile=True) as quick:
             ours = (plain, quick)
             for scorer in ours:

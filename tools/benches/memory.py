@@ -21,7 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 TESTS = 100
-ROW_GROUP = 5  # tests; about a hundred megabytes, as the package `datasets` writes files
+# Number of tests in a row group of about a hundred megabytes, as in files that the package `datasets` writes.
+ROW_GROUP = 5
 YEAR = 2024
 LIMIT = 500  # in MiB
 CODE = """#include <cstdio>

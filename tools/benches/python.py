@@ -78,7 +78,7 @@ async def measure_program(folder: Path, python: str, rounds: int, tests: int) ->
         for waiting in (False, True):
             engine = EmbeddedEngine(store=store, slots=1, waiting=waiting, python=python)
             async with Scorer(engine, store=store) as scorer:
-                await measure_judge(scorer, code, 1)  # fills the caches of builds
+                await measure_judge(scorer, code, 1)  # fills the caches of builds before the measurement
                 for _ in range(rounds):
                     loops.append(await asyncio.to_thread(measure_plain_loop, folder, python, code, tests))
                     ways[waiting].append(await measure_judge(scorer, code, tests))
@@ -95,15 +95,16 @@ def print_row(
 # --- a run ---------------------------------------------------------------------------------------------
 
 
-_TESTS = 10  # of each submission of a run
-_WARM_UP = 20  # submissions of the run before the measured run
+_TESTS = 10  # number of tests for each submission of a run
+_WARM_UP = 20  # number of submissions that the run judges before the measured part
 
 
 async def measure_run(folder: Path, python: str, submissions: int) -> None:
     """Print the CPU time per submission of a run, without the start of the engine and the report."""
     store, code = Store(folder / "store"), PROGRAMS["usual imports"]
     problems = Problems([store_tests(make_problem(_TESTS), folder)])
-    cpu_by_event = dict[type, tuple[float, float]]()  # by event, CPU seconds of this process and of all
+    # CPU seconds of this process and of all processes, by event.
+    cpu_by_event = dict[type, tuple[float, float]]()
 
     async with Scorer(EmbeddedEngine(store=store, python=python), store=store) as scorer:
         for number, count in enumerate((_WARM_UP, submissions)):

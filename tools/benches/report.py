@@ -82,11 +82,12 @@ def make_rows(number: int, models: int, problems: int, tests: int) -> Iterator[d
         )
 
 
-# The layout is drawn two frames later.
+# Script that waits until the layout is drawn, which happens two frames later.
 DRAWN = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()));"
 
 
-# Milliseconds until a choice is drawn. A message that is sent in a frame is received after it.
+# Script that measures the milliseconds until a choice is drawn. A message that is sent in a frame is received
+# after the frame.
 FIRST = """
     const [selector, place, entry, done] = arguments;
     const one = document.querySelectorAll(selector)[place];

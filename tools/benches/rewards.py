@@ -158,7 +158,7 @@ def print_new_completions(
     print(f"  {language:7} {number:3} new: {call_s:6.3f} s per call, {cpu_ms:5.1f} ms of CPU per program")
 
 
-# --- C++, with the options of builds -----------------------------------------------------------------
+# --- C++ programs with different options of builds ---------------------------------------------------
 
 _WAYS = {
     "default": BuildOptions(),
@@ -199,7 +199,7 @@ async def print_ways(column: str, number: int, rounds: int) -> None:
                 store = Store(Path(name) / f"{at}")
                 scorer = Scorer(EmbeddedEngine(store=store), store=store, builds=builds)
                 scorers[way] = await stack.enter_async_context(scorer)
-                for _ in range(2):  # builds the precompiled header
+                for _ in range(2):  # the first calls build the precompiled header
                     await judged(scorers[way])
             spent: dict[str, list[float]] = {way: [] for way in (*scorers, "g++ and a process per test")}
             for _ in range(rounds):
@@ -236,7 +236,7 @@ def main() -> None:
     options = parser.parse_args()
     completions, columns = make_completions(options.prompts, options.each, options.tests)
     reward = make_reward(RewardOptions(mode=RewardMode.PARTIAL))
-    reward(completions=completions[:2], tests=columns[:2])  # opens the engine
+    reward(completions=completions[:2], tests=columns[:2])  # the first call opens the engine
     ours = measure(lambda: reward(completions=completions, tests=columns), options.rounds)
     theirs = measure(lambda: reward_by_exec(completions, columns), options.rounds)
     started = measure(lambda: reward_by_subprocess(completions, columns), 1)

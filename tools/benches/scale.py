@@ -41,7 +41,7 @@ _LINE = (
 _RUNTIMES = encode_runtimes([ServerRuntime(language="ioi_eval", version="1.0.0")])
 
 
-# --- the servers, in a separate process --------------------------------------------------------------
+# --- the simulated servers, in a separate process ----------------------------------------------------
 
 
 class Connection(asyncio.Protocol):
@@ -50,7 +50,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, reply: bytes, seconds: float) -> None:
         self._reply, self._seconds = reply, seconds
         self._received = bytearray()
-        self._missing = 0  # missing bytes of the request's body
+        self._missing = 0  # number of bytes of the request's body that have not arrived yet
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -86,7 +86,8 @@ async def serve(seconds: float, tests: int) -> None:
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Connection(reply, seconds), "0.0.0.0", 0, backlog=4096)
     print(server.sockets[0].getsockname()[1], flush=True)
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)  # until the client exits
+    # Standard input ends when the client exits.
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 
 
 @asynccontextmanager
@@ -169,14 +170,15 @@ async def measure_load(arguments: argparse.Namespace) -> None:
             print(f"{engine.slots:,} slots opened in {time.perf_counter() - started:.1f} s")
             load = Load(engine, arguments.jobs, arguments.body, max(1, arguments.jobs // 10))
             await asyncio.gather(*(load.work() for _ in range(2 * arguments.slots)))
-            first, last = load.moments[1], load.moments[-1]  # the first tenth opens the connections
+            # The first tenth is left out, because it opens the connections.
+            first, last = load.moments[1], load.moments[-1]
             print("after the first tenth:")
             print_load(first, last)
             print_growth(first, last)
 
 
 CURVE = (1, 2, 4, 8, 64, 512)
-_JOBS_EACH = 12  # jobs of each server in a curve; the first two open its connection
+_JOBS_EACH = 12  # number of jobs for each server in a measured curve; the first two jobs open its connection
 
 
 async def print_curve(arguments: argparse.Namespace) -> None:
@@ -217,9 +219,9 @@ _PEAK = "VmHWM:"
 class RowCost(Value):
     """The cost of a row in a turn."""
 
-    ms: float  # CPU time of the client
-    rate: float  # rows per second
-    memory: int  # peak memory of the client, in MiB
+    ms: float  # CPU time of the client for a row, in ms
+    rate: float  # number of rows per second
+    memory: int  # peak memory of the client process, in MiB
 
 
 def peak_memory_mib() -> int:

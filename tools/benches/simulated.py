@@ -73,7 +73,7 @@ class Workers:
         self._text = os.urandom(size - 8)
         self._hash = hashlib.sha256(self._text)
         self._programs: dict[str, int] = {}
-        self._real = ""  # the program that the real worker has
+        self._real = ""  # hash of the program that the real worker stores
         self._held: dict[str, set[str]] = {}  # by address
         self._known: dict[Any, asyncio.Future[Reply]] = {}
         self._signed: tuple[tuple[str, str], ...] = ()
@@ -192,7 +192,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
         self._received = bytearray()
-        self._length = -1  # of the request's body
+        self._length = -1  # length of the request's body in bytes; -1 until it is known
         self._tasks = set[asyncio.Task[None]]()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -7,7 +7,8 @@ import resource
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-_USED = slice(11, 15)  # utime, stime, cutime, cstime, counted from the field after the name
+# Indexes of the fields utime, stime, cutime and cstime in /proc/PID/stat, counted after the name.
+_USED = slice(11, 15)
 
 
 def cpu_seconds() -> float:
@@ -22,7 +23,7 @@ def cpu_seconds_of_family(pid: int) -> float:
     try:
         fields = (process / "stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
-        return 0.0  # it has just exited
+        return 0.0  # the process has just exited
     return sum(map(int, fields[_USED])) / _TICKS + _cpu_seconds_below(pid)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Submission, Subtask, Test
 
-# A checker that compiles as slowly as common checker libraries.
+# Source of a checker that compiles as slowly as common checker libraries.
 SLOW_CHECKER = """#include <bits/stdc++.h>
 #include <regex>
 template <int N> struct Heavy : Heavy<N - 1> {
@@ -87,7 +87,7 @@ def make_submissions(count: int, *, first: int = 0, headers: Iterable[str] = BIG
         yield Submission(key=str(index), problem_id="squares", code=make_source(index, headers))
 
 
-# Completions of models: small programs that differ by a salt, by names and comments.
+# Small programs like completions of models, which differ by a salt, by names and by comments.
 PROGRAMS = {
     "python": """
 def {name}():  # {comment}

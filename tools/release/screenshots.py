@@ -23,14 +23,14 @@ from ioi_eval.testing import FakeEngine
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "examples" / "recorded.tar.xz"
-# Name, page or its title, color scheme, width, heading of the first section, height.
+# Screenshots to take: name, page or its title, colour scheme, width, heading of the first section, height.
 PICTURES = (
     ("report.png", "report.html", "light", 1400, "", 1000),
     ("grid.png", "report.html#problems", "dark", 1100, "", 720),
     ("problem.png", "Problem lanterns", "light", 1100, "", 1400),
 )
 CONTEST = (("scoreboard.png", "report.html", "light", 1100, "Scoreboard", 860),)
-# Of the contest: seconds, participant, problem, passed tests.
+# Submissions of the contest: seconds from its start, participant, problem, number of passed tests.
 STEPS = (
     (310, "otter", "lanterns", range(16)),
     (540, "heron", "tide", range(99)),

@@ -16,11 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-PROBLEM = "relay"  # two communicating processes, a manager, a compiled checker
-WORKER = 10001  # the user of piston/docker and piston/kubernetes
+PROBLEM = "relay"  # example problem with two communicating processes, a manager and a compiled checker
+WORKER = 10001  # uid of the user in piston/docker and piston/kubernetes
 _SECONDS = 900.0
 
-# Capabilities of root in a Docker container.
+# Capabilities that root has in a Docker container.
 _DOCKER = (
     *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE"),
     *("NET_RAW", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"),
@@ -41,10 +41,10 @@ class Environment(NamedTuple):
 class Setup(NamedTuple):
     """The parts of every environment."""
 
-    folder: Path  # of this run, for configurations and caches
+    folder: Path  # folder of this run for configurations and caches
     real_python: str
     python: str
-    docker: Mapping[str, Any]  # its seccomp profile
+    docker: Mapping[str, Any]  # Docker's seccomp profile
 
     @property
     def tree(self) -> Path:
@@ -124,14 +124,14 @@ def make_container(name: str, *, user: int, capabilities: Sequence[str] = (), **
 
     def command(rig: Setup) -> list[str]:
         bundle = rig.folder / f"bundle-{name.replace(' ', '-').replace('/', '-').replace(':', '')}"
-        for path in ("run", "var/lib"):  # as in images, writable for root
+        for path in ("run", "var/lib"):  # in images, these folders are writable for root
             (bundle / "root" / path).mkdir(parents=True)
         configuration = _make_configuration(
             rig, user, [f"CAP_{capability}" for capability in capabilities], **how
         )
         (bundle / "config.json").write_text(json.dumps(configuration))
         run = ["crun", "--cgroup-manager=disabled", "run", f"--bundle={bundle}", bundle.name]
-        # crun cannot handle control groups of both versions, which this machine may have.
+        # crun cannot handle a machine with control groups of both versions.
         groups = 'mount -t cgroup2 none /sys/fs/cgroup && exec "$@"'
         return ["unshare", "--mount", "sh", "-c", groups, "sh", *run]
 
@@ -189,7 +189,7 @@ def _make_mounts(rig: Setup, user: int, boxes: bool) -> list[dict[str, Any]]:
     return [
         make_mount("/proc", "proc"),
         make_mount("/dev", "tmpfs", "nosuid", "strictatime", "mode=755", "size=65536k"),
-        # Like Docker and the kubelet: small, and no program in it can be executed.
+        # Mount a small folder from which no program can be executed, like Docker and the kubelet.
         make_mount("/dev/shm", "tmpfs", "nosuid", "noexec", "nodev", "mode=1777", "size=65536k"),
         make_mount("/sys", "sysfs", "nosuid", "noexec", "nodev", "ro"),
         make_mount("/tmp", "tmpfs", "nosuid", "nodev", "mode=1777"),
