@@ -161,7 +161,7 @@ def set_stream_input(stream, input_text):
 @functools.cache
 def make_open(input_text):
     """Return a replacement of `open` for which every file contains the input."""
-    # imported here because mock is slow to import, and few programs open files
+    # Imported here because mock is slow to import, and few programs open files.
     from unittest.mock import mock_open
 
     return mock_open(read_data=input_text)

@@ -55,7 +55,7 @@ def pack_sources(main, data, modules):
             archive.writestr(zipfile.ZipInfo(name), data)
             for end in (index for index, letter in enumerate(name) if letter == "/"):
                 folders.setdefault(name[: end + 1])
-        # the importer needs an entry in sys.path_importer_cache for each package without an __init__.py
+        # The importer needs an entry in sys.path_importer_cache for each package without an __init__.py.
         for folder in folders:
             archive.writestr(zipfile.ZipInfo(folder), b"")
     return buffer.getvalue()

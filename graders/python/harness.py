@@ -131,7 +131,7 @@ def tag_value(value, encode):
         return {"bytes": value.hex()}
     if isinstance(value, range):
         return {"range": [value.start, value.stop, value.step]}
-    # an iterator equals no other value, but an assertion may iterate over it
+    # An iterator equals no other value, but an assertion may iterate over it.
     if isinstance(value, (Iterator, ValuesView)):
         return {"iterator": tag_items(value)}
     if hasattr(value, "__index__"):  # integers, including the integers of numpy
@@ -158,7 +158,7 @@ def load_submission(path):
     # Provide these names as builtins, so that the submission's own names override them, such as a function
     # `gcd`.
     module.__dict__["__builtins__"] = collect_provided_names()
-    # the module of a class must be registered, because for example dataclasses looks it up
+    # The module of a class must be registered, because for example dataclasses looks it up.
     sys.modules[NAME] = module
     exec(code, module.__dict__)
     return module

@@ -17,7 +17,7 @@ CONTROL = "ioi-eval-control.py"
 
 
 def make_command(program):
-    # copy the program, because the path may be a link that only this process can follow
+    # Copy the program, because the path may be a link that only this process can follow.
     copy = f"own-{os.path.basename(program)}"
     shutil.copyfile(program, copy)
     os.chmod(copy, 0o700)

@@ -28,7 +28,7 @@ def build_archive(output, folder, control=""):
     if control:
         shutil.copyfile(control, output)
         return
-    # copy the files, because they may be links that only this process can follow
+    # Copy the files, because they may be links that only this process can follow.
     shutil.copytree(folder, BUILT)
     make_files_executable(BUILT)
     if os.path.exists(f"{BUILT}/build"):

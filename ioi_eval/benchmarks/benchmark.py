@@ -161,7 +161,7 @@ class BenchmarkOptions(Value):
         CliOption(metavar="WORD", help="Only problems of this difficulty; may be repeated."),
     ] = frozenset()
     tags: Annotated[
-        # tags, in upper or lower case; a problem needs at least one of them, and its platform counts as a tag
+        # Tags, in upper or lower case; a problem needs at least one of them, and its platform counts as a tag
         frozenset[str],
         CliOption(name="tag", metavar="WORD", help="Only problems with this tag; may be repeated."),
     ] = frozenset()
@@ -176,8 +176,8 @@ class BenchmarkOptions(Value):
         CliOption(metavar="N", help="Only the first N problems."),
     ] = None
     sample: Annotated[
-        # number of problems in a random sample, applied after all other filters, independent of the rows'
-        # order
+        # Number of problems in a random sample, applied after all other filters, independent of the rows'
+        # order.
         Count | None,
         CliOption(metavar="N", help="Only N of the selected problems."),
     ] = None
@@ -318,14 +318,14 @@ class Benchmark(ABC):
     # splits.
     all_splits: ClassVar[str] = ""
     columns: ClassVar[tuple[str, ...]]  # columns of the main table that every row must have
-    # columns with values of several types, which are converted to JSON strings
+    # Columns with values of several types, which are converted to JSON strings.
     mixed: ClassVar[tuple[str, ...]] = ()
-    # pattern for names of files in the dataset that do not belong to the main table
+    # Pattern for names of files in the dataset that do not belong to the main table.
     other_files: ClassVar[str] = ""
     language: ClassVar[str] = "c++"  # programming language of a dump's rows that do not name a language
     packages: ClassVar[tuple[str, ...]] = ()  # Python packages that the original harness provides
     ids: ClassVar[str] = ""  # pattern of the problems' ids; a dump is recognized by ids that match
-    # names of files that are recognized as dumps of this benchmark
+    # Names of files that are recognized as dumps of this benchmark.
     dump_files: ClassVar[tuple[str, ...]] = ()
     dump_columns: ClassVar[tuple[str, ...]] = ()  # columns that a dump must have to be recognized by its ids
     # Order of dumps that are lists with a list of replies for each problem: True for sorted ids, False for
@@ -336,7 +336,7 @@ class Benchmark(ABC):
     uses_testlib: ClassVar[bool] = False  # programs may include testlib.h, which the dataset does not contain
     # Options that change which problems the method `problem` returns.
     relevant_options: ClassVar[tuple[str, ...]] = ()
-    # version of the method `problem`; increase it if `problem` returns different problems for the same rows
+    # Version of the method `problem`; increase it if `problem` returns different problems for the same rows.
     version: ClassVar[int] = 1
 
     def accepts_row(self, row: Mapping[str, Any]) -> bool:

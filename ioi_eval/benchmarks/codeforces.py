@@ -118,7 +118,7 @@ class Codeforces(Benchmark):
         if not tests:
             raise Unusable(NO_TESTS)
         uses_files = row.read_text("input_mode", "stdio") == "file"
-        # checker that the dataset's authors generated, because the checkers of Codeforces are not public
+        # Checker that the dataset's authors generated, because the checkers of Codeforces are not public.
         checker = row.read_text("generated_checker", "")
         memory = int(row.read_number("memory_limit", 0.0) * _MEBIBYTE) or None
         return Problem(

@@ -127,7 +127,7 @@ class DumpRow(Fields):
         candidates = {
             path: value
             for path, value in walk_paths(self.columns)
-            # a standard name of another field is never a misspelling, for example `model` for `code`
+            # A standard name of another field is never a misspelling, for example `model` for `code`.
             if path not in KNOWN - allowed
         }
         if missing_field in _ANSWER_COLUMNS:
@@ -201,7 +201,7 @@ class DumpRow(Fields):
         if isinstance(value, list) and isinstance(
             string := self.columns.get(self.find_column(column) or ""), str
         ):
-            # the parsed value is a list because the string looks like a chat, but this field cannot be a chat
+            # The parsed value is a list because the string looks like a chat, but this field cannot be a chat
             value = string
         if value is None or isinstance(value, str):
             return value if value and value.strip() else None
@@ -527,7 +527,7 @@ _NUMBERED_SAMPLE = re.compile(
 _PROGRAM_LINE = re.compile(
     r"^ {0,3}```|^#include\b|^(?:from [\w.]+ )?import [\w.]|^def \w+\(|\bint main\(|\bfn main\(", re.M
 )
-# pattern for names of columns that may hold a language
+# Pattern for names of columns that may hold a language.
 _LANGUAGE_COLUMN_NAME = re.compile(r"lang|compiler", re.I)
 _NOTE_UNSPLIT_LIST = (
     "whose text is a list of answers: it counts as one, because a model may write such a text"
@@ -568,7 +568,7 @@ class DumpOptions(Value):
             read=canonical_language,
         ),
     ] = ""
-    # language of replies in which no language is detected; empty means the benchmark's language, or else C++
+    # Language of replies in which no language is detected; empty means the benchmark's language, or else C++.
     default_language: str = ""
     id_column: Annotated[
         str | None,
@@ -696,7 +696,7 @@ class DumpReader:
         self.passed_over: set[str] = set()
         self._of_other_shards = Keys()
         self.left_out, self.noted = Counter[str](), Counter[str]()
-        # number of rows without an id that were read so far, by the hash of their content
+        # Number of rows without an id that were read so far, by the hash of their content.
         self.equal = Counter[str]()
 
     @property

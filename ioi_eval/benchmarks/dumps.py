@@ -68,11 +68,11 @@ from ioi_eval.store.resources import PACKAGE, code_digest
 from ioi_eval.store.rows import as_json_value
 
 CONTINUED = "continue_prompt"  # value in a submission's `repairs`: the reply was appended to the prompt
-# number of rows whose detected columns are reported, and of rows between two progress reports
+# Number of rows whose detected columns are reported, and of rows between two progress reports.
 SAMPLED_ROWS = 10_000
-# size of a large dump, in bytes; judging it starts from its first rows before all rows are read
+# Size of a large dump, in bytes; judging it starts from its first rows before all rows are read.
 LARGE_DUMP_BYTES = 32 << 20
-# minimum size in bytes of a dump with an index, with which the next pass reads only new rows
+# Minimum size in bytes of a dump with an index, with which the next pass reads only new rows.
 MIN_INDEXED_BYTES = 1 << 20
 _HASH_BYTES = 16  # bytes of the hash of a row
 _NOTE_FENCED = "whose program holds a fenced block, as replies do: fences are not removed"
@@ -270,7 +270,7 @@ class Dump(Collection[Submission]):
 
     def read_located(self) -> Iterator[LocatedSubmission]:
         """Return the submissions with the file and line of their rows."""
-        # stop here, so that no row after the last submission is read
+        # Stop here, so that no row after the last submission is read.
         return islice(self._read_all_located(), len(self) - self._skipped_count)
 
     def _read_all_located(self) -> Iterator[LocatedSubmission]:
@@ -437,7 +437,7 @@ def _errors_with_label(row_file: RowFile) -> Iterator[None]:
 
 # --- index of a dump: results of a first pass, so that the next pass reads only new rows ----------------
 
-# suffix of an index, which is valid for a dump that starts with the indexed bytes; their hash is checked
+# Suffix of an index, which is valid for a dump that starts with the indexed bytes; their hash is checked.
 INDEX = ".dump.index"
 
 
@@ -459,8 +459,8 @@ class DumpIndex(Value):
 
     size: int  # number of bytes of the dump that were read, up to a line break
     sha256: str  # hash of the first `size` bytes of the dump
-    # hash of everything that changes the results: options, problems, the package's sources, the Python
-    # version
+    # Hash of everything that changes the results: options, problems, the package's sources, the Python
+    # version.
     read_by: str
     id_column: str
     counts: FirstPassCounts
@@ -933,7 +933,7 @@ def dump_paths(dumps: Dumps) -> Iterator[Sequence[str | Path | RowFile]]:
                 if any(isinstance(value, bytes) for value in row.values()):
                     row = {name: decode_bytes(value) for name, value in row.items()}
                     columns = DumpRow(FileRow(number, row), StrictFaults(_IN_MEMORY), {})
-                    # reading a field raises an InputError if the field is not a string
+                    # Reading a field raises an InputError if the field is not a string.
                     for field in ("code", "generation"):
                         columns.raw_value(field)
                 file.write(msgspec.json.encode(as_json_value(row)) + b"\n")

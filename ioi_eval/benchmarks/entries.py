@@ -53,15 +53,15 @@ class EntryColumns(ColumnNames, kw_only=True, forbid_unknown_fields=True):
     alias: str = ""  # another id
     year: str = ""  # column with the year; empty if the date contains the year
     tests: str = ""  # column with pairs of input and output; `a.*` means objects with `input` and `output`
-    # column with a list of inputs, next to a column with a list of outputs, instead of pairs
+    # Column with a list of inputs, next to a column with a list of outputs, instead of pairs.
     inputs: str = ""
     outputs: str = ""
-    # column with a Python program of assertions, or with a list of assertions, instead of pairs
+    # Column with a Python program of assertions, or with a list of assertions, instead of pairs.
     assertions: str = ""
     setup: str = ""  # column with statements that the assertions need, such as imports
     function: str = ""  # column with the name of the tested function
     checker: str = ""  # column with a checker, which is a C++ program with testlib
-    # column with the time limit in seconds; numbers from `milliseconds_from` on are milliseconds
+    # Column with the time limit in seconds; numbers from `milliseconds_from` on are milliseconds.
     time_limit: str = ""
     memory_limit: str = ""  # MiB
     # Column with the dataset's solutions: a program, a reply with a program, or a list of these. `a.*` means
@@ -91,7 +91,7 @@ class BenchmarkEntry(Value, kw_only=True, forbid_unknown_fields=True):
     comparison: str = CheckerKind.STRIPPED.value
     time_limit: _Positive | None = 4.0  # default time limit in seconds; None if every row must have a limit
     memory_limit: _Positive | None = 512.0  # default memory limit in MiB; None if every row must have a limit
-    # minimum of time limits that are milliseconds; smaller numbers are seconds
+    # Minimum of time limits that are milliseconds; smaller numbers are seconds.
     milliseconds_from: float = math.inf
     integer_digits: int = 0  # maximum digits of integers that Python converts; 0 means Python's default
     cpp_standard: str = "gnu++17"
@@ -479,7 +479,7 @@ class ListedBenchmark(Benchmark):
         value = values[0] if len(values) == 1 else "".join(map(str, values))
         language = find_language(self.language)
         if isinstance(value, str) and value.startswith("["):
-            # a program that begins with a bracket looks like JSON, but cannot be parsed
+            # A program that begins with a bracket looks like JSON, but cannot be parsed.
             with suppress(CasesError):
                 value = _decode_json_string(value)
         programs = _as_strings(value)

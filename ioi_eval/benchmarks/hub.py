@@ -27,7 +27,7 @@ _NAME = re.compile(
 )
 _DEFAULT_CONFIG = "default"  # config of a dataset that does not name its configs
 _log = logging.getLogger(__name__)
-# a lock for the client's offline setting, which holds for the whole process
+# A lock for the client's offline setting, which holds for the whole process.
 _offline_lock = threading.RLock()
 _CONNECT_TIMEOUT_S = 8.0  # timeout of a connection in seconds, in which TCP sends a lost packet four times
 # Names of the errors that mean a missing connection.

@@ -71,7 +71,7 @@ def find_benchmark(name: str) -> Benchmark:
     for benchmark in benchmarks():
         if benchmark.name == normal_name:
             return benchmark
-    # raises an InputError if the benchmark's plugin was removed
+    # Raises an InputError if the benchmark's plugin was removed.
     find_registered(Registry.BENCHMARKS, normal_name)
     names = tuple(benchmark.name for benchmark in benchmarks())
     raise InputError(f"unknown benchmark {name!r}", remedy=suggest_names(normal_name, names))
@@ -340,7 +340,7 @@ def load(
     comparison = CheckerKind.built_in(options.checker) if options.checker else None
     results = [_load_problem(benchmark, candidate, tables, options, store) for candidate in needed_names]
     problems = [options.apply_limits(result.problem) for result in results if result.problem is not None]
-    # an option's comparison replaces neither checker programs nor comparisons of functions' results
+    # An option's comparison replaces neither checker programs nor comparisons of functions' results.
     if comparison is not None:
         problems = [
             problem

@@ -310,7 +310,7 @@ def _open_tests_of_year(candidate: Candidate, tables: Tables) -> Table:
 # --- people ------------------------------------------------------------------------------------------
 
 
-# key of the contestant's total over the problems that the dataset contains
+# Key of the contestant's total over the problems that the dataset contains.
 _RECALCULATED = "recalculatedtotal"
 _RATING_KEYS = ("cfrating", "codeforcesrating")
 _UNRATED = (0, -1000)  # values in the rating column of contestants without a rating

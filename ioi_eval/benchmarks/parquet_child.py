@@ -47,7 +47,7 @@ def _answer_request(output: BinaryIO, path: str, columns: list[str] | None, memo
         int(Path("/proc/self/statm").read_text().split()[0]),
         resource.getrlimit(resource.RLIMIT_AS)[1],
     )
-    # the file's size counts because the file is mapped into memory
+    # The file's size counts because the file is mapped into memory.
     max_bytes = pages * resource.getpagesize() + Path(path).stat().st_size + memory
     resource.setrlimit(
         resource.RLIMIT_AS, (max_bytes if hard == resource.RLIM_INFINITY else min(max_bytes, hard), hard)

@@ -25,11 +25,11 @@ from ioi_eval.rules.expectations import (
 )
 from ioi_eval.store.rows import as_json_value, as_number
 
-# column with the kind of a solution; its values are verdicts, which are less precise than scores
+# Column with the kind of a solution; its values are verdicts, which are less precise than scores.
 _LABEL = "label"
-# parts of the names of columns that may contain reference scores
+# Parts of the names of columns that may contain reference scores.
 _NAME_PARTS = ("score", "points", "grade", "expected", "verdict")
-# names of columns that cannot contain reference scores, although the names look like it
+# Names of columns that cannot contain reference scores, although the names look like it.
 _OTHER_COLUMNS = frozenset({"score_precision"})
 _MAX_DIGITS = 6  # maximum number of decimals of a score; binary fractions may have more
 _ROUNDING_ERROR = 1e-6  # maximum rounding error of a binary fraction

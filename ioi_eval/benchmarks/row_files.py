@@ -26,7 +26,7 @@ from ioi_eval.model.nesting import NestedTooDeep, Nesting, shallow
 from ioi_eval.store.files import MAY_READ, find_unreadable_folders, raise_read_errors
 
 _CHUNK = 1 << 20  # number of bytes or characters that are read at once
-# maximum characters of a field in a .csv file; the csv module's default is 131072
+# Maximum characters of a field in a .csv file; the csv module's default is 131072.
 _MAX_FIELD_LENGTH = (1 << 31) - 1
 INSPECT = "inspect_ai"  # column that only rows of inspect_ai's logs have
 PLACE = "place_of_problem"  # column for the problem's index, such as `#0`, in rows from a list of lists
@@ -34,7 +34,7 @@ PLACE = "place_of_problem"  # column for the problem's index, such as `#0`, in r
 _FILES_WITHOUT_ROWS = frozenset({"state.json", "dataset_info.json", "dataset_dict.json"})
 _BATCH_ROWS = 64  # number of an Arrow file's rows that are in memory at the same time
 _DUPLICATE_KEY_REMEDY = "Keep only the right one"
-# a lock for csv's limit of a field's length, which holds for the whole process
+# A lock for csv's limit of a field's length, which holds for the whole process.
 _field_limit_lock = threading.Lock()
 
 
@@ -121,7 +121,7 @@ def _file_format(path: Path) -> str:
         kind = path.suffix.lower()
         return _PROGRAMS if kind not in _READERS and next(_find_program_files(path), None) else kind
     inner = Path(path.stem).suffix.lower()
-    # such formats compress tables themselves, so a name such as x.parquet.gz is not supported
+    # Such formats compress tables themselves, so a name such as x.parquet.gz is not supported.
     return inner if inner not in _TABLES else path.suffix.lower()
 
 

@@ -156,9 +156,9 @@ def problem_columns() -> frozenset[str]:
 # --- rows converted to other rows --------------------------------------------------------------------
 
 _SAMPLE_NUMBER = re.compile(r"[#/:]\d+\Z")
-# columns in a batch's rows that contain the user's id of a request
+# Columns in a batch's rows that contain the user's id of a request.
 _REQUEST_ID_COLUMNS = ("custom_id", "key")
-# pattern of a server's answer in JSON; no program starts like this
+# Pattern of a server's answer in JSON; no program starts like this.
 _JSON_ANSWER = re.compile(r'\s*+\{\s*+"(?:id|object|choices|candidates)"\s*+:')
 _ANSWER_LISTS = ("choices", "output", "candidates", "content")  # keys of lists in servers' answers
 # Keys of a server's answer in a batch. Gemini omits `candidates` if it refused the prompt.

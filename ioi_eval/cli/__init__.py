@@ -490,7 +490,7 @@ def _declare_global_options(
 
 def silence_hub_client() -> None:
     """Let the hub's client print only errors, because other messages disturb the progress bar."""
-    # the variable is read when the hub's client is imported
+    # The variable is read when the hub's client is imported.
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")
 
 

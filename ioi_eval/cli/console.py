@@ -19,7 +19,7 @@ from ioi_eval.model.errors import BadRows, InputError
 _MAX_SHOWN_ROWS = 20  # maximum number of unusable rows that are listed
 SETTINGS_FILE = Path("ioi-eval.toml")
 WIDTH = 100  # maximum width of output in a terminal, in columns
-# width of output to a file or a pipe, so that a table's row is a single line, as grep needs
+# Width of output to a file or a pipe, so that a table's row is a single line, as grep needs.
 _UNLIMITED = sys.maxsize
 _PACKAGE = "ioi_eval"
 _GAP = "  "  # space between two columns of a table
@@ -72,7 +72,7 @@ def print_line(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    # imported here, because help pages do not need it
+    # Imported here, because help pages do not need it.
     from ioi_eval.model.quoting import encode_terminal_safe_json
 
     print_line(encode_terminal_safe_json(value, indented=True).decode())

@@ -32,7 +32,7 @@ class OptionGroup(NamedTuple):
     # Type with the fields, if the command gets a value of another type; or a list of the options.
     fields_of: type[msgspec.Struct] | Iterable[DeclaredOption] | None = None
     without: tuple[str, ...] = ()  # names of fields that are not options of this command
-    # names of the only fields that are options of this command (default: all fields)
+    # Names of the only fields that are options of this command (default: all fields).
     only: tuple[str, ...] = ()
     changes: Mapping[str, Mapping[str, Any]] | None = None  # changes to the `CliOption` of a field, by field
 

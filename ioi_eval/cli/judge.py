@@ -314,7 +314,7 @@ def _print_failed_test(problem: Problem, result: TestResult) -> None:
         ("expected", expected),
     ):
         console.print_line(f"  {title}:" if content else f"  {title}: nothing to show")
-        # divided by two below, because a character may be two columns wide
+        # Divided by two below, because a character may be two columns wide.
         line_width = _WIDTH - len(_INDENT)
         shortened_lines = [
             shorten(line, line_width if line.isascii() else line_width // 2)

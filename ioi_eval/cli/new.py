@@ -85,7 +85,7 @@ def _copy_examples(target: Path) -> None:
             ignore=shutil.ignore_patterns("__pycache__"),
         )
     except OSError as error:
-        # remove the incomplete target, so that the next call can create it
+        # Remove the incomplete target, so that the next call can create it.
         shutil.rmtree(target, ignore_errors=True)
         raise InputError(f"cannot be written: {error_reason(error)}", where=str(target)) from error
     console.print_line(f"Copied the examples to {target}. Score them with")

@@ -117,7 +117,7 @@ class RunProgress:
                 self._close()
             case ServerChanged() | JobsWait():
                 self._servers.add_event(event)
-                # without the update task, nothing would print the message later
+                # Without the update task, nothing would print the message later.
                 if self._update_task is None:
                     news_now = partial(self._print_server_changes, at_once=True)
                     asyncio.get_running_loop().call_soon(news_now)
@@ -411,7 +411,7 @@ def summarize_call(call: RunSummary, seconds: float, *, unscored: int) -> str:
     if call.repeated:
         summary += f" ({call.repeated} equal to another one)"
     rate = call.tests / seconds
-    # two significant digits, so that a low rate is not shown as 0
+    # Two significant digits, so that a low rate is not shown as 0.
     rate_text = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"
     summary += f" in {seconds:.1f} s: {counted(call.tests, 'test')}, {rate_text} a second"
     verb = "was" if call.skipped == 1 else "were"
@@ -421,11 +421,11 @@ def summarize_call(call: RunSummary, seconds: float, *, unscored: int) -> str:
 # --- servers -----------------------------------------------------------------------------------------
 
 
-# seconds in which changes of servers are collected into a single line, as when a rack loses power
+# Seconds in which changes of servers are collected into a single line, as when a rack loses power.
 _COLLECTION_S = 2.0
 _MAX_NAMED = 3  # maximum number of servers that a line names
 _MAX_REASON_LENGTH = 200  # maximum length of a server's last error, in characters
-# maximum number of lines about a server in a period, and the period in seconds
+# Maximum number of lines about a server in a period, and the period in seconds.
 _MAX_LINES, _LINES_PERIOD_S = 4, 600.0
 _RECOVERIES = (Change.BACK, Change.JOINED)
 _CHANGE_VERBS = {
@@ -472,7 +472,7 @@ class ServerEventLog:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        # the latest change of each server that is not reported yet
+        # The latest change of each server that is not reported yet.
         self._latest_changes: dict[str, ServerChanged] = {}
         self._collecting_since = 0.0
         self._jobs_wait: JobsWait | None = None

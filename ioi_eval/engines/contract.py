@@ -22,7 +22,7 @@ from ioi_eval.rules.plan import PlannedTest
 SUBMISSION = "submission"
 GENERATED = "generated"  # kind of a build that runs a program of the problem package
 KEY_VERSION = 1
-# kind of a build that precompiles a header, and the name of its source
+# Kind of a build that precompiles a header, and the name of its source.
 HEADER, WRAPPER = "header", "wrapper.hpp"
 # Environment variable with the folder of the precompiled headers that a server's package bundles.
 BROUGHT_HEADERS = "IOI_EVAL_HEADERS"
@@ -59,7 +59,7 @@ class Capabilities(Value):
     runtimes: tuple[str, ...] = ()
     bare: tuple[str, ...] = ()  # runtimes whose scripts must be in the job, as for unknown runtimes
     proctor: Blob | None = None  # the proctor, if the engine has already built it
-    # library of the fork server; without the library, each test starts its own interpreter
+    # Library of the fork server; without the library, each test starts its own interpreter.
     waiting: Blob | None = None
     max_files: int = 500  # maximum number of tests in a job
     max_run_time: int | None = None  # maximum wall-clock time of the run stage, in ms
@@ -69,7 +69,7 @@ class Capabilities(Value):
     strict: bool = False  # True if wall-clock limits include the time in which programs wait for a processor
     max_output: int | None = None  # maximum size of stdout, in bytes
     max_body: int | None = None  # maximum size of a request, in bytes
-    # toolchains by command, if the machines have different toolchains
+    # Toolchains by command, if the machines have different toolchains.
     offers: Mapping[str, tuple[Toolchain, ...]] = {}
 
     def shell(self) -> str:
@@ -127,7 +127,7 @@ class BuildSpec(Value):
     precompile: tuple[str, ...] = ()  # command that precompiles a header with the same flags as the build
     shared: str = ""  # name of a source that many builds have in common, such as a grader
     acts: bool = False  # True if the source may run code during its build, and so may have caused any failure
-    # the proctor that confines the build if the engine does not; it is not part of the cache key
+    # The proctor that confines the build if the engine does not; it is not part of the cache key.
     proctor: Blob | None = None
 
     @property
@@ -441,7 +441,7 @@ class Servers(Value):
 
     found: int
     slots: int
-    # health checks of the used servers, by address; empty unless health checks were requested
+    # Health checks of the used servers, by address; empty unless health checks were requested.
     used: Mapping[str, tuple[HealthCheck, ...]]
     left_out: Mapping[str, str] = {}  # reason why a reachable server gets no jobs, by address
     unreachable: Mapping[str, str] = {}  # reason why a server cannot be reached, by address

@@ -20,7 +20,7 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Value
 
 INFO, INSTALLED = "pkg-info.json", ".ppman-installed"
-# maximum total bytes of packages that are copied, which is enough for scripts, but not for compilers
+# Maximum total bytes of packages that are copied, which is enough for scripts, but not for compilers.
 _MAX_COPIED_BYTES = 16 << 20
 _SERVER_FOLDER = "/piston/packages"  # folder of packages on servers; the packages' .env files contain it
 
@@ -32,7 +32,7 @@ class LanguagePackage(Value):
     version: str
     name: str = ""  # name of the package; empty for a built-in language
     aliases: tuple[str, ...] = ()
-    # name of the package if it provides several languages, so that it has another name than the language
+    # Name of the package if it provides several languages, so that it has another name than the language.
     runtime: str = ""
     needs: str = ""  # command that the language needs
     folder: str = ""

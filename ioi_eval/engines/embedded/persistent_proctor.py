@@ -151,7 +151,7 @@ class PersistentProctor:
             os.close(plan_pipe)
         if kill_switch is not None and streams is not None:
             report = streams[-1].end
-            # a process's resource usage is counted only if the process exits by itself
+            # A process's resource usage is counted only if the process exits by itself.
             select.select([report], [], [], seconds)
             kill_switch.cut()
             select.select([report], [], [], GRACE)

@@ -61,7 +61,7 @@ class SandboxSpec(Message, kw_only=True, omit_defaults=False):
     env: Mapping[str, str]
     dir: str
     files: tuple[SandboxFile, ...] = ()
-    # further folders that programs may read, and from which they may start programs
+    # Further folders that programs may read, and from which they may start programs.
     read: tuple[str, ...] = ()
     proc: bool = True  # True if programs see a /proc
     profile: str
@@ -295,7 +295,7 @@ def room_for_files(sandbox: Path | None = None) -> Iterator[None]:
     try:
         yield
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-        # use a relative path, because the sender of the job must not learn paths of this machine
+        # Use a relative path, because the sender of the job must not learn paths of this machine.
         name = os.path.relpath(error.filename, sandbox)
         raise JobRejected(f"{name!r} is a file and a folder at once") from error
     except OSError as error:
@@ -452,11 +452,11 @@ def start(
             env={},
             cwd="/",
             umask=0o022,
-            # a new session, so that an interrupt in the terminal reaches only this process
+            # A new session, so that an interrupt in the terminal reaches only this process.
             start_new_session=True,
         )
     held.callback(process.wait)
-    # kills the proctor, and with it all programs in its sandbox, even after an error
+    # Kills the proctor, and with it all programs in its sandbox, even after an error.
     held.callback(process.kill)
     for pipe in (stdout, stderr, report):
         pipe.write_end.close()

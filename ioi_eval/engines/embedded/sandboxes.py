@@ -29,12 +29,12 @@ from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.retry import DISK_SHARE, LEFT_FOLDER
 from ioi_eval.store import private_folder
 
-# minimum disk space for a slot, in bytes; the shared memory of a container often has 64 MB
+# Minimum disk space for a slot, in bytes; the shared memory of a container often has 64 MB.
 MIN_SLOT_BYTES = 256 << 20
 NOEXEC_REMEDY = f"Name a folder in TMPDIR where programs may start, or mount {IN_MEMORY} without noexec"
 _OWNER = "owner"
 _MAX_DIGITS = 20  # maximum digits of a number of bytes in the owner file
-# mode for folders with other uids' sandboxes: other users may enter such a folder but not list it
+# Mode for folders with other uids' sandboxes: other users may enter such a folder but not list it.
 _ENTER_ONLY = 0o711
 
 
@@ -98,7 +98,7 @@ class Disk(msgspec.Struct, frozen=True):
         slots = self.slots(wanted)
         count = max(1, slots)
         each = max(MIN_SLOT_BYTES, self.left // 4 // count)
-        # the rest of the disk is too small for a slot of another engine
+        # The rest of the disk is too small for a slot of another engine.
         if self.left - count * each < MIN_SLOT_BYTES:
             each = self.left // count
         return Shares(slots, min(most, each))
@@ -182,7 +182,7 @@ class Sandboxes:
         folder = Path(tempfile.mkdtemp(prefix=f"{_prefix()}{os.getpid()}-", dir=base))
         try:
             folder.chmod(_ENTER_ONLY)
-            # other users may read the number of bytes in the owner file
+            # Other users may read the number of bytes in the owner file.
             lock = _locked(folder / _OWNER, os.O_CREAT, 0o644)
         except FileNotFoundError:
             return False
@@ -268,7 +268,7 @@ def _sweep_one(folder: Path) -> None:
 def _alone_in(base: Path) -> Iterator[None]:
     """Hold the exclusive lock of a folder. The wait is bounded, because any user may hold the lock."""
     with contextlib.ExitStack() as held:
-        # if this folder cannot be listed, the folders of engines in it are invisible as well
+        # If this folder cannot be listed, the folders of engines in it are invisible as well.
         with contextlib.suppress(PermissionError):
             handle = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             held.callback(os.close, handle)
@@ -328,7 +328,7 @@ def _raise_children(top: int, folder: str, names: Iterator[str]) -> None:
     inside = _open_folder(folder, top)
     try:
         for child in _remove_files(inside):
-            # moving a folder needs write permission for the folder itself
+            # Moving a folder needs write permission for the folder itself.
             os.close(_open_folder(child, inside))
             os.rename(child, _free(names, top), src_dir_fd=inside, dst_dir_fd=top)
     finally:
@@ -381,7 +381,7 @@ def _open_folder(name: str | Path, parent: int | None = None) -> int:
 # Range of uids that distributions do not use: lower uids are for home folders, higher uids for services with
 # temporary users.
 _FIRST, _LAST = 60578, 61183
-# folders for the locks, where only root may write; the first writable folder is used
+# Folders for the locks, where only root may write; the first writable folder is used.
 _PLACES = (Path("/run"), Path("/var/lib"))
 _LOCKS = "ioi-eval-uids"
 _NO_PLACE = f"root can write none of {', '.join(map(str, _PLACES))}, where uids are reserved"
