@@ -35,7 +35,7 @@ import traceback
 import types
 import typing
 
-MARK = "ioi_eval apps: "  # the prefix of an error
+MARK = "ioi_eval apps: "  # prefix of an error that this script reports
 MAX_ERROR, MAX_TRACEBACK = 4000, 8000  # in characters
 MODULES = (string, re, datetime, collections, heapq, bisect, copy, math, random, statistics, itertools)
 MODULES += (functools, operator, io, sys, json)
@@ -95,7 +95,7 @@ def make_error_report(code, error):
 encode_json = json.JSONEncoder().encode  # bound early, because a program may replace json.dumps
 
 
-# --- the program as a function -----------------------------------------------------------------------
+# --- turning the program into a function -------------------------------------------------------------
 
 
 def load_module(source):

@@ -28,7 +28,7 @@ def check_source(path, data):
 
 
 def build_program(output, path, *modules):
-    sys.tracebacklimit = 0  # a syntax error is printed without the frames of this script
+    sys.tracebacklimit = 0  # so that the report of a syntax error contains no frames of this script
     data = read_file(path)
     compile(data, path, "exec")
     content = pack_sources(path, data, modules) if modules else data

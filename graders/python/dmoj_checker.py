@@ -34,7 +34,7 @@ def utf8text(data, errors="strict"):
     return data if isinstance(data, str) else data.decode("utf-8", errors)
 
 
-# --- the built-in checkers ---------------------------------------------------------------------------
+# --- built-in checkers of DMOJ's judge ---------------------------------------------------------------
 
 
 def lines_of(data):

@@ -45,7 +45,7 @@ MODULES = (
     "json",
     "typing",
 )
-NAME = "submission"  # not __main__, so that a submission's main block does not run
+NAME = "submission"  # the name is not __main__, so that a submission's main block does not run
 SOLUTION = "Solution"
 RECURSION = 500_000
 WHOLE = re.compile(r"-?[0-9]+").fullmatch

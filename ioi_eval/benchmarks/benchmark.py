@@ -323,7 +323,8 @@ class Benchmark(ABC):
     # Pattern for names of files in the dataset that do not belong to the main table.
     other_files: ClassVar[str] = ""
     language: ClassVar[str] = "c++"  # programming language of a dump's rows that do not name a language
-    packages: ClassVar[tuple[str, ...]] = ()  # Python packages that the original harness provides
+    # Names of Python packages that the original harness of the benchmark provides.
+    packages: ClassVar[tuple[str, ...]] = ()
     ids: ClassVar[str] = ""  # pattern of the problems' ids; a dump is recognized by ids that match
     # Names of files that are recognized as dumps of this benchmark.
     dump_files: ClassVar[tuple[str, ...]] = ()
@@ -331,9 +332,11 @@ class Benchmark(ABC):
     # Order of dumps that are lists with a list of replies for each problem: True for sorted ids, False for
     # rows.
     lists_by_id: ClassVar[bool] = False
-    adds_to: ClassVar[str] = ""  # benchmark with the same ids, to which this benchmark adds tests
+    # Name of a benchmark with the same problem ids, to whose tests this benchmark adds tests.
+    adds_to: ClassVar[str] = ""
     named: ClassVar[ColumnNames] = ColumnNames()
-    uses_testlib: ClassVar[bool] = False  # programs may include testlib.h, which the dataset does not contain
+    # True if programs may include testlib.h, which the dataset does not contain.
+    uses_testlib: ClassVar[bool] = False
     # Options that change which problems the method `problem` returns.
     relevant_options: ClassVar[tuple[str, ...]] = ()
     # Version of the method `problem`; increase it if `problem` returns different problems for the same rows.

@@ -34,7 +34,7 @@ NOT_EXECUTABLE = "the dataset marks it as not executable"
 NO_TESTS = "no tests"
 NO_LIMITS = "no time limit"
 _MEBIBYTE = 1 << 20
-# Headings of a statement, and the columns with the text below them.
+# Headings of the parts of a statement, and columns of the dataset with their texts.
 _STATEMENT_PARTS = (
     ("", "description"),
     ("Input", "input_format"),
@@ -92,7 +92,7 @@ class Codeforces(Benchmark):
         if not row.has_field("time_limit"):
             raise Unusable(NO_LIMITS)
         tests: dict[str, Test] = {}  # tests by the hash of their input
-        numbers = Counter[str]()  # number of tests by kind
+        numbers = Counter[str]()  # number of tests by kind of test
 
         def add(kind: str, input_text: str | memoryview, expected: str | memoryview) -> None:
             """Add a test, unless an earlier test has the same input."""
@@ -132,7 +132,7 @@ class Codeforces(Benchmark):
                 online_judge=True,
             ),
             limits=Limits.contest(row.read_number("time_limit", above=0), memory),
-            # Problems without a checker have a unique answer, so tokens are compared.
+            # A problem without a checker has a unique answer, so outputs are compared token by token.
             checker=make_python_checker(checker) if checker.strip() else Checker(kind=CheckerKind.TOKENS),
             tests=tuple(tests.values()),
             difficulty=candidate.difficulty,
@@ -172,7 +172,7 @@ def _make_statement(row: Row) -> str:
 TIME_LIMIT = 10.0  # seconds
 MEMORY_LIMIT = 256 << 20  # bytes
 TOLERANCE = 1e-5  # tolerance for numbers in an output, as in the dataset's runner
-_CPP_STANDARD = "gnu++17"  # the common standard at the time of the dataset's solutions
+_CPP_STANDARD = "gnu++17"  # standard that was usual when the dataset's solutions were written
 
 # Names of the numbers in the dataset's enumeration of sources, in the order of the numbers.
 _SOURCES = ("", "CODECHEF", "CODEFORCES", "HACKEREARTH", "CODEJAM", "ATCODER", "AIZU")

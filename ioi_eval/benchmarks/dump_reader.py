@@ -46,11 +46,11 @@ from ioi_eval.store.packed import Keys, NamedKeys
 from ioi_eval.store.rows import MODEL_COLUMNS, as_json_value, model_of_row
 
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
-ABSENT = object()  # marks a missing value, as distinct from null
+ABSENT = object()  # value that means a missing value, as distinct from null
 _CHAT_COLUMN = "messages"  # column for replies, which may contain only the prompt
 # Column for replies that holds the dataset's reference solution in rows that have a prompt as well.
 _REFERENCE_COLUMN = "solution"
-_HIDDEN_CHANNELS = ("analysis", "commentary")  # channels of gpt-oss that do not contain the answer
+_HIDDEN_CHANNELS = ("analysis", "commentary")  # channels of gpt-oss's replies that do not contain the answer
 
 
 class DumpRow(Fields):
@@ -659,13 +659,13 @@ class UsableRow(NamedTuple):
 
     line: int
     key: str
-    problem: Problem | None  # None if the problem is excluded
+    problem: Problem | None  # problem of the row; None if the problem is excluded
     left_out: str  # reason why the problem is excluded; empty if it is included
     year: int | None
     subtask: str | None
     language: str | None  # language that the row names; None if the row names no language
     format: str  # name of the row's schema, if a schema was recognized
-    read_from: Mapping[str, str]  # columns from which problem and program were read
+    read_from: Mapping[str, str]  # columns from which the problem and the program were read, by field
     code: str | None  # the row's program; an empty string is an empty program, which is valid in Python
     generation: str | None
     columns: dict[str, Any]

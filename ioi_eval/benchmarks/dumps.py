@@ -74,9 +74,9 @@ SAMPLED_ROWS = 10_000
 LARGE_DUMP_BYTES = 32 << 20
 # Minimum size in bytes of a dump with an index, with which the next pass reads only new rows.
 MIN_INDEXED_BYTES = 1 << 20
-_HASH_BYTES = 16  # bytes of the hash of a row
+_HASH_BYTES = 16  # number of bytes of a row's hash
 _NOTE_FENCED = "whose program holds a fenced block, as replies do: fences are not removed"
-# Matches code whose first line that is neither blank nor a comment is indented.
+# Pattern of code whose first line that is neither blank nor a comment is indented.
 _INDENTED_BODY = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*+(?:  |\t)\s*[^\s#]")
 _FENCE = re.compile(r"^ {0,3}```", re.MULTILINE)
 
@@ -88,9 +88,9 @@ class DumpFile(Value):
     sha256: str
     rows: int
     id_column: str  # column with the rows' ids; empty if the file has no such column
-    label: str  # name in messages
+    label: str  # name of the file in messages
     model: str  # model of the rows that do not name a model
-    stamp: tuple[int, int]  # size and modification time, to notice changes
+    stamp: tuple[int, int]  # size and modification time of the file, to detect changes
 
     def check_unchanged(self) -> None:
         """Raise an InputError if the file has changed since the first pass."""
@@ -102,11 +102,13 @@ class DumpFile(Value):
 class DetectedColumns(Value):
     """The detected meaning of the first selected rows: columns, languages, and rows without a program."""
 
-    rows: int  # number of these rows
-    whole: bool  # these are all selected rows
-    columns: Mapping[str, Mapping[str, int]]  # number of rows by field and column
-    languages: Mapping[str, Mapping[LanguageFrom, int]]  # number of rows by language and its source
-    without: int  # rows without a program
+    rows: int  # number of selected rows that were analysed
+    whole: bool  # True if these are all selected rows
+    # Number of rows, by field and by the column from which the field was read.
+    columns: Mapping[str, Mapping[str, int]]
+    # Number of rows, by language and by the source of the language.
+    languages: Mapping[str, Mapping[LanguageFrom, int]]
+    without: int  # number of rows without a program
 
     def __str__(self) -> str:
         """Return a line for the user."""
@@ -140,13 +142,13 @@ class DumpInfo(Value):
 
     files: tuple[DumpFile, ...]
     rows: int
-    keys: Keys  # of selected rows, in order
+    keys: Keys  # keys of selected rows, in the order of the rows
     passed_over: frozenset[str]  # keys of rows that are not selected
     sha256: str  # hash of the contents of all files, in any order
     understood: DetectedColumns
     left_out: Mapping[str, int] = {}  # number of selected rows that are excluded, by reason
     rejected: int = 0  # number of unusable rows
-    noted: Mapping[str, int] = {}  # number of selected rows, by note
+    noted: Mapping[str, int] = {}  # number of selected rows, by the note about them
     other_files: tuple[str, ...] = ()  # files in the dump's folders whose format is not a format of rows
 
 
@@ -161,10 +163,10 @@ class LocatedSubmission(NamedTuple):
 class GrownFrom(NamedTuple):
     """The earlier state of a dump to which rows were appended."""
 
-    sha256: str  # `DumpInfo.sha256` of the earlier dump
+    sha256: str  # value of `DumpInfo.sha256` for the earlier dump
     end: tuple[int, int]  # size of the earlier dump in bytes, and its number of lines
     submissions: int
-    equal: Mapping[str, int]  # number of rows without an id, by content
+    equal: Mapping[str, int]  # number of rows without an id, by the hash of their content
     rows: int  # number of rows, including duplicates; each answer in a row counts as a row
 
     def before(self, submission_count: int, path: Path) -> GrownFrom | None:
@@ -445,10 +447,12 @@ class FirstPassCounts(msgspec.Struct):
     """Counts of a first pass."""
 
     rows: int = 0
-    looked_at: int = 0  # selected rows whose program and language were determined
+    looked_at: int = 0  # number of selected rows whose program and language were determined
     without: int = 0  # number of rows among `looked_at` that contain no program
-    columns: dict[str, dict[str, int]] = {}  # number of rows by field and column
-    languages: dict[str, dict[LanguageFrom, int]] = {}  # number of rows by language and its source
+    # Number of rows, by field and by the column from which the field was read.
+    columns: dict[str, dict[str, int]] = {}
+    # Number of rows, by language and by the source of the language.
+    languages: dict[str, dict[LanguageFrom, int]] = {}
     programs: int = 0  # number of values in columns of programs
     fenced: int = 0  # number of values among `programs` that contain a code fence
     replies: int = 0  # number of rows among `programs` that have a reply in another column
@@ -464,12 +468,12 @@ class DumpIndex(Value):
     read_by: str
     id_column: str
     counts: FirstPassCounts
-    keys: PackedContent  # keys of the submissions, in order
+    keys: PackedContent  # keys of the submissions, in the order of the rows
     names: list[str]  # labels of problems
     problems: memoryview  # for each submission, the index of its problem in `names`
     ids: PackedContent  # ids of all rows
     contents: memoryview  # for each row in `ids`, a hash of its content
-    equal: dict[str, int]  # number of rows without an id, by content
+    equal: dict[str, int]  # number of rows without an id, by the hash of their content
     passed_over: list[str]
     left_out: dict[str, int]
     noted: dict[str, int]
@@ -497,7 +501,7 @@ def write_index(folder: Path, index: DumpIndex | None) -> None:
         replace(folder / INDEX, [msgspec.msgpack.encode(index)])
 
 
-# --- the first pass ----------------------------------------------------------------------------------
+# --- the first pass over a dump ----------------------------------------------------------------------
 
 
 class _FirstPass:
@@ -722,7 +726,7 @@ def _ends_with_line(path: Path, size: int) -> bool:
         return stream.read(1) == b"\n"
 
 
-# --- the second pass ---------------------------------------------------------------------------------
+# --- the second pass over a dump ---------------------------------------------------------------------
 
 
 def _find_text_column(entry: UsableRow) -> dict[str, str]:
@@ -895,7 +899,7 @@ def _save_stream(stream: BinaryIO, folder: Path) -> Path:
 
 
 _IN_MEMORY = "rows"  # name of a dump that is rows in memory, in messages and as the folder of its run
-_FRAME_BATCH = 1000  # rows of a data frame that are converted at a time
+_FRAME_BATCH = 1000  # number of a data frame's rows that are converted at a time
 
 # The dump: a file, a folder, a dataset's name, a list of these, or rows. Rows are a data frame of pandas or
 # polars, a `datasets.Dataset`, or dicts.

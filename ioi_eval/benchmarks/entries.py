@@ -79,13 +79,14 @@ class BenchmarkEntry(Value, kw_only=True, forbid_unknown_fields=True):
     config: str = ""
     split: str = "train"
     language: str = "python"  # programming language of a dump's rows that do not name a language
-    packages: tuple[str, ...] = ()  # Python packages that the original harness provides
+    # Names of Python packages that the original harness of the benchmark provides.
+    packages: tuple[str, ...] = ()
     ids: str = ""  # pattern of the problems' ids; a dump is recognized by ids that match
     dump_files: tuple[str, ...] = ()  # names of files that are recognized as dumps of this benchmark
     dump_columns: tuple[str, ...] = ()  # columns that a dump must have to be recognized by its ids
     # True if dumps that are lists of replies are sorted by id; False if they have the order of the rows
     lists_by_id: bool = False
-    known_by: tuple[str, ...] = ()  # further columns by which files of the dataset's rows are recognized
+    known_by: tuple[str, ...] = ()  # further columns by which files with rows of the dataset are recognized
     prefix: str = ""  # prefix that is put in front of ids that are numbers
     slash: str = ""  # character of the ids that dumps may replace by a slash: `1575/A` for `1575_A`
     comparison: str = CheckerKind.STRIPPED.value
@@ -93,7 +94,7 @@ class BenchmarkEntry(Value, kw_only=True, forbid_unknown_fields=True):
     memory_limit: _Positive | None = 512.0  # default memory limit in MiB; None if every row must have a limit
     # Minimum of time limits that are milliseconds; smaller numbers are seconds.
     milliseconds_from: float = math.inf
-    integer_digits: int = 0  # maximum digits of integers that Python converts; 0 means Python's default
+    integer_digits: int = 0  # maximum digits of an integer that Python converts; 0 means Python's default
     cpp_standard: str = "gnu++17"
     columns: EntryColumns = EntryColumns()
 

@@ -144,7 +144,7 @@ def _split_into_batches(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapp
         yield batch
 
 
-TABLE = "data/results.parquet"  # path of the rows in the dataset
+TABLE = "data/results.parquet"  # path of the file with the run's rows in the dataset
 _CARD_HEADER = f"""---
 tags:
 - ioi-eval
@@ -154,7 +154,8 @@ configs:
 ---
 
 """
-_OTHER_FILES = ("summary.json", "failures.jsonl")  # files of the run that are pushed with its rows
+# Further files of the run that are pushed together with its rows.
+_OTHER_FILES = ("summary.json", "failures.jsonl")
 
 
 class PublishedDataset(Value):

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 # A lock for the client's offline setting, which holds for the whole process.
 _offline_lock = threading.RLock()
 _CONNECT_TIMEOUT_S = 8.0  # timeout of a connection in seconds, in which TCP sends a lost packet four times
-# Names of the errors that mean a missing connection.
+# Names of errors that mean that there is no connection to the hub.
 _CONNECTION_ERRORS = frozenset(
     {"ConnectError", "ConnectTimeout", "ConnectionError", "ProxyError", "SSLError"}
 )
@@ -89,7 +89,7 @@ def fetch_hub_file(repo: str, name: str) -> Path | None:
     with _hub_input_errors(repo), hub_connection(repo):
         try:
             return Path(hf_hub_download(repo, name, repo_type="dataset"))
-        except LocalEntryNotFoundError:  # the hub cannot be reached
+        except LocalEntryNotFoundError:  # raised if the hub cannot be reached
             raise
         except EntryNotFoundError:
             return None

@@ -100,7 +100,7 @@ def _start_child() -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C goes only to the process that scores, which kills the child
+        start_new_session=True,  # Ctrl-C goes only to the calling process, which then kills the child process
     )
 
 
@@ -145,7 +145,7 @@ def with_decoded_bytes(batch: Any) -> Any:
 
     columns = list(batch.columns)
     if all(_replace_bytes_type(column.type) == column.type for column in columns):
-        return batch  # for example a batch without columns, which still has a number of rows
+        return batch  # for example, a batch without columns still has a number of rows
     for index, column in enumerate(columns):
         with suppress(pyarrow.ArrowInvalid):
             columns[index] = column.cast(_replace_bytes_type(column.type))

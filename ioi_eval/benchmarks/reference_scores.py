@@ -31,7 +31,7 @@ _LABEL = "label"
 _NAME_PARTS = ("score", "points", "grade", "expected", "verdict")
 # Names of columns that cannot contain reference scores, although the names look like it.
 _OTHER_COLUMNS = frozenset({"score_precision"})
-_MAX_DIGITS = 6  # maximum number of decimals of a score; binary fractions may have more
+_MAX_DIGITS = 6  # maximum decimals of a score; binary fractions may have more
 _ROUNDING_ERROR = 1e-6  # maximum rounding error of a binary fraction
 # Verdicts of whole submissions, by their spelling in problem packages.
 _VERDICTS: Mapping[str, str] = MappingProxyType(

@@ -28,9 +28,9 @@ from ioi_eval.store.files import MAY_READ, find_unreadable_folders, raise_read_e
 _CHUNK = 1 << 20  # number of bytes or characters that are read at once
 # Maximum characters of a field in a .csv file; the csv module's default is 131072.
 _MAX_FIELD_LENGTH = (1 << 31) - 1
-INSPECT = "inspect_ai"  # column that only rows of inspect_ai's logs have
+INSPECT = "inspect_ai"  # column that only rows from inspect_ai's logs have
 PLACE = "place_of_problem"  # column for the problem's index, such as `#0`, in rows from a list of lists
-# Files without rows that the package datasets writes next to the rows.
+# Names of files without rows that the package `datasets` writes next to the rows.
 _FILES_WITHOUT_ROWS = frozenset({"state.json", "dataset_info.json", "dataset_dict.json"})
 _BATCH_ROWS = 64  # number of an Arrow file's rows that are in memory at the same time
 _DUPLICATE_KEY_REMEDY = "Keep only the right one"
@@ -581,7 +581,7 @@ def _read_program_rows(folder: Path) -> Iterator[FileRow]:
         yield FileRow(number, {"task_id": problem, "code": code, "language": "python", "file": name})
 
 
-# --- large lists of JSON -----------------------------------------------------------------------------
+# --- reading large lists of JSON in pieces -----------------------------------------------------------
 
 
 # ijson is not used here, although it is five times as fast: it does not report lines, which messages name,

@@ -32,7 +32,7 @@ OF_DATASETS = (
     "output_list",
     "outputs",
 )
-_MAX_NAME = 200  # maximum length of a problem's name, in characters
+_MAX_NAME = 200  # maximum characters of a problem's name
 # Pattern for names of columns that are not standard, but can only contain a model's output.
 _MODEL_COLUMN = re.compile(
     r"(?:generated|gen|predicted|model|llm)_?(?:answer|code|completion|output|program|response|solution|text)s?"
@@ -65,7 +65,7 @@ class RowSchema(NamedTuple):
     """A row schema: the columns by which it is recognized, and the columns that hold the standard fields."""
 
     name: str
-    needs: tuple[str, ...]  # columns that must all exist
+    needs: tuple[str, ...]  # names of columns that a row must all have
     one_of: tuple[str, ...] = ()
     columns: Mapping[str, str] = _NO_COLUMNS  # names of columns, or paths into columns, by field
     prompt: str = ""  # column whose statement identifies the problem if no column names the problem

@@ -23,7 +23,7 @@ WIDTH = 100  # maximum width of output in a terminal, in columns
 _UNLIMITED = sys.maxsize
 _PACKAGE = "ioi_eval"
 _GAP = "  "  # space between two columns of a table
-_MIN_WIDTH, _MIN_FIRST_WIDTH = 10, 20  # minimum widths of a table's text columns, and of its first column
+_MIN_WIDTH, _MIN_FIRST_WIDTH = 10, 20  # minimum columns of a table's text column, and of its first column
 
 # Exit codes. 0 means that everything is scored.
 MISMATCH = 1  # exit code if a check reports a difference
@@ -254,7 +254,7 @@ def replace_argument_names(text: str) -> str:
     return _ARGUMENT.sub(replace_match, text)
 
 
-# --- lines and tables --------------------------------------------------------------------------------
+# --- printing of lines and tables --------------------------------------------------------------------
 
 
 def print_wrapped(text: str, first: str = "", later: str = "") -> None:

@@ -152,10 +152,10 @@ class ClusterFindings(Value):
     """The findings about servers."""
 
     ok: bool
-    good: tuple[str, ...]  # servers that can judge submissions
+    good: tuple[str, ...]  # addresses of servers that can judge submissions
     servers: tuple[EndpointReport, ...]
     uses: tuple[ServerUse, ...] = ()  # how a run would use the servers that can be reached
-    together: tuple[HealthCheck, ...] = ()  # differences between the servers
+    together: tuple[HealthCheck, ...] = ()  # health checks about differences between the servers
 
     def print_findings(self) -> None:
         if len(self.servers) == 1:
@@ -237,7 +237,7 @@ def _describe_compilers(report: EndpointReport) -> str:
 
 async def _check_servers(choice: EngineChoice) -> ClusterFindings:
     """Check the servers of an engine. Raises InputError or EngineUnavailable if there are none."""
-    # Loading the HTTP client doubles the time of the imports.
+    # Imported here, because loading the HTTP client doubles the time of all imports.
     from ioi_eval.engines.piston.discovery import discovery
     from ioi_eval.engines.piston.probe import Prober
     from ioi_eval.engines.piston.sending import HttpClient

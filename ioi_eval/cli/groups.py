@@ -106,7 +106,7 @@ def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None
     return decorate
 
 
-# --- fields that are options -------------------------------------------------------------------------
+# --- fields of values as options of commands ---------------------------------------------------------
 
 
 class DeclaredOption(NamedTuple):
@@ -114,7 +114,7 @@ class DeclaredOption(NamedTuple):
 
     field: str
     cli_option: CliOption
-    kind: Any  # the field's type with its annotations
+    kind: Any  # type of the field, with its annotations
     default: Any
 
     @property

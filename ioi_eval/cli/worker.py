@@ -204,7 +204,7 @@ async def _serve_view(folder: Path, options: ServerOptions, open_browser: bool) 
         await stop_signals.wait()
 
 
-# --- the package for Piston servers -------------------------------------------------------------------
+# --- the command that creates the package for Piston servers ------------------------------------------
 
 
 _PACKAGE_EXAMPLES = """

@@ -121,7 +121,8 @@ class BuildSpec(Value):
     output: str  # file name of the artifact in the job's folder
     command: tuple[str, ...]
     sources: tuple[NamedBlob, ...]  # source files of the build; the main source is the last
-    control: NamedBlob  # a program that every working compiler accepts; if it fails, the machine is at fault
+    # Program that every working compiler accepts; if its build fails, the machine is at fault.
+    control: NamedBlob
     limits: BuildLimits
     refusals: tuple[int, ...] = (1,)  # exit codes with which the command reports an error in the source
     precompile: tuple[str, ...] = ()  # command that precompiles a header with the same flags as the build

@@ -96,7 +96,7 @@ def state_diagram() -> str:
 R = TypeVar("R")
 """The type of an inspection's report about an endpoint."""
 
-_RATE_S = 60.0  # seconds over which an endpoint's rate of jobs is averaged
+_RATE_S = 60.0  # seconds over which the rate of an endpoint's jobs is averaged
 _FAULTS = 3  # number of failed jobs in a row after which an endpoint rests
 # Number of failed trials in a row after which a trial no longer stops the clock of a drought.
 _FAILED_TRIALS = 2
@@ -111,7 +111,7 @@ class Endpoint(Generic[R]):
         self.report: R | None = None  # report of the last successful inspection
         self.slots = 0
         self.busy = 0  # number of jobs that the endpoint executes now
-        self.errors = 0  # number of failed jobs
+        self.errors = 0  # number of jobs that failed on the endpoint
         self.why = ""  # the last error, or the reason why the endpoint gets no jobs
         self.failed_in_a_row = 0  # number of failed jobs in a row
         # A score of useless answers: plus 2 for each refused job and for each answer that the check refused,
@@ -371,7 +371,8 @@ class Fleet(ABC, Generic[R]):
         self._slot_requests: OrderedDict[asyncio.Future[E], _SlotRequest] = OrderedDict()
         # Healthy endpoints, and endpoints with a job on a first trial.
         self._working_endpoints: dict[E, None] = {}
-        self._stranded_requests = set[asyncio.Future[E]]()  # waiting jobs that no working endpoint fits
+        # Jobs that wait although no working endpoint fits them.
+        self._stranded_requests = set[asyncio.Future[E]]()
         self._drought_timer: asyncio.TimerHandle | None = None
         # Start of the clock of a drought, and seconds that passed before this start.
         self._drought_start = self._drought_elapsed = 0.0

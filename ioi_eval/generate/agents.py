@@ -25,9 +25,10 @@ from ioi_eval.model.languages import find_language
 from ioi_eval.model.options import CliOption
 from ioi_eval.model.values import Value
 
-STATEMENT, LOG = "problem.md", "agent.log"  # names of files in an agent's folder
+# Names of the statement's file and of the log file in an agent's folder.
+STATEMENT, LOG = "problem.md", "agent.log"
 _VARIABLES = ".mcp.env"  # name of the file with the agent's environment variables
-# Names of solutions, by language.
+# File name of a solution, by language.
 SOLUTIONS: Mapping[str, str] = {
     "python": "solution.py",
     "c++": "solution.cpp",

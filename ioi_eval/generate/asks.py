@@ -60,9 +60,9 @@ class ModelOptions(Value):
 
     name: Annotated[str, CliOption(name="model", short="m", metavar="NAME", help="The model's name.")]
     base_url: Annotated[str, CliOption(metavar="URL", help="The model's server, without /chat/completions.")]
-    system: str = ""  # system message before the prompt
+    system: str = ""  # text of the system message before the prompt; empty for no system message
     sampling: Sampling = Sampling()
-    timeout: float = 600.0  # maximum seconds for one reply
+    timeout: float = 600.0  # maximum seconds until a reply is complete
     attempts: Count = MODEL.max_attempts
     requests_per_minute: Annotated[float, msgspec.Meta(gt=0, le=1e9)] | None = None
     pause: float = MODEL.first_wait  # seconds before the second attempt; doubled before each further attempt
@@ -195,7 +195,7 @@ class BudgetTracker:
 
 def _token_count(usage: Mapping[str, Any], name: str) -> int:
     """Return a token count, or 0 if it is missing or invalid."""
-    value = usage.get(name)  # some gateways return floats such as 120.0
+    value = usage.get(name)  # some gateways report numbers of tokens as floats such as 120.0
     return max(int(value), 0) if isinstance(value, int | float) and math.isfinite(value) else 0
 
 

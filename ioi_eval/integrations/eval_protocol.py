@@ -207,7 +207,7 @@ class AppsTask(Value):
 
     problem: Problem
     submission: Submission
-    cases: tuple[Case, ...]  # the tests that are judged
+    cases: tuple[Case, ...]  # tests that are judged
     total: int  # number of all tests, including tests that cannot be read
 
 
@@ -312,7 +312,7 @@ def _build_task(
     return AppsTask(problem=with_single_subtask(problem), submission=submission, cases=cases, total=total)
 
 
-# --- the code in a message ---------------------------------------------------------------------------
+# --- finding the code in a model's message -----------------------------------------------------------
 
 
 _OPEN, _CLOSE = re.compile("<think>", re.I), re.compile("</think>", re.I)

@@ -397,7 +397,7 @@ def fix_python3_imports(source_code: str) -> str:
     return header + ("\n" if header and not header.endswith("\n") else "") + _OLDER_PYTHONS + rest
 
 
-# --- clusters and published tests --------------------------------------------------------------------
+# --- clients of clusters, and tests that open-r1 published -------------------------------------------
 
 
 class PistonClient(ClusterClient):
@@ -568,7 +568,7 @@ def code_reward(
         verification_info: Objects with `test_cases` and `language`, one for each completion.
         others: Options for other services, such as `provider_type` and `num_parallel`. They are ignored.
     """
-    # Imported here, because it imports the judge, which callers with their own client do not need.
+    # Imported here, because the import loads the judge, which callers with their own client do not need.
     from ioi_eval.integrations.trl import make_reward
 
     # None if no row has verification info.

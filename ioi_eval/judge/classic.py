@@ -155,7 +155,7 @@ def _header_candidates(problem: Problem) -> Iterator[str]:
             yield file.name
 
 
-# --- the job's files ---------------------------------------------------------------------------------
+# --- files of a classic job --------------------------------------------------------------------------
 
 
 def _refuse_unsupported(problem: Problem, submission: Submission) -> None:
@@ -388,7 +388,7 @@ async def _raise_server_faults(result: JobResult) -> JobResult:
     return result
 
 
-# --- limits of the server ----------------------------------------------------------------------------
+# --- limits of the server for a job ------------------------------------------------------------------
 
 
 def _with_server_limits(job: Job, problem: Problem, capabilities: Capabilities) -> Job:

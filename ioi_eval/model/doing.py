@@ -18,7 +18,7 @@ from ioi_eval.model.errors import IoiEvalError
 BUILD, TESTS, WAITS = "build", "tests", "waits"
 _log = logging.getLogger(__name__)
 _MAX_NAMED_TESTS = 8  # maximum number of tests that a log line names
-_MAX_KEY_LENGTH = 100  # maximum length of a submission's key in the log, in characters
+_MAX_KEY_LENGTH = 100  # maximum characters of a submission's key in the log
 
 
 @dataclass(eq=False)

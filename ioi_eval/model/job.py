@@ -64,7 +64,7 @@ class StageStatus(StrEnum):
     TO = "TO"  # time
     OL = "OL"  # stdout exceeded its limit
     EL = "EL"  # stderr exceeded its limit
-    XX = "XX"  # the sandbox failed
+    XX = "XX"  # the sandbox itself failed
 
 
 CPU_LIMIT, HARD_STOP = "Time limit exceeded", "Time limit exceeded (hard stop)"

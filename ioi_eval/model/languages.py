@@ -208,7 +208,7 @@ _GHC = [f"{major}{minor}" for major in (8, 9) for minor in ("", *(f".{n}" for n 
 _NODE = [f"{major}{minor}" for major in range(10, 31) for minor in ("", *(f".{n}" for n in range(1, 30)))]
 _KOTLINS = [f"{major}{minor}" for major in (1, 2) for minor in ("", *(f".{n}" for n in range(1, 10)))]
 
-# The C compiler gets the same flags as in the contest system.
+# This compiler for C gets the same flags as in the contest system.
 _C = Language(
     name="c",
     aliases=("c", "gnuc", "gcc", "ansic"),
@@ -568,7 +568,7 @@ def find_language(name: str, *, where: str = "", row: int | None = None, field: 
     return language
 
 
-_MAX_NAME_LENGTH = 100  # maximum length of a language's name, in characters
+_MAX_NAME_LENGTH = 100  # maximum characters of a language's name
 _VERSION = r"v?\d+(?:\.\d+)*"
 # Pattern for the version of a compiler after its name or the language's name. In `g++ 17`, the number is the
 # standard.

@@ -43,7 +43,7 @@ AllTests = Annotated[
 ]
 Slots = Annotated[Count | None, CliOption(metavar="N", help="Jobs at the same time.")]
 Interpreter = Annotated[
-    str,  # a path, a version, or `caller`
+    str,  # path or version of a Python interpreter, or `caller`
     CliOption(
         metavar="PATH|VERSION",
         help="Python for submissions on this machine; caller: the one running ioi-eval.",

@@ -78,11 +78,11 @@ class PlanManager(Message):
 
     argv: tuple[str, ...]
     kind: str = "cms"  # format of the manager's score: cms, testlib or icpc
-    full: float = 1.0  # icpc: number in score.txt that means full marks
+    full: float = 1.0  # for icpc: the number in score.txt that means full points
     # For interactors: the second run of the submission, `alone` or `together` with the interactor. Empty
     # means no second run.
     again: str = ""
-    given: tuple[str, ...] = ()  # arguments that replace those of the kind
+    given: tuple[str, ...] = ()  # arguments that replace the arguments of the manager's kind
     limits: PlanLimits = PlanLimits()
 
 

@@ -215,7 +215,7 @@ class Manager(Value, kw_only=True):
     sources: tuple[NamedBlob, ...]  # source files of the manager; the first is compiled
     kind: CheckerKind = CheckerKind.CMS  # format of the manager's score: cms, testlib, exit-code or icpc
     language: str = "c++"
-    full: float = 1.0  # icpc, testlib: number of points that means full marks
+    full: float = 1.0  # for icpc and testlib: number of points that means full points
     limits: Limits | None = None  # limits of the manager program (default: limits of the judge)
     # For Interactive: the second run on the interactor's output, of the submission `alone` or of both
     # programs `together`. Empty means no second run.
@@ -232,7 +232,7 @@ class Limits(Value):
     # CPU seconds of each run of a test that was repeated because its time was near the limit.
     cpu_times: tuple[float, ...] = ()
     wall_time: float | None = None  # seconds
-    memory: int | None = None  # memory that the program touches, in bytes
+    memory: int | None = None  # maximum memory that the program touches, in bytes
     output: int | None = 64 << 20  # bytes
     cuts_output: bool = False  # True if output beyond the limit is discarded and the program continues
 
@@ -249,7 +249,7 @@ class Test(Value):
 
     name: str
     input: Blob
-    answer: Blob | None = None  # the expected output
+    answer: Blob | None = None  # expected output of the test
     # Number of points that means full points in this test (default: the checker's `full`).
     full: float | None = None
     arguments: tuple[str, ...] = ()  # further arguments of the checker or interactor for this test
@@ -294,13 +294,14 @@ class Grading(Value):
     any_accepted: bool = False  # True if a single accepted part is enough for the group to be accepted
     last_counts: bool = False  # True if only the last part that was judged counts
     stops: bool = True  # True if judging stops after the first part that is not accepted
-    accept_score: float = 1.0  # points of an accepted test in this group
-    worth: float | None = None  # points of an accepted group if its tests' points do not count (default: 1)
+    accept_score: float = 1.0  # points of each accepted test in this group
+    # Points of the group if it is accepted and its tests' points do not count (default: 1).
+    worth: float | None = None
     reject_score: float = 0.0
     rejected_earns: bool = True  # True if a group that is not accepted can still earn points
     whole_only: bool = False  # True if a test with a partial score is rejected
     flags: tuple[str, ...] | None = None  # arguments of the custom grader; None means the default grader
-    full: float = 0.0  # maximum points of the custom grader
+    full: float = 0.0  # maximum points that the custom grader awards
 
 
 class Subtask(Value):
@@ -331,11 +332,13 @@ class Solution(Value, kw_only=True):
     code: str = ""
     # Keyword of the package for the expected result, such as correct or wrong_answer; empty if there is none.
     expected: str
-    exceptions: Mapping[str, str] = {}  # keywords for single subtasks by name
+    # Keywords for the expected results of single subtasks, by the subtask's name.
+    exceptions: Mapping[str, str] = {}
     each_subtask: bool = False  # True if `expected` applies to each subtask instead of to the whole problem
     test_keywords: tuple[KeywordForTests, ...] = ()
-    score: tuple[float, float] | None = None  # expected range of points, inclusive
-    outputs: tuple[NamedBlob, ...] = ()  # submitted output files, each named after its test
+    # Range of expected points, inclusive; None if the package expects no points.
+    score: tuple[float, float] | None = None
+    outputs: tuple[NamedBlob, ...] = ()  # submitted output files, each with the name of its test
     files: tuple[NamedBlob, ...] = ()  # further sources and headers next to the code, with their names
 
     @property
@@ -350,7 +353,7 @@ class Problem(Value):
     id: str
     name: str = ""
     year: int | None = None
-    source: str = ""  # origin of the problem, for messages
+    source: str = ""  # file or dataset from which the problem was read, for messages
     task_type: TaskType = TaskType.BATCH
     options: TaskOptions = TaskOptions()
     limits: Limits = Limits()
@@ -460,7 +463,7 @@ class Submission(Value):
     language: str = "c++"
     language_from: LanguageFrom | None = None  # source of the language; None if the caller fixed the language
     outputs: tuple[NamedBlob, ...] = ()  # submitted output files, each named after its test
-    files: tuple[NamedBlob, ...] = ()  # further sources and headers with their names next to the code
+    files: tuple[NamedBlob, ...] = ()  # further sources and headers next to the code, with their names
     year: int | None = None
     target_subtask: str | None = None
     repairs: tuple[str, ...] = ()  # names of the changes that extraction or an option made to the code

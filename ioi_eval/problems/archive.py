@@ -46,7 +46,7 @@ class ArchiveLimits(Value):
     """
 
     total: int = 16 << 30  # maximum bytes of all files together
-    files: int = 200_000  # maximum number of files
+    files: int = 200_000  # maximum number of files in an archive
     ratio: int = 200  # maximum size of the contents, as a multiple of the archive's size
     ratio_from: int = 256 << 20  # minimum bytes of contents for which the ratio is checked
 

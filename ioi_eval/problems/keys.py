@@ -145,7 +145,7 @@ def format_key_table(keys: type[Keys]) -> str:
     return "\n".join(("| key | value | if it is missing |", "|---|---|---|", *rows))
 
 
-# --- kinds of values ---------------------------------------------------------------------------------
+# --- keys by the kind of their values ----------------------------------------------------------------
 
 
 def raw_key(meaning: str, if_missing: str, **key_options: Any) -> Key[Any]:

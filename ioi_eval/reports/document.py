@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import jinja2
 
 _MAX_CELL = 300  # maximum characters of a cell or a heading in Markdown
-_BINARY = 1e-9  # tolerance for rounding errors of sums
+_BINARY = 1e-9  # tolerance for rounding errors in sums of binary fractions
 _MAX_PADDED = 60  # maximum width of a padded column in Markdown, in characters
 _SPECIAL = re.compile(r"[\\`*\[\]<>|~&$#]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=www)\.")
 # Unicode categories of invisible characters: control, direction, surrogates, line breaks.
@@ -148,7 +148,7 @@ class Meter(Value):
     whole: float
     low: float | None = None
     high: float | None = None
-    said: str = ""  # text of the cell (default: the share)
+    said: str = ""  # text of the cell (default: its share)
 
     def __str__(self) -> str:
         return f"{bar(self.part, self.whole)} {self.text}"
@@ -304,7 +304,7 @@ class Section(Value):
     title: str
     anchor: str = ""  # id of the section for links (default: its number)
     level: int = 2
-    lead: str = ""  # highlighted sentence above the text
+    lead: str = ""  # highlighted sentence above the section's text
     text: Sequence[str] = ()  # paragraphs above the table; in Markdown, the first paragraph follows the lead
     figures: Sequence[Figure] = ()
     table: TableBlock | None = None
@@ -340,11 +340,11 @@ class Tab(NamedTuple):
 class Document(Value):
     title: str
     about: str = ""  # line below the title with the numbers of models, problems and submissions
-    ribbon: Sequence[str] = ()  # short notes about incomplete results
+    ribbon: Sequence[str] = ()  # short notes about incomplete results at the top of the page
     answer: str = ""  # sentence that says which model is best
     lead: str = ""
     text: Sequence[str] = ()
-    links: Sequence[Link] = ()  # links to other pages, at the top
+    links: Sequence[Link] = ()  # links to other pages at the top of the page
     lists_submissions: bool = False  # True if the folder report/ contains a list of the submissions
     sections: Sequence[Section] = ()
     page: str = ""  # file name of the page, if a script links it with other attempts

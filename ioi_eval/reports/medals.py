@@ -93,7 +93,7 @@ def _not_the_contest(contest: ContestYear, problems: Mapping[str, float | None])
     return ""
 
 
-# --- the cut-offs --------------------------------------------------------------------------------------
+# --- cut-offs of medals --------------------------------------------------------------------------------
 
 
 def known_contests() -> dict[int, ContestYear]:

@@ -374,7 +374,7 @@ def _failures_sections(run: Summary) -> Iterator[Section]:
 
 
 def _settings_sections(settings: Settings) -> Iterator[Section]:
-    # Missing layers of confinement are listed outside the table, because they matter for trust.
+    # Missing layers of confinement are listed outside the table of settings, because they matter for trust.
     missing_layers = [
         str(reason)
         for confinement in settings.confinements
@@ -604,7 +604,7 @@ def write_document(
     replace(folder / html_name, [html(html_document or document).encode()])
 
 
-# --- the cache between reports -----------------------------------------------------------------------
+# --- the index that a report leaves for the next report ----------------------------------------------
 # A report leaves an index, so that the next report of the run reads only later rows. The index is used if
 # results.jsonl starts with the same bytes, if options, problems and the package's sources are the same, and
 # if the files that the index names by their hashes are unchanged. Otherwise all rows are read again.

@@ -76,7 +76,7 @@ from ioi_eval.store.tasks import TASKS, Task
 # program for each problem is.
 _COLOURED, _BESTS = 3000, 1000
 SAMPLE_SIZE = 10_000  # minimum number of submissions in a sample, which has at most twice as many
-LONGEST_LIST = 10_000  # maximum number of submissions on a page of the list
+LONGEST_LIST = 10_000  # maximum number of submissions on a page of the list of submissions
 _MAX_LISTED = 500  # maximum number of a model's submissions on the page of a problem
 _MAX_BUFFERED = 1000  # number of rows that are in memory
 _CHOICES = "choices.js"  # script with the filters of pages that list submissions
@@ -459,7 +459,7 @@ class OldPages:
         """Link an old page into the folder of a new report, and return True if that worked."""
         try:
             os.link(self._folder / name, folder / name)
-        except OSError:  # the page does not exist, or the file system does not support links
+        except OSError:  # the old page does not exist, or the file system does not support links
             return False
         return True
 

@@ -21,7 +21,7 @@ from ioi_eval.store.rows import shorten
 SERIES = 8  # number of colours for curves; further models are grey
 WIDE, HALF = 920, 600  # widths of a plot of curves and of a plot of columns, in pixels
 _PLOT = 300  # height of a plot of curves, in pixels
-_LETTER = 7.0  # approximate width of a letter, in pixels
+_LETTER = 7.0  # approximate width of a letter in a label, in pixels
 _NAME = 30  # maximum characters of a name
 _LEADER, _LABEL = 26.0, 15.0  # distance from a curve to its name, and between two names, in pixels
 _COLUMN = 120  # height of a plot of columns, in pixels

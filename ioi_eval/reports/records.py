@@ -303,7 +303,8 @@ class Summary(Value, kw_only=True):
     saved: int = 0  # number of tests that ran again and whose shortest time was within the limit
     # Failures that nearly all rows of a model have in common. `warnings` also contains them.
     suspicious: tuple[Suspicion, ...] = ()
-    more: Mapping[str, Any] = {}  # numbers of plugins, by their names in the registry of report sections
+    # Figures that plugins compute, by the plugins' names in the registry of report sections.
+    more: Mapping[str, Any] = {}
     settings: Settings
 
     def as_json(self) -> dict[str, Any]:
@@ -395,7 +396,7 @@ def read_validation(folder: Path) -> Validation | None:
     return read_value(folder / VALIDATION, Validation, "is not a validation's", remedy)
 
 
-# --- why submissions lack full marks --------------------------------------------------------------
+# --- causes of missing points ---------------------------------------------------------------------
 
 
 _MAX_CAUSE = 120  # maximum characters of a cause

@@ -231,7 +231,7 @@ def _award_rows(entry: Entry) -> Iterator[list[str]]:
         yield [entry.name, str(year), *cells, "; ".join(reasons) or remark]
 
 
-# --- groups of problems ------------------------------------------------------------------------------
+# --- sections about groups of problems ---------------------------------------------------------------
 
 
 def group_sections(entries: Sequence[Entry]) -> Iterator[Section]:
@@ -458,7 +458,7 @@ def count_cells(verdict_counts: Mapping[str, int], statuses: Sequence[str]) -> l
 
 
 _MAX_CAUSES = 40  # maximum number of causes in the table; all other causes are combined in a single row
-_MAX_NAME = 200  # maximum length of a name in the page's data, in characters
+_MAX_NAME = 200  # maximum characters of a name in the page's data
 
 
 def causes_section(run: Summary, make_link: Callable[[str], Link]) -> Section:

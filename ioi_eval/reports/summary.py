@@ -198,7 +198,7 @@ class LanguageTally(msgspec.Struct):
     # Number of submissions with full points on their target, by target.
     passed: Counter[str | None] = msgspec.field(default_factory=Counter)
     causes: Counter[str] = msgspec.field(default_factory=Counter)
-    best: float = 0.0  # points of the best submission
+    best: float = 0.0  # points of the best submission in this language
     best_parts: dict[str, float] = {}  # points of the best submission, by subtask
 
     def add(self, attempt: Attempt, failure_cause: str) -> None:
@@ -356,7 +356,7 @@ def count_verdicts(counters: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return {name: totals[name] for name in ENDINGS if totals[name]}
 
 
-# --- numbers of a model ------------------------------------------------------------------------------
+# --- figures of a model ------------------------------------------------------------------------------
 
 
 class ModelAccount:

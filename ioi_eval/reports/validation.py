@@ -27,7 +27,7 @@ from ioi_eval.store.rows import shorten
 
 _SHOWN = 3  # maximum number of tests that are shown as evidence of a difference
 _MAX_COMPILE_OUTPUT = 2000  # characters
-_BINARY = 1e-9  # tolerance for rounding errors of sums
+_BINARY = 1e-9  # tolerance for rounding errors in sums of binary fractions
 
 
 def validation(

@@ -295,7 +295,7 @@ class ExpectedSolution(Value, kw_only=True):
     """A solution with the expectation for the whole solution."""
 
     key: str  # key of the solution's submission
-    problem: str  # label of the problem
+    problem: str  # label of the solution's problem
     solution: str  # name of the solution for display
     expected: str = ""  # keyword for the expected result in its original spelling; empty if there is none
 

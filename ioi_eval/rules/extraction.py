@@ -139,7 +139,7 @@ class _Block:
     fence: str
     # Indentation of the fence; None if other characters precede the fence, such as the mark of a list.
     indent: int | None
-    column: int  # position of the fence in its line
+    column: int  # position of the fence in its line, in characters
     start: int
     end: int = -1
     closed: bool = False

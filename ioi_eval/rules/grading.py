@@ -162,7 +162,7 @@ _COMBINE_POINTS: Mapping[Points, Callable[[Sequence[float]], float]] = MappingPr
 )
 
 
-Range = tuple[float, float]  # minimum and maximum points
+Range = tuple[float, float]  # minimum and maximum of a group's points
 
 
 class Bounds(NamedTuple):

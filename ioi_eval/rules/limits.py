@@ -178,7 +178,7 @@ def max_wait_for_stage(timeout: int) -> float:
     return hard_stop_after(timeout) / 1000 + GRACE
 
 
-# --- near the limit ----------------------------------------------------------------------------------
+# --- tests whose time is near the limit --------------------------------------------------------------
 
 # Factor for the CPU limit on a crowded machine, where other programs can slow the same work down.
 _MAX_CROWDED_FACTOR = 1.6

@@ -44,7 +44,7 @@ class PassAtK(Value):
     # Lower bound of the interval; None for a single problem, or if all problems have the same value.
     low: float | None
     high: float | None
-    problems: int  # number of problems in the mean
+    problems: int  # number of problems over which the mean is computed
     lacking: int  # number of questions with fewer than k scored submissions
 
 

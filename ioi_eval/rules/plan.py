@@ -271,7 +271,7 @@ def find_outcome(planned: PlannedTest, results: Mapping[str, TestResult]) -> Tes
     return next((result for result in own_results if result.status is not Verdict.SKIPPED), None)
 
 
-# --- order of tests ------------------------------------------------------------------------------
+# --- the order in which tests run ----------------------------------------------------------------
 
 
 def order_tests(

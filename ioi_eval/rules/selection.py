@@ -43,7 +43,7 @@ class Attempt(Value):
     target: str | None = None  # subtask for which the program was written; None for the whole problem
     number: float | None = None  # number of the solution among the model's solutions for the problem
     time: str = ""
-    length: int = 0  # length of the reasoning, or of the whole generation
+    length: int = 0  # length of the reasoning, or else of the whole generation
     tokened: bool = False
 
     @property
@@ -155,10 +155,11 @@ def _single_rank(candidate: Attempt) -> tuple[int, _Order]:
     return (order.index(target) if target in order else len(order)), candidate.sort_key
 
 
-# --- pools of attempts -------------------------------------------------------------------------------
+# --- pools of attempts that may still decide a score -------------------------------------------------
 
 
-_RankedAttempt = tuple[tuple[Any, ...], Attempt]  # sort key and attempt; the lowest key wins
+# Sort key of an attempt and the attempt; the attempt with the lowest key is chosen.
+_RankedAttempt = tuple[tuple[Any, ...], Attempt]
 
 
 # A pool that is encoded as bytes: the limit, keys by target, best key by kind, keys of the last and the

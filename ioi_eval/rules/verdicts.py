@@ -238,7 +238,7 @@ def _check_score_range(test_name: str, score: float) -> float:
     return score + 0.0  # turns -0.0 into 0.0
 
 
-# --- tests without a run -----------------------------------------------------------------------------
+# --- results of tests that did not run ---------------------------------------------------------------
 
 
 def skipped_result(test_name: str) -> TestResult:
@@ -262,7 +262,7 @@ def uncompiled_result(test_name: str, feedback: str = COMPILATION_ERROR) -> Test
     return TestResult(test_name=test_name, score=0.0, status=Verdict.CE, feedback=feedback)
 
 
-# --- the classic job ---------------------------------------------------------------------------------
+# --- results of classic jobs -------------------------------------------------------------------------
 
 
 def classic_outcome(result: JobResult) -> tuple[str, str]:
@@ -378,7 +378,8 @@ def classic_result(test_name: str, score: str, feedback: str) -> TestResult:
 # trusted, because a source can cause any output. It can only cause that second build.
 
 
-MACHINE_AT_FAULT = 90  # exit code that compilers do not use
+# Exit code of a build's script if the machine is at fault; compilers do not use this code.
+MACHINE_AT_FAULT = 90
 # Exit code of a shell for a program that was killed by the server or the machine, not by a limit.
 _KILLED_CODE = 137
 _LACK_OF_SPACE = re.compile(

@@ -21,7 +21,7 @@ _FIRST_STEP_S = 5.0  # initial length of an interval of a timeline, in seconds
 _MAX_STEPS = 120  # maximum number of intervals in a timeline, after which their length is doubled
 # Minimum seconds between two updates of progress.json if only the time has changed.
 _ALIVE_S = 10.0
-_UNSCORED = "unscored"  # name of judge failures in a timeline
+_UNSCORED = "unscored"  # name under which a timeline counts judge failures
 
 
 class RowsRead(Value):
@@ -103,7 +103,7 @@ class ReferencesStarted(Value):
     """The solutions of a benchmark are judged next, in a separate run."""
 
     most: int  # maximum number of solutions that are judged for a problem
-    problems: int  # number of problems
+    problems: int  # number of problems whose solutions are judged
 
 
 class ReportStarted(Value):
@@ -147,7 +147,7 @@ class ServersFound(Value):
     used: int  # number of servers that the run uses
     slots: int
     unreachable: tuple[str, ...]  # reasons why servers cannot be reached, one for each such server
-    left_out: Mapping[str, str]  # reasons why servers are excluded, by address
+    left_out: Mapping[str, str]  # reasons why reachable servers are not used, by address
     differences: tuple[HealthCheck, ...]
     uses: str = ""  # number of servers of each kind, and their use; empty if all servers are of the same kind
     jobs: str = ""  # how the servers run tests; empty means many tests per job

@@ -34,7 +34,7 @@ from ioi_eval.store.memory import read_cached, read_or_create_cached
 from ioi_eval.store.rows import read_result, shorten
 
 REFERENCES = "references.json"
-LEFT_OUT = "its solutions do not pass"  # reason for excluding a problem
+LEFT_OUT = "its solutions do not pass"  # reason for excluding a problem from a run
 MOST = 3  # default maximum number of judged solutions for a problem
 _RIGHT = "correct"  # expected result of right solutions from benchmarks
 _WRONG = frozenset({Verdict.WA, Verdict.PA, Verdict.OLE})
@@ -278,7 +278,7 @@ class _SelectedSolutions(Value):
             return cls(label=label, note=problem.unusable)
         try:
             right_solutions = [solution for solution in solutions(label) if solution.expected == _RIGHT]
-        except InputError as error:  # only this row is unusable
+        except InputError as error:  # only this row of the benchmark is unusable
             return cls(label=label, note=str(error))
         chosen_solutions = tuple(
             solution for solution in right_solutions if _is_known_language(solution.language)

@@ -326,7 +326,7 @@ def skipped_row_notes(info: DumpInfo) -> list[str]:
 class Rows(NamedTuple):
     """The rows of dumps, and how they are read."""
 
-    paths: Sequence[str]  # names of the dumps
+    paths: Sequence[str]  # names or paths of the dumps
     places: Sequence[RowFile]
     reading: DumpOptions
     selection: Selection
@@ -441,13 +441,13 @@ def run_name(dump: str) -> str:
 # --- a forecast --------------------------------------------------------------------------------------
 
 
-_HOUR_S = 3600.0  # seconds in an hour
+_HOUR_S = 3600.0  # number of seconds in an hour
 
 
 class Forecast(Value):
     """A forecast of a call of `score_dump` with the same arguments."""
 
-    out: str  # the run's folder
+    out: str  # path of the run's folder
     rows: int  # number of selected rows
     known: int  # number of selected rows that have a result, which may be the result of an equal row
     judged: int  # number of programs that would be judged

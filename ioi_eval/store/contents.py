@@ -476,7 +476,7 @@ def _open_file(path: Path) -> int:
     return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
 
 
-# --- contents of one process -------------------------------------------------------------------------
+# --- contents that a single process stores -----------------------------------------------------------
 # Contents by hash, for jobs that name them. The total size is bounded: the least recently used contents are
 # removed first, except the contents that running jobs hold.
 

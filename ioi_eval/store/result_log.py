@@ -163,8 +163,8 @@ class ResultLog:
         """Use `open` instead. `created_folder`: the folder did not exist before this call."""
         self.folder, self._run_info, self._lock = folder, info, lock
         self._created_folder, self._any_compiler = created_folder, any_compiler
-        self._stored_info: RunInfo | None = None  # content of run.json
-        self._restart = False  # True if rows of an earlier run will be discarded
+        self._stored_info: RunInfo | None = None  # content of run.json; None if the file does not exist yet
+        self._restart = False  # True if the rows of an earlier run in the folder will be discarded
         self.edited = Counter[str]()
         self.relabelled = 0
         self._tables = TableFile(_SCHEMA)
@@ -181,8 +181,9 @@ class ResultLog:
         # Bytes of results.jsonl when the index was last saved, and when it is saved next.
         self._saved_size, self._next_save = 0, _FIRST_SAVE_BYTES
         self._other_streams = list[BinaryIO]()  # open files of other runs
-        self._other_compilers = set[str]()  # compilers of the results of other runs
-        self._compilers: Set[str] | None = None  # compilers of the results before this call
+        self._other_compilers = set[str]()  # names of compilers that produced results of other runs
+        # Names of compilers in results from before this call; None until they are needed.
+        self._compilers: Set[str] | None = None
         # Reports of confinement in this run and in other runs, by name.
         self._confinements = dict[str, Mapping[str, Any]]()
         self._stale_failures = 0  # number of outdated lines in failures.jsonl

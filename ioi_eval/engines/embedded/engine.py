@@ -193,7 +193,7 @@ class EmbeddedEngine:
             raise EngineUnavailable("the embedded engine works inside `async with` only")
         return self._running
 
-    # --- opening and closing ----------------------------------------------------------------------------
+    # --- opening and closing the engine -----------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
         if self._running is not None:

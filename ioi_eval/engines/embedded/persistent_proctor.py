@@ -38,7 +38,7 @@ _END_S = 1.0  # seconds in which a proctor without further jobs exits
 _LAST_LINE_END = b',"done":true}\n'
 
 
-PROCTOR = "./proctor"  # the program that starts a job with a plan
+PROCTOR = "./proctor"  # command that starts a job with a plan
 _BUNDLE = "bundle"
 _MAX_BUNDLE_BYTES = 1 << 20  # maximum bytes of a job's files that are copied; files of larger jobs are linked
 _ALONE = frozenset({TaskType.BATCH.value, TaskType.FUNCTION.value})

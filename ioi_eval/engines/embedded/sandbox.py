@@ -79,9 +79,8 @@ class SandboxReport(Message):
     v: int
     code: int = 0
     signal: int = 0
-    killed: str = (
-        ""  # the limit that stopped the program: wall, hard, cpu, memory, processes, disk, kill_switch
-    )
+    # Name of the limit that stopped the program: wall, hard, cpu, memory, processes, disk, kill_switch.
+    killed: str = ""
     cpu_us: int = 0
     wall_us: int = 0
     waited_us: int = 0

@@ -31,9 +31,10 @@ from ioi_eval.model.languages import LANGUAGES, MODULES
 from ioi_eval.model.values import Value
 
 STAGE_PATH = "/usr/local/bin:/usr/bin:/bin"
-SYSTEM_FOLDERS = ("/usr", "/bin", "/lib", "/lib64")  # as in graders/proctor/sandbox.cpp
+# Folders of the host that all sandboxes show, as in graders/proctor/sandbox.cpp.
+SYSTEM_FOLDERS = ("/usr", "/bin", "/lib", "/lib64")
 IN_MEMORY = Path("/dev/shm")
-# Maximum time for a compiler's answer, in seconds. A compiler on a busy disk must not count as missing
+# Maximum seconds until a compiler answers. A compiler on a busy disk must not count as missing.
 _ASK_SECONDS = 120.0
 
 
@@ -53,7 +54,7 @@ def everybody_may_start(path: Path) -> bool:
     try:
         real = path.resolve(strict=True)
         mode = real.stat().st_mode
-    except (OSError, RuntimeError):  # RuntimeError: a loop of links
+    except (OSError, RuntimeError):  # a RuntimeError means that symbolic links form a loop
         return False
     return stat.S_ISREG(mode) and mode & 0o5 == 0o5 and everybody_may_enter(real.parent)
 
@@ -88,7 +89,7 @@ def ask(command: list[str], *, inherits: bool = False) -> str:
 
 
 _CHUNK = 1 << 20
-# Linked into each static program, so they are part of a compiler's identity
+# Names of libraries that are linked into static programs, so that they are a part of a compiler's identity.
 _LIBRARIES = ("libc.a", "libstdc++.a", "libm.a")
 
 
@@ -129,7 +130,7 @@ def find_compiler(name: str = "g++", *, beside: tuple[str, ...] = ()) -> Toolcha
     words = ask([str(path), "-v"])
     version = re.search(r"^gcc version (.*)$", words, re.MULTILINE)
     if version is None:
-        return None  # another program with this name, or it does not start
+        return None  # another program has this name, or the command does not start
     named = (ask([str(path), f"-print-file-name={name}"]).strip() for name in (*_LIBRARIES, *beside))
     real = path.resolve()
     digest = _digest(words, [real, *(Path(name) for name in named if Path(name).is_absolute())])
@@ -220,10 +221,12 @@ def _first(pattern: str, text: str) -> str:
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"python3(?:\.\d+)?")
 _VERSION = re.compile(r"\d+(?:\.\d+){0,2}")
-_MAX_REASON_CHARS = 300  # of an interpreter's error in a message
-_PARTS = ("bin", "lib", "lib64", "pyvenv.cfg")  # of a prefix; submissions see nothing else of it
-_COVERED = ("/box", "/job", "/proc", "/dev/fd")  # sandboxes have other folders at these paths
-# With -I, as for programs, the caller's environment and folder do not change the answer
+_MAX_REASON_CHARS = 300  # maximum characters of an interpreter's error in a message
+# Names of entries in an interpreter's prefix; submissions see no other entry of the prefix.
+_PARTS = ("bin", "lib", "lib64", "pyvenv.cfg")
+_COVERED = ("/box", "/job", "/proc", "/dev/fd")  # paths at which sandboxes show other folders than the host
+# A script that an interpreter runs with -I, as it runs programs, so that the caller's environment and folder
+# do not change the answer.
 _QUESTION = """
 import importlib.util, os, sys
 print(sys.version.split()[0].rstrip("+"), sys.implementation.name)
@@ -241,7 +244,7 @@ _ANOTHER = (
     "Give the path of an interpreter, or a version, as python=PATH or in IOI_EVAL_PYTHON;"
     " `ioi-eval doctor` lists those of this machine"
 )
-# Suffixes of the folders with packages' versions
+# Known names of packages, as in the names of folders with a package's version.
 _KNOWN = ",".join(name.lower().replace("_", "-") for name in MODULES.values())
 
 
@@ -252,8 +255,9 @@ class Interpreter(Value):
     version: str
     prefix: str
     identity: str
-    modules: tuple[str, ...]  # installed modules that programs often import, without Python's own
-    read: tuple[str, ...] = ()  # its folders that sandboxes must show
+    # Names of installed modules that programs often import, without Python's own modules.
+    modules: tuple[str, ...]
+    read: tuple[str, ...] = ()  # folders of the interpreter that sandboxes must show
     why_not: str = ""
 
     @property
@@ -374,7 +378,7 @@ def _unusable(path: str, why: str) -> InputError:
     )
 
 
-@cache  # once for each message
+@cache  # cached, so that each message is logged only once
 def _warn(text: str) -> None:
     _log.warning("%s. python=PATH or %s names another one", text, PYTHON)
 
@@ -395,9 +399,8 @@ def choose(wanted: str) -> Interpreter:
         )
         missing = f"no Python {wanted} was found"
     else:
-        path = (
-            Path.cwd() / Path(wanted).expanduser()
-        )  # links are not resolved: they lead to virtual environments
+        # Symbolic links are not resolved, because they lead to virtual environments.
+        path = Path.cwd() / Path(wanted).expanduser()
         found = examine(Path(os.path.normpath(path)))
         missing = f"{wanted} is no Python that answers" if path.exists() else f"there is no {wanted}"
     if found is None:
@@ -456,7 +459,8 @@ def _read_answer(path: Path, answer: str) -> Interpreter | None:
     if len(lines) != 7 or not re.fullmatch(r"\d+\.\S+ \w+", lines[0]):
         return None
     (version, kind), words, (executable, prefix, base) = lines[0].split(), lines[1], lines[2:5]
-    # A script may start another interpreter than its name suggests
+    # Use the path that the interpreter reports, because a script may start another interpreter than its name
+    # suggests.
     path = path if os.path.realpath(path) == os.path.realpath(executable) else Path(executable)
     read = _to_read(path, (prefix, base))
     return Interpreter(
@@ -510,7 +514,7 @@ def _homes() -> frozenset[Path]:
         entry.pw_dir for entry in getpwall() if entry.pw_uid in (0, os.geteuid()) or entry.pw_uid >= 1000
     ]
     homes = {Path(home) for home in named if home.startswith("/")}
-    with contextlib.suppress(RuntimeError):  # a user without a name and without HOME
+    with contextlib.suppress(RuntimeError):  # raised for a user without a name and without HOME
         homes.add(Path.home())
     homes -= {Path("/nonexistent"), Path("/")}
     return frozenset({Path("/"), *homes, *(above for home in homes for above in home.parents)})

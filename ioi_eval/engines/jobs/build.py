@@ -652,7 +652,7 @@ class Builder:
         result.discard()
         return classify_build(result.ended, spec.refusals) is BuildEnding.BUILT
 
-    # --- files that many builds share ---
+    # --- files that many builds have in common, such as precompiled headers ---
 
     async def _prebuilt_files(self, spec: BuildSpec, capabilities: Capabilities) -> tuple[JobFile, ...]:
         """Return the prebuilt files for a build, as far as they exist.

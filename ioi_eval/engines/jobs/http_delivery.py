@@ -632,7 +632,8 @@ class TooLarge(JudgeFailure):
 
 
 class DeliveredBuild(Value):
-    stage: Ending | None  # the compiler's ending, or `None` if the job has a compile stage
+    # Ending of the compiler; `None` if the job has a compile stage, whose ending the reply contains.
+    stage: Ending | None
     artifact: Blob | None
     packed: bytes = b""  # the compressed artifact, as the server sent it
     # Confinement of the build's sandbox; `None` if the build had no sandbox.

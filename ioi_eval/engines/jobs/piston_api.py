@@ -612,7 +612,7 @@ class ServerRuntime(Value):
     language: str
     version: str
     aliases: tuple[str, ...] = ()
-    runtime: str = ""  # name of a package that provides several languages
+    runtime: str = ""  # name of the package if it provides several languages
 
     @property
     def names(self) -> tuple[str, ...]:

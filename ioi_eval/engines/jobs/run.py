@@ -305,7 +305,7 @@ _WORKER_OPTIONS = {  # options of a worker that correspond to a Piston's variabl
 }
 
 
-_LARGEST_PROBE = 32 << 20  # bytes of the largest request that a probe sends
+_LARGEST_PROBE = 32 << 20  # bytes of the largest request with which a probe tests a server
 _MIN_PROGRAM_BYTES = 4 << 20  # minimum bytes of a request for the program, unless half of the request is less
 
 

@@ -56,7 +56,7 @@ from ioi_eval.rules.limits import hard_stop_after, timeout_to_request
 
 _log = logging.getLogger(__name__)
 
-# --- time limits of answers ---------------------------------------------------------------------
+# --- time limits of servers' answers ------------------------------------------------------------
 
 
 _MIN_BODY_BYTES_PER_S = 1 << 20  # minimum speed at which a request is sent, in bytes per second
@@ -254,7 +254,7 @@ class ServerFleet(Fleet[EndpointReport]):
         jobs = slots if self._usage.total is None else min(slots, self._usage.total)
         return self._wire.check_capacity(jobs, len(self.found))
 
-    # --- methods of a fleet ---------------------------------------------------------------------------------
+    # --- methods that the class Fleet requires --------------------------------------------------------------
 
     async def find(self) -> frozenset[str]:
         return await self._wire.find()

@@ -55,7 +55,8 @@ class EndpointReport(Value):
     cores: int | None = None
     toolchains: Mapping[str, Toolchain] = {}  # by command
     cpp_standard: str = ""  # newest C++ standard that g++ accepts
-    headers: tuple[str, ...] = ()  # standards for which g++ accepts the package's precompiled bits/stdc++.h
+    # C++ standards for which g++ accepts the package's precompiled bits/stdc++.h.
+    headers: tuple[str, ...] = ()
     static: bool | None = None  # True if g++ can link statically; None if unknown
     max_run_time: int | None = None
     max_compile_time: int | None = None
@@ -94,7 +95,7 @@ COMPILER = "C++ compiler"
 """The name of a health check."""
 _CONTEST_STANDARD = "gnu++20"
 _GATEWAY, _SANDBOXES, _ONLY_UP_TO = "gateway", "boxes", "only up to "
-_NOT_IN_FORCE = "not in force"  # part of a message in health_checks.py
+_NOT_IN_FORCE = "not in force"  # name of a health check in health_checks.py
 _SET_VARIABLE = re.compile(r"Set (PISTON_\w+=\S+) on the server")
 _BODY_REMEDY = (
     "Set PISTON_REQUEST_BODY_LIMIT=512mb on the server; 3.1.1 and older have the limit in src/index.js: "
@@ -455,7 +456,7 @@ def most_common(values: Iterable[str]) -> str:
     return min(counts, key=lambda value: (-counts[value], value)) if counts else ""
 
 
-# --- servers that join later, or were replaced -------------------------------------------------------
+# --- servers that join after the start or were replaced ----------------------------------------------
 
 
 ASKED_BY = {

@@ -55,7 +55,7 @@ class ServerUse(Value):
 class ClusterUses(Value):
     """The uses of reachable servers, by address."""
 
-    use: ServerRole  # the use of the servers that judge the run's tests
+    use: ServerRole  # kind of jobs that the run's tests are judged with
     servers: tuple[ServerUse, ...]
 
     @property

@@ -143,7 +143,7 @@ class _Participant:
     def __init__(self, name: str, max_calls: int) -> None:
         self.name = name
         self.capacity = asyncio.Semaphore(max_calls)
-        self.calls = set[asyncio.Task[Any]]()  # calls that wait or are in progress
+        self.calls = set[asyncio.Task[Any]]()  # tasks of calls that wait or are in progress
         self.problems = defaultdict[str, _Attempts](_Attempts)
         self.in_progress: dict[asyncio.Task[Any] | None, CallInProgress] = {}
 
@@ -625,7 +625,7 @@ class Session:
         finally:
             del self._state.in_progress[task]
 
-    # --- checks of arguments -------------------------------------------------------------------------
+    # --- checks of a call's arguments ----------------------------------------------------------------
 
     def _find_problem(self, label: str) -> Problem:
         if not isinstance(label, str) or label not in self._contest.problems:

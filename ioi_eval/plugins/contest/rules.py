@@ -212,7 +212,8 @@ class Statement(Value):
     seconds: float | None  # limit of CPU time for a test, in seconds
     megabytes: int | None
     points_max: float
-    languages: tuple[str, ...]  # allowed languages; empty if the problem does not accept programs
+    # Names of the allowed languages; empty if the problem does not accept programs.
+    languages: tuple[str, ...]
     language: str = ""  # language of programs for which the participant names no language
     input_file: str = ""  # name of the input file; empty means standard input
     output_file: str = ""  # name of the output file; empty means standard output
@@ -225,14 +226,14 @@ class Statement(Value):
     # Contents of attachments by name: headers, attachments of the package, inputs to answer with files.
     attachments: Mapping[str, str] = {}
     samples: tuple[Sample, ...] = ()
-    cut: tuple[CutText, ...] = ()  # texts that this reply truncates
+    cut: tuple[CutText, ...] = ()  # texts of which this reply contains only the start
 
 
 class TextPart(Value):
     """A part of a text of a problem."""
 
     name: str
-    characters: int  # length of the whole text
+    characters: int  # number of characters of the whole text
     offset: int  # position of the part in the text, in characters
     text: str
     next_offset: int | None = None  # position of the next part; None after the last part
@@ -270,7 +271,7 @@ class CallInProgress(Value):
 
     problem: str
     call: Literal["submit", "run", "test"]
-    number: int | None = None  # number of the submission
+    number: int | None = None  # number of the submission; None for other calls
 
 
 class Standing(Value):

@@ -50,7 +50,7 @@ class NodeCapabilities(Value):
     """The description of a node."""
 
     made_by: str  # id of the engine that started the actor
-    actor: str  # unique name of the actor
+    actor: str  # unique name of the actor in the cluster
     version: str  # version of ioi_eval on the node
     slots: int
     space: int  # maximum bytes of contents that the node stores

@@ -15,7 +15,7 @@ from ioi_eval.rules.grading import award_each_if_passed, award_minimum_if_passed
 
 _MODES = ("pass-fail", "sum", "min")
 _PASS_FAIL, _SUM, _MIN = _MODES
-_DEFAULT_MAX_SCORE = 100.0  # points of the whole problem
+_DEFAULT_MAX_SCORE = 100.0  # default of the points of the whole problem
 # Keys in the settings of secret/ and of its direct subgroups.
 _SCORE_KEYS = (
     "max_score",
