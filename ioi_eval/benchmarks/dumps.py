@@ -146,7 +146,7 @@ class DumpInfo(Value):
     passed_over: frozenset[str]  # keys of rows that are not selected
     sha256: str  # hash of the contents of all files, in any order
     understood: DetectedColumns
-    left_out: Mapping[str, int] = {}  # number of selected rows that are excluded, by reason
+    left_out: Mapping[str, int] = {}  # number of rows that are not selected, by reason
     rejected: int = 0  # number of unusable rows
     noted: Mapping[str, int] = {}  # number of selected rows, by the note about them
     other_files: tuple[str, ...] = ()  # files in the dump's folders whose format is not a format of rows

@@ -343,7 +343,7 @@ def patch_code(text: str, lang: str) -> str:
     return patch(text) if text and patch is not None else text
 
 
-_patched = patch_code  # another name of the function, for functions with a parameter `patch_code`
+_patched = patch_code  # second name of the function, for functions that have a parameter `patch_code`
 
 
 def is_patchable(lang: str) -> bool:

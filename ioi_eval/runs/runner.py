@@ -242,7 +242,7 @@ class _JudgingRun:
         self._numbers: Counter[str] = Counter()
         self._verdicts: Counter[str] = Counter()
         self._overload_detector = OverloadDetector()
-        self._skipped_counted = False  # True if the survey has counted the skipped submissions
+        self._skipped_counted = False  # True if survey_submissions has counted the skipped submissions
         self.languages = set[str]()  # languages of the submissions that will be judged
 
     # --- before judging ---

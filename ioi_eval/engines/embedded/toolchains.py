@@ -196,7 +196,7 @@ def find_asked(name: str, *question: str, version: str = r"(\d+(?:\.\d+)+)") -> 
     words = ask([str(path), *question])
     number = _first(version, words)
     if not number:
-        return None  # another program with this name, or it does not start
+        return None  # another program has this name, or the command does not start
     identity = f"{name} {' '.join(words.split())} {path.resolve()}"
     return Toolchain(command=name, path=str(path), version=number, identity=identity)
 

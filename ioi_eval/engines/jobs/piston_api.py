@@ -264,7 +264,7 @@ def _read_missing(body: bytes) -> frozenset[str]:
         return frozenset()
 
 
-# --- the server's side -------------------------------------------------------------------------------
+# --- encoding of a reply, by the server --------------------------------------------------------------
 
 _PIECE_CHARS = 1 << 18  # number of characters that are encoded at a time
 
@@ -475,7 +475,7 @@ def _inline_file(file: JobFile, lines: str = "") -> _File:
     return _File(file.name, data, _BASE64)
 
 
-# --- the server's side -------------------------------------------------------------------------------
+# --- decoding of a request, by the server ------------------------------------------------------------
 
 
 HASH = re.compile("[0-9a-f]{64}")

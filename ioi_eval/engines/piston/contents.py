@@ -57,7 +57,7 @@ class ServerContents:
         self.report: EndpointReport | None = None
         self.space = 0  # bytes of contents that the server can store; 0 means that it stores no contents
         self.held_hashes = set[str]()
-        # Time until which a content that the server declined is not sent again, by hash.
+        # Time until which a declined content is not sent again, by the hash of the content.
         self.declined: dict[str, float] = {}
         self.uploads: SharedCalls[None] = SharedCalls()
         # Files of shared builds on the server, by the build's hash. None means that the build runs or has
