@@ -158,7 +158,7 @@ def load_submission(path):
     # Provide these names as builtins, so that the submission's own names override them, such as a function
     # `gcd`.
     module.__dict__["__builtins__"] = collect_provided_names()
-    # The module of a class must be registered, because for example dataclasses looks it up.
+    # The module must be registered, because some libraries look up the module of a class, such as dataclasses.
     sys.modules[NAME] = module
     exec(code, module.__dict__)
     return module

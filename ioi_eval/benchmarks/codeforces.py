@@ -174,7 +174,7 @@ MEMORY_LIMIT = 256 << 20  # bytes
 TOLERANCE = 1e-5  # tolerance for numbers in an output, as in the dataset's runner
 _CPP_STANDARD = "gnu++17"  # standard that was usual when the dataset's solutions were written
 
-# Names of the numbers in the dataset's enumeration of sources, in the order of the numbers.
+# Names of sources; the index of a name is the number that the dataset uses for the source.
 _SOURCES = ("", "CODECHEF", "CODEFORCES", "HACKEREARTH", "CODEJAM", "ATCODER", "AIZU")
 _DIFFICULTIES = ("", "EASY", "MEDIUM", "HARD", "HARDER", "HARDEST", "EXTERNAL", *"ABCDEFGHIJKLMNOPQRSTUV")
 _LANGUAGES = ("UNKNOWN_LANGUAGE", "PYTHON", "CPP", "PYTHON3", "JAVA")

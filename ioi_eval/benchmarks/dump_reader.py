@@ -46,7 +46,7 @@ from ioi_eval.store.packed import Keys, NamedKeys
 from ioi_eval.store.rows import MODEL_COLUMNS, as_json_value, model_of_row
 
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
-ABSENT = object()  # value that means a missing value, as distinct from null
+ABSENT = object()  # stands for a missing value, as distinct from null
 _CHAT_COLUMN = "messages"  # column for replies, which may contain only the prompt
 # Column for replies that holds the dataset's reference solution in rows that have a prompt as well.
 _REFERENCE_COLUMN = "solution"
@@ -201,7 +201,7 @@ class DumpRow(Fields):
         if isinstance(value, list) and isinstance(
             string := self.columns.get(self.find_column(column) or ""), str
         ):
-            # The parsed value is a list because the string looks like a chat, but this field cannot be a chat
+            # The parsed value is a list because the string looks like a chat, but this field cannot be a chat.
             value = string
         if value is None or isinstance(value, str):
             return value if value and value.strip() else None
@@ -379,7 +379,7 @@ def prompt_text(columns: Mapping[str, Any], path: str) -> str:
     raw = value_at(columns, path)
     value = _parse_list(as_json_value(None if raw is ABSENT else decode_bytes(raw)))
     while isinstance(value, list) and value and isinstance(value[0], list):
-        value = value[0]  # the first chat: several chats start with the same prompt
+        value = value[0]  # use the first chat, because all chats start with the same prompt
     return "\n".join(filter(None, map(_prompt_text, value if isinstance(value, list) else [value])))
 
 
