@@ -158,7 +158,7 @@ def load_submission(path):
     # Provide these names as builtins, so that the submission's own names override them, such as a function
     # `gcd`.
     module.__dict__["__builtins__"] = collect_provided_names()
-    # The module must be registered, because some libraries look up the module of a class, such as dataclasses.
+    # The module must be registered, because libraries such as dataclasses look up the module of a class.
     sys.modules[NAME] = module
     exec(code, module.__dict__)
     return module

@@ -161,7 +161,7 @@ class BenchmarkOptions(Value):
         CliOption(metavar="WORD", help="Only problems of this difficulty; may be repeated."),
     ] = frozenset()
     tags: Annotated[
-        # Tags, in upper or lower case; a problem needs at least one of them, and its platform counts as a tag.
+        # Tags, in upper or lower case. A problem needs at least one of them. Its platform counts as a tag.
         frozenset[str],
         CliOption(name="tag", metavar="WORD", help="Only problems with this tag; may be repeated."),
     ] = frozenset()

@@ -201,7 +201,7 @@ class DumpRow(Fields):
         if isinstance(value, list) and isinstance(
             string := self.columns.get(self.find_column(column) or ""), str
         ):
-            # The parsed value is a list because the string looks like a chat, but this field cannot be a chat.
+            # The parsed value is a list because the string looks like a chat. This field cannot be a chat.
             value = string
         if value is None or isinstance(value, str):
             return value if value and value.strip() else None
@@ -574,7 +574,7 @@ class DumpOptions(Value):
         str | None,
         CliOption(metavar="NAME", help="The column with each row's id; empty: none.", unset="uuid or id"),
     ] = None
-    # True: keys of rows without an id are derived from their content. False, as in older runs: from file and
+    # If True, keys of rows without an id are derived from their content; if False, as in older runs, from file and
     # index.
     keys_of_content: bool = True
     # Columns of the fields, or paths into columns. None means the standard columns.

@@ -24,7 +24,7 @@ from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, S
 from ioi_eval.problems.names import is_plain_name
 from ioi_eval.rules.json_tests import NO_CASES, CasesError, unparsable_tests
 
-_MEGABYTE = 1_000_000  # bytes of a megabyte, as in the benchmark's harness
+_MEGABYTE = 1_000_000  # number of bytes in a megabyte, as in the benchmark's harness
 # Names of the input and output file of a test, by the test's number.
 _TEST_FILES = (("{}.in", "{}.out"), ("I.{}", "O.{}"))
 _FIELDS = ("problem_id", "name", "problem_level", "description", "runtime_limit", "memory_limit", "num_tests")
