@@ -574,8 +574,8 @@ class DumpOptions(Value):
         str | None,
         CliOption(metavar="NAME", help="The column with each row's id; empty: none.", unset="uuid or id"),
     ] = None
-    # If True, keys of rows without an id are derived from their content; if False, as in older runs, from file and
-    # index.
+    # If True, keys of rows without an id are derived from their content; if False, as in older runs, from
+    # file and index.
     keys_of_content: bool = True
     # Columns of the fields, or paths into columns. None means the standard columns.
     code_column: Annotated[

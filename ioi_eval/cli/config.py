@@ -85,7 +85,7 @@ KEYS: Mapping[str, str] = {
 }
 _KEYS_BY_PATH = {place: key for key, place in KEYS.items()}
 _COUNTS = frozenset({"first", "sample_size"})
-# Changes to the `CliOption` of a field for `ioi-eval run`, by the field's key.
+# Changes to the `CliOption` of a field for `ioi-eval run`, by the key of the field.
 _CHANGES: Mapping[str, Mapping[str, Any]] = {
     "benchmark": {"name": "problems", "short": "", "also": ("-b", "--benchmark")},
     "first": {"name": "limit", "also": ("--first",)},

@@ -133,7 +133,7 @@ def fingerprint(requests: Iterable[ModelRequest], author: str, settings: Mapping
 
 
 _MILLION = 1_000_000
-# Divide by the minimum characters per token, to estimate the tokens if a server does not report them.
+# Minimum characters per token, to estimate the number of tokens if a server does not report it.
 _MIN_TOKEN_CHARACTERS = 3
 _INPUT_TOKENS, _OUTPUT_TOKENS = "prompt_tokens", "completion_tokens"
 

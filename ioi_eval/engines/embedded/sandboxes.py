@@ -283,7 +283,7 @@ def _locked(path: Path, flags: int = 0, mode: int = 0o600) -> int | None:
     lock = os.open(path, os.O_RDWR | flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     with contextlib.suppress(OSError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # True if the locked file is still at its path, so it was not removed before it was locked
+        # the file is still at its path, so it was not removed before it was locked
         if path.stat().st_ino == os.fstat(lock).st_ino:
             return lock
     os.close(lock)

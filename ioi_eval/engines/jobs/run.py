@@ -297,7 +297,7 @@ BODY_REMEDY = (
 )
 _REQUEST_BYTES = 4096  # bytes of a request with a plan, in addition to files and tests
 _PLANNED_BYTES = 256  # bytes of a plan for each test
-_WORKER_OPTIONS = {  # options of a worker that correspond to a Piston's variables, by limit
+_WORKER_OPTIONS = {  # options of a worker that correspond to Piston's variables, by limit
     "run_timeout": "run-timeout",
     "run_cpu_time": "run-timeout",
     "compile_timeout": "compile-timeout",

@@ -300,7 +300,7 @@ class ServerFleet(Fleet[EndpointReport]):
         return has_toolchains(job, report.toolchains, exactly=exactly)
 
     def _starts(self, report: EndpointReport, job: Job) -> bool:
-        # A server refuses a job for an unknown runtime with a reason.
+        # If the runtime is unknown, the server refuses the job with a reason.
         is_known = job.runtime in self.capabilities.runtimes
         return not is_known or bool(runtime_of(report, job))
 

@@ -245,7 +245,7 @@ class Answer(Value):
     status: int
     body: bytes
     worker: str = ""  # a worker's identity
-    request: str = ""  # mark of the request that the worker answers, from the reply's header
+    request: str = ""  # mark of the request that the worker answers
     moved: str = ""  # address to which the server redirects
 
 

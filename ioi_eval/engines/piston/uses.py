@@ -55,7 +55,7 @@ class ServerUse(Value):
 class ClusterUses(Value):
     """The uses of reachable servers, by address."""
 
-    use: ServerRole  # kind of jobs that the run's tests are judged with
+    use: ServerRole  # kind of jobs with which the run's tests are judged
     servers: tuple[ServerUse, ...]
 
     @property
