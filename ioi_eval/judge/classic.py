@@ -126,7 +126,7 @@ def _refuse_cms_misjudged(problem: Problem) -> None:
     if problem.checker.kind is CheckerKind.TESTLIB:
         raise JudgeFailure("the server's package cms_ioi reads no exit code of a checker", remedy=_REMEDY)
     headers = list(_header_candidates(problem))
-    # Tests are sorted like names in a locale.
+    # The server's locale decides which header sorts first: by bytes, or ignoring upper and lower case.
     for first_header in (min(headers), min(headers, key=str.lower)) if headers else ():
         if first_header != _submission_header(problem):
             raise JudgeFailure(

@@ -49,7 +49,7 @@ class Language(Value, frozen=True, kw_only=True):
     precompile_template: tuple[str, ...] = ()
     run_template: tuple[str, ...]
     environment: tuple[tuple[str, str], ...] = ()  # environment variables of the language's programs
-    # The next fields let programs detect ONLINE_JUDGE, for problems of judges that define it: compiler flags.
+    # Compiler flags that define ONLINE_JUDGE, for problems whose original judge defines it.
     online_flags: tuple[str, ...] = ()  # compiler flags
     online_arguments: tuple[str, ...] = ()  # arguments of the runtime that define ONLINE_JUDGE
     online_environment: tuple[tuple[str, str], ...] = ()

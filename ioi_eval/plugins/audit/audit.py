@@ -151,8 +151,8 @@ async def _judged_problems(
     unjudged = {
         unjudged_submission.key: unjudged_submission.reason
         for unjudged_submission in validated.validation.unjudged
-        # Solutions with results are excluded here: they were only not compared, because some of their tests
-        # were skipped.
+        # Solutions with results are excluded here: they were judged, but not compared, because some of their
+        # tests were skipped.
         if unjudged_submission.key not in results
     }
 

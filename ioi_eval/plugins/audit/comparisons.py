@@ -11,7 +11,7 @@ from ioi_eval.models import Checker, CheckerKind, Problem, TaskType
 _TOLERANCES = (1e-9, 1e-6, 1e-4)  # absolute and relative tolerances that are tried
 _MAX_TOLERANCE = _TOLERANCES[-1]
 _WORD_KINDS = (CheckerKind.WORD_LINES, CheckerKind.TOKENS)
-# Looser comparisons than each comparison. For a comparison without an entry there are none.
+# Looser comparisons, by the comparison that they replace. A comparison without an entry has none.
 _LOOSER_KINDS = {
     CheckerKind.EXACT: (
         CheckerKind.STRIPPED,

@@ -109,8 +109,8 @@ class CaseReader:
         if not isinstance(cases, list) or not cases or not all(isinstance(case, Mapping) for case in cases):
             fields.report_fault("batched", "not a list of cases", CASE_EXAMPLE)
             cases = []
-        # The points of a batch are read from its cases as well, which inherit them, because DMOJ's site reads
-        # them there.
+        # Read the points of a batch from its cases, as DMOJ's site does: cases inherit the points of their
+        # batch.
         own_fields = (fields.fields_under(f"batched.{index}", case) for index, case in enumerate(cases))
         points_of_cases = {CaseKeys.points.read(case, points) for case in own_fields} or {points}
         if len(points_of_cases) > 1:

@@ -186,8 +186,8 @@ class DmojHeader(InheritedKeys, PackageKeys):
     custom_judge = refused_key(
         "graders for DMOJ's own judge are not supported", "Use interactive, or signature_grader"
     )
-    # Keys of judges that are derived from DMOJ's judge. Without these keys, their packages would be different
-    # problems.
+    # Keys of judges that are derived from DMOJ's judge. They are refused, because a package without them
+    # would be a different problem.
     communication = refused_key(
         "managers are not supported in this format", "Write it as a Communication task of CMS"
     )

@@ -59,7 +59,7 @@ class OJBench(Benchmark):
         row_by_id: dict[str, dict[str, Any]] = {}
         for row in read_columns(files[0], self.columns):
             problem_id, contest = str(row.get("id")), str(row.get("dataset"))
-            # The number of a problem of LibreOJ.
+            # An id that is a number belongs to a problem of LibreOJ.
             problem_id = f"loj-{problem_id}" if problem_id.isdecimal() else problem_id
             if not (is_plain_name(problem_id) and is_plain_name(contest)):
                 problem = f"{contest!r} and {problem_id!r} are not names of folders"

@@ -157,7 +157,7 @@ class EvalPlus(_EvalPlusBenchmark):
 
 def _read_inputs(row: Row, column: str) -> list[list[Any]]:
     """Return the lists of arguments in a column, which is a JSON string."""
-    # `shallow` limits the nesting; this JSON may contain Infinity.
+    # The module json is used because this JSON may contain Infinity.
     inputs = json.loads(shallow(row.read_text(column, "") or "[]"))
     if inputs == {}:  # EvalPlus writes an empty list as {}
         return []

@@ -85,7 +85,7 @@ async def _check_http2(host: str, port: int) -> None:
 
     If Ray uses TLS, which needs certificates, it is enough that a server accepts the connection.
     """
-    from ray._private.ray_constants import env_bool  # with this function Ray itself reads the variable
+    from ray._private.ray_constants import env_bool  # Ray itself reads such variables with this function
 
     reader, writer = await asyncio.open_connection(host, port)
     try:

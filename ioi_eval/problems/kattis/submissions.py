@@ -81,7 +81,7 @@ def read_solutions(
             note_unsupported_language(path, package_path, faults)
         if program is not None:
             solution = _make_solution(path, program, groups, package_path, expected, faults)
-            # It may have any number of points if it passes all tests.
+            # An accepted solution may have any number of points if it passes all tests.
             if in_points and solution.expected == ACCEPTED:
                 solution = replace(solution, expected=ALL_ACCEPTED)
             yield solution if scoring else replace(solution, score=None)
