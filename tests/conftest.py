@@ -33,7 +33,7 @@ from ioi_eval.store.compiling import sources_digest
 __all__ = ["bench", "binaries", "compiled", "kept", "library", "proctor", "shared", "workshop"]
 
 # Property tests have no deadline, because a busy machine is slow. By default they try the same few examples
-# each time; scripts/test --nightly tries many random ones (--hypothesis-profile=random).
+# in every run; scripts/test --nightly tries many random examples (--hypothesis-profile=random).
 _patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("derandomized", _patient, derandomize=True, max_examples=25)
 settings.register_profile("random", _patient, print_blob=True, max_examples=150)
@@ -117,7 +117,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--count", metavar="FILE", help="Build a proctor that records its line coverage in FILE."
     )
-    parser.addoption("--kept", metavar="DIR", help="Folder that keeps built programs for the next test run.")
+    parser.addoption("--kept", metavar="DIR", help="Folder with built programs, which later test runs reuse.")
     parser.addoption(
         "--tier",
         choices=["gate", "nightly"],
@@ -136,7 +136,7 @@ def is_nightly(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests of the other tier if --tier is given."""
+    """With --tier, deselect the tests of the other tier."""
     tier = config.getoption("--tier")
     if tier is None:
         return
@@ -151,7 +151,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Collect tests without garbage collection, which would take as long as importing them."""
+    """Collect tests without garbage collection, which would double the time."""
     gc.disable()
     try:
         return (yield)

@@ -1,4 +1,4 @@
-"""Loads the processors while a test runs."""
+"""Context managers that load, pin or suspend processes while a test runs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-# The kernel kills it when the test process ends.
+# A busy loop, which the kernel kills when the test process exits.
 _BUSY = ("setpriv", "--pdeathsig", "KILL", "/bin/sh", "-c", "while :; do :; done")
 
 
 @contextlib.contextmanager
 def busy_processes(count: int) -> Iterator[None]:
-    """Run busy loops in the background. Each has its own session, because the kernel schedules by session."""
+    """Run busy loops in the background, in separate sessions, because the kernel schedules by session."""
     busy = [subprocess.Popen(_BUSY, start_new_session=True) for _ in range(count)]
     try:
         yield
@@ -30,7 +30,7 @@ def busy_processes(count: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def single_processor() -> Iterator[None]:
-    """Pin this process and its new children to one processor."""
+    """Pin this process and its new children to a single processor."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(before)})
     try:
@@ -70,14 +70,14 @@ def _pause(program: str, after: float, seconds: float, stopped: list[str], over:
 
 def _send(number: signal.Signals, pids: list[int]) -> None:
     for pid in pids:
-        with contextlib.suppress(ProcessLookupError):  # the process has ended
+        with contextlib.suppress(ProcessLookupError):  # the process has exited
             os.kill(pid, number)
 
 
 def _below(pid: int) -> list[int]:
     """Return the descendants of a process, each after its parent."""
     found = []
-    with contextlib.suppress(OSError):  # the process may end during the search
+    with contextlib.suppress(OSError):  # the process may exit during the search
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in map(int, (task / "children").read_text().split()):
                 found += [child, *_below(child)]

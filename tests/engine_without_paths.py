@@ -14,7 +14,7 @@ from ioi_eval.models import Blob, Capabilities, Job, JobFile, JobResult
 
 
 class EngineWithoutPaths:
-    """Passes on only what an HTTP request contains: names and contents of files, and one runtime."""
+    """Passes on only the data of an HTTP request: names and contents of files, and a single runtime."""
 
     def __init__(self, engine: Engine, runtime: str, **profile: Any) -> None:
         self._engine, self._runtime, self._changes = engine, runtime, profile

@@ -9,7 +9,7 @@ import pytest
 from support.cached_lookups import cached_toolchains
 from support.engines import find_language
 
-# Languages whose toolchains are optional in CI, too.
+# Languages whose toolchains are optional even in CI.
 _SELDOM = {"pascal", "haskell", "javascript", "kotlin", "c#"}
 
 
@@ -26,4 +26,4 @@ def require_language(name: str) -> None:
     for tool in language.tools:
         if tool not in cached_toolchains():
             skip = pytest.skip if language.name in _SELDOM else skip_or_fail_in_ci
-            skip(f"there is no {tool} that sandboxes can see: {language.remedy}")
+            skip(f"missing in sandboxes: {tool}; {language.remedy}")

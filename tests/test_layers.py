@@ -1,7 +1,7 @@
-"""The code is held to the layers that pyproject.toml lists, and to what only some layers may do.
+"""Modules follow the layers in pyproject.toml, and the rules that restrict calls and imports to some layers.
 
-Every rule is a function from a module's syntax tree to the offences in it, so that the rules themselves
-can be tried on sources that break them.
+Each rule is a function that yields the offences in a module's syntax tree. The rules are also tested on
+sources that break them.
 """
 
 from __future__ import annotations
@@ -27,32 +27,33 @@ LEVELS: dict[str, int] = {
 ONLY: dict[str, list[str]] = _TABLE["only"]
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if "_data" not in path.parts)
 CONTRACT = ["engines.contract", "engines.jobs.build", "engines.jobs.runner"]
-SURFACE = ""  # ioi_eval/__init__.py, what `from ioi_eval import Scorer` reaches
+SURFACE = ""  # ioi_eval/__init__.py, as in `from ioi_eval import Scorer`
 
 
 def module_name(path: Path) -> str:
-    """`cli.score` for ioi_eval/cli/score.py, `cli` for a folder's __init__, empty for the package's own."""
+    """Return a file's module, such as `cli.score`, or SURFACE for ioi_eval/__init__.py."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def within(module: str, prefixes: list[str]) -> bool:
+    """Return True if `prefixes` contain the module or a package that contains it."""
     return any(module == prefix or module.startswith(prefix + ".") for prefix in prefixes)
 
 
 def level(module: str) -> int:
-    """The surface stands directly above the use cases, which it shows: what serves others may use it."""
+    """Return a module's level. The surface is above `runs`, and the next layer may import it."""
     return 2 * LEVELS["runs"] + 1 if module == SURFACE else 2 * LEVELS[module.split(".")[0]]
 
 
 @lru_cache(maxsize=1)
 def nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
-    """All of a tree, which every rule looks at."""
+    """Return all nodes of a syntax tree. All rules read the same nodes."""
     return tuple(ast.walk(tree))
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Line and full name of every import, in functions and under TYPE_CHECKING too."""
+    """Yield the line and the full name of every import, even in functions and under TYPE_CHECKING."""
     for node in nodes(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -62,7 +63,7 @@ def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def inner(name: str) -> str | None:
-    """The module of ours that an imported name reaches; None for other packages."""
+    """Return the module of ioi_eval that contains an imported name, or None for a name of another package."""
     first, _, rest = name.partition(".")
     if first != "ioi_eval":
         return None
@@ -79,6 +80,7 @@ def layer_offences(module: str, tree: ast.AST) -> Iterator[str]:
 
 
 def allowed(module: str, target: str) -> bool:
+    """Return True if the layers allow `module` to import `target`."""
     if within(target, ["plugins"]) and not within(module, ["plugins"]):
         return False
     same_folder = module.split(".")[0] == target.split(".")[0]
@@ -99,7 +101,7 @@ def plugin_offences(module: str, tree: ast.AST) -> Iterator[str]:
 
 
 def engine_offences(module: str, tree: ast.AST) -> Iterator[str]:
-    """The judge knows engines by their contract alone."""
+    """The judge may import only the contract of engines, and no engine."""
     for line, name in imported(tree):
         target = inner(name) or ""
         if within(module, ["judge"]) and within(target, ["engines"]) and not within(target, CONTRACT):
@@ -111,20 +113,20 @@ ENGINES |= {"Engine", "Cluster"}
 
 
 def kind_offences(module: str, tree: ast.AST) -> Iterator[str]:
-    """Only engines ask which engine it is."""
+    """Only engines may test the class of an engine."""
     if within(module, ["engines"]):
         return
     for node in nodes(tree):
         if isinstance(node, ast.Call) and dotted(node.func) in {"isinstance", "issubclass", "type"}:
             names = {dotted(name).rpartition(".")[2] for name in ast.walk(node)}
-            yield from (f"line {node.lineno}: asks for {name}" for name in sorted(names & ENGINES))
+            yield from (f"line {node.lineno}: tests for class {name}" for name in sorted(names & ENGINES))
 
 
 def package_offences(module: str, tree: ast.AST) -> Iterator[str]:
     for line, name in imported(tree):
         package = name.split(".")[0]
         if package in ONLY and not within(module, ONLY[package]):
-            yield f"line {line}: {package} belongs into {', '.join(ONLY[package])}"
+            yield f"line {line}: only {', '.join(ONLY[package])} may import {package}"
 
 
 def terminal_offences(module: str, tree: ast.AST) -> Iterator[str]:
@@ -137,12 +139,13 @@ def terminal_offences(module: str, tree: ast.AST) -> Iterator[str]:
             yield f"line {node.lineno}: {dotted(node)}"
 
 
-_DOORS = ("command", "mcp", "openenv")  # of contests, which do what the command line and integrations do
+# Modules of contests that may read the environment, as the command line and integrations do.
+_CONTEST_MODULES = ("command", "mcp", "openenv")
 
 
 def environment_offences(module: str, tree: ast.AST) -> Iterator[str]:
-    doors = [f"plugins.contest.{name}" for name in _DOORS]
-    if within(module, ["cli", "integrations", "plugins.audit.command", *doors]):
+    contest_modules = [f"plugins.contest.{name}" for name in _CONTEST_MODULES]
+    if within(module, ["cli", "integrations", "plugins.audit.command", *contest_modules]):
         return
     names = {"os.environ", "os.environb", "os.getenv", "os.putenv", "os.getenvb"}
     yield from (f"line {line}: {name}" for line, name in imported(tree) if name in names)
@@ -152,7 +155,7 @@ def environment_offences(module: str, tree: ast.AST) -> Iterator[str]:
 
 
 def handler_offences(module: str, tree: ast.AST) -> Iterator[str]:
-    """Catching everything is only for cleaning up: the handler must raise again."""
+    """A handler that catches all exceptions may only clean up, and must raise the exception again."""
     for node in nodes(tree):
         if not isinstance(node, ast.ExceptHandler):
             continue
@@ -170,7 +173,7 @@ def state_offences(module: str, tree: ast.AST) -> Iterator[str]:
             yield f"line {node.lineno}: global {', '.join(node.names)}"
 
 
-# Flags of programs that the library starts, or tells its callers to start.
+# Flags of other programs that the library starts or that remedies mention, with the program.
 OTHERS_FLAGS = {
     **dict.fromkeys(("--testset", "--group"), "validators with testlib"),
     **dict.fromkeys(("--edition", "--crate-type", "--cap-lints"), "rustc"),
@@ -180,15 +183,15 @@ OTHERS_FLAGS = {
     **dict.fromkeys(("--gc-sections", "--exclude-libs"), "the linker"),
     **dict.fromkeys(("--user", "--noheader", "--states", "--format"), "squeue"),
     "--head": "ray start, in a remedy",
-    **dict.fromkeys(("--host", "--port"), "a worker that is started in a rented box"),
+    **dict.fromkeys(("--host", "--port"), "a worker in a rented sandbox"),
     "--shm-size": "docker run, in a remedy",
-    "--set": "a worker on its own machine, in a remedy",
+    "--set": "ioi-eval worker, in a remedy",
 }
 _FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 
 
 def flag_offences(module: str, tree: ast.AST) -> Iterator[str]:
-    """The library speaks of arguments; the command line says what it calls them."""
+    """Only the command line may mention the names of its options."""
     if within(module, ["cli", "plugins.audit.command", "plugins.audit.evidence", "plugins.contest.command"]):
         return
     texts = {id(node.value) for node in nodes(tree) if isinstance(node, ast.Expr)}
@@ -223,7 +226,7 @@ RULES = [
 @pytest.mark.parametrize("path", FILES, ids=lambda path: module_name(path) or "ioi_eval")
 def test_module_imports_follow_layer_rules(path: Path) -> None:
     module, tree = module_name(path), ast.parse(path.read_text(), str(path))
-    assert module == SURFACE or module.split(".")[0] in LEVELS, "not in pyproject's list of layers"
+    assert module == SURFACE or module.split(".")[0] in LEVELS, "not in the layers of pyproject.toml"
     offences = [f"{path.relative_to(ROOT)}, {offence}" for rule in RULES for offence in rule(module, tree)]
     assert offences == []
 
@@ -244,7 +247,10 @@ def test_module_imports_follow_layer_rules(path: Path) -> None:
         ("judge.judge", "from ioi_eval.engines.jobs.http_delivery import HttpDelivery"),
         ("judge.classic", "from ioi_eval.engines import Engine"),
         ("runs.work", "if isinstance(engine, Cluster):\n    pass"),
-        ("integrations.runtime", "found = [one for one in both if isinstance(one, (A, engines.RayEngine))]"),
+        (
+            "integrations.runtime",
+            "ray = [engine for engine in engines if isinstance(engine, (A, engines.RayEngine))]",
+        ),
         ("rules.plan", "import pandas as pd"),
         ("engines.embedded.engine", "import aiohttp"),
         ("judge", "print('hello')"),
@@ -255,7 +261,7 @@ def test_module_imports_follow_layer_rules(path: Path) -> None:
         ("judge", "try:\n    pass\nexcept (ValueError, Exception):\n    raise"),
         ("judge", "try:\n    pass\nexcept:\n    raise"),
         ("judge", "try:\n    pass\nexcept BaseException:\n    pass"),
-        ("judge", "def count():\n    global seen\n    seen = 1"),
+        ("judge", "def count():\n    global calls\n    calls = 1"),
         ("store.files", "REMEDY = 'Choose another --out folder'"),
         ("server.options", "REMEDY = f'start it with --allow-host {name}'"),
         ("model.languages", "COMMAND = ['rustc', '--edition=2021', '--workers']"),
@@ -292,11 +298,11 @@ def test_importing_package_loads_no_heavy_module() -> None:
     assert heavy & {name.split(".")[0] for name in loaded} == set()
 
 
-# What measures or breaks the inside of an engine cannot do so by public names.
+# Scripts that need private names, with the purpose.
 INSIDE = {
-    "scale.py": "servers that are none",
-    "report.py": "rows of runs that nobody judged",
-    "kernels_guest.py": "layers of confinement that are taken away",
+    "scale.py": "simulated servers",
+    "report.py": "rows of simulated runs",
+    "kernels_guest.py": "sandboxes without some layers",
 }
 SCRIPTS = [
     path
@@ -319,7 +325,7 @@ PUBLIC = ("ioi_eval", *(f"ioi_eval.{name}" for name in _PUBLIC))
 
 
 def taken(path: Path) -> Iterator[tuple[str, str]]:
-    """Modules of ours that a file imports from, but for integrations, and the names."""
+    """Yield module and name of each import from ioi_eval in a file, except from integrations."""
     for node in ast.walk(ast.parse(path.read_text())):
         module = str(node.module) if isinstance(node, ast.ImportFrom) else ""
         if module.partition(".")[0] == "ioi_eval" and not module.startswith("ioi_eval.integrations"):
@@ -332,16 +338,16 @@ def test_scripts_use_public_names(path: Path) -> None:
         assert module in PUBLIC and name in importlib.import_module(module).__all__, f"{module}.{name}"
 
 
-# What integrations take from inside all the same, by module, each for a reason.
+# Modules that are not public, and the purpose for which integrations import them.
 SHARED = {
-    "engines.registry": "the one place that decides on engines, for every door",
-    "engines.piston.sending": "connections to servers, for what clients ask besides jobs",
-    "benchmarks.parquet": "pieces of a file of tests, however large",
-    "benchmarks.row_files": "the length of a reply is counted as where its log is read as a dump",
-    "rules.extraction": "the parts of an answer are read as in a dump",
-    "model.options": "how users meet an option is said on its field, as for commands",
-    "registries": "tasks of plugins, which may not be there",
-    "store.resources": "harnesses that come with the package; other people's lie beside their code",
+    "engines.registry": "choice of the engine, as on the command line",
+    "engines.piston.sending": "requests to servers that are not jobs",
+    "benchmarks.parquet": "reading large files of tests in pieces",
+    "benchmarks.row_files": "length of a reply, counted as in a dump",
+    "rules.extraction": "reading a reply as in a dump",
+    "model.options": "names and help of options, as on the command line",
+    "registries": "tasks of plugins that may not be installed",
+    "store.resources": "test harnesses that are part of the package",
 }
 
 

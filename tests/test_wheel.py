@@ -1,4 +1,4 @@
-"""The wheel is complete: installed without a checkout, it contains the examples and scores them."""
+"""The wheel is complete: it contains the examples, and scores them without a checkout."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from ioi_eval.store.compiling import (
 from ioi_eval.store.compiling import SOURCES as DIGEST
 
 ROOT = Path(__file__).parents[1]
-KINDS = {"x86_64": 62, "aarch64": 183}  # as ELF numbers machines
-LIMIT = 6  # submissions; that all of them score is shown elsewhere
+ELF_MACHINES = {"x86_64": 62, "aarch64": 183}  # numbers of architectures in ELF headers
+LIMIT = 6  # number of submissions to score; other tests score all of them
 
 
 def call(*argv: str | Path, cwd: Path) -> str:
     """Run a program that cannot see the checkout, and return its output."""
     env = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
     env |= {"IOI_EVAL_CACHE": str(cwd / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
-    env["PATH"] = "/usr/local/bin:/usr/bin:/bin"  # without all that a user has
+    env["PATH"] = "/usr/local/bin:/usr/bin:/bin"  # only programs of the system
     done = subprocess.run([str(arg) for arg in argv], cwd=cwd, env=env, capture_output=True, text=True)
     if done.returncode != 0:
         pytest.fail(f"{argv} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
@@ -53,17 +53,17 @@ def build_wheel(folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def wheel(shared: Path) -> Path:
-    """Return a wheel, built once for all test processes. Its binaries are compiled for two machines."""
+    """Return a wheel, built once for all test processes. It contains binaries for two architectures."""
     (built,) = built_once(shared / "wheel", build_wheel).glob("*.whl")
     return built
 
 
 @pytest.fixture(scope="session")
 def tools(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Programs of a virtual environment that holds the package's dependencies and the wheel; no pip.
+    """Return the folder of programs of a virtual environment with the wheel and its dependencies.
 
-    The dependencies are those of the environment that runs the tests: a folder that a .pth file names is
-    searched, but its own .pth files, such as the one that points at the checkout, are not read.
+    A .pth file adds the packages of the tests' environment. Python ignores .pth files in a folder that was
+    added in this way, so the file that adds the checkout has no effect.
     """
     folder = tmp_path_factory.mktemp("installed")
     venv.create(folder, symlinks=True)
@@ -81,7 +81,7 @@ def tools(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.nightly
 def test_program_using_the_wheel_passes_mypy_strict(tools: Path, tmp_path: Path) -> None:
-    """It checks the code of docs/library.md in a project that has only the wheel."""
+    """The program is the code of docs/library.md, in a project without a checkout."""
     page = (ROOT / "docs" / "library.md").read_text()
     project = tmp_path / "project"
     project.mkdir()
@@ -93,7 +93,7 @@ def test_program_using_the_wheel_passes_mypy_strict(tools: Path, tmp_path: Path)
         call(*checker, "uses_it.py", cwd=project)
 
 
-# The engine takes the system's Python: sandboxes do not show the packages that this environment borrows.
+# The engine uses the system's Python, because sandboxes do not contain the packages of the .pth file.
 SCORED_WITHOUT_A_COMPILER = """
 import ioi_eval.engines.embedded.toolchains as toolchains
 toolchains.find_compiler = lambda name="g++", **more: None
@@ -122,15 +122,15 @@ def compiled(machine: str, folder: Path) -> dict[str, bytes]:
 def test_wheel_binaries_equal_a_build_of_the_sources(
     wheel: Path, tools: Path, proctor: Path, library: bytes, tmp_path: Path
 ) -> None:
-    """For both machines, byte for byte. With them no compiler is needed for Python."""
-    here, [other] = platform.machine(), {*KINDS} - {platform.machine()}
+    """The binaries of both architectures are compared. With them Python programs need no compiler."""
+    here, [other] = platform.machine(), {*ELF_MACHINES} - {platform.machine()}
     with zipfile.ZipFile(wheel) as archive:
         names = {name: name.partition(f"/_data/{BINARIES}/")[2] for name in archive.namelist()}
         brought = {inside: archive.read(name) for name, inside in names.items() if inside}
     assert brought.pop(DIGEST).decode() == sources_digest(SOURCES.parent) + "\n"
     engines = {f"{here}/{PROCTOR}": proctor.read_bytes(), f"{here}/{WAITING}": library}
     assert brought == {**engines, **compiled(other, tmp_path)}
-    assert {machine: brought[f"{machine}/{PROCTOR}"][18] for machine in KINDS} == KINDS
+    assert {machine: brought[f"{machine}/{PROCTOR}"][18] for machine in ELF_MACHINES} == ELF_MACHINES
     if emulator := shutil.which("qemu-aarch64-static"):
         probing = tmp_path / "probing"
         probing.write_bytes(brought[f"aarch64/{PROCTOR}"])
@@ -139,12 +139,12 @@ def test_wheel_binaries_equal_a_build_of_the_sources(
 
     assert call(tools / "python", "-c", SCORED_WITHOUT_A_COMPILER, cwd=tmp_path) == "AC forked\n"
     said = call(tools / "ioi-eval", "doctor", cwd=tmp_path)
-    assert said.count("came with the package, for") == 2, said  # the proctor, and what Python waits with
+    assert said.count("came with the package, for") == 2, said  # the proctor and the fork server library
 
 
 @pytest.mark.nightly
 def test_installed_wheel_scores_the_examples_without_a_checkout(tools: Path, tmp_path: Path) -> None:
-    """It uses the commands of README.md."""
+    """The commands are those of README.md."""
     outside = tmp_path / "outside"
     outside.mkdir()
     assert call(tools / "ioi-eval", "package", "packages", cwd=outside) == "packages/ioi_eval/1.0.0\n"

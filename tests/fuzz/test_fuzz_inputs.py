@@ -1,4 +1,4 @@
-"""Damaged inputs from outside are read, or refused with a typed error."""
+"""Damaged archives, replies, dumps and packages are read, or refused with a typed error."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_zip_with_any_members_is_extracted_safely(
     with zipfile.ZipFile(place / "x.zip", "w") as archive, contextlib.suppress(UnicodeEncodeError):
         for name, kind, content in members:
             info = zipfile.ZipInfo(name)
-            info.filename = info.orig_filename = name  # as it is, without the library's own repairs
+            info.filename = info.orig_filename = name  # unchanged: the constructor repairs names
             info.external_attr = (kind | 0o777) << 16
             with pytest.warns() if name in archive.namelist() else contextlib.nullcontext():
                 archive.writestr(info, content)
@@ -105,7 +105,7 @@ def test_damaged_zip_is_extracted_safely(
     shutil.rmtree(place)
 
 
-# --- what servers and proctors say -------------------------------------------------------------------
+# --- replies of servers and proctors -----------------------------------------------------------------
 
 
 @quick

@@ -1,4 +1,4 @@
-"""The corpus of the fuzz targets, and a short run of each. scripts/fuzz makes long runs."""
+"""The corpus of the fuzz targets, and a short run of each target. scripts/fuzz starts long runs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_invalid_fuzz_arguments_leave_the_corpus_unchanged(
 
 @pytest.mark.nightly
 def test_fuzz_targets_compile_with_the_proctor_sources(tmp_path: Path) -> None:
-    """Only long runs fuzz. This test finds changed functions of the proctor at once."""
+    """The targets are rarely built. This test fails at once if a function of the proctor has changed."""
     checked = fuzz("--syntax", cwd=tmp_path)
     assert checked.returncode == 0, checked.stderr
 
