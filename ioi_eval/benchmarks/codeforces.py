@@ -146,7 +146,7 @@ def _read_test_side(row: Row, field: str, item: dict[str, object], side: str) ->
     value = item.get(side)
     if isinstance(value, str):
         return value
-    raise row.make_error(field, f"a test without a text as its {side}")
+    raise row.make_error(field, f"the {side} of a test is not a string")
 
 
 def _generated_file(row: Row) -> str:
@@ -263,7 +263,7 @@ def _enum_member_name(row: Row, field: str, names: Sequence[str]) -> str:
 
 
 def _read_time_limit(row: Row) -> float:
-    """Return the time limit in seconds, or 0 if there is none."""
+    """Return the time limit in seconds, or 0 if the row lacks it."""
     value = row.raw_value("time_limit") or {}
     seconds_and_nanos = (
         [value.get(name) or 0 for name in ("seconds", "nanos")] if isinstance(value, dict) else []
@@ -295,7 +295,7 @@ def _read_cases(row: Row, field: str) -> Iterator[Case]:
         raise unparsable_tests(f"{field}: {len(inputs)} inputs and {len(outputs)} outputs")
     for input_text, output_text in zip(inputs, outputs, strict=True):
         if not isinstance(input_text, str) or not isinstance(output_text, str):
-            raise unparsable_tests(f"{field}: a test without a text")
+            raise unparsable_tests(f"{field}: the input or output of a test is not a string")
         yield Case(input_text, output_text)
 
 
@@ -310,7 +310,7 @@ def _read_columns(value: Any, names: Sequence[str]) -> list[list[Any]]:
 
 
 def _read_solutions(row: Row, field: str, expected: str) -> Iterator[Solution]:
-    """Yield the dataset's own solutions in a column."""
+    """Yield the dataset's solutions in a column."""
     languages, codes = _read_columns(row.raw_value(field), ("language", "solution"))
     for number, (language, code) in enumerate(zip(languages, codes, strict=False)):
         if isinstance(code, str):

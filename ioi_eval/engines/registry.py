@@ -38,19 +38,22 @@ class EngineChoice(Value):
         CliOption(
             name="engine",
             metavar="ENGINE",
-            help="Where jobs run: embedded (here), URL[,URL...] of Piston servers, slurm, k8s:SERVICE, @FILE,"
-            " ray, ray://HOST:PORT, or the NAME of an installed engine.",
-            unset=f"{ENDPOINTS} where it is set, else {EMBEDDED}",
+            help="Place where jobs run: embedded (this machine), URL[,URL...] of Piston servers, slurm,"
+            " k8s:SERVICE, @FILE, ray, ray://HOST:PORT, or the NAME of an installed engine.",
+            unset=f"${ENDPOINTS} if it is set, else {EMBEDDED}",
         ),
     ] = EMBEDDED
     slots: Annotated[
         Slots,  # number of simultaneous jobs; None means this process's cores here, or all slots of servers
-        CliOption(name="workers", unset="one per core here; on servers, as many jobs as they take"),
+        CliOption(name="workers", unset="one per core here, or all slots of the servers"),
     ] = None
     per_endpoint: Annotated[
         Count | None,
         CliOption(
-            metavar="N", help="Jobs at a time on each server.", unset="what it says, else 1", key_only=True
+            metavar="N",
+            help="Jobs at a time on each server.",
+            unset="the server's slots, else 1",
+            key_only=True,
         ),
     ] = None
     cpus_per_slot: Annotated[
@@ -63,7 +66,7 @@ class EngineChoice(Value):
     job: Annotated[
         JobShape,
         CliOption(
-            help="Tests in a job. batched: many; classic: one; auto: as many as the server supports.",
+            help="Tests in a job. batched: several; classic: a single test; auto: batched if supported.",
             key_only=True,
         ),
     ] = "auto"
@@ -77,11 +80,11 @@ class EngineChoice(Value):
         ),
     ] = Secret()
     allow_unconfined: Annotated[
-        bool, CliOption(help="Judge even where the kernel offers no confinement.")
+        bool, CliOption(help="Judge even if the kernel does not support confinement.")
     ] = False
     python: Annotated[Interpreter, CliOption(unset=f"${PYTHON}, else caller")] = ""
     promised: tuple[str, ...] = ()  # names of modules that submissions in Python may expect
-    launch: Launch = Launch()  # this process's share of the cores, and of the servers in the environment
+    launch: Launch = Launch()  # this process's share of the cores and of the servers in the environment
 
     @classmethod
     def from_variables(cls, engine: str | None, variables: Mapping[str, str], **fields: Any) -> Self:
@@ -156,7 +159,7 @@ class Opening(NamedTuple):
     trusted: Engine | None = None
 
     def let_go(self) -> None:
-        """In a forked child, close descriptors that would keep jobs running after the parent's death."""
+        """In a forked child, close descriptors that would let jobs continue after the parent's death."""
         from ioi_eval.engines.embedded import EmbeddedEngine
 
         for opened in self:
@@ -236,7 +239,7 @@ def find_engine(text: str) -> Factory:
         names = ", ".join([*other_names, *built_in])
         if re.fullmatch(r"[\w-]+", text) and text != SLURM:
             remedy = f"Name an engine ({names}), or servers as http://HOST:PORT"
-            raise InputError(f"there is no engine and no host {text!r}", remedy=remedy) from None
+            raise InputError(f"{text!r} is not an engine and not a host", remedy=remedy) from None
         raise error.with_details(remedy=f"{error.remedy}; or {names}") from None
     return piston_engine
 

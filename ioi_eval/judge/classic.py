@@ -116,28 +116,30 @@ def raise_judge_failures(test: Test, result: JobResult, *, uses_own_scripts: boo
 
 
 def _failure_reason(output: str) -> str:
-    return (find_last_line(output) or "no reason given")[:1000]
+    return (find_last_line(output) or "unknown reason")[:1000]
 
 
 def _refuse_cms_misjudged(problem: Problem) -> None:
     """Raise JudgeFailure for problems that the package `cms_ioi` would judge wrongly without an error."""
     if problem.options.input_file or problem.options.output_file:
-        raise JudgeFailure("the server's package cms_ioi knows no files with names", remedy=_REMEDY)
+        raise JudgeFailure(
+            "the server's package cms_ioi does not support named input and output files", remedy=_REMEDY
+        )
     if problem.checker.kind is CheckerKind.TESTLIB:
-        raise JudgeFailure("the server's package cms_ioi reads no exit code of a checker", remedy=_REMEDY)
+        raise JudgeFailure("the server's package cms_ioi ignores the exit code of a checker", remedy=_REMEDY)
     headers = list(_header_candidates(problem))
     # The server's locale decides which header sorts first: by bytes, or ignoring upper and lower case.
     for first_header in (min(headers), min(headers, key=str.lower)) if headers else ():
         if first_header != _submission_header(problem):
             raise JudgeFailure(
-                f"the server's package cms_ioi takes {first_header} for the submission's header",
+                f"the server's package cms_ioi would use {first_header} as the submission's header",
                 remedy=_REMEDY,
             )
     for test in problem.tests if problem.task_type is TaskType.BATCH else ():
         answer = test.answer
         if answer is None or (answer.size <= _MAX_BLANK_BYTES and not answer.read().strip(b"\n\0")):
             raise JudgeFailure(
-                "without an answer the server's package cms_ioi takes the output for the score",
+                "without an answer the server's package cms_ioi would read the score from the output",
                 test=test.name,
                 remedy=_REMEDY,
             )
@@ -161,25 +163,29 @@ def _header_candidates(problem: Problem) -> Iterator[str]:
 def _refuse_unsupported(problem: Problem, submission: Submission) -> None:
     language = find_language(submission.language, where=problem.source or problem.id)
     if problem.task_type not in _TASK_TYPES:
-        raise JudgeFailure(f"task type {problem.task_type.value} has no classic job", remedy=_REMEDY)
+        raise JudgeFailure(f"classic jobs do not support task type {problem.task_type.value}", remedy=_REMEDY)
     if language.command != "g++":
-        raise JudgeFailure(f"the classic job is for C++ submissions, not for {language.name}", remedy=_REMEDY)
+        raise JudgeFailure(f"classic jobs support C++ submissions only, not {language.name}", remedy=_REMEDY)
     if problem.task_type is TaskType.COMMUNICATION and not problem.options.with_grader:
         raise JudgeFailure(
-            "the classic job of a Communication task compiles submissions with a stub", remedy=_REMEDY
+            "a classic job of a Communication task requires a grader, and this problem has none",
+            remedy=_REMEDY,
         )
     if problem.checker.kind not in _CHECKERS:
-        raise JudgeFailure(f"the classic job cannot compare by {problem.checker.kind.value}", remedy=_REMEDY)
+        raise JudgeFailure(
+            f"classic jobs do not support the comparison {problem.checker.kind.value}", remedy=_REMEDY
+        )
     if problem.options.prelude:
         raise JudgeFailure(
-            "the classic job cannot put code in front of a submission, as this problem asks", remedy=_REMEDY
+            "this problem inserts code before the submission, and classic jobs do not support that",
+            remedy=_REMEDY,
         )
     if problem.checker.kind in _PROGRAMS and problem.checker.full != 1:
         raise JudgeFailure(
-            "the classic job knows fractions only, and this problem's checker gives points", remedy=_REMEDY
+            "this problem's checker returns points, and classic jobs support fractions only", remedy=_REMEDY
         )
     if problem.checker.kind in _PROGRAMS and not problem.checker.sources:
-        raise InputError("the problem has no source of its checker", where=problem.source or problem.id)
+        raise InputError("the checker's source is missing", where=problem.source or problem.id)
 
 
 def _list_job_files(problem: Problem, test: Test, submission: Submission) -> Iterator[JobFile]:
@@ -219,7 +225,7 @@ def _list_package_files(problem: Problem) -> Iterable[JobFile]:
 
 
 def _list_program_files(name: str, sources: Iterable[NamedBlob]) -> Iterator[JobFile]:
-    """Yield a program's sources: the main source renamed to `name`, the other sources with their names."""
+    """Yield a program's sources. The main source is renamed to `name`."""
     for index, file in enumerate(sources):
         yield JobFile(name=file.name if index else name, content=file.content)
 
@@ -236,7 +242,7 @@ _MAX_CONCURRENT_TESTS = 8
 # If a server allows fewer seconds for compiling, a build that is stopped is not the source's fault.
 _MIN_COMPILE_TIME_S = 30.0
 _SLACK_MS = 2000
-_REMEDY = "Piston's package `bash` is all that batched jobs need, and they judge every task type"
+_REMEDY = "Install Piston's package `bash`: batched jobs need no other package, and judge every task type"
 _OVERFLOW = frozenset({StageStatus.OL, StageStatus.EL})
 
 
@@ -268,16 +274,18 @@ async def judge_by_classic_jobs(
     """Judge a submission with a program. Raises JudgeFailure if classic jobs cannot judge it."""
     problem = setup.original_problem
     if submission.files:
-        raise JudgeFailure("a classic job holds one source, and this submission has several", remedy=_REMEDY)
+        raise JudgeFailure(
+            "a classic job supports a single source, and this submission has several", remedy=_REMEDY
+        )
     if (
         problem.included
         or problem.left_out
         or problem.grader
         or any(test.arguments for test in problem.tests)
     ):
-        unsupported = "adds files to submissions, has its own grader, or has a test with arguments"
+        unsupported = "adds files to submissions, has a custom grader, or has a test with arguments"
         raise JudgeFailure(
-            f"problem {problem.id} {unsupported}: no classic job supports that", remedy=_REMEDY
+            f"problem {problem.id} {unsupported}: classic jobs do not support that", remedy=_REMEDY
         )
     run = _ClassicRun(tests, setup, submission, await tests.capabilities())
     await run.run_all()
@@ -289,7 +297,7 @@ async def judge_by_classic_jobs(
         compiles=compile_error is None,
         compile_output=compile_error.feedback if compile_error is not None else "",
         checker=checker_name(problem),
-        compiler=f"that of the server's package {run.contract}",
+        compiler=f"compiler of the server's package {run.contract}",
     )
 
 
@@ -326,7 +334,7 @@ class _ClassicRun:
         if has_codeforces and not objection:
             return "codeforces"
         problem = (
-            objection if has_codeforces else f"engine {capabilities.name} has no package for classic jobs"
+            objection if has_codeforces else f"engine {capabilities.name} lacks a package for classic jobs"
         )
         raise JudgeFailure(problem, phase="preparing", remedy=_REMEDY)
 
@@ -415,7 +423,7 @@ def _with_server_limits(job: Job, problem: Problem, capabilities: Capabilities) 
 def _time_limit_too_low_error(variable: str, needed_ms: int, max_ms: int) -> JudgeFailure:
     needed_s = f"{needed_ms / 1000:g}"
     return JudgeFailure(
-        f"a classic job of this problem takes {needed_s} s, the server gives it {max_ms / 1000:g} s",
+        f"a classic job of this problem needs {needed_s} s, but the server's limit is {max_ms / 1000:g} s",
         phase="preparing",
         remedy=f"Raise {variable} on it to {needed_ms} or more, on a worker --set run-timeout={needed_s}",
     )
@@ -426,7 +434,7 @@ def _raise_server_limit_failures(result: JobResult, test: Test, capabilities: Ca
     for stage in (result.compile, result.run):
         if stage is not None and stage.status in _OVERFLOW:
             raise JudgeFailure(
-                "the server cut the job's output off",
+                "the server truncated the job's output",
                 phase="judging",
                 test=test.name,
                 remedy="Raise PISTON_OUTPUT_MAX_SIZE on it",
@@ -438,7 +446,7 @@ def _raise_server_limit_failures(result: JobResult, test: Test, capabilities: Ca
         and max_ms < _MIN_COMPILE_TIME_S * 1000
     ):
         raise JudgeFailure(
-            f"the server stopped the compilation after {max_ms / 1000:g} s at the latest",
+            f"the server stopped the compilation at its limit of {max_ms / 1000:g} s",
             phase="compiling",
             test=test.name,
             remedy="Raise PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME on it to 60000",

@@ -80,7 +80,7 @@ def trusted_programs(problem: Problem) -> dict[str, Checker | Manager]:
         kind: program for kind, program in needed_programs.items() if program is not None and program.sources
     }
     for kind in needed_programs.keys() - present_programs.keys():
-        raise InputError(f"the problem has no source of its {kind}", where=problem.source or problem.id)
+        raise InputError(f"the {kind}'s source is missing", where=problem.source or problem.id)
     return present_programs
 
 

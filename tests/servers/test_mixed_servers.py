@@ -114,4 +114,6 @@ def test_job_classic_uses_server_with_classic_package(desk: Any, parts: tuple[Pa
     log, folder, settings = scored(desk, shell.url, classic.url)
     assert "2 servers: 1 with cms_ioi only, 1 with bash is not used; 1 job at a time, classic jobs" in log
     assert settings["jobs"].startswith("classic jobs")
-    assert {row["compiler"] for row in results(folder).values()} == {"that of the server's package cms_ioi"}
+    assert {row["compiler"] for row in results(folder).values()} == {
+        "compiler of the server's package cms_ioi"
+    }

@@ -121,7 +121,7 @@ def test_problem_unsupported_by_classic_job_is_judge_failure(changes: dict[str, 
 
 
 def test_other_languages_have_no_classic_job() -> None:
-    with pytest.raises(JudgeFailure, match="not for python"):
+    with pytest.raises(JudgeFailure, match="not python"):
         classic_job(problem(), problem().tests[0], submission(language="python"))
 
 

@@ -175,7 +175,7 @@ async def test_result_of_a_server_that_kills_the_compiler_is_replaced_by_another
 async def test_classic_job_refuses_submission_of_several_sources(tmp_path: Path) -> None:
     several = submission(files=(NamedBlob(name="b.cpp", content=Blob.of("")),))
     cluster = Cluster(*CMS)
-    with pytest.raises(JudgeFailure, match="holds one source, and this submission has several"):
+    with pytest.raises(JudgeFailure, match="supports a single source, and this submission has several"):
         await judged(cluster, tmp_path, sent=several)
     assert cluster.jobs == []
 
@@ -295,10 +295,14 @@ async def test_classic_package_is_chosen_by_problem_and_language(
 @pytest.mark.parametrize(
     ("runtimes", "changes", "message"),
     [
-        (CMS, {"task_type": TaskType.OUTPUT_ONLY}, "OutputOnly has no classic job"),
-        (CMS, {"options": TaskOptions(input_file="sum.in")}, "cms_ioi knows no files"),
-        (CMS, {"checker": with_testlib()}, "cms_ioi reads no exit code"),
-        (CMS, {"grader_files": (header("a.h"), header("sum.h"))}, "takes graders/a.h for the submission's"),
+        (CMS, {"task_type": TaskType.OUTPUT_ONLY}, "do not support task type OutputOnly"),
+        (CMS, {"options": TaskOptions(input_file="sum.in")}, "cms_ioi does not support named input"),
+        (CMS, {"checker": with_testlib()}, "cms_ioi ignores the exit code"),
+        (
+            CMS,
+            {"grader_files": (header("a.h"), header("sum.h"))},
+            "would use graders/a.h as the submission's",
+        ),
         (CMS, {"tests": (blank_test(),)}, "without an answer"),
         (CODEFORCES, {"task_type": TaskType.COMMUNICATION}, "no classic Codeforces job.*`bash`"),
         (CODEFORCES, {"checker": Checker(kind=CheckerKind.TOKENS, absolute=0.1)}, "cannot compare by tokens"),
@@ -315,7 +319,7 @@ async def test_problem_unsupported_by_classic_packages_names_reason(
 
 
 async def test_server_without_classic_package_names_package_to_install(tmp_path: Path) -> None:
-    with pytest.raises(JudgeFailure, match=r"no package for classic jobs.*`bash`"):
+    with pytest.raises(JudgeFailure, match=r"lacks a package for classic jobs.*`bash`"):
         await judged(Cluster("python"), tmp_path, job="classic")
 
 

@@ -431,7 +431,7 @@ async def test_builtin_checkers_need_no_build(tmp_path: Path, kind: CheckerKind)
 
 async def test_checker_without_source_is_input_error(tmp_path: Path) -> None:
     async with opened(tmp_path, FakeEngine()) as artifacts:
-        with pytest.raises(InputError, match="no source of its checker"):
+        with pytest.raises(InputError, match="the checker's source is missing"):
             await artifacts.build_trusted(
                 artifacts.prepare_problem(plain_problem(checker=Checker(kind=CheckerKind.CMS))), CHECKER
             )
