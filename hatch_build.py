@@ -38,11 +38,11 @@ class BinariesHook(BuildHookInterface):  # type: ignore[type-arg]
                 package = f"g++-{machine.replace('_', '-')}-linux-gnu"
                 self.app.display_warning(f"the wheel has no proctor for {machine}: install {package}")
                 continue
-            place = folder / machine
-            place.mkdir()
+            machine_folder = folder / machine
+            machine_folder.mkdir()
             units = [path.name for path in (graders / "proctor").glob("*.cpp")]
-            proctor = compiling.proctor_arguments(units, str(place / compiling.PROCTOR))
-            library = compiling.fork_server_arguments(str(place / compiling.WAITING))
+            proctor = compiling.proctor_arguments(units, str(machine_folder / compiling.PROCTOR))
+            library = compiling.fork_server_arguments(str(machine_folder / compiling.WAITING))
             try:
                 subprocess.run([compiler, *proctor], cwd=graders / "proctor", check=True)
                 subprocess.run([compiler, *library], cwd=graders, check=True)
@@ -50,7 +50,7 @@ class BinariesHook(BuildHookInterface):  # type: ignore[type-arg]
                 self.app.display_warning(
                     f"the wheel has no proctor for {machine}: {compiler} cannot build it"
                 )
-                shutil.rmtree(place)
+                shutil.rmtree(machine_folder)
         (folder / compiling.SOURCES).write_text(compiling.sources_digest(graders) + "\n")
         for path in sorted(folder.rglob("*")):
             if path.is_file():
@@ -72,5 +72,5 @@ def _load_compiling_module(root: Path) -> ModuleType:
 
 
 def _find_compiler(machine: str) -> str | None:
-    own = shutil.which("g++") if platform.machine() == machine else None
-    return own or shutil.which(f"{machine}-linux-gnu-g++")
+    native_compiler = shutil.which("g++") if platform.machine() == machine else None
+    return native_compiler or shutil.which(f"{machine}-linux-gnu-g++")

@@ -112,7 +112,7 @@ def _fix_links(text: str, source: str, page: str) -> str:
         return f"{image}[{label}]({os.path.relpath(inside, posixpath.dirname(page) or '.')}{anchor})"
 
     return "".join(
-        part if is_code else _LINK.sub(site_link, part) for is_code, part in _split_code_blocks(text)
+        section if is_code else _LINK.sub(site_link, section) for is_code, section in _split_code_blocks(text)
     )
 
 

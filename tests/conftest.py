@@ -44,10 +44,10 @@ settings.load_profile("derandomized")
 def leak_check() -> Iterator[None]:
     """Fail if the tests leave a process, folder, mount, shared memory or port behind."""
     leftovers.adopt_orphans()
-    before = leftovers.all_of_it()
+    earlier_leftovers = leftovers.all_of_it()
     yield
     end_warm_command()
-    assert not leftovers.new_since(before)
+    assert not leftovers.new_since(earlier_leftovers)
 
 
 _FOLDERS = itertools.count()
@@ -140,12 +140,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     tier = config.getoption("--tier")
     if tier is None:
         return
-    chosen, others = [], []
+    chosen, deselected = [], []
     for item in items:
         is_chosen = is_nightly(item) == (tier == "nightly")
         is_random = tier == "nightly" and item.get_closest_marker("hypothesis") is not None
-        (chosen if is_chosen or is_random else others).append(item)
-    config.hook.pytest_deselected(items=others)
+        (chosen if is_chosen or is_random else deselected).append(item)
+    config.hook.pytest_deselected(items=deselected)
     items[:] = chosen
 
 

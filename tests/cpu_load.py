@@ -31,12 +31,12 @@ def busy_processes(count: int) -> Iterator[None]:
 @contextlib.contextmanager
 def single_processor() -> Iterator[None]:
     """Pin this process and its new children to a single processor."""
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(before)})
+    allowed_processors = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed_processors)})
     try:
         yield
     finally:
-        os.sched_setaffinity(0, before)
+        os.sched_setaffinity(0, allowed_processors)
 
 
 @contextlib.contextmanager
@@ -61,11 +61,11 @@ def _pause(program: str, after: float, seconds: float, stopped: list[str], over:
         if over.wait(0.005):
             return
     time.sleep(after)
-    found = _below(os.getpid())
-    stopped += map(_name, found)
-    _send(signal.SIGSTOP, found)
+    descendants = _below(os.getpid())
+    stopped += map(_name, descendants)
+    _send(signal.SIGSTOP, descendants)
     time.sleep(seconds)
-    _send(signal.SIGCONT, found)
+    _send(signal.SIGCONT, descendants)
 
 
 def _send(number: signal.Signals, pids: list[int]) -> None:
@@ -76,12 +76,12 @@ def _send(number: signal.Signals, pids: list[int]) -> None:
 
 def _below(pid: int) -> list[int]:
     """Return the descendants of a process, each after its parent."""
-    found = []
+    descendants = []
     with contextlib.suppress(OSError):  # the process may exit during the search
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in map(int, (task / "children").read_text().split()):
-                found += [child, *_below(child)]
-    return found
+                descendants += [child, *_below(child)]
+    return descendants
 
 
 def _name(pid: int) -> str:

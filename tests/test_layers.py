@@ -32,8 +32,8 @@ SURFACE = ""  # ioi_eval/__init__.py, as in `from ioi_eval import Scorer`
 
 def module_name(path: Path) -> str:
     """Return a file's module, such as `cli.score`, or SURFACE for ioi_eval/__init__.py."""
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    names = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(names[:-1] if names[-1] == "__init__" else names)
 
 
 def within(module: str, prefixes: list[str]) -> bool:
@@ -64,10 +64,10 @@ def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def inner(name: str) -> str | None:
     """Return the module of ioi_eval that contains an imported name, or None for a name of another package."""
-    first, _, rest = name.partition(".")
+    first, _, inner_name = name.partition(".")
     if first != "ioi_eval":
         return None
-    return rest if rest.split(".")[0] in LEVELS else SURFACE
+    return inner_name if inner_name.split(".")[0] in LEVELS else SURFACE
 
 
 def layer_offences(module: str, tree: ast.AST) -> Iterator[str]:
@@ -91,12 +91,17 @@ def plugin_offences(module: str, tree: ast.AST) -> Iterator[str]:
     """A plugin may import another plugin's package, not the modules inside it."""
     if not within(module, ["plugins"]):
         return
-    own = ".".join(module.split(".")[:2])
+    own_package = ".".join(module.split(".")[:2])
     for line, name in imported(tree):
         target = (inner(name) or "").split(".")
         other = ".".join(target[:2])
         modules = [*(PACKAGE / other.replace(".", "/")).glob("*")]
-        if target[0] == "plugins" and other != own and target[2:3] and target[2] in {m.stem for m in modules}:
+        if (
+            target[0] == "plugins"
+            and other != own_package
+            and target[2:3]
+            and target[2] in {m.stem for m in modules}
+        ):
             yield f"line {line}: {module} may not import {name}, from inside another plugin"
 
 
@@ -194,9 +199,9 @@ def flag_offences(module: str, tree: ast.AST) -> Iterator[str]:
     """Only the command line may mention the names of its options."""
     if within(module, ["cli", "plugins.audit.command", "plugins.audit.evidence", "plugins.contest.command"]):
         return
-    texts = {id(node.value) for node in nodes(tree) if isinstance(node, ast.Expr)}
+    docstrings = {id(node.value) for node in nodes(tree) if isinstance(node, ast.Expr)}
     for node in nodes(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in texts:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             flags = [flag for flag in _FLAG.findall(node.value) if flag not in OTHERS_FLAGS]
             yield from (f"line {node.lineno}: {flag}" for flag in flags)
 
@@ -361,5 +366,7 @@ def test_integrations_import_public_or_shared_names(path: Path) -> None:
 
 
 def test_integrations_import_all_listed_shared_modules() -> None:
-    used = {module for path in (PACKAGE / "integrations").glob("*.py") for module, _ in taken(path)}
-    assert {module.removeprefix("ioi_eval.") for module in used - set(PUBLIC)} == set(SHARED)
+    imported_modules = {
+        module for path in (PACKAGE / "integrations").glob("*.py") for module, _ in taken(path)
+    }
+    assert {module.removeprefix("ioi_eval.") for module in imported_modules - set(PUBLIC)} == set(SHARED)

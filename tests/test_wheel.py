@@ -38,10 +38,10 @@ def call(*argv: str | Path, cwd: Path) -> str:
     env = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
     env |= {"IOI_EVAL_CACHE": str(cwd / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
     env["PATH"] = "/usr/local/bin:/usr/bin:/bin"  # only programs of the system
-    done = subprocess.run([str(arg) for arg in argv], cwd=cwd, env=env, capture_output=True, text=True)
-    if done.returncode != 0:
-        pytest.fail(f"{argv} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
-    return done.stdout
+    process = subprocess.run([str(arg) for arg in argv], cwd=cwd, env=env, capture_output=True, text=True)
+    if process.returncode != 0:
+        pytest.fail(f"{argv} ended with {process.returncode}\n{process.stdout}\n{process.stderr}")
+    return process.stdout
 
 
 def build_wheel(folder: Path) -> Path:
@@ -123,12 +123,12 @@ def test_wheel_binaries_equal_a_build_of_the_sources(
     wheel: Path, tools: Path, proctor: Path, library: bytes, tmp_path: Path
 ) -> None:
     """The binaries of both architectures are compared. With them Python programs need no compiler."""
-    here, [other] = platform.machine(), {*ELF_MACHINES} - {platform.machine()}
+    machine_here, [other] = platform.machine(), {*ELF_MACHINES} - {platform.machine()}
     with zipfile.ZipFile(wheel) as archive:
         names = {name: name.partition(f"/_data/{BINARIES}/")[2] for name in archive.namelist()}
         brought = {inside: archive.read(name) for name, inside in names.items() if inside}
     assert brought.pop(DIGEST).decode() == sources_digest(SOURCES.parent) + "\n"
-    engines = {f"{here}/{PROCTOR}": proctor.read_bytes(), f"{here}/{WAITING}": library}
+    engines = {f"{machine_here}/{PROCTOR}": proctor.read_bytes(), f"{machine_here}/{WAITING}": library}
     assert brought == {**engines, **compiled(other, tmp_path)}
     assert {machine: brought[f"{machine}/{PROCTOR}"][18] for machine in ELF_MACHINES} == ELF_MACHINES
     if emulator := shutil.which("qemu-aarch64-static"):
@@ -138,8 +138,10 @@ def test_wheel_binaries_equal_a_build_of_the_sources(
         assert json.loads(call(emulator, probing, "probe", cwd=tmp_path))["v"] == 1
 
     assert call(tools / "python", "-c", SCORED_WITHOUT_A_COMPILER, cwd=tmp_path) == "AC forked\n"
-    said = call(tools / "ioi-eval", "doctor", cwd=tmp_path)
-    assert said.count("came with the package, for") == 2, said  # the proctor and the fork server library
+    doctor_output = call(tools / "ioi-eval", "doctor", cwd=tmp_path)
+    assert doctor_output.count("came with the package, for") == 2, (
+        doctor_output
+    )  # the proctor and the fork server library
 
 
 @pytest.mark.nightly

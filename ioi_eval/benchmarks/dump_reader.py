@@ -227,9 +227,9 @@ class DumpRow(Fields):
                 column, f"{self.format_value(message)} is not a message", "Expected {role, content}"
             )
         content = _message_content(message)
-        text = join_answer_text(content) if isinstance(content, list) else content or ""
+        message_text = join_answer_text(content) if isinstance(content, list) else content or ""
         return (
-            text
+            message_text
             if message["role"].lower() in ANSWERS and message.get("channel") not in _HIDDEN_CHANNELS
             else None
         )
@@ -417,8 +417,8 @@ def _contains_program(value: Any) -> bool:
     """Return True if a string, or a list of strings or messages, contains a code fence or a line of code."""
     if isinstance(value, list):
         return any(map(_contains_program, value))
-    text = _message_content(value) if isinstance(value, dict) else value
-    return isinstance(text, str) and _PROGRAM_LINE.search(text) is not None
+    message_text = _message_content(value) if isinstance(value, dict) else value
+    return isinstance(message_text, str) and _PROGRAM_LINE.search(message_text) is not None
 
 
 def _is_answer(value: Any) -> bool:

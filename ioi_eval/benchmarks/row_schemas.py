@@ -292,8 +292,8 @@ def extract_replies(answer: Any, *, holds_several: bool = False) -> Any:
         return answer
     if "role" in answer:
         return [answer]  # a chat with a single message
-    if isinstance(text := answer.get("text", answer.get("content")), str):
-        return text
+    if isinstance(reply := answer.get("text", answer.get("content")), str):
+        return reply
     replies = _read_replies(answer) if _is_server_answer(answer) else []
     return (replies[0] if len(replies) == 1 else replies) if replies else answer
 

@@ -188,19 +188,19 @@ class Command(TyperCommand):
             for flag in (*option.opts, *option.secondary_opts)
         }
         expanded: list[str] = []
-        words = iter(args)
-        for word in words:
-            if word == "--":
-                return [*expanded, word, *words]
-            flag, equals, value = word.partition("=")
+        arguments = iter(args)
+        for argument in arguments:
+            if argument == "--":
+                return [*expanded, argument, *arguments]
+            flag, equals, value = argument.partition("=")
             if flag == _SET:
-                expanded += _expand_key(keys, value if equals else next(words, ""))
+                expanded += _expand_key(keys, value if equals else next(arguments, ""))
             elif flag in only_keys:
                 key = only_keys[flag]
                 remedy = f"Write {_SET} {key}=value, or set {key} in {console.SETTINGS_FILE}"
                 raise InputError(f"is not an option of `ioi-eval {self.name}`", field=flag, remedy=remedy)
             else:
-                expanded.append(word)
+                expanded.append(argument)
         return expanded
 
     def invoke(self, ctx: Any) -> Any:
@@ -430,7 +430,9 @@ def _add_set_option(function: Callable[..., None]) -> Callable[..., None]:
     """
     signature = inspect.signature(function, eval_str=True)
     parameters = signature.parameters.values()
-    annotations = (info for each in parameters for info in getattr(each.annotation, "__metadata__", ()))
+    annotations = (
+        info for parameter in parameters for info in getattr(parameter.annotation, "__metadata__", ())
+    )
     if not any(isinstance(info, OptionInfo) and info.hidden for info in annotations):
         return function
 
@@ -559,9 +561,9 @@ _VALUE_ERRORS = {
 
 def _format_value_error(error: BaseException | None) -> str | None:
     """Return a message for an error of Typer's validation, or `None` if its own message is clear."""
-    for each in getattr(error, "errors", list)():
-        if (text := _VALUE_ERRORS.get(each["type"])) is not None:
-            return f"{each['input']!r} {text.format(**each.get('ctx', {}))}"
+    for detail in getattr(error, "errors", list)():
+        if (template := _VALUE_ERRORS.get(detail["type"])) is not None:
+            return f"{detail['input']!r} {template.format(**detail.get('ctx', {}))}"
     return None
 
 

@@ -43,7 +43,7 @@ def _make_key_completer(keys: Sequence[str]) -> Completer:
         if not equals:
             return _filter_by_prefix(incomplete, (f"{key}=" for key in keys))
         complete = _OPTIONS.get(f"--{key}")
-        return [f"{key}={each}" for each in complete(value)] if complete is not None else []
+        return [f"{key}={candidate}" for candidate in complete(value)] if complete is not None else []
 
     return complete_key
 

@@ -81,8 +81,8 @@ def _print_packages(packages: tuple[Package, ...]) -> None:
     for package in packages:
         if package.errors and package.format:
             errors_text = "the error below" if len(package.errors) == 1 else "the errors below"
-            text = f"{package.where} is read as {package.format}, and cannot be used: see {errors_text}"
-            console.print_wrapped(text, later="  ")
+            message = f"{package.where} is read as {package.format}, and cannot be used: see {errors_text}"
+            console.print_wrapped(message, later="  ")
     problems = [package.problem for package in packages if package.problem is not None]
     usable_count = sum(not problem.unusable for problem in problems)
     # An entry with only notes is not a problem package.

@@ -492,13 +492,13 @@ class ServerEventLog:
 
     def take_messages(self, *, at_once: bool = False) -> Iterator[str]:
         """Yield the messages that are due; all messages if `at_once` is true."""
-        now = self._clock()
+        now_s = self._clock()
         if (not self._latest_changes and self._jobs_wait is None) or (
-            not at_once and now - self._collecting_since < _COLLECTION_S
+            not at_once and now_s - self._collecting_since < _COLLECTION_S
         ):
             return
         events, jobs_wait = (
-            [event for event in self._latest_changes.values() if self._should_report(event, now)],
+            [event for event in self._latest_changes.values() if self._should_report(event, now_s)],
             self._jobs_wait,
         )
         last_event = next(reversed(self._latest_changes.values()), None)

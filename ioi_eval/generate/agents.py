@@ -136,10 +136,10 @@ async def _stop_keeper(keeper: asyncio.subprocess.Process) -> None:
 def command_name(command: str) -> str:
     """Return the name of a command's program, without its folder and variables, which may be secret."""
     try:
-        parts = shlex.split(command)
+        arguments = shlex.split(command)
     except ValueError:
-        parts = command.split()
-    programs = (part for part in parts if not re.match(r"\w+=", part))
+        arguments = command.split()
+    programs = (argument for argument in arguments if not re.match(r"\w+=", argument))
     return Path(next(programs, "")).name
 
 
@@ -148,10 +148,10 @@ def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
     try:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        for name, text in files.items():
+        for name, content in files.items():
             # Files with tokens are readable only by this user.
             (folder / name).touch(0o600 if name.startswith(".") else 0o666)
-            (folder / name).write_text(text, encoding="utf-8")
+            (folder / name).write_text(content, encoding="utf-8")
     except OSError as error:
         raise InputError(f"no folder for the agent: {error.strerror or error}", where=str(folder)) from error
 

@@ -111,12 +111,12 @@ def make_requests(
             key=sample_key(problem, number),
             problem_id=problem.id,
             year=problem.year,
-            prompt=text,
+            prompt=prompt,
             language=language,
             number=number,
         )
         for number in range(samples)
-        for problem, language, text in prompts
+        for problem, language, prompt in prompts
     )
 
 

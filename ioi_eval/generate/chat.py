@@ -379,17 +379,17 @@ def _parse_retry_after(retry_after: str, now: float) -> float | None:
 
 def _error_message(body: bytes) -> str:
     """Return the message in a server's response: of an error in JSON, or the title of a page."""
-    text = body[:100_000].decode(errors="replace")
-    if text.lstrip().startswith("<"):
-        title = _TITLE.search(text)
-        text = title[1] if title else ""
+    message = body[:100_000].decode(errors="replace")
+    if message.lstrip().startswith("<"):
+        title = _TITLE.search(message)
+        message = title[1] if title else ""
     else:
         with contextlib.suppress(msgspec.MsgspecError, ValueError):
             answer = msgspec.json.decode(shallow(body))
             while isinstance(answer, dict):
                 answer = answer.get("error") or answer.get("message") or answer.get("detail")
-            text = answer if isinstance(answer, str) and answer else text
-    return " ".join(text.split())[:_MAX_MESSAGE]
+            message = answer if isinstance(answer, str) and answer else message
+    return " ".join(message.split())[:_MAX_MESSAGE]
 
 
 def _with_colon(message: str) -> str:
@@ -448,9 +448,9 @@ def _join_text_parts(content: Any) -> str:
     """Return the string in a message's field, or in its list of parts. Ignore other values."""
     if isinstance(content, str):
         return content
-    parts = content if isinstance(content, list) else []
-    texts = (part.get("text") for part in parts if isinstance(part, dict))
-    return "".join(text for text in texts if isinstance(text, str))
+    content_parts = content if isinstance(content, list) else []
+    strings = (content_part.get("text") for content_part in content_parts if isinstance(content_part, dict))
+    return "".join(string for string in strings if isinstance(string, str))
 
 
 # --- servers that stream although the request asks for no stream ---------------------------------------

@@ -34,10 +34,12 @@ def needs(extra: str) -> Iterator[None]:
 
 def _other_environment(extra: str) -> str:
     """Return the end of the message if an installed package needs another version of mcp than the extra."""
-    others = {name: module for group in _MCP_GROUPS if extra not in group for name, module in group.items()}
+    other_modules = {
+        name: module for group in _MCP_GROUPS if extra not in group for name, module in group.items()
+    }
     if all(extra not in group for group in _MCP_GROUPS):
         return ""
-    installed = [name for name, module in others.items() if _is_installed(module)]
+    installed = [name for name, module in other_modules.items() if _is_installed(module)]
     if not installed:
         return ""
     need = "needs" if len(installed) == 1 else "need"

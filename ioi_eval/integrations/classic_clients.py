@@ -151,8 +151,8 @@ def _adapt_job(capabilities: Capabilities, job: Job) -> Job:
     """
     if brings_scripts(capabilities, job.runtime):
         existing = {file.name for file in job.files}
-        missing = {name: text for name, text in scripts(job.runtime).items() if name not in existing}
-        files = (JobFile(name=name, content=Blob.of(text)) for name, text in missing.items())
+        missing = {name: script for name, script in scripts(job.runtime).items() if name not in existing}
+        files = (JobFile(name=name, content=Blob.of(script)) for name, script in missing.items())
         job = msgspec.structs.replace(job, files=(*job.files, *files), runtime=OWN_RUNTIME)
     if job.run_timeout is None or job.run_cpu_time is not None:
         return job
@@ -174,7 +174,7 @@ def _adapt_job(capabilities: Capabilities, job: Job) -> Job:
 def scripts(language: str = CMS) -> dict[str, str]:
     """Return the scripts `compile` and `run` of the classic contracts. `language` is that of jobs."""
     line = f"export PISTON_LANGUAGE={shlex.quote(language.removeprefix(_PREFIX))}\n"
-    return {name: line + text for name, text in classic_scripts().items()}
+    return {name: line + script for name, script in classic_scripts().items()}
 
 
 # --- jobs in the sandboxes of other software ---------------------------------------------------------

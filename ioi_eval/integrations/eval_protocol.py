@@ -327,15 +327,15 @@ def _extract_python_code(reply: str) -> str | None:
     while (start_tag := _OPEN.search(reply, position)) and (end_tag := _CLOSE.search(reply, start_tag.end())):
         text_parts.append(reply[position : start_tag.start()])
         position = end_tag.end()
-    text = "".join([*text_parts, reply[position:]]).strip()
-    if not text and reply.strip():
+    answer = "".join([*text_parts, reply[position:]]).strip()
+    if not answer and reply.strip():
         return None
     for fence in ("```python", "```"):
-        start = text.find(fence)
-        end = text.find("```", start + len(fence)) if start >= 0 else -1
+        start = answer.find(fence)
+        end = answer.find("```", start + len(fence)) if start >= 0 else -1
         if end >= 0:
-            return text[start + len(fence) : end].strip()
-    return text[max(text.find("def "), 0) :].strip()
+            return answer[start + len(fence) : end].strip()
+    return answer[max(answer.find("def "), 0) :].strip()
 
 
 # --- outcomes ----------------------------------------------------------------------------------------

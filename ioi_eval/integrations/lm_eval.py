@@ -102,8 +102,8 @@ def _estimate_pass_at_ks(tasks: Sequence[Sequence[Result]], ks: Sequence[int]) -
 
 def _estimate_pass_at_k(results: Sequence[Result], k: int) -> float:
     """Return pass@k of one task, or NaN if too few candidates were judged."""
-    judged = [row for row in results if row["passed"] is not None]
-    value = pass_at_k(len(judged), sum(row["passed"] for row in judged), k)
+    judged_rows = [row for row in results if row["passed"] is not None]
+    value = pass_at_k(len(judged_rows), sum(row["passed"] for row in judged_rows), k)
     return math.nan if value is None else value
 
 

@@ -378,13 +378,13 @@ def fix_python3_imports(source_code: str) -> str:
 
     The code is added after the docstring and `__future__` imports. Programs with syntax errors are unchanged.
     """
-    text = source_code
+    fixed_code = source_code
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            body = ast.parse(text).body
+            body = ast.parse(fixed_code).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return text
+        return fixed_code
     header_lines = 0
     for statement in body:
         is_future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
@@ -392,9 +392,9 @@ def fix_python3_imports(source_code: str) -> str:
         if not (is_future or is_docstring):
             break
         header_lines = statement.end_lineno or header_lines
-    lines = text.splitlines(keepends=True)
-    header, rest = "".join(lines[:header_lines]), "".join(lines[header_lines:])
-    return header + ("\n" if header and not header.endswith("\n") else "") + _OLDER_PYTHONS + rest
+    lines = fixed_code.splitlines(keepends=True)
+    header, body_code = "".join(lines[:header_lines]), "".join(lines[header_lines:])
+    return header + ("\n" if header and not header.endswith("\n") else "") + _OLDER_PYTHONS + body_code
 
 
 # --- clients of clusters, and tests that open-r1 published -------------------------------------------

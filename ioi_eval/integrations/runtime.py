@@ -155,10 +155,10 @@ class Runtime:
             opened.set_result(None)
             await self._closing.wait()
             self._scorer = None
-            others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-            for task in others:
+            other_tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+            for task in other_tasks:
                 task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
+            await asyncio.gather(*other_tasks, return_exceptions=True)
 
     async def _open(self, setup: Setup, stack: AsyncExitStack) -> None:
         """Open the judge and check that it has the promised packages."""

@@ -127,7 +127,7 @@ def _safe_name(info: zipfile.ZipInfo, archive: Path) -> PurePosixPath:
     path = PurePosixPath(name)
     if ".." in path.parts or not path.parts:
         raise _archive_error(archive, f"{name!r} is outside of the archive's folder")
-    if any(len(part.encode()) > _MAX_NAME_BYTES for part in path.parts):
+    if any(len(component.encode()) > _MAX_NAME_BYTES for component in path.parts):
         raise _archive_error(archive, f"{name[:40]!r}... is too long")
     kind = stat.S_IFMT(info.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):

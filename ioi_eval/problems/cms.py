@@ -355,23 +355,25 @@ def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _PA
     """
     field = _LONG_PARAMS_KEY if header.has_field(_LONG_PARAMS_KEY) else field
     value = _parse_json_field(header, field)
-    named: dict[str, Any] = {}
+    values_by_name: dict[str, Any] = {}
     if isinstance(value, list):
-        named = dict(zip(_LIST_PARAMS.get(task, ()), value, strict=False))
-        files = named.pop("io", None)
+        values_by_name = dict(zip(_LIST_PARAMS.get(task, ()), value, strict=False))
+        files = values_by_name.pop("io", None)
         if isinstance(files, list) and len(files) == 2:
-            named["inputfile"], named["outputfile"] = files
+            values_by_name["inputfile"], values_by_name["outputfile"] = files
         elif files is not None:
-            named["inputfile"] = files  # if the type of the value is wrong, reading the field reports it
+            values_by_name["inputfile"] = (
+                files  # if the type of the value is wrong, reading the field reports it
+            )
     elif isinstance(value, dict):
         prefix = f"task_type_parameters_{task}_"
         unprefixed = {name.removeprefix(prefix): param for name, param in value.items()}
-        named = {_ALIASES.get(name, name): param for name, param in unprefixed.items()}
+        values_by_name = {_ALIASES.get(name, name): param for name, param in unprefixed.items()}
     elif value is not None:
         header.report_fault(
             field, "neither an object nor a list", "Write it as the contest system exports it"
         )
-    params = TaskTypeParams(named, header.file, faults, prefix=f"{field}.")
+    params = TaskTypeParams(values_by_name, header.file, faults, prefix=f"{field}.")
     params.check_keys()
     return params
 
@@ -400,7 +402,7 @@ def read_options(params: TaskTypeParams, task: TaskType, has_grader: bool) -> Ta
             return TaskOptions(with_grader=has_grader, manager_args=params.manager_args)
         case TaskType.FUNCTION:
             name = params.function
-            if name and not all(part.isidentifier() for part in name.split(".")):
+            if name and not all(component.isidentifier() for component in name.split(".")):
                 problem = f"{name!r} is not the name of a function"
                 params.report_fault("function", problem, "Set a name, or Class.method")
             return TaskOptions(function=name)

@@ -219,13 +219,13 @@ def load_problems(
         InputError: A package has an error, or an id in `only` does not exist.
     """
     cache_folder = Path(cache) if cache else private_folder()
-    with ExitStack() as kept:
-        folders = package_folders(source, cache_folder, kept, limits)
-        others: Collection[str] = ()
+    with ExitStack() as resources:
+        folders = package_folders(source, cache_folder, resources, limits)
+        excluded_ids: Collection[str] = ()
         if choose is not None:
             ids = _read_package_ids(folders, only)
             only = choose(ids)
-            others = set(ids).difference(only)
+            excluded_ids = set(ids).difference(only)
         selected = (located for located in folders if not only or _read_package_id(*located) in {*only, None})
         problems = list[Problem]()
         for folder, where in selected:
@@ -235,7 +235,7 @@ def load_problems(
             problems.append(package.problem)
         problems = problems if change is None else list(map(change, problems))
         _refuse_missing(only, {problem.id for problem in problems}, folders, source)
-        return Problems(problems, packages=packages, others=others, resources=kept.pop_all())
+        return Problems(problems, packages=packages, others=excluded_ids, resources=resources.pop_all())
 
 
 def check_problems(
@@ -263,10 +263,10 @@ def check_problems(
         InputError: An id in `only` does not exist.
     """
     located: list[Package | tuple[Path, str]] = []
-    with ExitStack() as kept:
+    with ExitStack() as resources:
         for path in _package_paths(Path(source)):
             try:
-                located.extend(_package_folders(path, cache, limits, kept))
+                located.extend(_package_folders(path, cache, limits, resources))
             except InputError as error:
                 located.append(Package(where=str(path), errors=(error,)))
         folders = [item for item in located if not isinstance(item, Package)]

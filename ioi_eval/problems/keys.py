@@ -120,7 +120,7 @@ class Keys(Fields):
         names = tuple(map(str, self.values)) if names is None else names
         unknown, declared = unknown or self.unknown, self.declared_keys()
         missing = [name for name in declared if name not in names]
-        meant = {name: key.name for key in declared.values() for name in key.mistaken}
+        corrections = {name: key.name for key in declared.values() for name in key.mistaken}
         for name in names:
             if name in declared:
                 refusal = declared[name].refusal
@@ -129,8 +129,8 @@ class Keys(Fields):
                 continue
             if name in self.ignored:
                 continue
-            if name in meant:
-                self.report_fault(name, "unknown key", f"Did you mean {meant[name]!r}?")
+            if name in corrections:
+                self.report_fault(name, "unknown key", f"Did you mean {corrections[name]!r}?")
             elif unknown is UnknownKeyPolicy.REFUSED:
                 self.report_fault(name, "unknown key", suggest_names(name, tuple(declared)))
             elif is_misspelt(name, missing):
@@ -288,11 +288,11 @@ def enum_key(
     **key_options: Any,
 ) -> Key[W]:
     """Declare a member of an enum, by its value: any member, or one of `members`."""
-    words = [member.value for member in members or kind]
+    choices = [member.value for member in members or kind]
     return Key(
-        lambda fields, name, default: kind(fields.read_choice(name, words, default)),
+        lambda fields, name, default: kind(fields.read_choice(name, choices, default)),
         default,
-        _join_bounds(meaning, format_choices(words)),
+        _join_bounds(meaning, format_choices(choices)),
         if_missing,
         **key_options,
     )
@@ -391,7 +391,7 @@ def _join_bounds(description: str, bounds: str) -> str:
 
 def format_choices(choices: Sequence[str]) -> str:
     """Return the words as a list for the documentation: `a`, `b` or `c`."""
-    *first, last = (f"`{word}`" for word in choices)
+    *first, last = (f"`{choice}`" for choice in choices)
     return f"{', '.join(first)} or {last}" if first else last
 
 

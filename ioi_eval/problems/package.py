@@ -250,8 +250,8 @@ def read_mapping(
     remedy = "Correct it in the file"
     is_json = file.endswith(".json")
     try:
-        text = fill((folder / file).read_bytes()).decode("utf-8-sig")
-        value = _parse_json(text, repeated) if is_json else _parse_yaml(text, repeated)
+        content = fill((folder / file).read_bytes()).decode("utf-8-sig")
+        value = _parse_json(content, repeated) if is_json else _parse_yaml(content, repeated)
     except FileNotFoundError:
         faults.report("missing file", file, remedy="Add it; is this the package's folder?")
     except UnicodeDecodeError as error:

@@ -39,7 +39,7 @@ def find_statement(folder: Path) -> Blob | None:
 
 def find_attachments(folder: Path) -> tuple[NamedBlob, ...]:
     """Return the package's files for contestants. Links to files outside of the package are ignored."""
-    names = (name for part in _ATTACHMENT_FOLDERS for name in list_paths(folder, part))
+    names = (name for subfolder in _ATTACHMENT_FOLDERS for name in list_paths(folder, subfolder))
     files = load_named_blobs(folder, (name for name in names if (folder / name).is_file()))
     files_inside = (file for file in files if (folder / file.name).resolve().is_relative_to(folder.resolve()))
     return tuple(NamedBlob(name=file.name.partition("/")[2], content=file.content) for file in files_inside)
@@ -60,8 +60,8 @@ def _find_statement_files(folder: Path) -> Iterator[Path]:
     searched.
     """
     files = _files_named_as_statements(folder)
-    for part in _STATEMENT_FOLDERS:
-        files += _files_named_as_statements(folder / part) or _list_files(folder / part)
+    for subfolder in _STATEMENT_FOLDERS:
+        files += _files_named_as_statements(folder / subfolder) or _list_files(folder / subfolder)
     language_folders = sorted(folder.glob("statements/*/"))
     yield from files or (
         path for language_folder in language_folders for path in _files_named_as_statements(language_folder)

@@ -256,14 +256,14 @@ def _read_mapping(
 ) -> dict[str, tuple[str, ...]] | None:
     """Return the tests of each subtask. The lines of tests/mapping are `subtask test`."""
     try:
-        text = (folder / _MAPPING).read_text(encoding="utf-8-sig", errors="replace")
+        content = (folder / _MAPPING).read_text(encoding="utf-8-sig", errors="replace")
     except FileNotFoundError:
         faults.report(
             "missing file", _MAPPING, remedy="Generate the tests (tps gen); it is written with them"
         )
         return None
     tests_by_subtask: dict[str, dict[str, None]] = {}
-    for row, line in enumerate(text.splitlines(), 1):
+    for row, line in enumerate(content.splitlines(), 1):
         names = line.split()
         if names and _is_valid_line(names, row, subtasks, tests, faults):
             tests_by_subtask.setdefault(names[0], {})[names[1]] = None

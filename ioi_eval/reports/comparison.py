@@ -208,8 +208,12 @@ class ModelPair(Value):
 
     @property
     def sentence(self) -> str:
-        text = sentence_about(*self.names, self.measure, self.difference)
-        return text if self.model != self.b_model or not self.model else f"{model_name(self.model)}: {text}"
+        pair_sentence = sentence_about(*self.names, self.measure, self.difference)
+        return (
+            pair_sentence
+            if self.model != self.b_model or not self.model
+            else f"{model_name(self.model)}: {pair_sentence}"
+        )
 
 
 def pair_models(a: Summary, b: Summary) -> tuple[ModelPair, ...]:

@@ -363,11 +363,15 @@ class Document(Value):
         anchors = [
             (section.anchor or f"s{number}", section) for number, section in enumerate(self.sections, start=1)
         ]
-        parts = dict[str, list[tuple[str, Section]]]()
+        sections_by_part = dict[str, list[tuple[str, Section]]]()
         for anchor, section in anchors:
-            parts.setdefault(section.tab if self.in_parts else section.side, []).append((anchor, section))
+            sections_by_part.setdefault(section.tab if self.in_parts else section.side, []).append(
+                (anchor, section)
+            )
         return (
-            sorted(parts.items(), key=lambda part: TABS.index(part[0])) if self.in_parts else [*parts.items()]
+            sorted(sections_by_part.items(), key=lambda part: TABS.index(part[0]))
+            if self.in_parts
+            else [*sections_by_part.items()]
         )
 
     @property
@@ -576,18 +580,18 @@ def _cell(cell: Cell, side: str) -> str:
         return f"<td>{cell.html()}</td>"
     if isinstance(cell, Links):
         return f'<td class="text">{", ".join(map(_link, cell.links))}</td>'
-    text = _link(cell) if isinstance(cell, Link) else str(escape(shorten(visible(cell), MAX_TEXT)))
+    cell_html = _link(cell) if isinstance(cell, Link) else str(escape(shorten(visible(cell), MAX_TEXT)))
     if isinstance(cell, Link) and cell.note:
-        text += f"<small>{escape(cell.note)}</small>"
+        cell_html += f"<small>{escape(cell.note)}</small>"
     style = style_of(cell, side)
-    return f'<td class="{style}">{text}</td>' if style else f"<td>{text}</td>"
+    return f'<td class="{style}">{cell_html}</td>' if style else f"<td>{cell_html}</td>"
 
 
 def _link(link: Link) -> str:
     from markupsafe import escape
 
-    text = str(escape(shorten(visible(link.text), MAX_TEXT)))
-    return f'<a href="{link.href}">{text}</a>' if link.href else text
+    label_html = str(escape(shorten(visible(link.text), MAX_TEXT)))
+    return f'<a href="{link.href}">{label_html}</a>' if link.href else label_html
 
 
 # Cached, because the tests of thousands of submissions have the same names, verdicts and scores.
@@ -646,14 +650,14 @@ def numbered_html(code: Code) -> Any:
     from markupsafe import Markup, escape
     from pygments import highlight
 
-    text = "\n".join(remove_invisible(line, "\t") for line in code.text.split("\n"))
-    if len(text) > _MAX_CODE:
-        text = text[:_MAX_CODE] + "\n…"
-    shown = str(escape(text))
-    coloured = code.lexer and len(text) <= _MAX_COLOURED
-    if coloured and max(map(len, _ENDS.split(text))) <= _MAX_STRETCH:
+    source_code = "\n".join(remove_invisible(line, "\t") for line in code.text.split("\n"))
+    if len(source_code) > _MAX_CODE:
+        source_code = source_code[:_MAX_CODE] + "\n…"
+    shown = str(escape(source_code))
+    coloured = code.lexer and len(source_code) <= _MAX_COLOURED
+    if coloured and max(map(len, _ENDS.split(source_code))) <= _MAX_STRETCH:
         lexer, formatter = _pygments(code.lexer)
-        shown = highlight(text, lexer, formatter)
+        shown = highlight(source_code, lexer, formatter)
     lines = enumerate(shown.rstrip("\n").split("\n"), start=1)
     return Markup(
         "".join(f'<a id="L{number}" href="#L{number}">{number}</a>{line}\n' for number, line in lines)

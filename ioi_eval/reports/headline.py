@@ -468,7 +468,7 @@ def _latex_row(row: HeadlineRow, headline: Headline) -> str:
         str(row.problems),
         str(row.scored),
     ]
-    cells = (text.replace(" %", "").replace(NOTHING, "--") for text in numbers)
+    cells = (cell.replace(" %", "").replace(NOTHING, "--") for cell in numbers)
     return " & ".join([name, *cells]) + r" \\"
 
 

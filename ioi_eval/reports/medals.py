@@ -106,8 +106,8 @@ def read_contests(path: Path) -> dict[int, ContestYear]:
     """Return the cut-offs of the package and of a user's TOML or JSON file, which has priority."""
     try:
         with raise_read_errors(path):
-            text, is_json = path.read_text("utf-8"), path.suffix.lower() == ".json"
-        table = msgspec.json.decode(shallow(text)) if is_json else tomllib.loads(text)
+            content, is_json = path.read_text("utf-8"), path.suffix.lower() == ".json"
+        table = msgspec.json.decode(shallow(content)) if is_json else tomllib.loads(content)
     except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(f"is no table of medals: {error}", where=str(path), remedy=_FORM) from error
     return {**known_contests(), **_contests(table, str(path))}

@@ -52,8 +52,8 @@ class ReportPart:
 def add_model_numbers(models: Sequence[ModelSummary], folder: Path) -> tuple[ModelSummary, ...]:
     """Return the models with the numbers of all parts."""
     numbers: list[dict[str, Any]] = [{} for _ in models]
-    for name, part in _registered_parts().items():
-        for numbers_of_model, value in zip(numbers, part.numbers(folder, models), strict=True):
+    for name, report_part in _registered_parts().items():
+        for numbers_of_model, value in zip(numbers, report_part.numbers(folder, models), strict=True):
             if value is not None:
                 numbers_of_model[name] = value
     return tuple(
@@ -63,31 +63,33 @@ def add_model_numbers(models: Sequence[ModelSummary], folder: Path) -> tuple[Mod
 
 def collect_run_numbers(models: Sequence[ModelSummary], folder: Path) -> dict[str, Any]:
     """Return the numbers of all parts that have some for the whole run, by the names of the parts."""
-    values = {name: part.run_numbers(folder, models) for name, part in _registered_parts().items()}
+    values = {
+        name: report_part.run_numbers(folder, models) for name, report_part in _registered_parts().items()
+    }
     return {name: value for name, value in values.items() if value is not None}
 
 
 def part_files() -> list[str]:
     """Return the names of the files in a run's folder that parts read."""
-    return sorted({name for part in _registered_parts().values() for name in part.files})
+    return sorted({name for report_part in _registered_parts().values() for name in report_part.files})
 
 
 def part_warnings(folder: Path) -> Iterator[str]:
     """Yield the warnings of all parts, in the order of their names."""
-    for part in _registered_parts().values():
-        yield from part.warnings(folder)
+    for report_part in _registered_parts().values():
+        yield from report_part.warnings(folder)
 
 
 def first_part_sections(run: Summary) -> Iterator[Section]:
     """Yield the sections that come first, in the order of the parts' names."""
-    for part in _registered_parts().values():
-        yield from part.first_sections(run)
+    for report_part in _registered_parts().values():
+        yield from report_part.first_sections(run)
 
 
 def part_sections(entries: Sequence[Entry]) -> Iterator[Section]:
     """Yield the sections of all parts, in the order of their names."""
-    for part in _registered_parts().values():
-        yield from part.sections(entries)
+    for report_part in _registered_parts().values():
+        yield from report_part.sections(entries)
 
 
 def _registered_parts() -> dict[str, ReportPart]:

@@ -87,7 +87,7 @@ def make_attempt(row: Mapping[str, Any], result: SubmissionResult) -> Attempt:
     target, metadata = row.get("target_subtask"), _parse_mapping(row.get("metadata"))
     usage = _parse_mapping(metadata.get("usage"))
     tokens = (number for name in _TOKENS if (number := as_number(usage.get(name))) is not None)
-    replies = (text for name in _TEXTS if isinstance(text := row.get(name), str) and text)
+    replies = (reply for name in _TEXTS if isinstance(reply := row.get(name), str) and reply)
     return Attempt(
         result=result,
         target=target if isinstance(target, str) else None,

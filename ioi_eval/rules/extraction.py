@@ -87,8 +87,8 @@ def _remove_reasoning(text: str) -> str:
 
 def _normalize_line_ends(generation: str) -> str:
     """Return the reply with Unix line breaks and without a byte order mark."""
-    text = generation.removeprefix("\ufeff").replace("\r\n", "\n")
-    return text if "\n" in text else text.replace("\r", "\n")
+    reply = generation.removeprefix("\ufeff").replace("\r\n", "\n")
+    return reply if "\n" in reply else reply.replace("\r", "\n")
 
 
 # --- fences ------------------------------------------------------------------------------------------
@@ -576,9 +576,9 @@ def detect_reply_language(
     if extraction is Extraction.WHOLE:
         return None
     is_first = extraction is Extraction.FIRST
-    text = _remove_reasoning(_normalize_line_ends(generation))
-    all_blocks = list(_find_blocks(text, 0, len(text)))
-    blocks = [block for block in all_blocks if not _is_blank(text, block.start, block.end)]
+    reply = _remove_reasoning(_normalize_line_ends(generation))
+    all_blocks = list(_find_blocks(reply, 0, len(reply)))
+    blocks = [block for block in all_blocks if not _is_blank(reply, block.start, block.end)]
     tags = [block.tag for block in blocks[:: 1 if is_first else -1] if block.tag not in _AMBIGUOUS_TAGS]
     language_list = tuple(languages)
     tagged_language = next(
@@ -590,11 +590,11 @@ def detect_reply_language(
         return _find_untagged_python(
             generation, language_list, default_language, extraction, tagged=bool(tags)
         )
-    if _may_start_with_code(text, blocks, default_language) and _is_program(text, default_language):
+    if _may_start_with_code(reply, blocks, default_language) and _is_program(reply, default_language):
         return None
-    if _is_program(_find_text_before_fence(text, all_blocks, whole=False), default_language):
+    if _is_program(_find_text_before_fence(reply, all_blocks, whole=False), default_language):
         return None
-    ambiguous_code = (block.code(text) for block in blocks if block.tag and block.tag in _AMBIGUOUS_TAGS)
+    ambiguous_code = (block.code(reply) for block in blocks if block.tag and block.tag in _AMBIGUOUS_TAGS)
     return None if any(_may_be_code(code, default_language) for code in ambiguous_code) else tagged_language
 
 
@@ -632,11 +632,11 @@ def explain_missing_program(generation: str | None) -> str:
     """Return the reason why a reply contains no usable program."""
     if not (generation or "").strip():
         return "the reply is empty"
-    text = _remove_reasoning(_normalize_line_ends(generation or ""))
-    if not text.strip():
+    reply = _remove_reasoning(_normalize_line_ends(generation or ""))
+    if not reply.strip():
         return "the reply is cut off in its reasoning"
     blocks = [
-        block for block in _find_blocks(text, 0, len(text)) if not _is_blank(text, block.start, block.end)
+        block for block in _find_blocks(reply, 0, len(reply)) if not _is_blank(reply, block.start, block.end)
     ]
     if not blocks:
         return "the reply has no fenced block"
@@ -669,21 +669,21 @@ def _extract_block(generation: str, language: Notation, *, takes_first: bool) ->
     then. Otherwise a block is the program. Without blocks, it is the content of the answer tags. Text before
     the first fence is the program if the prompt opened that block.
     """
-    text = _remove_reasoning(_normalize_line_ends(generation))
-    blocks, tags = list(_find_blocks(text, 0, len(text))), language.tags
-    for candidate in (text,) if blocks else dict.fromkeys((text, _answer_content(text))):
+    reply = _remove_reasoning(_normalize_line_ends(generation))
+    blocks, tags = list(_find_blocks(reply, 0, len(reply))), language.tags
+    for candidate in (reply,) if blocks else dict.fromkeys((reply, _answer_content(reply))):
         if _may_start_with_code(candidate, blocks, language) and _is_program(candidate, language):
             return candidate.strip("\n") + "\n"
     if not blocks:
-        text = _answer_content(text)
-    if not blocks and language.begins and re.match(language.begins, text) and _has_mark(text, language):
-        return text.strip("\n") + "\n"
-    nonblank_blocks = [block for block in blocks if not _is_blank(text, block.start, block.end)]
+        reply = _answer_content(reply)
+    if not blocks and language.begins and re.match(language.begins, reply) and _has_mark(reply, language):
+        return reply.strip("\n") + "\n"
+    nonblank_blocks = [block for block in blocks if not _is_blank(reply, block.start, block.end)]
     own_blocks = [block for block in nonblank_blocks if block.tag in tags]
     own_blocks = own_blocks or [block for block in nonblank_blocks if block.tag in language.spare_tags]
     opening_text, block_codes = (
-        _find_text_before_fence(text, blocks, whole=not own_blocks),
-        [block.code(text) for block in own_blocks or nonblank_blocks],
+        _find_text_before_fence(reply, blocks, whole=not own_blocks),
+        [block.code(reply) for block in own_blocks or nonblank_blocks],
     )
     if _is_program(opening_text, language) and not any(
         _outweighs(other, opening_text, language) for other in block_codes
@@ -691,15 +691,15 @@ def _extract_block(generation: str, language: Notation, *, takes_first: bool) ->
         return opening_text.lstrip("\n")
     if own_blocks:
         if not takes_first:  # skip blocks that contain only a remark, such as "# as above"
-            while len(own_blocks) > 1 and _only_comments(own_blocks[-1].code(text), language):
+            while len(own_blocks) > 1 and _only_comments(own_blocks[-1].code(reply), language):
                 own_blocks.pop()
-        code = own_blocks[0 if takes_first else -1].code(text)
+        code = own_blocks[0 if takes_first else -1].code(reply)
         if takes_first or own_blocks[-1].closed or _is_complete(code, language):
             return code
         # If the last block was cut off, use the last complete block.
-        return next((block.code(text) for block in reversed(own_blocks) if block.closed), code)
+        return next((block.code(reply) for block in reversed(own_blocks) if block.closed), code)
     ambiguous_code = (
-        block.code(text) for block in blocks[:: 1 if takes_first else -1] if block.tag in _AMBIGUOUS_TAGS
+        block.code(reply) for block in blocks[:: 1 if takes_first else -1] if block.tag in _AMBIGUOUS_TAGS
     )
     programs = (code for code in ambiguous_code if _may_be_code(code, language))
     if takes_first or language.syntax != "python":

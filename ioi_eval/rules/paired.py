@@ -73,7 +73,9 @@ def subset_means(values: Sequence[float]) -> list[float]:
 def _list_subsets(problem_count: int) -> list[tuple[Sequence[int], int]]:
     """Return subsets of `problem_count` problems, with sizes. Callers use each subset and its complement."""
     if problem_count <= _MAX_EXHAUSTIVE_PROBLEMS:
-        subsets: Iterable[Sequence[int]] = ((1, *rest) for rest in product((0, 1), repeat=problem_count - 1))
+        subsets: Iterable[Sequence[int]] = (
+            (1, *other_choices) for other_choices in product((0, 1), repeat=problem_count - 1)
+        )
     else:
         subsets = _draw_subsets(problem_count)
     return [(subset, size) for subset in subsets if (size := sum(subset))]

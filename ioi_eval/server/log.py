@@ -48,10 +48,10 @@ class RepeatFilter:
 
         After many different messages the oldest message is forgotten, so the result may be False earlier.
         """
-        now = self._clock()
-        if (self._until.get(message) or 0.0) > now:
+        now_s = self._clock()
+        if (self._until.get(message) or 0.0) > now_s:
             return True
-        self._until.keep(message, now + _REPEAT_AFTER_S)
+        self._until.keep(message, now_s + _REPEAT_AFTER_S)
         return False
 
 

@@ -127,14 +127,16 @@ class RunMonitor:
 
     def poll(self) -> RunState:
         """Return the state after new rows. If nothing has changed, it is the same object as before."""
-        now = self._clock()
+        now_s = self._clock()
         has_new_rows = self._read_rows()
-        self._times.append((now, len(self._keys), self._progress.tests))
-        self._drop_old_samples(now)
-        slide_interval = max(_SLIDE_S, (now - self._times[0][0]) / _MIN_ROWS)
-        is_slide_due = self._state is not None and self._state.rate and now >= self._built_at + slide_interval
+        self._times.append((now_s, len(self._keys), self._progress.tests))
+        self._drop_old_samples(now_s)
+        slide_interval = max(_SLIDE_S, (now_s - self._times[0][0]) / _MIN_ROWS)
+        is_slide_due = (
+            self._state is not None and self._state.rate and now_s >= self._built_at + slide_interval
+        )
         if self._state is None or has_new_rows or is_slide_due:
-            self._state, self._built_at = self._build_state(), now
+            self._state, self._built_at = self._build_state(), now_s
         return self._state
 
     def _read_rows(self) -> bool:

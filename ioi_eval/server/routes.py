@@ -198,7 +198,7 @@ class Routes:
         return _make_json_response(msgspec.json.encode(health | cache))
 
     async def _send_metrics(self, request: web.Request) -> web.Response:
-        text = self._metrics.format_text(
+        metrics_text = self._metrics.format_text(
             running=self._queue.running,
             queued=self._queue.queued,
             caller_metrics=self._queue.format_metrics(),
@@ -206,7 +206,7 @@ class Routes:
             cached_bytes=self._contents.used_bytes,
             max_cached_bytes=self._contents.limit_bytes,
         )
-        return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE})
+        return web.Response(body=metrics_text.encode(), headers={"Content-Type": CONTENT_TYPE})
 
     async def _send_runtimes(self, request: web.Request) -> web.Response:
         runtimes = (

@@ -43,15 +43,15 @@ def strip_html(
         version: Names the report that the server would send now.
         clock: Returns the seconds since 1970.
     """
-    now = clock()
+    now_s = clock()
     return _template().render(
         run=state,
         version=version,
         pages=[*pages, "metrics"],
-        condition=_condition_text(state, now),
-        age=_age_text(state, now),
+        condition=_condition_text(state, now_s),
+        age=_age_text(state, now_s),
         tiles=list(_tiles(state)),
-        tables=list(_tables(state, now)),
+        tables=list(_tables(state, now_s)),
     )
 
 

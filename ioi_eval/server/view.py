@@ -183,13 +183,13 @@ class LivePage:
         self._viewer_count += 1
         try:
             while True:
-                state, now = await self._wait_for_state(), time.monotonic()
+                state, now_s = await self._wait_for_state(), time.monotonic()
                 if self._page_task is None or self._page_task.done():
                     self._page_task = asyncio.create_task(self._page.get(state))
                 strip = self._make_strip(state)
-                if strip != sent_strip or now >= sent_at + _KEEPALIVE_S:
+                if strip != sent_strip or now_s >= sent_at + _KEEPALIVE_S:
                     await reply.write((b":" if strip == sent_strip else b"data: " + strip) + b"\n\n")
-                    sent_strip, sent_at = strip, now
+                    sent_strip, sent_at = strip, now_s
                 await asyncio.sleep(_POLL_INTERVAL_S)
         except ConnectionError:
             return reply

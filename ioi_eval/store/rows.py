@@ -365,18 +365,18 @@ def read_result(row: Mapping[str, Any]) -> SubmissionResult:
     """
     row_with_tests = with_tests(row)
     with _invalid_row_errors(row):
-        judged = msgspec.convert(row_with_tests, _ResultColumns)
+        columns = msgspec.convert(row_with_tests, _ResultColumns)
     with _invalid_row_errors(row, _SUBTASKS):
-        pairs = zip(judged.all_subtasks_results, judged.all_subtasks_exact_scores, strict=True)
+        pairs = zip(columns.all_subtasks_results, columns.all_subtasks_exact_scores, strict=True)
         subtasks = msgspec.convert(
             [{**subtask, "exact_score": exact} for subtask, exact in pairs], tuple[SubtaskResult, ...]
         )
-    tests = judged.test_results
+    tests = columns.test_results
     if tests is None:
         tests = tuple(
             {test.test_name: test for subtask in subtasks for test in subtask.test_results}.values()
         )
-    if (wrong_output := judged.wrong_output) is not None:
+    if (wrong_output := columns.wrong_output) is not None:
         tests = tuple(
             msgspec.structs.replace(test, output=wrong_output.output or "")
             if test.test_name == wrong_output.test_name
@@ -384,19 +384,19 @@ def read_result(row: Mapping[str, Any]) -> SubmissionResult:
             for test in tests
         )
     return SubmissionResult(
-        key=judged.key,
-        problem_id=judged.problem_id,
-        compiles=judged.code_compiles,
-        compile_output=judged.compile_output,
-        points=judged.all_subtasks_points,
+        key=columns.key,
+        problem_id=columns.problem_id,
+        compiles=columns.code_compiles,
+        compile_output=columns.compile_output,
+        points=columns.all_subtasks_points,
         subtasks=subtasks,
         tests=tests,
-        repairs=judged.repairs,
-        checker=judged.checker,
-        compiler=judged.compiler,
-        confinement=judged.confinement,
-        program_sha256=judged.program_sha256 or "",
-        repeats=judged.repeats or "",
+        repairs=columns.repairs,
+        checker=columns.checker,
+        compiler=columns.compiler,
+        confinement=columns.confinement,
+        program_sha256=columns.program_sha256 or "",
+        repeats=columns.repeats or "",
     )
 
 

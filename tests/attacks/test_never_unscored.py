@@ -143,7 +143,9 @@ def cache(shared_cache: Path) -> Store:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     real = metafunc.config.getoption("--real", default=None) or []
-    real_places = [place for place in real if not place.startswith("stock=")]  # whose own limits are too low
+    real_places = [
+        server for server in real if not server.startswith("stock=")
+    ]  # whose own limits are too low
     metafunc.parametrize(
         "place", real_places or ["here", pytest.param("a worker", marks=pytest.mark.nightly)], scope="module"
     )

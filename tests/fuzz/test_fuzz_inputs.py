@@ -49,9 +49,9 @@ quick = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_t
 
 def damaged(content: bytes, changes: list[tuple[int, int]], keep: float = 1.0) -> bytes:
     whole = bytearray(content[: int(len(content) * keep)])
-    for place, value in changes:
+    for offset, value in changes:
         if whole:
-            whole[place % len(whole)] = value
+            whole[offset % len(whole)] = value
     return bytes(whole)
 
 
@@ -63,7 +63,7 @@ def everything_below(folder: Path) -> set[Path]:
 
 
 def check_extraction(place: Path, archive: Path) -> None:
-    before = everything_below(place)
+    paths_before = everything_below(place)
     try:
         folder, pin = extract_archive(archive, Store(place / "cache"), LIMITS)
     except InputError:
@@ -71,7 +71,7 @@ def check_extraction(place: Path, archive: Path) -> None:
         return
     with pin:
         assert all(not path.is_symlink() and folder in path.parents for path in folder.rglob("*"))
-    assert {path for path in everything_below(place) if path.parts[0] != "cache"} <= before
+    assert {path for path in everything_below(place) if path.parts[0] != "cache"} <= paths_before
 
 
 @quick
@@ -79,16 +79,16 @@ def check_extraction(place: Path, archive: Path) -> None:
 def test_zip_with_any_members_is_extracted_safely(
     tmp_path_factory: pytest.TempPathFactory, members: Any
 ) -> None:
-    place = tmp_path_factory.mktemp("zip")
-    with zipfile.ZipFile(place / "x.zip", "w") as archive, contextlib.suppress(UnicodeEncodeError):
+    folder = tmp_path_factory.mktemp("zip")
+    with zipfile.ZipFile(folder / "x.zip", "w") as archive, contextlib.suppress(UnicodeEncodeError):
         for name, kind, content in members:
             info = zipfile.ZipInfo(name)
             info.filename = info.orig_filename = name  # unchanged: the constructor repairs names
             info.external_attr = (kind | 0o777) << 16
             with pytest.warns() if name in archive.namelist() else contextlib.nullcontext():
                 archive.writestr(info, content)
-    check_extraction(place, place / "x.zip")
-    shutil.rmtree(place)
+    check_extraction(folder, folder / "x.zip")
+    shutil.rmtree(folder)
 
 
 @quick
@@ -96,13 +96,13 @@ def test_zip_with_any_members_is_extracted_safely(
 def test_damaged_zip_is_extracted_safely(
     tmp_path_factory: pytest.TempPathFactory, changes: Any, keep: float
 ) -> None:
-    place = tmp_path_factory.mktemp("zip")
-    with zipfile.ZipFile(place / "good.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+    folder = tmp_path_factory.mktemp("zip")
+    with zipfile.ZipFile(folder / "good.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("p/problem.json", "{}" * 50)
         archive.writestr("p/tests/1.in", "1 2 3\n" * 20)
-    (place / "x.zip").write_bytes(damaged((place / "good.zip").read_bytes(), changes, keep))
-    check_extraction(place, place / "x.zip")
-    shutil.rmtree(place)
+    (folder / "x.zip").write_bytes(damaged((folder / "good.zip").read_bytes(), changes, keep))
+    check_extraction(folder, folder / "x.zip")
+    shutil.rmtree(folder)
 
 
 # --- replies of servers and proctors -----------------------------------------------------------------
@@ -111,9 +111,9 @@ def test_damaged_zip_is_extracted_safely(
 @quick
 @given(st.lists(LINE, max_size=5), st.booleans())
 def test_arbitrary_verdict_lines_are_decoded_or_refused(lines: list[str], ours: bool) -> None:
-    said = "\n".join(f'{{"v":2,"nonce":"n"{text}' if ours else text for text in lines)
+    report = "\n".join(f'{{"v":2,"nonce":"n"{content}' if ours else content for content in lines)
     with contextlib.suppress(BrokenReply):
-        assert all(line.nonce == "n" for line in decode_lines(said + "\n", "n"))
+        assert all(line.nonce == "n" for line in decode_lines(report + "\n", "n"))
 
 
 @quick
@@ -191,6 +191,6 @@ def test_damaged_package_is_loaded_or_has_errors(
     )
     victim = data.draw(st.sampled_from(small), label="file")
     victim.write_bytes(damaged(victim.read_bytes(), data.draw(damage), data.draw(st.floats(0, 1))))
-    for found in check_problems(package, cache=package.parent / "cache"):
-        assert (found.problem is None) is bool(found.errors)
+    for result in check_problems(package, cache=package.parent / "cache"):
+        assert (result.problem is None) is bool(result.errors)
     shutil.rmtree(package)

@@ -42,29 +42,31 @@ def inputs(corpus: Path) -> dict[str, bytes]:
 
 
 def test_fuzz_corpus_has_inputs_for_every_target() -> None:
-    found = inputs(CORPUS)
-    assert {name.partition("/")[0] for name in found} == TARGETS
-    assert all(name.endswith(f"/{hashlib.sha1(content).hexdigest()}") for name, content in found.items())
+    corpus_inputs = inputs(CORPUS)
+    assert {name.partition("/")[0] for name in corpus_inputs} == TARGETS
+    assert all(
+        name.endswith(f"/{hashlib.sha1(content).hexdigest()}") for name, content in corpus_inputs.items()
+    )
 
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     """Return a small corpus with an input for each target."""
-    place = tmp_path / "corpus.tar.gz"
-    with tarfile.open(place, "w:gz") as archive:
+    archive_path = tmp_path / "corpus.tar.gz"
+    with tarfile.open(archive_path, "w:gz") as archive:
         for target in sorted(TARGETS):
             member = tarfile.TarInfo(f"{target}/{hashlib.sha1(target.encode()).hexdigest()}")
             member.size = len(target)
             archive.addfile(member, io.BytesIO(target.encode()))
-    return place
+    return archive_path
 
 
 def test_new_input_is_added_to_the_fuzz_corpus(tmp_path: Path, corpus: Path) -> None:
-    before = inputs(corpus)
+    inputs_before = inputs(corpus)
     (tmp_path / "crash").write_bytes(b"not yet known")
     assert fuzz("--add", "plan", "crash", corpus=corpus, cwd=tmp_path).returncode == 0
     added = f"plan/{hashlib.sha1(b'not yet known').hexdigest()}"
-    assert inputs(corpus) == before | {added: b"not yet known"}
+    assert inputs(corpus) == inputs_before | {added: b"not yet known"}
 
     packed = corpus.read_bytes()
     assert fuzz("--add", "plan", "crash", corpus=corpus, cwd=tmp_path).returncode == 0
@@ -75,9 +77,9 @@ def test_new_input_is_added_to_the_fuzz_corpus(tmp_path: Path, corpus: Path) -> 
 def test_invalid_fuzz_arguments_leave_the_corpus_unchanged(
     tmp_path: Path, corpus: Path, arguments: str
 ) -> None:
-    before = corpus.read_bytes()
+    bytes_before = corpus.read_bytes()
     assert fuzz(*arguments.split(), corpus=corpus, cwd=tmp_path).returncode == 2
-    assert corpus.read_bytes() == before
+    assert corpus.read_bytes() == bytes_before
 
 
 @pytest.mark.nightly
@@ -91,8 +93,8 @@ def test_fuzz_targets_compile_with_the_proctor_sources(tmp_path: Path) -> None:
 def test_every_fuzz_target_passes(tmp_path: Path) -> None:
     if not has_clang():
         skip_or_fail_in_ci("without clang and libFuzzer nothing is fuzzed")
-    done = fuzz("--runs", RUNS, cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = dict(re.findall(r"^(\w+) +([0-9]+) executions", done.stdout, re.MULTILINE))
-    assert set(found) == TARGETS
-    assert all(int(runs) >= RUNS for runs in found.values()), done.stdout
+    process = fuzz("--runs", RUNS, cwd=tmp_path)
+    assert process.returncode == 0, process.stdout + process.stderr
+    executions = dict(re.findall(r"^(\w+) +([0-9]+) executions", process.stdout, re.MULTILINE))
+    assert set(executions) == TARGETS
+    assert all(int(runs) >= RUNS for runs in executions.values()), process.stdout

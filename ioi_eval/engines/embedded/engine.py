@@ -246,17 +246,17 @@ class EmbeddedEngine:
             sandboxes, proctor, self._caps, limits, sandboxes.links(), Lock(), *confinement
         )
         reserved = uids.reserve(shares.slots)
-        found = tools.get("python3")
+        system_python = tools.get("python3")
         chosen = await self._python_in_a_sandbox(environment, Slot(environment, reserved[0]), tools)
-        if chosen is not None and chosen != found:
+        if chosen is not None and chosen != system_python:
             tools["python3"] = chosen
             library = await self._library(tools, sandboxes.folder)
-        read = tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read))
+        readable_paths = tuple(dict.fromkeys(path for tool in tools.values() for path in tool.read))
         shared = {
             proctor.name: Blob.of_file(proctor),
             **({} if library is None else {WAITING: library}),
         }
-        environment = msgspec.structs.replace(environment, read=read, shared=shared)
+        environment = msgspec.structs.replace(environment, read=readable_paths, shared=shared)
         all_slots = tuple(Slot(environment, uid) for uid in reserved)
         for slot in all_slots:
             self._held.push_async_callback(to_its_end, slot.proctor.close)
@@ -301,21 +301,24 @@ class EmbeddedEngine:
             return None
         library = folder / WAITING
         try:
-            found = await waiting_library(
+            binary = await waiting_library(
                 tools.get("g++"), tools["python3"], graders_folder(), self._store, folder
             )
-            library.write_bytes(found.content)
+            library.write_bytes(binary.content)
         except EngineUnavailable:
             return None
         return Blob.of_file(library)
 
     def _find_packages(self, tools: Collection[str], spare: Path) -> tuple[LanguagePackage, ...]:
-        found = (
+        loaded_packages = (
             package
             for number, folder in enumerate(self._packages)
             for package in load_packages(folder, spare / f"packages-{number}")
         )
-        return (*(each for each in found if not each.needs or each.needs in tools), *BUILT_IN)
+        return (
+            *(loaded for loaded in loaded_packages if not loaded.needs or loaded.needs in tools),
+            *BUILT_IN,
+        )
 
 
 # --- slots -------------------------------------------------------------------------------------------

@@ -95,14 +95,14 @@ def plan_of(
     check_names(job.keep)
     # Names of files that a client would send as utf8 text. The first is the main file. Files that are passed
     # by path are not included.
-    texts = [file.name for file in job.files if _is_text(file)]
-    if not texts:
+    text_names = [file.name for file in job.files if _is_text(file)]
+    if not text_names:
         raise JobRejected("files must include at least one utf8 encoded file")
     file_size = package.limits.get("max_file_size", file_size)
     processes = package.limits.get("max_process_count", processes)
     compiling = _limits(job, "compile", file_size, processes)
     running = _limits(job, "run", file_size, processes)
-    to_compile, to_run = _commands(job, package, texts)
+    to_compile, to_run = _commands(job, package, text_names)
     return JobPlan(
         language=package.language,
         version=package.version,
@@ -126,17 +126,17 @@ def _commands(
     The arguments of `run` are the name of the first text file and the job's arguments. If the package has no
     scripts, the job contains them; `compile` or `run` may be missing.
     """
-    given = (texts[0], *job.args)
+    run_arguments = (texts[0], *job.args)
     if package.folder:
         compiling = (_BASH, f"{package.folder}/compile", *texts) if package.compiles else None
-        return compiling, (_BASH, f"{package.folder}/run", *given)
+        return compiling, (_BASH, f"{package.folder}/run", *run_arguments)
     if package.language == "bash":
-        return None, (*_BASH_WITHIN, *given)
+        return None, (*_BASH_WITHIN, *run_arguments)
     names = {file.name for file in job.files}
     if not names & {"compile", "run"}:
         raise JobRejected(f"a job for {job.runtime} needs a file `compile` or a file `run`")
     compiling = (_BASH, "compile", *texts) if "compile" in names else None
-    return compiling, (_BASH, "run", *given) if "run" in names else None
+    return compiling, (_BASH, "run", *run_arguments) if "run" in names else None
 
 
 def _is_text(file: JobFile) -> bool:
@@ -280,13 +280,15 @@ def _run_in_sandbox(
         # A failed sandbox has no result, so no caller would remove the files that the job keeps.
         names = () if ends[-1].status is StageStatus.XX else job.keep
         paths = {name: environment.sandboxes.path_to_keep() for name in names}
-        kept = {name: os.fspath(path) for name, path in paths.items() if take_out(sandbox, name, path)}
+        fetched_paths = {
+            name: os.fspath(path) for name, path in paths.items() if take_out(sandbox, name, path)
+        }
     finally:
         try:
             remove_tree(sandbox)
         except OSError as error:
             LEFT_FOLDER.log(_log, error)
-    return JobEndings(ends[0] if plan.compile is not None else None, ends[-1], kept)
+    return JobEndings(ends[0] if plan.compile is not None else None, ends[-1], fetched_paths)
 
 
 def _spec(

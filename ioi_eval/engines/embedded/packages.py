@@ -65,12 +65,14 @@ def load_packages(folder: Path, spare: Path | None = None) -> tuple[LanguagePack
     """
     folder = folder.absolute()
     try:
-        places = sorted(place.parent for place in folder.glob(f"*/*/{INSTALLED}"))
+        package_folders = sorted(package_folder.parent for package_folder in folder.glob(f"*/*/{INSTALLED}"))
         if (folder / INFO).is_file():
-            places = [folder]
-        seen = _in_sight(folder, spare) if places else folder
+            package_folders = [folder]
+        visible_folder = _in_sight(folder, spare) if package_folders else folder
         return tuple(
-            package for place in places for package in _load(place, seen / place.relative_to(folder))
+            package
+            for package_folder in package_folders
+            for package in _load(package_folder, visible_folder / package_folder.relative_to(folder))
         )
     except OSError as error:
         raise EngineUnavailable(f"the packages in {folder} cannot be read: {error}") from error
@@ -82,18 +84,18 @@ def _load(place: Path, seen: Path) -> Iterator[LanguagePackage]:
     if not (place / "run").is_file():
         raise EngineUnavailable(f"{place} is no package: it has no file `run`")
     provided = info.provides or (_Provided(info.language, info.aliases, info.limit_overrides),)
-    for each in provided:
+    for language in provided:
         yield LanguagePackage(
-            language=each.language,
+            language=language.language,
             version=info.version,
             name=info.language,
-            aliases=each.aliases,
-            runtime=each.runtime or (info.language if info.provides else ""),
-            needs=each.needs,
+            aliases=language.aliases,
+            runtime=language.runtime or (info.language if info.provides else ""),
+            needs=language.needs,
             folder=os.fspath(seen),
             compiles=(place / "compile").is_file(),
             environment=_environment(place, seen, info),
-            limits=each.limit_overrides,
+            limits=language.limit_overrides,
         )
 
 
@@ -138,7 +140,7 @@ def find_package(packages: Iterable[LanguagePackage], name: str, version: str) -
 
 def names_of(packages: Iterable[LanguagePackage]) -> tuple[str, ...]:
     """Return all names by which jobs may call packages."""
-    return tuple(dict.fromkeys(name for each in packages for name in (each.language, *each.aliases)))
+    return tuple(dict.fromkeys(name for package in packages for name in (package.language, *package.aliases)))
 
 
 def _info(place: Path) -> _Info:
@@ -154,10 +156,10 @@ def _info(place: Path) -> _Info:
 def _environment(place: Path, seen: Path, info: _Info) -> dict[str, str]:
     """Return the variables of `.env`, which is often written on another server."""
     path = place / ".env"
-    text = path.read_text() if path.is_file() else ""
+    content = path.read_text() if path.is_file() else ""
     for other in (f"{_SERVER_FOLDER}/{info.language}/{info.version}", os.fspath(place)):
-        text = text.replace(other, os.fspath(seen))
-    pairs = (line.partition("=") for line in text.splitlines())
+        content = content.replace(other, os.fspath(seen))
+    pairs = (line.partition("=") for line in content.splitlines())
     return {name: value for name, sign, value in pairs if sign and name}
 
 

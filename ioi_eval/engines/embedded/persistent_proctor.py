@@ -174,15 +174,17 @@ class PersistentProctor:
         return self._read_lines(kill_switch, job.max_s)
 
     def _start(self) -> None:
-        config, held = self._config, self._held
+        config, resources = self._config, self._held
         self._leash = KillSwitch()
-        held.callback(self._leash.close)
+        resources.callback(self._leash.close)
         self._box = config.sandboxes.make(config.uid)
-        held.callback(self._remove)
+        resources.callback(self._remove)
         reading, self._plan_pipe = os.pipe()
         try:
             spec = msgspec.structs.replace(config.spec, dir=os.fspath(self._box))
-            started = start(held, config.proctor, spec, reading, config.caps, self._leash, config.starting)
+            started = start(
+                resources, config.proctor, spec, reading, config.caps, self._leash, config.starting
+            )
             _, self._streams = started
         finally:
             os.close(reading)

@@ -74,12 +74,12 @@ async def waiting_library(
 async def _brought(name: str, sources: Path, works: Callable[[Path], Awaitable[bool]]) -> Binary | str:
     """Return the bundled binary, or the reason why it cannot be used."""
     machine = platform.machine()
-    found = bundled_binary(name, machine, sources_digest(sources))
-    if isinstance(found, str):
-        return found
-    if not await works(found):
+    bundled = bundled_binary(name, machine, sources_digest(sources))
+    if isinstance(bundled, str):
+        return bundled
+    if not await works(bundled):
         return "the one that came with the package does not work with this machine's libraries"
-    return Binary(await asyncio.to_thread(found.read_bytes), f"came with the package, for {machine}")
+    return Binary(await asyncio.to_thread(bundled.read_bytes), f"came with the package, for {machine}")
 
 
 async def _runs(folder: Path, proctor: Path) -> bool:
@@ -87,12 +87,12 @@ async def _runs(folder: Path, proctor: Path) -> bool:
     tried.write_bytes(await asyncio.to_thread(proctor.read_bytes))
     tried.chmod(0o755)
     try:
-        done = await run_command([str(tried), "probe"], cwd=folder, seconds=_MAX_TRIAL_S, env={})
+        probe = await run_command([str(tried), "probe"], cwd=folder, seconds=_MAX_TRIAL_S, env={})
     except (OSError, TimeoutError):
         return False
     finally:
         tried.unlink()
-    return bool(done.stdout)
+    return bool(probe.stdout)
 
 
 async def _loads(python: Toolchain, library: Path) -> bool:
@@ -111,13 +111,13 @@ async def _built_once(
     with convert_store_errors(store, EngineUnavailable):
         pin = store.pin(key)
     with pin:
-        if (found := store.get(key)) is None:
+        if (binary := store.get(key)) is None:
             async with store.creation_lock(key):  # several processes may start to build the same proctor
-                if (found := store.get(key)) is None:
+                if (binary := store.get(key)) is None:
                     output = await _build(compiler, arguments, sources)
                     with convert_store_errors(store, EngineUnavailable):
-                        found = store.put(key, output, executable=True)
-        return Binary(found.read_bytes(), f"built here by {compiler.name}: {why}")
+                        binary = store.put(key, output, executable=True)
+        return Binary(binary.read_bytes(), f"built here by {compiler.name}: {why}")
 
 
 def proctor_key(compiler: Toolchain, sources: Path) -> str:
@@ -132,17 +132,17 @@ def _units(sources: Path) -> list[str]:
 async def _build(compiler: Toolchain, arguments: tuple[str, ...], sources: Path) -> Path:
     """Run the compiler. It is the only program outside a sandbox, because the proctor is still missing."""
     output = Path(arguments[arguments.index("-o") + 1])
-    what = "what Python waits with" if output.name == WAITING else "the proctor"
+    program = "what Python waits with" if output.name == WAITING else "the proctor"
     # This message is printed even if logging is not configured, for instance in a trainer, because the build
     # may last a minute.
-    _log.log(logging.INFO if _package.level else logging.WARNING, _TOLD, what)
-    done = await run_command(
+    _log.log(logging.INFO if _package.level else logging.WARNING, _TOLD, program)
+    compilation = await run_command(
         [compiler.path, *arguments],
         cwd=sources,
         stderr=subprocess.STDOUT,
         env={"PATH": STAGE_PATH, "LANG": "C.UTF-8", "TMPDIR": str(output.parent)},
     )
-    if done.returncode != 0:
-        text = done.stdout[:_MAX_ERROR_BYTES].decode(errors="replace")
-        raise EngineUnavailable(f"the proctor does not compile with {compiler.path}:\n{text}")
+    if compilation.returncode != 0:
+        error_output = compilation.stdout[:_MAX_ERROR_BYTES].decode(errors="replace")
+        raise EngineUnavailable(f"the proctor does not compile with {compiler.path}:\n{error_output}")
     return output

@@ -150,8 +150,8 @@ class KillSwitch:
     """
 
     def __init__(self) -> None:
-        self.end, held = os.pipe()
-        self._held = io.FileIO(held, "wb")
+        self.end, write_end = os.pipe()
+        self._held = io.FileIO(write_end, "wb")
 
     @property
     def is_cut(self) -> bool:
@@ -203,10 +203,10 @@ class LinkedFiles:
             if not copy.exists():
                 if status.st_size > self._free():
                     return False
-                part = copy.with_suffix(".part")
-                shutil.copyfile(source, part)
-                part.chmod(0o644)
-                part.replace(copy)
+                partial_copy = copy.with_suffix(".part")
+                shutil.copyfile(source, partial_copy)
+                partial_copy.chmod(0o644)
+                partial_copy.replace(copy)
         target.hardlink_to(copy)
         return True
 
@@ -267,12 +267,12 @@ def _place(
             raise JobRejected(f"{source} cannot be read: {error.strerror}") from error
         if not stat.S_ISREG(mode):
             raise JobRejected(f"{source} is not a regular file")
-        needed = 0o5 if file.executable else 0o4
+        needed_mode = 0o5 if file.executable else 0o4
         # A large file is never copied if programs have their own uid: they may read the original, but not
         # change it.
         shown = not copied or (uid is not None and file.content.size >= _LARGE)
         starts = not (file.executable and is_noexec(Path(source)))
-        opened = mode & needed == needed or (uid is None and not file.executable)
+        opened = mode & needed_mode == needed_mode or (uid is None and not file.executable)
         if links is None and shown and starts and opened:
             return SandboxFile(name=file.name, path=source)
         is_linked = links is not None and shown and file.content.size >= _LARGE
@@ -309,18 +309,18 @@ def unlink(sandbox: Path, files: Iterable[SandboxFile]) -> tuple[SandboxFile, ..
 
 
 def _removed(sandbox: Path, name: str) -> bool:
-    with _found(sandbox, name, stat.S_ISLNK) as (place, last):
-        if place is not None:
-            os.unlink(last, dir_fd=place)
-        return place is not None
+    with _found(sandbox, name, stat.S_ISLNK) as (folder_fd, last):
+        if folder_fd is not None:
+            os.unlink(last, dir_fd=folder_fd)
+        return folder_fd is not None
 
 
 def take_out(sandbox: Path, name: str, target: Path) -> bool:
     """Move a regular file out of a sandbox and own it. Return False if no such file exists."""
-    with _found(sandbox, name, stat.S_ISREG) as (place, last):
-        if place is None:
+    with _found(sandbox, name, stat.S_ISREG) as (folder_fd, last):
+        if folder_fd is None:
             return False
-        os.rename(last, target, src_dir_fd=place)
+        os.rename(last, target, src_dir_fd=folder_fd)
     # No program can reach the file now. It still has the owner and the mode that programs have set.
     handle = os.open(target, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -343,7 +343,7 @@ def _found(sandbox: Path, name: str, kind: Callable[[int], bool]) -> Iterator[tu
     """
     *folders, last = name.split("/")
     with contextlib.ExitStack() as opened:
-        place: int | None = None
+        folder_fd: int | None = None
         with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
             handle = os.open(sandbox, BY_PATH)
             opened.callback(os.close, handle)
@@ -351,8 +351,8 @@ def _found(sandbox: Path, name: str, kind: Callable[[int], bool]) -> Iterator[tu
                 handle = os.open(folder, BY_PATH, dir_fd=handle)
                 opened.callback(os.close, handle)
             if kind(os.stat(last, dir_fd=handle, follow_symlinks=False).st_mode):
-                place = handle
-        yield place, last
+                folder_fd = handle
+        yield folder_fd, last
 
 
 # --- running a stage ---------------------------------------------------------------------------------
@@ -386,9 +386,9 @@ class Pipe:
         """Read the next piece. Return False after the last piece. Bytes over the limit are dropped."""
         piece = self.end.read(_PIECE)
         self.overflows = self.overflows or len(piece) > self._room
-        if taken := piece[: self._room]:
-            self.taken.write(taken)
-            self._room -= len(taken)
+        if fitting_bytes := piece[: self._room]:
+            self.taken.write(fitting_bytes)
+            self._room -= len(fitting_bytes)
         return bool(piece)
 
 
@@ -399,9 +399,11 @@ def run_stage(
     proctor: Path, spec: SandboxSpec, stdin: bytes, caps: OutputCaps, kill_switch: KillSwitch, starting: Lock
 ) -> Ending:
     """Run a stage and return its ending. Output over a limit cuts the kill switch, like a cancelled call."""
-    with ExitStack() as held:
+    with ExitStack() as resources:
         try:
-            process, streams = start(held, proctor, spec, _sealed(held, stdin), caps, kill_switch, starting)
+            process, streams = start(
+                resources, proctor, spec, _sealed(resources, stdin), caps, kill_switch, starting
+            )
         except OSError as error:
             if error.errno in _NO_ROOM:
                 raise EngineOverloaded(f"cannot start a sandbox now: {error.strerror}") from error

@@ -83,8 +83,8 @@ class Disk(msgspec.Struct, frozen=True):
 
     @property
     def description(self) -> str:
-        others = f": {self.free >> 20} MB are free, and other engines hold {self.held >> 20} MB"
-        return f"{self.left >> 20} MB left{others if self.held else ''}"
+        shared_space = f": {self.free >> 20} MB are free, and other engines hold {self.held >> 20} MB"
+        return f"{self.left >> 20} MB left{shared_space if self.held else ''}"
 
     def slots(self, wanted: int) -> int:
         """Return the number of slots for which the space is large enough.
@@ -97,11 +97,11 @@ class Disk(msgspec.Struct, frozen=True):
         """Return shares that leave space for other engines, if there is more than the slots need."""
         slots = self.slots(wanted)
         count = max(1, slots)
-        each = max(MIN_SLOT_BYTES, self.left // 4 // count)
+        slot_bytes = max(MIN_SLOT_BYTES, self.left // 4 // count)
         # The rest of the disk is too small for a slot of another engine.
-        if self.left - count * each < MIN_SLOT_BYTES:
-            each = self.left // count
-        return Shares(slots, min(most, each))
+        if self.left - count * slot_bytes < MIN_SLOT_BYTES:
+            slot_bytes = self.left // count
+        return Shares(slots, min(most, slot_bytes))
 
 
 def _held_beside(folder: Path) -> Iterator[int]:
@@ -139,7 +139,9 @@ def is_in_memory(folder: Path) -> bool:
         return False
     kinds = {Path(fields[1]): fields[2] for fields in map(str.split, mounts)}
     path = folder.resolve()
-    return next((kinds[each] in ("tmpfs", "ramfs") for each in (path, *path.parents) if each in kinds), False)
+    return next(
+        (kinds[mount] in ("tmpfs", "ramfs") for mount in (path, *path.parents) if mount in kinds), False
+    )
 
 
 class Sandboxes:
@@ -267,11 +269,11 @@ def _sweep_one(folder: Path) -> None:
 @contextlib.contextmanager
 def _alone_in(base: Path) -> Iterator[None]:
     """Hold the exclusive lock of a folder. The wait is bounded, because any user may hold the lock."""
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as resources:
         # If this folder cannot be listed, the folders of engines in it are invisible as well.
         with contextlib.suppress(PermissionError):
             handle = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            held.callback(os.close, handle)
+            resources.callback(os.close, handle)
             end = time.monotonic() + DISK_SHARE.max_seconds
             while not _has_locked(handle) and time.monotonic() < end:
                 time.sleep(DISK_SHARE.longest_wait)
@@ -417,9 +419,9 @@ class Uids:
 
 
 def _folder() -> Path:
-    for place in _PLACES:
+    for parent in _PLACES:
         with contextlib.suppress(OSError):
-            folder = private_folder(place, _LOCKS)
+            folder = private_folder(parent, _LOCKS)
             if os.access(folder, os.W_OK):  # root cannot write if the folder is on a read-only mount
                 return folder
     raise EngineUnavailable(f"{_NO_PLACE}. {_PLACE_REMEDY}")
@@ -434,8 +436,12 @@ def lacking_rights(status: Path) -> tuple[str, ...]:
     """Return the capabilities that this root lacks to run programs as other users."""
     if not _gives_uids():
         return ()
-    held = re.search(r"^CapEff:\s*(\w+)$", status.read_text(), re.MULTILINE)
-    return tuple(name for name, bit in _RIGHTS.items() if held and not int(held[1], 16) >> bit & 1)
+    capability_match = re.search(r"^CapEff:\s*(\w+)$", status.read_text(), re.MULTILINE)
+    return tuple(
+        name
+        for name, bit in _RIGHTS.items()
+        if capability_match and not int(capability_match[1], 16) >> bit & 1
+    )
 
 
 def _gives_uids() -> bool:

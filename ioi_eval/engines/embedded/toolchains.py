@@ -61,7 +61,7 @@ def everybody_may_start(path: Path) -> bool:
 
 def everybody_may_enter(folder: Path) -> bool:
     """Return True if every user can read the files of a folder."""
-    return all(place.stat().st_mode & stat.S_IXOTH for place in (folder, *folder.parents))
+    return all(ancestor.stat().st_mode & stat.S_IXOTH for ancestor in (folder, *folder.parents))
 
 
 def ask(command: list[str], *, inherits: bool = False) -> str:
@@ -70,7 +70,7 @@ def ask(command: list[str], *, inherits: bool = False) -> str:
     `inherits`: the command has the environment of this process.
     """
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -82,7 +82,7 @@ def ask(command: list[str], *, inherits: bool = False) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.decode(errors="replace")
+    return process.stdout.decode(errors="replace")
 
 
 # --- compilers and interpreters ----------------------------------------------------------------------
@@ -95,7 +95,7 @@ _LIBRARIES = ("libc.a", "libstdc++.a", "libm.a")
 
 def toolchains(python: str = "", promised: Collection[str] = ()) -> dict[str, Toolchain]:
     """Return the toolchains that sandboxes can use, by command. See `find_python` for the parameters."""
-    own: dict[str, Callable[[], Toolchain | None]] = {
+    special_finders: dict[str, Callable[[], Toolchain | None]] = {
         "g++": find_compiler,
         "gcc": partial(find_compiler, "gcc"),
         "python3": partial(find_python, python, promised),
@@ -107,17 +107,17 @@ def toolchains(python: str = "", promised: Collection[str] = ()) -> dict[str, To
         "mcs": partial(find_mono, "mcs", "/proc"),
         "mono": partial(find_mono, "mono"),
     }
-    asked = {
+    version_finders = {
         tool: partial(find_asked, tool, *(language.tells if tool == language.command else ("--version",)))
         for language in LANGUAGES
         for tool in language.tools
     }
-    finders = (asked | own).values()
+    finders = (version_finders | special_finders).values()
     with ThreadPoolExecutor(len(finders)) as threads:
-        found = threads.map(lambda find: find(), finders)
+        results = threads.map(lambda find: find(), finders)
         return {
             tool.command: tool
-            for tool in found
+            for tool in results
             if tool is not None and (bool(tool.read) or seen_in_a_box(Path(tool.path)))
         }
 
@@ -127,14 +127,16 @@ def find_compiler(name: str = "g++", *, beside: tuple[str, ...] = ()) -> Toolcha
     path = find_command(name)
     if path is None:
         return None
-    words = ask([str(path), "-v"])
-    version = re.search(r"^gcc version (.*)$", words, re.MULTILINE)
+    version_output = ask([str(path), "-v"])
+    version = re.search(r"^gcc version (.*)$", version_output, re.MULTILINE)
     if version is None:
         return None  # another program has this name, or the command does not start
-    named = (ask([str(path), f"-print-file-name={name}"]).strip() for name in (*_LIBRARIES, *beside))
+    library_paths = (ask([str(path), f"-print-file-name={name}"]).strip() for name in (*_LIBRARIES, *beside))
     real = path.resolve()
-    digest = _digest(words, [real, *(Path(name) for name in named if Path(name).is_absolute())])
-    target = _first(r"^Target: (\S+)", words)
+    digest = _digest(
+        version_output, [real, *(Path(name) for name in library_paths if Path(name).is_absolute())]
+    )
+    target = _first(r"^Target: (\S+)", version_output)
     identity = f"{name} {version[1].strip()} {target} {real} {digest}"
     return Toolchain(
         command=name, path=str(path), version=_first(r"(\d+(?:\.\d+)+)", version[1]), identity=identity
@@ -151,24 +153,24 @@ def find_java() -> Toolchain | None:
 
 def find_linked(name: str, *question: str, beside: tuple[str, ...] = ()) -> Toolchain | None:
     """Find a compiler that links by the C compiler, which is part of its identity."""
-    found, linker = find_asked(name, *question), find_compiler("gcc", beside=beside)
-    if found is None or linker is None or find_command("cc") is None:
+    toolchain, linker = find_asked(name, *question), find_compiler("gcc", beside=beside)
+    if toolchain is None or linker is None or find_command("cc") is None:
         return None
-    return msgspec.structs.replace(found, identity=f"{found.identity} {linker.identity}")
+    return msgspec.structs.replace(toolchain, identity=f"{toolchain.identity} {linker.identity}")
 
 
 def find_haskell() -> Toolchain | None:
     """Find GHC. Debian has the list of its libraries outside of /usr, so builds may read that folder."""
-    found, place = find_linked("ghc", "--version", beside=("libgmp.a",)), Path("/var/lib/ghc")
-    shown = (str(place),) if place.is_dir() else ()
-    return None if found is None else msgspec.structs.replace(found, read=shown)
+    toolchain, library_folder = find_linked("ghc", "--version", beside=("libgmp.a",)), Path("/var/lib/ghc")
+    shown = (str(library_folder),) if library_folder.is_dir() else ()
+    return None if toolchain is None else msgspec.structs.replace(toolchain, read=shown)
 
 
 def find_mono(name: str, *more: str) -> Toolchain | None:
     """Find Mono. Its configuration is outside of /usr, and its compiler reads its memory map."""
-    found, places = find_asked(name, "--version"), ("/etc/mono/config", "/etc/mono/4.5")
-    shown = (*(place for place in places if Path(place).exists()), *more)
-    return None if found is None else msgspec.structs.replace(found, read=shown)
+    toolchain, config_paths = find_asked(name, "--version"), ("/etc/mono/config", "/etc/mono/4.5")
+    shown = (*(config_path for config_path in config_paths if Path(config_path).exists()), *more)
+    return None if toolchain is None else msgspec.structs.replace(toolchain, read=shown)
 
 
 def find_kotlin() -> Toolchain | None:
@@ -179,11 +181,11 @@ def find_kotlin() -> Toolchain | None:
         return None
     try:
         with zipfile.ZipFile(archive) as packed:
-            words = packed.read("META-INF/MANIFEST.MF").decode(errors="replace")
+            manifest = packed.read("META-INF/MANIFEST.MF").decode(errors="replace")
         state = archive.stat()
     except (OSError, KeyError, zipfile.BadZipFile):
         return None
-    version = _first(r"^Implementation-Version: (\S+)", words) or "unknown"
+    version = _first(r"^Implementation-Version: (\S+)", manifest) or "unknown"
     identity = f"kotlinc {version} {path.resolve()} {state.st_size} {state.st_mtime_ns}"
     return Toolchain(command="kotlinc", path=str(path), version=version, identity=identity)
 
@@ -193,11 +195,11 @@ def find_asked(name: str, *question: str, version: str = r"(\d+(?:\.\d+)+)") -> 
     path = find_command(name)
     if path is None:
         return None
-    words = ask([str(path), *question])
-    number = _first(version, words)
+    version_output = ask([str(path), *question])
+    number = _first(version, version_output)
     if not number:
         return None  # another program has this name, or the command does not start
-    identity = f"{name} {' '.join(words.split())} {path.resolve()}"
+    identity = f"{name} {' '.join(version_output.split())} {path.resolve()}"
     return Toolchain(command=name, path=str(path), version=number, identity=identity)
 
 
@@ -262,7 +264,7 @@ class Interpreter(Value):
 
     @property
     def number(self) -> tuple[int, ...]:
-        return tuple(int(part) for part in re.findall(r"\d+", self.version)[:3])
+        return tuple(int(component) for component in re.findall(r"\d+", self.version)[:3])
 
     def toolchain(self, command: str = "python3") -> Toolchain:
         return Toolchain(
@@ -289,30 +291,31 @@ def find_python(wanted: str = "", promised: Collection[str] = ()) -> Toolchain |
 
 def _newest() -> Toolchain | None:
     """Return the newest Python of the system that everybody may start."""
-    good = [found for found in _asked(_of_the_system()) if not found.why_not]
+    good = [interpreter for interpreter in _asked(_of_the_system()) if not interpreter.why_not]
     return max(good, key=lambda found: found.number).toolchain() if good else None
 
 
 def _callers(promised: Collection[str]) -> Toolchain | None:
     path = Path(sys.executable) if sys.executable else None
-    own = None if path is None else examine(path)
-    if path is None or own is None:
+    own_python = None if path is None else examine(path)
+    if path is None or own_python is None:
         _warn(f"programs run with the system's newest Python: {path or 'this one'} does not answer")
         return _newest()
-    chosen = own.toolchain()
-    if own.why_not:
-        return _in_place_of(chosen, own.why_not)
+    chosen = own_python.toolchain()
+    if own_python.why_not:
+        return _in_place_of(chosen, own_python.why_not)
     imported = examine(path, isolated=False)
-    if beyond := set(imported.modules if imported is not None else ()).difference(own.modules):
+    if beyond := set(imported.modules if imported is not None else ()).difference(own_python.modules):
         names = ", ".join(sorted(beyond))
-        why = f"{names} come from PYTHONPATH or from a user's own packages, which programs do not have"
-        return _in_place_of(chosen, why, beyond)
-    if lacking := set(promised).difference(own.modules):
+        reason = f"{names} come from PYTHONPATH or from a user's own packages, which programs do not have"
+        return _in_place_of(chosen, reason, beyond)
+    if lacking := set(promised).difference(own_python.modules):
         newest = _newest()
         if newest is not None and set(promised) <= set(newest.modules or ()):
             names = ", ".join(sorted(lacking))
             _warn(
-                f"programs run with {newest.path}: they may count on {names}, which {own.path} does not have"
+                f"programs run with {newest.path}: they may count on {names},"
+                f" which {own_python.path} does not have"
             )
             return newest
     return chosen
@@ -351,24 +354,24 @@ def as_sandboxes_have_it(python: Toolchain, wanted: str, answer: str, error: str
     if inside is not None and inside.toolchain(python.command).identity == python.identity:
         return python
     if inside is None and (closed := _closed_to_others(python.read)):
-        why = f"it lies in {', '.join(closed)}, which submissions cannot read"
+        problem = f"it lies in {', '.join(closed)}, which submissions cannot read"
     elif inside is None:
         reason = (error.strip().splitlines() or ["it prints nothing"])[-1]
-        why = f"a sandbox cannot start it: {reason[:_MAX_REASON_CHARS]}"
+        problem = f"a sandbox cannot start it: {reason[:_MAX_REASON_CHARS]}"
     elif lacking := sorted({*(python.modules or ())} - {*inside.modules}):
-        why = f"a sandbox shows nothing of {', '.join(lacking)}: others may not read these files"
+        problem = f"a sandbox shows nothing of {', '.join(lacking)}: others may not read these files"
     else:
-        why = "a sandbox shows only parts of it: others may not read all of its files"
+        problem = "a sandbox shows only parts of it: others may not read all of its files"
     if wanted and wanted != CALLER:
-        raise _unusable(python.path, why)
-    return _in_place_of(python, why)
+        raise _unusable(python.path, problem)
+    return _in_place_of(python, problem)
 
 
 def _closed_to_others(places: Iterable[str]) -> list[str]:
     """Return the folders above some files that programs of root, which run as other users, may not enter."""
     if os.geteuid() != 0:
         return []
-    above = dict.fromkeys(folder for place in places for folder in reversed(Path(place).parents))
+    above = dict.fromkeys(folder for path in places for folder in reversed(Path(path).parents))
     return [str(folder) for folder in above if not folder.stat().st_mode & stat.S_IXOTH]
 
 
@@ -385,15 +388,15 @@ def _warn(text: str) -> None:
 
 def find_pypy() -> Toolchain | None:
     path = find_command("pypy3")
-    found = None if path is None else examine(path)
-    return None if found is None or found.why_not else found.toolchain("pypy3")
+    interpreter = None if path is None else examine(path)
+    return None if interpreter is None or interpreter.why_not else interpreter.toolchain("pypy3")
 
 
 def choose(wanted: str) -> Interpreter:
     """Raise InputError if no Python of this path or version can run submissions."""
     if _VERSION.fullmatch(wanted):
-        fitting = [found for found in interpreters() if f"{found.version}.".startswith(f"{wanted}.")]
-        found = next(
+        fitting = [chosen for chosen in interpreters() if f"{chosen.version}.".startswith(f"{wanted}.")]
+        chosen = next(
             (interpreter for interpreter in fitting if not interpreter.why_not),
             fitting[0] if fitting else None,
         )
@@ -401,13 +404,13 @@ def choose(wanted: str) -> Interpreter:
     else:
         # Symbolic links are not resolved, because they lead to virtual environments.
         path = Path.cwd() / Path(wanted).expanduser()
-        found = examine(Path(os.path.normpath(path)))
+        chosen = examine(Path(os.path.normpath(path)))
         missing = f"{wanted} is no Python that answers" if path.exists() else f"there is no {wanted}"
-    if found is None:
+    if chosen is None:
         raise InputError(missing, where="the Python for submissions", remedy=_ANOTHER)
-    if found.why_not:
-        raise _unusable(found.path, found.why_not)
-    return found
+    if chosen.why_not:
+        raise _unusable(chosen.path, chosen.why_not)
+    return chosen
 
 
 def interpreters(folders: Iterable[str] = ()) -> list[Interpreter]:
@@ -429,10 +432,18 @@ def _pythons_in(folders: Iterable[str]) -> Iterator[Path]:
 
 def _asked(paths: Iterable[Path]) -> list[Interpreter]:
     """Return each interpreter once. A virtual environment and its base are two interpreters."""
-    places = {(os.path.realpath(path), _environment_of(path)): path for path in reversed([*paths])}
+    unique_paths = {(os.path.realpath(path), _environment_of(path)): path for path in reversed([*paths])}
     with ThreadPoolExecutor(8) as threads:
-        answers = [found for found in threads.map(examine, reversed(places.values())) if found is not None]
-    return [*{(found.prefix, found.version): found for found in reversed(answers)}.values()][::-1]
+        answers = [
+            interpreter
+            for interpreter in threads.map(examine, reversed(unique_paths.values()))
+            if interpreter is not None
+        ]
+    return [
+        *{
+            (interpreter.prefix, interpreter.version): interpreter for interpreter in reversed(answers)
+        }.values()
+    ][::-1]
 
 
 def _environment_of(path: Path) -> Path | None:
@@ -458,19 +469,21 @@ def _read_answer(path: Path, answer: str) -> Interpreter | None:
     lines = answer.splitlines()
     if len(lines) != 7 or not re.fullmatch(r"\d+\.\S+ \w+", lines[0]):
         return None
-    (version, kind), words, (executable, prefix, base) = lines[0].split(), lines[1], lines[2:5]
+    (version, kind), build_info, (executable, prefix, base) = lines[0].split(), lines[1], lines[2:5]
     # Use the path that the interpreter reports, because a script may start another interpreter than its name
     # suggests.
     path = path if os.path.realpath(path) == os.path.realpath(executable) else Path(executable)
-    read = _to_read(path, (prefix, base))
+    readable_paths = _to_read(path, (prefix, base))
     return Interpreter(
         path=str(path),
         version=version,
         prefix=prefix,
-        identity=" ".join([words, os.path.realpath(path), *([prefix] if read else []), *_with(*lines[5:])]),
+        identity=" ".join(
+            [build_info, os.path.realpath(path), *([prefix] if readable_paths else []), *_with(*lines[5:])]
+        ),
         modules=tuple(lines[5].split()),
-        read=read,
-        why_not=_why_not(kind, read),
+        read=readable_paths,
+        why_not=_why_not(kind, readable_paths),
     )
 
 
@@ -485,35 +498,40 @@ def _to_read(path: Path, prefixes: Iterable[str]) -> tuple[str, ...]:
     while hops[-1].is_symlink() and len(hops) < 40:
         hops.append(Path(os.path.normpath(hops[-1].parent / hops[-1].readlink())))
     roots = dict.fromkeys([*map(Path, prefixes), hops[-1].resolve().parent.parent])
-    parts = [root / part for root in roots for part in _PARTS]
+    library_paths = [root / folder_path for root in roots for folder_path in _PARTS]
     shown = [
-        part
-        for part in parts
-        if part.exists() and not any(part.is_relative_to(folder) for folder in SYSTEM_FOLDERS)
+        folder_path
+        for folder_path in library_paths
+        if folder_path.exists() and not any(folder_path.is_relative_to(folder) for folder in SYSTEM_FOLDERS)
     ]
-    seen = (*shown, *map(Path, SYSTEM_FOLDERS))
-    links = [hop for hop in hops if not any(hop.is_relative_to(place) for place in seen)]
-    return tuple(dict.fromkeys(str(place) for place in (*shown, *links)))
+    visible_paths = (*shown, *map(Path, SYSTEM_FOLDERS))
+    links = [
+        hop for hop in hops if not any(hop.is_relative_to(visible_path) for visible_path in visible_paths)
+    ]
+    return tuple(dict.fromkeys(str(visible_path) for visible_path in (*shown, *links)))
 
 
 def _why_not(kind: str, read: Iterable[str]) -> str:
     if kind not in ("cpython", "pypy"):
         return f"{kind} is neither CPython nor PyPy"
     homes = _homes()
-    for place in (Path(name) for name in read):
-        if place.name in _PARTS and place.parent in homes:
-            return f"its folder {place.parent} is a home, and would be shown to submissions"
-        if any(place.is_relative_to(folder) or place.resolve().is_relative_to(folder) for folder in _COVERED):
-            return f"{place} cannot be shown to a sandbox, which has a folder of its own there"
+    for read_path in (Path(name) for name in read):
+        if read_path.name in _PARTS and read_path.parent in homes:
+            return f"its folder {read_path.parent} is a home, and would be shown to submissions"
+        if any(
+            read_path.is_relative_to(folder) or read_path.resolve().is_relative_to(folder)
+            for folder in _COVERED
+        ):
+            return f"{read_path} cannot be shown to a sandbox, which has a folder of its own there"
     return ""
 
 
 def _homes() -> frozenset[Path]:
     """Return the home folders of users, and the folders above."""
-    named = [
+    home_names = [
         entry.pw_dir for entry in getpwall() if entry.pw_uid in (0, os.geteuid()) or entry.pw_uid >= 1000
     ]
-    homes = {Path(home) for home in named if home.startswith("/")}
+    homes = {Path(home) for home in home_names if home.startswith("/")}
     with contextlib.suppress(RuntimeError):  # raised for a user without a name and without HOME
         homes.add(Path.home())
     homes -= {Path("/nonexistent"), Path("/")}

@@ -107,8 +107,8 @@ async def audit(
         validated = await judge(problems.values(), out / RUN, judging)
         origin = _origin(source, choice, options, frozenset(solution.name for _, solution in dump_solutions))
         probes = ProbeRunner(scorer, out / PROBES, fresh=options.fresh)
-        judged = await _judged_problems(problems, validated, out / RUN, origin, probes)
-        mutants = MutantRun(judged, probes, min_wrong=options.mutants, seed=options.seed)
+        audited_problems = await _judged_problems(problems, validated, out / RUN, origin, probes)
+        mutants = MutantRun(audited_problems, probes, min_wrong=options.mutants, seed=options.seed)
         if mutants.problems:
             # The mutants' limits already include the factor.
             without_factor = replace(options.timing, factor=1.0)
@@ -118,7 +118,7 @@ async def audit(
         async def diagnose(problem: JudgedProblem) -> ProblemAudit:
             return await Diagnoser(problem, probes).audit(*mutants.outcome_of(problem.label))
 
-        audits = await _map_concurrently(diagnose, judged, 2 * probes.slots)
+        audits = await _map_concurrently(diagnose, audited_problems, 2 * probes.slots)
     result = _summary(source, audits, excluded, choice, options)
     (out / AUDIT).write_bytes(msgspec.json.format(msgspec.json.encode(result)) + b"\n")
     (out / PAGE).write_text(render_page(result), "utf-8")
@@ -159,14 +159,14 @@ async def _judged_problems(
     async def judged_problem(label: str) -> JudgedProblem:
         problem = _with_used_limits(problems[label], label, validated, origin.time_factor)
         keys = [solution_key(label, solution) for solution in problem.solutions]
-        judged = JudgedProblem(
+        new_problem = JudgedProblem(
             label=label,
             problem=problem,
             results={key: results[key] for key in keys if key in results},
             unjudged=unjudged,
             commands=EvidenceCommands(origin, label),
         )
-        return await with_skipped_tests(judged, probes)
+        return await with_skipped_tests(new_problem, probes)
 
     return await _map_concurrently(judged_problem, problems, 2 * probes.slots)
 

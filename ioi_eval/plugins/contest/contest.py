@@ -334,17 +334,19 @@ class Session:
 
     def attachment(self, problem: str, name: str, offset: int = 0) -> TextPart:
         """Return a part of a text of a problem: of an attachment, a sample, or the statement."""
-        texts = statement_texts(self._statement(problem, sample_bytes=sys.maxsize))
-        if name not in texts:
-            names = shorten(", ".join(text_name for text_name, text in texts.items() if text), 1000)
+        available_texts = statement_texts(self._statement(problem, sample_bytes=sys.maxsize))
+        if name not in available_texts:
+            names = shorten(
+                ", ".join(text_name for text_name, content in available_texts.items() if content), 1000
+            )
             raise RefusedCall(f"{problem} has no text {visible(str(name)[:80])!r}: there are {names}")
-        length = len(texts[name])
+        length = len(available_texts[name])
         if not 0 <= offset <= length:
             raise RefusedCall(f"the offset must be 0 to {length}, not {offset}")
         end = offset + MAX_PART_LENGTH
         next_offset = end if end < length else None
-        text = texts[name][offset:end]
-        return TextPart(name=name, characters=length, offset=offset, text=text, next_offset=next_offset)
+        content = available_texts[name][offset:end]
+        return TextPart(name=name, characters=length, offset=offset, text=content, next_offset=next_offset)
 
     def _statement(self, label: str, **limits: int) -> Statement:
         problem = self._find_problem(label)

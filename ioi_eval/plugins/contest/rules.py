@@ -511,10 +511,15 @@ def make_statement(
 
 def statement_texts(statement: Statement) -> dict[str, str]:
     """Return the texts of a statement by their names in calls of `attachment`."""
-    texts = {_STATEMENT: statement.text, _STARTER: statement.starter_code}
+    shown_texts = {_STATEMENT: statement.text, _STARTER: statement.starter_code}
     for sample in statement.samples:
-        texts |= {f"samples/{sample.name}.in": sample.input, f"samples/{sample.name}.out": sample.output}
-    return {_unused_name(name, statement): text for name, text in texts.items()} | {**statement.attachments}
+        shown_texts |= {
+            f"samples/{sample.name}.in": sample.input,
+            f"samples/{sample.name}.out": sample.output,
+        }
+    return {_unused_name(name, statement): content for name, content in shown_texts.items()} | {
+        **statement.attachments
+    }
 
 
 def _unused_name(name: str, statement: Statement) -> str:
@@ -527,12 +532,12 @@ def _unused_name(name: str, statement: Statement) -> str:
 def shorten_statement(statement: Statement, characters: int) -> Statement:
     """Return a statement whose texts have up to `characters` characters in total. `cut` lists the rest."""
     shown_texts, cut = dict[str, str](), list[CutText]()
-    for name, text in statement_texts(statement).items():
-        shown_texts[name] = text[:characters]
+    for name, content in statement_texts(statement).items():
+        shown_texts[name] = content[:characters]
         characters -= (length := len(shown_texts[name]))
-        if length < len(text):
+        if length < len(content):
             call = f"attachment(problem={statement.id!r}, name={name!r}, offset={length})"
-            cut.append(CutText(name=name, characters=len(text), shown=length, read_rest=call))
+            cut.append(CutText(name=name, characters=len(content), shown=length, read_rest=call))
     samples = (
         Sample(
             name=sample.name,
@@ -629,7 +634,9 @@ def as_markdown(statement: Statement) -> str:
             f"Output: {statement.output_file or 'standard output'}."
         )
     sections = [statement.text.strip()]
-    sections += [f"## {name}\n\n{_fence_text(text)}" for name, text in sorted(statement.attachments.items())]
+    sections += [
+        f"## {name}\n\n{_fence_text(content)}" for name, content in sorted(statement.attachments.items())
+    ]
     sections += [
         f"## Sample {sample.name}\n\n{_fence_text(sample.input)}\n\n{_fence_text(sample.output)}"
         for sample in statement.samples
@@ -638,7 +645,7 @@ def as_markdown(statement: Statement) -> str:
         f"`{cut.name}` has {cut.characters} characters, {cut.shown} of them here: `{cut.read_rest}`"
         for cut in statement.cut
     ]
-    return "\n".join(lines) + "\n\n" + "\n\n".join(text for text in sections if text) + "\n"
+    return "\n".join(lines) + "\n\n" + "\n\n".join(content for content in sections if content) + "\n"
 
 
 def _fence_text(text: str) -> str:

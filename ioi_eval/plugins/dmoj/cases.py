@@ -67,10 +67,10 @@ class CaseReader:
     def read_subtasks(self) -> tuple[Subtask, ...]:
         """Read all cases, and return the subtasks."""
         pretests = self._read_parts(PRETESTS) if self._header.has_field(PRETESTS) else []
-        parts = [*(part._replace(points=0.0) for part in pretests), *self._read_parts(CASES)]
-        if not parts:
+        batches = [*(batch._replace(points=0.0) for batch in pretests), *self._read_parts(CASES)]
+        if not batches:
             self._header.report_fault(CASES, "no cases", CASE_EXAMPLE)
-        elif not any(part.points for part in parts):
+        elif not any(batch.points for batch in batches):
             self._header.report_fault("points", "no case or batch has points", "Give cases or batches points")
         if self._unanswered:
             problem = f"missing in {len(self._unanswered)} cases, and outputs are compared with it"
@@ -78,7 +78,7 @@ class CaseReader:
             self._unanswered[0].report_fault("out", problem, remedy)
         if len(self.limits) > 1:
             self._header.report_fault(CASES, "limits differ between cases", "Give all of them the same")
-        return tuple(_make_subtasks(parts, [part for part in parts if part.name]))
+        return tuple(_make_subtasks(batches, [batch for batch in batches if batch.name]))
 
     # --- listed cases ------------------------------------------------------------------------------------
 
@@ -345,7 +345,7 @@ def _make_subtasks(parts: Sequence[_Part], batches: Sequence[_Part]) -> Iterator
 
 def _list_batch_tests(batches: Sequence[_Part], batch_number: int) -> Iterable[str]:
     """Yield the tests of a batch and of the batches that it depends on, at any depth."""
-    part = batches[batch_number - 1]
-    for dependency in part.dependencies:
+    batch = batches[batch_number - 1]
+    for dependency in batch.dependencies:
         yield from _list_batch_tests(batches, dependency)
-    yield from part.tests
+    yield from batch.tests

@@ -98,9 +98,11 @@ class _RuleReader:
         if not group.name:
             self._ignores_sample = not has_custom_grader and _IGNORE_SAMPLE in group.grader_flags
         inner = {
-            part.name: self.read_node(part, in_custom_group or has_custom_grader) for part in group.inner
+            item.name: self.read_node(item, in_custom_group or has_custom_grader) for item in group.inner
         }
-        parts = (inner[part.name].grading if part.name in inner else part.name for part in group.sorted_parts)
+        gradings = (
+            inner[item.name].grading if item.name in inner else item.name for item in group.sorted_parts
+        )
         # If several flags exclude each other, the last of them is used.
         flags = () if has_custom_grader else group.grader_flags[::-1]
         points = next((_POINTS[flag] for flag in flags if flag in _POINTS), Points.SUM)
@@ -112,7 +114,7 @@ class _RuleReader:
         if scored and not has_custom_grader and not self._by_validator:
             self._check_accept_score(group, points, accept_score)
         grading = Grading(
-            parts=tuple(parts),
+            parts=tuple(gradings),
             points=points,
             acceptance=acceptance,
             any_accepted=_ANY_ACCEPTED in flags,
@@ -242,7 +244,7 @@ def _list_problem_subtasks(root: _Node, by_validator: bool) -> Iterator[Subtask]
 def _list_subtasks(node: _Node, by_validator: bool, *, earns: bool) -> Iterator[Subtask]:
     """Yield the group's subtasks. `earns`: its points count even if the group is rejected."""
     if node.inner and is_sum_of_parts(node.grading, earns=earns):
-        if tests := tuple(part for part in node.grading.parts if isinstance(part, str)):
+        if tests := tuple(item for item in node.grading.parts if isinstance(item, str)):
             direct_tests = _Node(node.name, replace(node.grading, parts=tests), ())
             yield from _list_subtasks(direct_tests, by_validator, earns=True)
         for inner in node.inner:

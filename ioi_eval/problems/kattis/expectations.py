@@ -153,8 +153,12 @@ def _read_language(fields: Fields) -> str:
 
 def _matches(pattern: str, name: str) -> bool:
     """Return True if the pattern matches a path or a folder that contains it. `*` does not match a slash."""
-    parts = (map(re.escape, expanded.rstrip("/").split("*")) for expanded in _expand_braces(pattern))
-    return any(re.fullmatch(rf"{'[^/]*'.join(escaped)}(/.*)?", name, re.DOTALL) for escaped in parts)
+    escaped_patterns = (
+        map(re.escape, expanded.rstrip("/").split("*")) for expanded in _expand_braces(pattern)
+    )
+    return any(
+        re.fullmatch(rf"{'[^/]*'.join(escaped)}(/.*)?", name, re.DOTALL) for escaped in escaped_patterns
+    )
 
 
 def _expand_braces(pattern: str) -> Iterator[str]:

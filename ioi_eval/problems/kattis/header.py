@@ -128,10 +128,10 @@ def read_time_limit(folder: Path, header: KattisHeader, faults: Faults) -> float
         return seconds or None
     for file, parse in ((".timelimit", str.strip), (DOMJUDGE, _find_ini_time_limit)):
         path = folder / file
-        if path.is_file() and (text := parse(path.read_text(encoding="utf-8-sig", errors="replace"))):
-            if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) and float(text) > 0:
-                return float(text)
-            problem = f"{text[:40]!r} is not a number of seconds"
+        if path.is_file() and (number := parse(path.read_text(encoding="utf-8-sig", errors="replace"))):
+            if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", number) and float(number) > 0:
+                return float(number)
+            problem = f"{number[:40]!r} is not a number of seconds"
             faults.report(problem, file, remedy="Expected a number such as 2 or 1.5")
             return None
     return None
