@@ -108,31 +108,31 @@ ByteRange find_stripped_range(int fd) {
   return range;
 }
 
-// --- comparisons by words ----------------------------------------------------------------------------------------
+// --- comparisons by tokens ----------------------------------------------------------------------------------------
 
-// Reads the words of a file, and with `keeps_spaces` the runs of white space between them.
-class WordReader {
+// Reads the tokens of a file, and with `keeps_spaces` the runs of white space between them.
+class TokenReader {
  public:
-  WordReader(int fd, bool keeps_spaces) : bytes_(fd), keeps_spaces_(keeps_spaces), next_byte_(bytes_.read_byte()) {}
+  TokenReader(int fd, bool keeps_spaces) : bytes_(fd), keeps_spaces_(keeps_spaces), next_byte_(bytes_.read_byte()) {}
 
-  // Returns an empty string if the file has no more words.
-  std::string read_word() {
-    std::string word;
+  // Returns an empty string if the file has no more tokens.
+  std::string read_token() {
+    std::string token;
     if (keeps_spaces_ && is_space(next_byte_)) {
-      append_bytes(word, true);
-      return word;
+      append_bytes(token, true);
+      return token;
     }
     while (is_space(next_byte_)) next_byte_ = bytes_.read_byte();
-    append_bytes(word, false);
-    return word;
+    append_bytes(token, false);
+    return token;
   }
 
  private:
   static bool is_space(int c) { return c == '\n' || is_blank(c); }
 
-  void append_bytes(std::string& word, bool is_space_run) {
+  void append_bytes(std::string& token, bool is_space_run) {
     for (; next_byte_ != ByteReader::end && is_space(next_byte_) == is_space_run; next_byte_ = bytes_.read_byte())
-      word += static_cast<char>(next_byte_);
+      token += static_cast<char>(next_byte_);
   }
 
   ByteReader bytes_;
@@ -140,13 +140,13 @@ class WordReader {
   int next_byte_;
 };
 
-bool parse_number(const std::string& word, long double& number) {
+bool parse_number(const std::string& token, long double& number) {
   char* end = nullptr;
-  number = std::strtold(word.c_str(), &end);
-  return !word.empty() && end == word.c_str() + word.size() && std::isfinite(number);
+  number = std::strtold(token.c_str(), &end);
+  return !token.empty() && end == token.c_str() + token.size() && std::isfinite(number);
 }
 
-bool is_same_word(const std::string& actual, const std::string& expected, const TokenRules& rules) {
+bool is_same_token(const std::string& actual, const std::string& expected, const TokenRules& rules) {
   long double a, b;
   if (rules.has_tolerance() && parse_number(expected, b)) return parse_number(actual, a) && rules.is_close(a, b);
   if (rules.case_sensitive) return actual == expected;
@@ -154,19 +154,19 @@ bool is_same_word(const std::string& actual, const std::string& expected, const 
   return std::equal(actual.begin(), actual.end(), expected.begin(), expected.end(), is_same_letter);
 }
 
-// --- comparisons by lines and their words ------------------------------------------------------------------------
+// --- comparisons by lines and their tokens ------------------------------------------------------------------------
 
 bool is_decimal_digit(char c) { return c >= '0' && c <= '9'; }
 
-// A word, a line break, or the end of the file. Leading and trailing white space of the file and of lines is skipped.
+// A token, a line break, or the end of the file. Leading and trailing white space of the file and of lines is skipped.
 struct LineItem {
-  enum class Kind { word, line_end, file_end };
+  enum class Kind { token, line_end, file_end };
 
   Kind kind = Kind::file_end;
-  std::string space_before, text;  // a word, and the white space before it on its line
+  std::string space_before, text;  // a token, and the white space before it on its line
 };
 
-// Reads the words and line breaks of a file.
+// Reads the tokens and line breaks of a file.
 class LineItemReader {
  public:
   explicit LineItemReader(int fd) : bytes_(fd), next_byte_(bytes_.read_byte()) {}
@@ -176,12 +176,12 @@ class LineItemReader {
     if (line_ends_ == 0) space_before = skip_space();
     if (line_ends_ > 0) return --line_ends_, LineItem{LineItem::Kind::line_end, "", ""};
     if (next_byte_ == ByteReader::end) return {};
-    has_words_ = true;
-    return {LineItem::Kind::word, space_before, read_word()};
+    has_tokens_ = true;
+    return {LineItem::Kind::token, space_before, read_token()};
   }
 
  private:
-  // Skips and returns the white space before the next word of this line. Adds skipped line breaks to `line_ends_`.
+  // Skips and returns the white space before the next token of this line. Adds skipped line breaks to `line_ends_`.
   std::string skip_space() {
     if (is_at_line_start_) return is_at_line_start_ = false, "";
     std::string space_before;
@@ -189,12 +189,12 @@ class LineItemReader {
       space_before += static_cast<char>(next_byte_);
       if (next_byte_ == '\n') ++line_ends_;
     }
-    if (next_byte_ == ByteReader::end || !has_words_) return line_ends_ = 0, "";
+    if (next_byte_ == ByteReader::end || !has_tokens_) return line_ends_ = 0, "";
     is_at_line_start_ = line_ends_ > 0;
     return space_before;
   }
 
-  std::string read_word() {
+  std::string read_token() {
     std::string text;
     for (; next_byte_ != ByteReader::end && !is_strippable(next_byte_); next_byte_ = bytes_.read_byte())
       text += static_cast<char>(next_byte_);
@@ -204,11 +204,11 @@ class LineItemReader {
   ByteReader bytes_;
   int next_byte_;
   int64_t line_ends_ = 0;          // line breaks that `read_item` still has to return
-  bool is_at_line_start_ = false;  // whether the next word is the first of its line
-  bool has_words_ = false;
+  bool is_at_line_start_ = false;  // whether the next token is the first of its line
+  bool has_tokens_ = false;
 };
 
-// A decimal number: its digits without leading and trailing zeros, and the exponent. Not `is_valid` if the word is not
+// A decimal number: its digits without leading and trailing zeros, and the exponent. Not `is_valid` if the token is not
 // a number.
 struct Decimal {
   bool is_valid = false, is_negative = false;
@@ -221,17 +221,17 @@ struct Decimal {
   }
 };
 
-// Parses a word as a decimal number.
+// Parses a token as a decimal number.
 class DecimalParser {
  public:
-  explicit DecimalParser(const std::string& word) : word_(word) {}
+  explicit DecimalParser(const std::string& token) : token_(token) {}
 
   Decimal parse() {
     Decimal number;
     number.is_negative = read_sign();
     read_digits(number, false);
     if (skip('.')) read_digits(number, true);
-    number.is_valid = has_digits_ && read_exponent(number) && position_ == word_.size();
+    number.is_valid = has_digits_ && read_exponent(number) && position_ == token_.size();
     trim_zeros(number);
     return number;
   }
@@ -239,13 +239,15 @@ class DecimalParser {
  private:
   static constexpr size_t max_exponent_digits = 17;
 
-  bool skip(char letter) { return position_ < word_.size() && word_[position_] == letter ? ++position_, true : false; }
+  bool skip(char letter) {
+    return position_ < token_.size() && token_[position_] == letter ? ++position_, true : false;
+  }
 
   bool read_sign() { return skip('-') || (skip('+'), false); }
 
   void read_digits(Decimal& number, bool is_after_point) {
-    for (; position_ < word_.size() && is_decimal_digit(word_[position_]); ++position_, has_digits_ = true) {
-      number.digits += word_[position_];
+    for (; position_ < token_.size() && is_decimal_digit(token_[position_]); ++position_, has_digits_ = true) {
+      number.digits += token_[position_];
       if (is_after_point) --number.exponent;
     }
   }
@@ -255,9 +257,9 @@ class DecimalParser {
     const bool is_negative = read_sign();
     const size_t start = position_;
     int64_t value = 0;
-    for (; position_ < word_.size() && is_decimal_digit(word_[position_]) && position_ - start < max_exponent_digits;
+    for (; position_ < token_.size() && is_decimal_digit(token_[position_]) && position_ - start < max_exponent_digits;
          ++position_)
-      value = value * 10 + (word_[position_] - '0');
+      value = value * 10 + (token_[position_] - '0');
     number.exponent += is_negative ? -value : value;
     return position_ > start;
   }
@@ -267,7 +269,7 @@ class DecimalParser {
     while (!number.digits.empty() && number.digits.back() == '0') number.digits.pop_back(), ++number.exponent;
   }
 
-  const std::string& word_;
+  const std::string& token_;
   size_t position_ = 0;
   bool has_digits_ = false;
 };
@@ -278,7 +280,7 @@ bool is_same_decimal(const std::string& a, const std::string& b) {
 
 bool has_same_line_items(int output_fd, int answer_fd, bool compares_numbers) {
   LineItemReader actual(output_fd), expected(answer_fd);
-  bool is_equal = true, has_equal_numbers = compares_numbers;  // results for the words of the current line so far
+  bool is_equal = true, has_equal_numbers = compares_numbers;  // results for the tokens of the current line so far
   for (;;) {
     const LineItem actual_item = actual.read_item(), expected_item = expected.read_item();
     if (actual_item.kind != expected_item.kind) return false;
@@ -418,27 +420,27 @@ class FloatLineCriterion : public LineCriterion {
   bool are_all_whole_;
 };
 
-// A function that normalizes a word. It returns false if the word cannot be normalized.
-using WordNormalizer = bool (*)(std::string& word);
+// A function that normalizes a token. It returns false if the token cannot be normalized.
+using TokenNormalizer = bool (*)(std::string& token);
 
-// Accepts an output with the same set of lines as the answer, where each line is a set of words: order and repetition
-// do not matter.
-class WordSetCriterion : public OutputCriterion {
+// Accepts an output with the same lines as the answer. Order and repetition of lines, and of tokens in a line, do not
+// matter.
+class TokenSetCriterion : public OutputCriterion {
  public:
-  WordSetCriterion(const Strings& expected, WordNormalizer normalize) : normalize_word_(normalize) {
+  TokenSetCriterion(const Strings& expected, TokenNormalizer normalize) : normalize_token_(normalize) {
     for (const std::string& line : expected) {
-      std::set<std::string> words;
-      is_answer_valid_ = is_answer_valid_ && read_words(line, words, nullptr);
-      answer_words_.insert(words.begin(), words.end());
-      is_line_seen_[words] = false;
+      std::set<std::string> tokens;
+      is_answer_valid_ = is_answer_valid_ && read_tokens(line, tokens, nullptr);
+      answer_tokens_.insert(tokens.begin(), tokens.end());
+      is_line_seen_[tokens] = false;
     }
   }
 
   bool add_line(const std::string& line) override {
-    std::set<std::string> words;
-    if (!is_answer_valid_ || !read_words(line, words, &answer_words_)) return false;
-    if (words.empty()) return true;
-    const auto expected_line = is_line_seen_.find(words);
+    std::set<std::string> tokens;
+    if (!is_answer_valid_ || !read_tokens(line, tokens, &answer_tokens_)) return false;
+    if (tokens.empty()) return true;
+    const auto expected_line = is_line_seen_.find(tokens);
     if (expected_line == is_line_seen_.end()) return false;
     expected_line->second = true;
     return true;
@@ -450,30 +452,30 @@ class WordSetCriterion : public OutputCriterion {
   }
 
  private:
-  // With `allowed_words`, stops at any other word: a line of millions of words would fill the proctor's memory.
-  bool read_words(
-      const std::string& line, std::set<std::string>& words, const std::set<std::string>* allowed_words) const {
-    PythonStringSplitter line_words(line);
-    for (std::string word = line_words.read_word(); !word.empty(); word = line_words.read_word()) {
-      if (!normalize_word_(word) || (allowed_words && !allowed_words->count(word))) return false;
-      words.insert(word);
+  // With `allowed_tokens`, stops at any other token: a line with millions of tokens would fill the proctor's memory.
+  bool read_tokens(
+      const std::string& line, std::set<std::string>& tokens, const std::set<std::string>* allowed_tokens) const {
+    PythonStringSplitter line_tokens(line);
+    for (std::string token = line_tokens.read_token(); !token.empty(); token = line_tokens.read_token()) {
+      if (!normalize_token_(token) || (allowed_tokens && !allowed_tokens->count(token))) return false;
+      tokens.insert(token);
     }
     return true;
   }
 
-  WordNormalizer normalize_word_;
+  TokenNormalizer normalize_token_;
   bool is_answer_valid_ = true;
-  std::set<std::string> answer_words_;
+  std::set<std::string> answer_tokens_;
   std::map<std::set<std::string>, bool> is_line_seen_;
 };
 
-// Rounds the number in a word to three decimal places. Returns false for NaN, because it does not equal itself.
-bool round_number(std::string& word) {
+// Rounds the number in a token to three decimal places. Returns false for NaN, because it does not equal itself.
+bool round_number(std::string& token) {
   double value;
-  if (!parse_python_float(word, value) || std::isnan(value)) return false;
+  if (!parse_python_float(token, value) || std::isnan(value)) return false;
   char text[400];
   std::snprintf(text, sizeof text, "%.3f", value);
-  word = std::string(text) == "-0.000" ? "0.000" : text;
+  token = std::string(text) == "-0.000" ? "0.000" : text;
   return true;
 }
 
@@ -485,7 +487,7 @@ Strings read_lines(int answer_fd) {
 }
 
 bool is_accepted_by_any_criterion(int output_fd, int answer_fd, bool is_prime_code) {
-  const WordNormalizer unchanged = [](std::string&) { return true; };
+  const TokenNormalizer unchanged = [](std::string&) { return true; };
   const Strings raw_lines = read_lines(answer_fd);
   Strings expected;
   for (const std::string& line : raw_lines)
@@ -500,8 +502,8 @@ bool is_accepted_by_any_criterion(int output_fd, int answer_fd, bool is_prime_co
     criteria.push_back(std::make_unique<FloatLineCriterion>(expected));
   } else {
     criteria.push_back(std::make_unique<LineCriterion>(expected, true, are_close_floats));
-    for (const WordNormalizer normalize : {unchanged, WordNormalizer(round_number)})
-      criteria.push_back(std::make_unique<WordSetCriterion>(expected, normalize));
+    for (const TokenNormalizer normalize : {unchanged, TokenNormalizer(round_number)})
+      criteria.push_back(std::make_unique<TokenSetCriterion>(expected, normalize));
   }
 
   LineReader actual(output_fd, LineReader::LineEnds::python);
@@ -635,11 +637,11 @@ bool matches_exactly(int output_fd, int answer_fd, const TokenRules&) {
 }
 
 bool matches_tokens(int output_fd, int answer_fd, const TokenRules& rules) {
-  WordReader actual(output_fd, rules.space_sensitive), expected(answer_fd, rules.space_sensitive);
+  TokenReader actual(output_fd, rules.space_sensitive), expected(answer_fd, rules.space_sensitive);
   for (;;) {
-    const std::string actual_word = actual.read_word(), expected_word = expected.read_word();
-    if (actual_word.empty() || expected_word.empty()) return actual_word.empty() && expected_word.empty();
-    if (!is_same_word(actual_word, expected_word, rules)) return false;
+    const std::string actual_token = actual.read_token(), expected_token = expected.read_token();
+    if (actual_token.empty() || expected_token.empty()) return actual_token.empty() && expected_token.empty();
+    if (!is_same_token(actual_token, expected_token, rules)) return false;
   }
 }
 

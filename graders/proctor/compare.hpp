@@ -5,10 +5,10 @@
 
 namespace compare {
 
-// How words are compared.
+// How tokens are compared.
 struct TokenRules {
   bool case_sensitive = true, space_sensitive = false;
-  // Tolerances; negative means exact. With a tolerance, words that are numbers in the answer are compared as numbers.
+  // Tolerances; negative means exact. With a tolerance, tokens that are numbers in the answer are compared as numbers.
   long double absolute_tolerance = -1, relative_tolerance = -1;
 
   bool has_tolerance() const { return absolute_tolerance >= 0 || relative_tolerance >= 0; }
@@ -28,11 +28,11 @@ bool matches_stripped_file(int output_fd, int answer_fd, const TokenRules& rules
 // Returns whether both files are equal byte for byte.
 bool matches_exactly(int output_fd, int answer_fd, const TokenRules& rules = {});
 
-// Returns whether both files have equal words. White space only separates words, unless `space_sensitive` is set.
+// Returns whether both files have equal tokens. White space only separates tokens, unless `space_sensitive` is set.
 bool matches_tokens(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Returns whether both files have equal lines, after leading and trailing white space of the file and of each line is
-// stripped. Lines are equal, too, if all their words are decimal numbers of equal value.
+// stripped. Lines are equal, too, if all their tokens are decimal numbers of equal value.
 bool matches_lines_or_numbers(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Like `matches_lines_or_numbers`, but lines must be equal byte for byte.
@@ -43,7 +43,7 @@ bool matches_stripped_lines(int output_fd, int answer_fd, const TokenRules& rule
 bool matches_float_lines(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Compares like the harness of APPS, which accepts an output if any of its comparisons does: the stripped file, line by
-// line, as floats, as sets of the words of lines, as sets of rounded numbers.
+// line, as floats, as sets of the tokens of lines, as sets of rounded numbers.
 bool matches_like_apps(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Compares like verl's prime_code: the comparisons of APPS without the sets. Lines of digits alone are not floats.

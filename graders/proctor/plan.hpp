@@ -28,8 +28,8 @@ struct Checker {
   std::string kind;
   std::vector<std::string> argv;
   process::Limits limits;
-  bool case_sensitive = true, space_sensitive = false;  // how words are compared
-  // Tolerances for numbers; negative means that numbers are compared as words.
+  bool case_sensitive = true, space_sensitive = false;  // how tokens are compared
+  // Tolerances for numbers; negative means that numbers are compared as strings.
   long double absolute_tolerance = -1, relative_tolerance = -1;
   double full_score = 1;               // icpc: the number in score.txt that means full marks
   std::vector<std::string> arguments;  // unless empty, replaces the arguments of the checker's kind

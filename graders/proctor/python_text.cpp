@@ -47,10 +47,10 @@ std::string strip_characters(
   return start < end ? text.substr(start, end - start) : "";
 }
 
-// Parses a word as a number, in the syntax of Python's float().
+// Parses a token as a number, in the syntax of Python's float().
 class PythonFloatParser {
  public:
-  explicit PythonFloatParser(const std::string& word) : word_(word) {}
+  explicit PythonFloatParser(const std::string& token) : token_(token) {}
 
   bool read(double& value) {
     if (!read_special_value() && !read_decimal_number()) return false;
@@ -60,8 +60,8 @@ class PythonFloatParser {
 
  private:
   static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-  char character_or_zero(size_t i) const { return i < word_.size() ? word_[i] : '\0'; }
-  void copy_character() { c_spelling_ += word_[position_++]; }
+  char character_or_zero(size_t i) const { return i < token_.size() ? token_[i] : '\0'; }
+  void copy_character() { c_spelling_ += token_[position_++]; }
 
   void read_sign() {
     if (character_or_zero(position_) == '-' || character_or_zero(position_) == '+') copy_character();
@@ -70,10 +70,10 @@ class PythonFloatParser {
   bool read_special_value() {
     read_sign();
     std::string name;
-    for (size_t i = position_; i < word_.size() && name.size() < 9; ++i) name += static_cast<char>(word_[i] | 0x20);
+    for (size_t i = position_; i < token_.size() && name.size() < 9; ++i) name += static_cast<char>(token_[i] | 0x20);
     if (name != "inf" && name != "infinity" && name != "nan") return false;
     c_spelling_ += name;
-    return name.size() == word_.size() - position_;
+    return name.size() == token_.size() - position_;
   }
 
   bool read_digits() {
@@ -82,7 +82,7 @@ class PythonFloatParser {
          (position_ > start && character_or_zero(position_) == '_' && is_digit(character_or_zero(position_ - 1)) &&
              is_digit(character_or_zero(position_ + 1)));
          ++position_)
-      if (word_[position_] != '_') c_spelling_ += word_[position_];
+      if (token_[position_] != '_') c_spelling_ += token_[position_];
     return position_ > start;
   }
 
@@ -94,10 +94,10 @@ class PythonFloatParser {
       copy_character(), read_sign();
       if (!read_digits()) return false;
     }
-    return position_ == word_.size();
+    return position_ == token_.size();
   }
 
-  const std::string& word_;
+  const std::string& token_;
   std::string c_spelling_;
   size_t position_ = 0;
 };
@@ -136,19 +136,19 @@ std::string strip(const std::string& text, bool left, bool right) {
   return strip_characters(is_white_space, text, left, right);
 }
 
-std::string PythonStringSplitter::read_word() {
-  std::string word;
+std::string PythonStringSplitter::read_token() {
+  std::string token;
   for (size_t next; position_ < text_.size(); position_ = next) {
     if (!is_white_space(character_at(text_, position_, next)))
-      word.append(text_, position_, next - position_);
-    else if (!word.empty())
+      token.append(text_, position_, next - position_);
+    else if (!token.empty())
       break;
   }
-  return word;
+  return token;
 }
 
-bool parse_python_float(const std::string& word, double& value) {
-  return PythonFloatParser(strip_characters(is_stripped_by_float, word)).read(value);
+bool parse_python_float(const std::string& token, double& value) {
+  return PythonFloatParser(strip_characters(is_stripped_by_float, token)).read(value);
 }
 
 bool are_close_floats(const std::string& actual, const std::string& expected) {

@@ -36,13 +36,13 @@ class LineReader {
 // Strips white space from a string like Python's str.strip(), lstrip() and rstrip().
 std::string strip(const std::string& text, bool left = true, bool right = true);
 
-// Splits a string into words like Python's str.split().
+// Splits a string into tokens like Python's str.split().
 class PythonStringSplitter {
  public:
   explicit PythonStringSplitter(const std::string& text) : text_(text) {}
 
-  // Returns the next word, or an empty string after the last word.
-  std::string read_word();
+  // Returns the next token, or an empty string after the last token.
+  std::string read_token();
 
  private:
   const std::string& text_;
@@ -51,7 +51,7 @@ class PythonStringSplitter {
 
 // Parses a number as Python's float() does: no hexadecimal numbers, but underscores between digits. Only ASCII digits
 // are supported.
-bool parse_python_float(const std::string& word, double& value);
+bool parse_python_float(const std::string& token, double& value);
 
 // Returns whether two numbers are as close as numpy.allclose requires.
 bool are_close_floats(const std::string& actual, const std::string& expected);
