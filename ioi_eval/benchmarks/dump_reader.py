@@ -42,7 +42,7 @@ from ioi_eval.problems.collection import LeftOut
 from ioi_eval.rules.extraction import ANSWERS, Extraction, Repairs, join_answer_text
 from ioi_eval.rules.json_tests import parse_list
 from ioi_eval.rules.shards import Shard
-from ioi_eval.store.packed import Keys, NamedKeys
+from ioi_eval.store.packed import Keys, NamesByKey
 from ioi_eval.store.rows import MODEL_COLUMNS, as_json_value, model_of_row
 
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
@@ -679,7 +679,7 @@ class DumpReader:
         problems: ProblemLookup,
         options: DumpOptions,
         selection: Selection,
-        selected_keys: NamedKeys | None = None,
+        selected_keys: NamesByKey | None = None,
     ) -> None:
         """`selected_keys`: the problems by key, if the dump was read before."""
         self._problems, self._options, self._selection = problems, options, selection
@@ -690,7 +690,7 @@ class DumpReader:
             for name in (problem_id, *_find_canonical_id(problems, problem_id))
         }
         # Labels of problems, by the key of a submission.
-        self.selected_keys = NamedKeys() if selected_keys is None else selected_keys
+        self.selected_keys = NamesByKey() if selected_keys is None else selected_keys
         # A flag for each selected row: 1 if the second pass has read the row.
         self._reread = None if selected_keys is None else bytearray(len(selected_keys))
         self.passed_over: set[str] = set()

@@ -63,7 +63,7 @@ from ioi_eval.rules.extraction import (
 )
 from ioi_eval.rules.languages import ChosenLanguage, choose_language
 from ioi_eval.store.files import read_value, replace
-from ioi_eval.store.packed import Keys, NamedKeys, PackedContent
+from ioi_eval.store.packed import Keys, NamesByKey, PackedContent
 from ioi_eval.store.resources import PACKAGE, code_digest
 from ioi_eval.store.rows import as_json_value
 
@@ -195,7 +195,7 @@ class Dump(Collection[Submission]):
         options: DumpOptions,
         selection: Selection,
         rejected: Sequence[InputError] = (),
-        problem_ids: NamedKeys | None = None,
+        problem_ids: NamesByKey | None = None,
         index: DumpIndex | None = None,
         grown: GrownFrom | None = None,
     ) -> None:
@@ -213,7 +213,7 @@ class Dump(Collection[Submission]):
         """
         self.info, self.rejected, self.index, self.grown = info, rejected, index, grown
         self._skips_earlier = False
-        self.problem_ids = NamedKeys() if problem_ids is None else problem_ids
+        self.problem_ids = NamesByKey() if problem_ids is None else problem_ids
         """Labels of the submissions' problems, by key."""
         self._problems, self._options, self._selection = problems, options, selection
 
@@ -654,7 +654,7 @@ class _FirstPass:
     def _resume_from(self, index: DumpIndex, end: tuple[int, int]) -> None:
         """Continue from the results of an earlier reading of the first rows."""
         earlier_hash, reader = _combine_hashes([index.sha256]), self.reader
-        reader.selected_keys = NamedKeys(Keys.from_stored(index.keys), index.names, index.problems)
+        reader.selected_keys = NamesByKey(Keys.from_stored(index.keys), index.names, index.problems)
         self._ids, self._hashes = Keys.from_stored(index.ids), bytearray(index.contents)
         self.grown = GrownFrom(
             earlier_hash, end, len(reader.selected_keys), dict(index.equal), index.counts.rows

@@ -17,16 +17,21 @@ import msgspec
 
 from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.embedded.engine import EmbeddedEngine
-from ioi_eval.engines.embedded.proctor import INSTALL_COMPILER, Binary, proctor_binary, waiting_library
+from ioi_eval.engines.embedded.proctor import (
+    INSTALL_COMPILER,
+    Binary,
+    find_fork_server_library,
+    proctor_binary,
+)
 from ioi_eval.engines.embedded.sandbox import is_noexec
 from ioi_eval.engines.embedded.sandboxes import (
     MIN_SLOT_BYTES,
     NOEXEC_REMEDY,
     Disk,
     choose_base,
+    explain_unusable_folder,
     is_in_memory,
-    lacks,
-    why_not_in_memory,
+    missing_requirements,
 )
 from ioi_eval.engines.embedded.toolchains import (
     IN_MEMORY,
@@ -34,7 +39,7 @@ from ioi_eval.engines.embedded.toolchains import (
     Interpreter,
     find_compiler,
     interpreters,
-    seen_in_a_box,
+    is_in_system_folder,
     toolchains,
 )
 from ioi_eval.engines.jobs.headers import BIG, empty_spec, header_spec
@@ -58,7 +63,7 @@ async def run_health_checks(
 ) -> list[HealthCheck]:
     """Return all health checks. A check comes before the checks that depend on it. The proctor is built."""
     compiler = await asyncio.to_thread(find_compiler)
-    if compiler is not None and not seen_in_a_box(Path(compiler.path)):
+    if compiler is not None and not is_in_system_folder(Path(compiler.path)):
         compiler = None  # as in an engine, the compiler is None if it is missing
     with trial_folder(sandboxes) as folder:
         binary = await _find_proctor(compiler, store, folder)
@@ -111,7 +116,7 @@ async def check_fork_server(
     if interpreter is None:
         return []
     try:
-        library = await waiting_library(found, interpreter, graders_folder(), store, folder)
+        library = await find_fork_server_library(found, interpreter, graders_folder(), store, folder)
     except EngineUnavailable as error:
         detail = f"none, so each test starts Python: {error}"
         remedy = "" if found else INSTALL_COMPILER
@@ -126,7 +131,7 @@ def check_compiler(found: Toolchain | None, brought: bool = False) -> list[Healt
     outside = shutil.which("g++")
     detail = f"no g++ in {STAGE_PATH}"
     if outside:
-        is_visible = seen_in_a_box(Path(outside))
+        is_visible = is_in_system_folder(Path(outside))
         detail += (
             f"; {outside} {'is no GCC that starts' if is_visible else 'cannot be seen from inside a sandbox'}"
         )
@@ -260,7 +265,7 @@ def check_sandbox_folder(chosen: Path | None = None) -> list[HealthCheck]:
     base = chosen or choose_base(wanted_slots)
     disk = Disk.look(base)
     slots = disk.slots(wanted_slots)
-    reason = None if chosen or is_in_memory(base) else why_not_in_memory(wanted_slots)
+    reason = None if chosen or is_in_memory(base) else explain_unusable_folder(wanted_slots)
     detail = f"{base}, {disk.description}" + (f" on a disk: {reason}" if reason else "")
     remedy = f"Make {IN_MEMORY} larger, without noexec (in a container: --shm-size=1g)" if reason else ""
     if slots < wanted_slots:
@@ -281,7 +286,10 @@ def check_machine() -> list[HealthCheck]:
     return [
         HealthCheck(name="cores", ok=True, detail=detail),
         HealthCheck(name="kernel", ok=True, detail=f"{platform.release()} {platform.machine()}"),
-        *(HealthCheck(name=lack.name, ok=False, detail=lack.detail, remedy=lack.remedy) for lack in lacks()),
+        *(
+            HealthCheck(name=lack.name, ok=False, detail=lack.detail, remedy=lack.remedy)
+            for lack in missing_requirements()
+        ),
     ]
 
 

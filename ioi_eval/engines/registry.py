@@ -158,13 +158,13 @@ class Opening(NamedTuple):
     engine: Engine
     trusted: Engine | None = None
 
-    def let_go(self) -> None:
+    def close_inherited(self) -> None:
         """In a forked child, close descriptors that would let jobs continue after the parent's death."""
         from ioi_eval.engines.embedded import EmbeddedEngine
 
         for opened in self:
             if isinstance(opened, EmbeddedEngine):
-                opened.let_go()
+                opened.close_inherited()
 
 
 def open_engine(

@@ -128,10 +128,10 @@ class Runtime:
             self._loop.call_soon_threadsafe(self._closing.set)
             self._thread.join(_CLOSING_TIMEOUT_S)
 
-    def let_go(self) -> None:
+    def close_inherited(self) -> None:
         """Close a forked child's copies of the parent's files, which keep the parent's processes alive."""
         if self._opening is not None:
-            self._opening.let_go()
+            self._opening.close_inherited()
 
     # --- methods that run in the thread
 
@@ -195,7 +195,7 @@ class _ProcessRuntimes:
         """
         self.lock = threading.Lock()
         for inherited in self.runtimes.values():
-            inherited.let_go()
+            inherited.close_inherited()
         self.inherited_runtimes.append(self.runtimes)
         self.runtimes = {}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from ioi_eval.engines.embedded.job import drop
+from ioi_eval.engines.embedded.job import remove_kept_files
 from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import EngineOverloaded
@@ -95,7 +95,7 @@ class ContentCache:
                 self._built = {sha256 for sha256 in self._built if self._blob_cache.has(sha256)}
                 self._max_hashes = max(_MIN_HASHES, 2 * len(self._built))
         finally:
-            drop(result)
+            remove_kept_files(result)
         return stored
 
     async def receive_file(self, sha256: str, pieces: AsyncGenerator[bytes, None]) -> None:

@@ -21,7 +21,7 @@ from typing import Any, Self
 import msgspec
 
 from ioi_eval.engines.contract import Capabilities, Check, artifact_key
-from ioi_eval.engines.embedded.job import drop
+from ioi_eval.engines.embedded.job import remove_kept_files
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult
 from ioi_eval.model.nesting import shallow
@@ -123,7 +123,7 @@ class SharedBuilds:
                 try:
                     return await asyncio.to_thread(self._cache.add, key, result.compile, result.kept)
                 finally:
-                    await asyncio.to_thread(drop, result)
+                    await asyncio.to_thread(remove_kept_files, result)
 
         return await self._builds.call(key, find_or_build)
 

@@ -137,7 +137,7 @@ class Keys(Collection[str]):
     __hash__ = None  # type: ignore[assignment]
 
 
-class NamedKeys(Mapping[str, str]):
+class NamesByKey(Mapping[str, str]):
     """An ordered mapping of keys to names, for many keys with few distinct names."""
 
     def __init__(

@@ -90,13 +90,13 @@ _BELIEVING = Checker(
 @contextmanager
 def _something_on_standard_input() -> Iterator[None]:
     """Put a test's secret on the standard input of build jobs."""
-    original = embedded_engine.plan_of
+    original = embedded_engine.make_job_plan
 
     def naive(job: Job, **limits: Any) -> JobPlan:
         plan = original(job, **limits)
         return msgspec.structs.replace(plan, stdin=SECRET.encode()) if job.keep else plan
 
-    with mock.patch.object(embedded_engine, "plan_of", naive):
+    with mock.patch.object(embedded_engine, "make_job_plan", naive):
         yield
 
 
@@ -130,7 +130,7 @@ def _links_are_followed() -> Iterator[None]:
             return False
         return True
 
-    with mock.patch.object(job, "take_out", naive):
+    with mock.patch.object(job, "move_out", naive):
         yield
 
 

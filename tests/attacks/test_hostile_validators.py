@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
-from support.servers import Fixed
+from support.servers import FixedServers
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, PistonEngine, Scorer, Store
 from ioi_eval.errors import JudgeFailure
@@ -152,7 +152,7 @@ async def judge(
     async with engine, Server(engine, ServerOptions(port=0)) as server:
         port = int(server.url.rsplit(":", 1)[1])
         local = EmbeddedEngine(store=store, slots=1, **few)
-        judging = local if request.param == "here" else PistonEngine(Fixed([server.url]))
+        judging = local if request.param == "here" else PistonEngine(FixedServers([server.url]))
         options = JudgeOptions(
             all_tests=True, checker=CheckerLimits(cpu_time=1.0, wall_time=6.0, memory=256 << 20)
         )

@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 from borrowed_engine import BorrowedEngine
 from requirements import require_language
-from support.servers import Fixed
+from support.servers import FixedServers
 
 from ioi_eval import EmbeddedEngine, Engine, PistonEngine, Scorer, Store, load_problems
 from ioi_eval.errors import JudgeFailure
@@ -170,7 +170,7 @@ async def engines(place: str, cache: Store) -> AsyncIterator[tuple[Engine, Engin
                 return
             worker = await stack.enter_async_context(EmbeddedEngine(store=cache, slots=1))
             url = (await stack.enter_async_context(Server(worker, ServerOptions(port=0)))).url
-        yield await stack.enter_async_context(PistonEngine(Fixed([url]))), trusted
+        yield await stack.enter_async_context(PistonEngine(FixedServers([url]))), trusted
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import RIGHT
-from support.servers import Fixed, Patience
+from support.servers import FixedServers, Patience
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
 from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
@@ -143,7 +143,9 @@ class Run:
 
     def __init__(self, folder: Path, cache: Path, there: list[Machine]) -> None:
         self._store, self._cache = Store(folder / "client"), cache
-        self.engine = PistonEngine(Fixed(machine.url for machine in there), attempts=30, patience=PATIENCE)
+        self.engine = PistonEngine(
+            FixedServers(machine.url for machine in there), attempts=30, patience=PATIENCE
+        )
         self.heard: list[ServerChanged] = []
         self.engine.on_event = self._hear
         self.compilers: list[str] = []  # of right rows, in the order of completion
@@ -257,7 +259,7 @@ async def test_worker_restarted_while_idle_is_noticed(
 ) -> None:
     """No request fails. The reply reports the compiler, and limits that no script can see."""
     [machine] = await machines(1)
-    engine = PistonEngine(Fixed([machine.url]), patience=PATIENCE)
+    engine = PistonEngine(FixedServers([machine.url]), patience=PATIENCE)
     heard: list[ServerEvent] = []
     engine.on_event = heard.append
     job = Job(files=(JobFile(name="run", content=Blob.of("g++ -dumpfullversion")),))

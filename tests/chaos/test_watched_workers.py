@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from leftovers import command_lines
 from support.command_line import CommandLine
-from support.servers import Fixed, Patience
+from support.servers import FixedServers, Patience
 from support.waiting import until
 
 from ioi_eval import PistonEngine
@@ -54,7 +54,7 @@ async def worker(cli: CommandLine, *options: str, port: int = 0) -> AsyncIterato
 
 @asynccontextmanager
 async def engine_on(port: int, heard: list[ServerEvent]) -> AsyncIterator[PistonEngine]:
-    servers = Fixed([f"http://127.0.0.1:{port}"])
+    servers = FixedServers([f"http://127.0.0.1:{port}"])
     engine = PistonEngine(servers, per_endpoint=2, attempts=1000, patience=PATIENCE, capabilities=PROFILE)
     engine.on_event = heard.append
     async with engine:

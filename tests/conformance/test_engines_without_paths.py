@@ -12,7 +12,7 @@ import pytest
 from borrowed_engine import judge_on
 from engine_without_paths import EngineWithoutPaths
 from support.folders import examples_folder
-from support.servers import Fixed, Server, ServerOptions
+from support.servers import FixedServers, Server, ServerOptions
 
 from ioi_eval import EmbeddedEngine, Engine, JudgeOptions, PistonEngine, Store, load_problems
 from ioi_eval.models import Problem, Submission, SubmissionResult, Toolchain
@@ -125,7 +125,7 @@ async def test_every_task_type_is_judged_by_a_worker_over_http(ground: Ground) -
     """It uses the runtime ioi_eval, which has two stages."""
     async with (
         Server(ground.engine, ServerOptions(port=0)) as server,
-        PistonEngine(Fixed([server.url]), per_endpoint=ground.engine.slots) as client,
+        PistonEngine(FixedServers([server.url]), per_endpoint=ground.engine.slots) as client,
     ):
         await ground.compare(client)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from old_server import OldServer
-from support.servers import Fixed
+from support.servers import FixedServers
 
 from ioi_eval import EmbeddedEngine, Engine, JudgeOptions, PistonEngine, Scorer, Store
 from ioi_eval.errors import JudgeFailure
@@ -91,7 +91,7 @@ async def verdicts_of_tests(
 async def test_verdicts_on_old_piston_equal_verdicts_of_embedded_engine(store: Store, tmp_path: Path) -> None:
     embedded_verdicts = await verdicts_of_tests(EmbeddedEngine(store=store), store)
     async with OldServer() as server:
-        engine = PistonEngine(Fixed([server.url]), per_endpoint=2)
+        engine = PistonEngine(FixedServers([server.url]), per_endpoint=2)
         piston_verdicts = await verdicts_of_tests(
             engine, Store(tmp_path), trusted=EmbeddedEngine(store=store)
         )
@@ -106,7 +106,7 @@ async def test_limit_of_old_server_is_named(store: Store, tmp_path: Path) -> Non
     """The limit is of wall time, and long enough to find compilers on a busy machine."""
     slow = msgspec.structs.replace(PROBLEM, limits=Limits(cpu_time=120.0, wall_time=240.0, memory=128 << 20))
     async with OldServer(run_timeout=60_000) as server:
-        engine = PistonEngine(Fixed([server.url]))
+        engine = PistonEngine(FixedServers([server.url]))
         with pytest.raises(JudgeFailure, match="PISTON_RUN_TIMEOUT"):
             await verdicts_of_tests(
                 engine, Store(tmp_path), EmbeddedEngine(store=store), slow, SUBMISSIONS[1:2]

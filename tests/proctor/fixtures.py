@@ -23,8 +23,8 @@ from built_programs import (
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE, Bench
 
 from ioi_eval import Store
+from ioi_eval.engines.embedded.proctor import find_fork_server_library as engines_library
 from ioi_eval.engines.embedded.proctor import proctor_binary
-from ioi_eval.engines.embedded.proctor import waiting_library as engines_library
 from ioi_eval.engines.embedded.toolchains import find_compiler, find_python
 from ioi_eval.store.resources import graders_folder
 

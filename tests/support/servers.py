@@ -6,13 +6,13 @@ import aiohttp
 
 from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.piston import Patience
-from ioi_eval.engines.piston.discovery import Fixed
+from ioi_eval.engines.piston.discovery import FixedServers
 from ioi_eval.engines.piston.reports import EndpointReport, findings
 from ioi_eval.server import Server, ServerOptions, serve
 
 __all__ = [
     "EndpointReport",
-    "Fixed",
+    "FixedServers",
     "HealthCheck",
     "Patience",
     "Server",

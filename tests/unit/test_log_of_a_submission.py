@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from uuid import uuid4
 
 import pytest
-from support.servers import Fixed, ServerOptions, serve
+from support.servers import FixedServers, ServerOptions, serve
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.engines.piston import PistonEngine
@@ -49,7 +49,7 @@ def story(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 async def on_a_worker(store: Store) -> AsyncIterator[tuple[PistonEngine, str]]:
     options = ServerOptions(port=0, token=Secret(TOKEN))
     async with serve(store=store, options=options, slots=1) as server:
-        yield PistonEngine(Fixed([server.url]), token=TOKEN), server.url
+        yield PistonEngine(FixedServers([server.url]), token=TOKEN), server.url
 
 
 def check_order(lines: list[str], *fragments: str) -> None:

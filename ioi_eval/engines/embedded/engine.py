@@ -27,15 +27,15 @@ from ioi_eval.engines.embedded.job import (
     JobPlan,
     Slot,
     StagePlan,
-    drop,
-    plan_of,
+    make_job_plan,
+    remove_kept_files,
     run_job,
 )
-from ioi_eval.engines.embedded.packages import LanguagePackage, load_packages, names_of
-from ioi_eval.engines.embedded.proctor import proctor_binary, waiting_library
+from ioi_eval.engines.embedded.packages import LanguagePackage, list_package_names, load_packages
+from ioi_eval.engines.embedded.proctor import find_fork_server_library, proctor_binary
 from ioi_eval.engines.embedded.sandbox import KillSwitch, OutputCaps, SandboxLimits
 from ioi_eval.engines.embedded.sandboxes import Sandboxes, Uids
-from ioi_eval.engines.embedded.toolchains import as_sandboxes_have_it, question_for, toolchains
+from ioi_eval.engines.embedded.toolchains import check_in_sandbox, description_command, toolchains
 from ioi_eval.engines.locks import SharedExclusiveLock
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.doing import log_step, mark_executing
@@ -150,7 +150,7 @@ class EmbeddedEngine:
         running, processes = self._entered(), self._max_processes
         packages = running.packages
         require_toolchains(job, running.capabilities.toolchains)
-        plan = plan_of(job, file_size=self._max_file, processes=processes, packages=packages)
+        plan = make_job_plan(job, file_size=self._max_file, processes=processes, packages=packages)
         endings = await self._run(job, plan)
         return JobResult(
             run=endings.run,
@@ -176,17 +176,19 @@ class EmbeddedEngine:
             try:
                 with mark_executing(slot_name, _log):
                     work = partial(run_job, running.environment, job, plan, slot, kill_switch)
-                    return await to_its_end(work, executor=running.threads, hurry=kill_switch.cut, undo=drop)
+                    return await to_its_end(
+                        work, executor=running.threads, hurry=kill_switch.cut, undo=remove_kept_files
+                    )
             finally:
                 running.kill_switches.discard(kill_switch)
 
-    def let_go(self) -> None:
+    def close_inherited(self) -> None:
         """Let the jobs of the parent process go, in a child that was forked while the engine was open."""
         running, self._running = self._running, None
         for kill_switch in tuple(running.kill_switches) if running else ():
             kill_switch.cut()
         for slot in running.all_slots if running else ():
-            slot.proctor.let_go()
+            slot.proctor.close_inherited()
 
     def _entered(self) -> _Running:
         if self._running is None:
@@ -229,7 +231,7 @@ class EmbeddedEngine:
         packages = await to_its_end(partial(self._find_packages, tools, sandboxes.folder))
         proctor = sandboxes.folder / "proctor"
         # If both the library and the proctor are missing, they are compiled at the same time.
-        library_task = asyncio.create_task(self._library(tools, sandboxes.folder))
+        library_task = asyncio.create_task(self._prepare_library(tools, sandboxes.folder))
         try:
             binary = await proctor_binary(
                 tools.get("g++"), graders_folder() / "proctor", self._store, sandboxes.folder
@@ -247,10 +249,10 @@ class EmbeddedEngine:
         )
         reserved = uids.reserve(shares.slots)
         system_python = tools.get("python3")
-        chosen = await self._python_in_a_sandbox(environment, Slot(environment, reserved[0]), tools)
+        chosen = await self._check_python_in_sandbox(environment, Slot(environment, reserved[0]), tools)
         if chosen is not None and chosen != system_python:
             tools["python3"] = chosen
-            library = await self._library(tools, sandboxes.folder)
+            library = await self._prepare_library(tools, sandboxes.folder)
         readable_paths = tuple(dict.fromkeys(path for tool in tools.values() for path in tool.read))
         shared = {
             proctor.name: Blob.of_file(proctor),
@@ -270,14 +272,14 @@ class EmbeddedEngine:
             exclusive=True,
             bare=CLASSIC,
             toolchains=tools,
-            runtimes=names_of(packages),
+            runtimes=list_package_names(packages),
             proctor=shared[proctor.name],
             waiting=library,
             max_output=self._caps.stdout,
         )
         return _Running(environment, capabilities, packages, threads, all_slots, Slots(all_slots), set())
 
-    async def _python_in_a_sandbox(
+    async def _check_python_in_sandbox(
         self, environment: JobEnvironment, slot: Slot, tools: Mapping[str, Toolchain]
     ) -> Toolchain | None:
         """Return the Python for submissions, after its modules were looked up in a sandbox."""
@@ -285,23 +287,23 @@ class EmbeddedEngine:
         if python is None or not python.read or python.refusal:
             return python
         limits = SandboxLimits(hard_ms=int(_MAX_PYTHON_S * 1000))
-        stage = StagePlan(argv=question_for(python), profile="tool", limits=limits)
+        stage = StagePlan(argv=description_command(python), profile="tool", limits=limits)
         plan, kill_switch = JobPlan(compile=None, run=stage, read=python.read), KillSwitch()
         work = partial(run_job, environment, Job(files=()), plan, slot, kill_switch)
-        end = (await to_its_end(work, hurry=kill_switch.cut, undo=drop)).run
+        end = (await to_its_end(work, hurry=kill_switch.cut, undo=remove_kept_files)).run
         if end.limit == "hard":
             raise EngineOverloaded(f"{python.path} did not answer in a sandbox within {_MAX_PYTHON_S:.0f} s")
         failure = (end.message or "") if end.status is StageStatus.XX else ""
-        choose = partial(as_sandboxes_have_it, python, self._python, end.stdout, failure or end.stderr)
+        choose = partial(check_in_sandbox, python, self._python, end.stdout, failure or end.stderr)
         return await to_its_end(choose)
 
-    async def _library(self, tools: Mapping[str, Toolchain], folder: Path) -> Blob | None:
+    async def _prepare_library(self, tools: Mapping[str, Toolchain], folder: Path) -> Blob | None:
         """Return the library of the fork server, or None. Without it, each test starts its interpreter."""
         if not self._waiting or "python3" not in tools:
             return None
         library = folder / WAITING
         try:
-            binary = await waiting_library(
+            binary = await find_fork_server_library(
                 tools.get("g++"), tools["python3"], graders_folder(), self._store, folder
             )
             library.write_bytes(binary.content)

@@ -26,10 +26,10 @@ from ioi_eval.engines.embedded.sandbox import (
     SandboxFile,
     SandboxLimits,
     SandboxSpec,
+    convert_file_errors,
     fill,
-    room_for_files,
+    move_out,
     run_stage,
-    take_out,
     unlink,
 )
 from ioi_eval.engines.embedded.sandboxes import Sandboxes, remove_tree
@@ -77,7 +77,7 @@ class JobPlan(Value):
     version: str = ""
 
 
-def plan_of(
+def make_job_plan(
     job: Job, *, file_size: int, processes: int, packages: Iterable[LanguagePackage] = BUILT_IN
 ) -> JobPlan:
     """Return the stages of a job as a Piston server would execute it, or raise JobRejected."""
@@ -248,11 +248,11 @@ def _run_in_sandbox(
     environment: JobEnvironment, job: Job, plan: JobPlan, uid: int | None, kill_switch: KillSwitch
 ) -> JobEndings:
     """Compile, then run. Without a run stage, or if compiling fails, `run` is the ending of `compile`."""
-    with room_for_files():
+    with convert_file_errors():
         sandbox = environment.sandboxes.make(uid)
     ends = list[Ending]()
     try:
-        with room_for_files(sandbox):
+        with convert_file_errors(sandbox):
             links = environment.links if plan.without_proc else None
             linked = fill(sandbox, job.files, uid, environment.starting, links)
         spec = _spec(environment, plan, sandbox, linked, uid)
@@ -279,9 +279,9 @@ def _run_in_sandbox(
             )
         # A failed sandbox has no result, so no caller would remove the files that the job keeps.
         names = () if ends[-1].status is StageStatus.XX else job.keep
-        paths = {name: environment.sandboxes.path_to_keep() for name in names}
+        paths = {name: environment.sandboxes.make_kept_path() for name in names}
         fetched_paths = {
-            name: os.fspath(path) for name, path in paths.items() if take_out(sandbox, name, path)
+            name: os.fspath(path) for name, path in paths.items() if move_out(sandbox, name, path)
         }
     finally:
         try:
@@ -311,7 +311,7 @@ def _spec(
     )
 
 
-def drop(result: JobEndings | JobResult) -> None:
+def remove_kept_files(result: JobEndings | JobResult) -> None:
     """Remove the files of a result that no caller receives."""
     for path in result.kept.values():
         Path(path).unlink(missing_ok=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from semantic_version import NpmSpec, Version
 
-from ioi_eval.engines.embedded.toolchains import everybody_may_enter
+from ioi_eval.engines.embedded.toolchains import is_enterable_by_all
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Value
@@ -68,17 +68,17 @@ def load_packages(folder: Path, spare: Path | None = None) -> tuple[LanguagePack
         package_folders = sorted(package_folder.parent for package_folder in folder.glob(f"*/*/{INSTALLED}"))
         if (folder / INFO).is_file():
             package_folders = [folder]
-        visible_folder = _in_sight(folder, spare) if package_folders else folder
+        visible_folder = _make_visible(folder, spare) if package_folders else folder
         return tuple(
             package
             for package_folder in package_folders
-            for package in _load(package_folder, visible_folder / package_folder.relative_to(folder))
+            for package in _read_package(package_folder, visible_folder / package_folder.relative_to(folder))
         )
     except OSError as error:
         raise EngineUnavailable(f"the packages in {folder} cannot be read: {error}") from error
 
 
-def _load(place: Path, seen: Path) -> Iterator[LanguagePackage]:
+def _read_package(place: Path, seen: Path) -> Iterator[LanguagePackage]:
     """Return the languages of a package. In sandboxes its folder is visible at `seen`."""
     info = _info(place)
     if not (place / "run").is_file():
@@ -99,14 +99,14 @@ def _load(place: Path, seen: Path) -> Iterator[LanguagePackage]:
         )
 
 
-def _in_sight(folder: Path, spare: Path | None) -> Path:
+def _make_visible(folder: Path, spare: Path | None) -> Path:
     """Return the folder that sandboxes see: the folder of packages, or a copy."""
-    reason = _why_out_of_sight(folder)
+    reason = _explain_invisibility(folder)
     if reason is None:
         return folder
     if (
         spare is None
-        or _why_out_of_sight(spare.parent) is not None
+        or _explain_invisibility(spare.parent) is not None
         or sum(path.lstat().st_size for path in folder.rglob("*")) > _MAX_COPIED_BYTES
     ):
         raise EngineUnavailable(f"the packages in {folder} cannot be used: {reason}")
@@ -117,10 +117,10 @@ def _in_sight(folder: Path, spare: Path | None) -> Path:
     return spare
 
 
-def _why_out_of_sight(folder: Path) -> str | None:
+def _explain_invisibility(folder: Path) -> str | None:
     if folder.resolve().is_relative_to("/tmp"):
         return "jobs have a /tmp of their own. Keep packages elsewhere"
-    if os.geteuid() == 0 and not everybody_may_enter(folder):
+    if os.geteuid() == 0 and not is_enterable_by_all(folder):
         return (
             "started as root, jobs run under other uids, which may not look into it. Keep packages in a"
             " folder that everybody may enter, or add the right with chmod o+x"
@@ -138,7 +138,7 @@ def find_package(packages: Iterable[LanguagePackage], name: str, version: str) -
     return max(fitting, key=lambda package: parse_version(package.version) or _NONE, default=None)
 
 
-def names_of(packages: Iterable[LanguagePackage]) -> tuple[str, ...]:
+def list_package_names(packages: Iterable[LanguagePackage]) -> tuple[str, ...]:
     """Return all names by which jobs may call packages."""
     return tuple(dict.fromkeys(name for package in packages for name in (package.language, *package.aliases)))
 
@@ -181,10 +181,12 @@ def parse_version(text: str) -> Version | None:
 def satisfies(version: str, wanted: str) -> bool:
     """Return True if a version is in a range. No version is in an invalid range."""
     number = parse_version(version)
-    return number is not None and any(_takes(choice.strip(), number) for choice in wanted.split("||"))
+    return number is not None and any(
+        _is_version_accepted(choice.strip(), number) for choice in wanted.split("||")
+    )
 
 
-def _takes(choice: str, number: Version) -> bool:
+def _is_version_accepted(choice: str, number: Version) -> bool:
     """Return a range for semantic_version, which does not accept `~>`, or a blank or a star after a sign."""
     try:
         return number in NpmSpec(_ANY.sub("", _SIGN.sub(r"\1", choice)) or "*")

@@ -157,7 +157,7 @@ class PersistentProctor:
             select.select([report], [], [], GRACE)
         self._held.close()
 
-    def let_go(self) -> None:
+    def close_inherited(self) -> None:
         """Let the proctor of the parent process go, in a forked child."""
         if self._leash is not None:
             self._leash.cut()

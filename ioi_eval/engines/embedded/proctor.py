@@ -44,7 +44,7 @@ class Binary(NamedTuple):
 
 async def proctor_binary(compiler: Toolchain | None, sources: Path, store: Store, folder: Path) -> Binary:
     """Return the proctor's binary. `folder` is a private folder of the caller for a build's files."""
-    brought = await _brought(PROCTOR, sources.parent, partial(_runs, folder))
+    brought = await _find_bundled_binary(PROCTOR, sources.parent, partial(_can_start, folder))
     if isinstance(brought, Binary):
         return brought
     if compiler is None:
@@ -52,14 +52,14 @@ async def proctor_binary(compiler: Toolchain | None, sources: Path, store: Store
             f"no C++ compiler was found in {STAGE_PATH}, and {brought}. Install one: {INSTALL_COMPILER}"
         )
     arguments = proctor_arguments(_units(sources), str(folder / "proctor-built"))
-    return await _built_once(proctor_key(compiler, sources), compiler, arguments, sources, store, brought)
+    return await _build_once(proctor_key(compiler, sources), compiler, arguments, sources, store, brought)
 
 
-async def waiting_library(
+async def find_fork_server_library(
     compiler: Toolchain | None, python: Toolchain, sources: Path, store: Store, folder: Path
 ) -> Binary:
     """Return the library of the fork server. `sources` is the folder `graders`."""
-    brought = await _brought(WAITING, sources, partial(_loads, python))
+    brought = await _find_bundled_binary(WAITING, sources, partial(_can_load, python))
     if isinstance(brought, Binary):
         return brought
     if compiler is None:
@@ -68,10 +68,12 @@ async def waiting_library(
     command = (compiler.command, *fork_server_arguments(WAITING))
     key = artifact_key("waiting", platform.machine(), compiler, command, files)
     arguments = fork_server_arguments(str(folder / WAITING))
-    return await _built_once(key, compiler, arguments, sources, store, brought)
+    return await _build_once(key, compiler, arguments, sources, store, brought)
 
 
-async def _brought(name: str, sources: Path, works: Callable[[Path], Awaitable[bool]]) -> Binary | str:
+async def _find_bundled_binary(
+    name: str, sources: Path, works: Callable[[Path], Awaitable[bool]]
+) -> Binary | str:
     """Return the bundled binary, or the reason why it cannot be used."""
     machine = platform.machine()
     bundled = bundled_binary(name, machine, sources_digest(sources))
@@ -82,7 +84,7 @@ async def _brought(name: str, sources: Path, works: Callable[[Path], Awaitable[b
     return Binary(await asyncio.to_thread(bundled.read_bytes), f"came with the package, for {machine}")
 
 
-async def _runs(folder: Path, proctor: Path) -> bool:
+async def _can_start(folder: Path, proctor: Path) -> bool:
     tried = folder / "proctor-shipped"
     tried.write_bytes(await asyncio.to_thread(proctor.read_bytes))
     tried.chmod(0o755)
@@ -95,7 +97,7 @@ async def _runs(folder: Path, proctor: Path) -> bool:
     return bool(probe.stdout)
 
 
-async def _loads(python: Toolchain, library: Path) -> bool:
+async def _can_load(python: Toolchain, library: Path) -> bool:
     """Return True if the library loads: it may need a newer C library than this machine has."""
     command = (python.path, "-I", "-c", "import ctypes, sys; ctypes.PyDLL(sys.argv[1])", str(library))
     try:
@@ -104,7 +106,7 @@ async def _loads(python: Toolchain, library: Path) -> bool:
         return False
 
 
-async def _built_once(
+async def _build_once(
     key: str, compiler: Toolchain, arguments: tuple[str, ...], sources: Path, store: Store, why: str
 ) -> Binary:
     """Build a binary. `why` is the reason why the bundled binary cannot be used."""

@@ -105,7 +105,7 @@ def decode_report(text: bytes) -> SandboxReport:
 # --- the ending that a report describes --------------------------------------------------------------
 
 
-def ending_of(report: SandboxReport, stdout: bytes, stderr: bytes, overflow: str = "") -> Ending:
+def make_ending(report: SandboxReport, stdout: bytes, stderr: bytes, overflow: str = "") -> Ending:
     """Return the ending of the sandbox's program. `overflow`: the stream that exceeded its limit, if any."""
     ending = _ending(report, overflow)
     return msgspec.structs.replace(
@@ -289,7 +289,7 @@ def _place(
 
 
 @contextlib.contextmanager
-def room_for_files(sandbox: Path | None = None) -> Iterator[None]:
+def convert_file_errors(sandbox: Path | None = None) -> Iterator[None]:
     """Raise the error of the job if its names clash, and of the engine if the disk is full."""
     try:
         yield
@@ -305,19 +305,19 @@ def room_for_files(sandbox: Path | None = None) -> Iterator[None]:
 
 def unlink(sandbox: Path, files: Iterable[SandboxFile]) -> tuple[SandboxFile, ...]:
     """Remove the links of a stage, and return their files, except those that programs have replaced."""
-    return tuple(file for file in files if _removed(sandbox, file.name))
+    return tuple(file for file in files if _remove_link(sandbox, file.name))
 
 
-def _removed(sandbox: Path, name: str) -> bool:
-    with _found(sandbox, name, stat.S_ISLNK) as (folder_fd, last):
+def _remove_link(sandbox: Path, name: str) -> bool:
+    with _open_parent_folder(sandbox, name, stat.S_ISLNK) as (folder_fd, last):
         if folder_fd is not None:
             os.unlink(last, dir_fd=folder_fd)
         return folder_fd is not None
 
 
-def take_out(sandbox: Path, name: str, target: Path) -> bool:
+def move_out(sandbox: Path, name: str, target: Path) -> bool:
     """Move a regular file out of a sandbox and own it. Return False if no such file exists."""
-    with _found(sandbox, name, stat.S_ISREG) as (folder_fd, last):
+    with _open_parent_folder(sandbox, name, stat.S_ISREG) as (folder_fd, last):
         if folder_fd is None:
             return False
         os.rename(last, target, src_dir_fd=folder_fd)
@@ -336,7 +336,9 @@ def take_out(sandbox: Path, name: str, target: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _found(sandbox: Path, name: str, kind: Callable[[int], bool]) -> Iterator[tuple[int | None, str]]:
+def _open_parent_folder(
+    sandbox: Path, name: str, kind: Callable[[int], bool]
+) -> Iterator[tuple[int | None, str]]:
     """Yield a descriptor of the folder with a file, or `None` if it does not exist, and the file's last name.
 
     Programs have stopped, but their files are not trusted: no link is followed.
@@ -402,7 +404,7 @@ def run_stage(
     with ExitStack() as resources:
         try:
             process, streams = start(
-                resources, proctor, spec, _sealed(resources, stdin), caps, kill_switch, starting
+                resources, proctor, spec, _write_sealed_file(resources, stdin), caps, kill_switch, starting
             )
         except OSError as error:
             if error.errno in _NO_ROOM:
@@ -425,7 +427,7 @@ def run_stage(
     if report.failure is not None:
         # Replace the folder's path, because the sender of the job must not learn paths of this machine.
         report = msgspec.structs.replace(report, failure=report.failure.replace(spec.dir, "/box"))
-    return ending_of(report, stdout, stderr, overflow)
+    return make_ending(report, stdout, stderr, overflow)
 
 
 def start(
@@ -442,7 +444,7 @@ def start(
     report = Pipe(held, "report", _REPORT_BYTES)
     report_fd = report.write_end.fileno()
     spec = msgspec.structs.replace(spec, report_fd=report_fd, leash_fd=kill_switch.end)
-    plan = _sealed(held, msgspec.json.encode(spec))
+    plan = _write_sealed_file(held, msgspec.json.encode(spec))
     with starting:
         process = subprocess.Popen(
             [proctor, "box", f"/proc/self/fd/{plan}"],
@@ -464,7 +466,7 @@ def start(
     return process, (stdout, stderr, report)
 
 
-def _sealed(held: ExitStack, content: bytes) -> int:
+def _write_sealed_file(held: ExitStack, content: bytes) -> int:
     """Return a descriptor with `content`. Programs cannot change or extend it."""
     handle = os.memfd_create("ioi-eval", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     held.callback(os.close, handle)

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import msgspec
 
 from ioi_eval.engines.embedded.sandbox import BY_PATH, LinkedFiles, is_noexec, make_folder
-from ioi_eval.engines.embedded.toolchains import IN_MEMORY, everybody_may_enter
+from ioi_eval.engines.embedded.toolchains import IN_MEMORY, is_enterable_by_all
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.retry import DISK_SHARE, LEFT_FOLDER
 from ioi_eval.store import private_folder
@@ -40,10 +40,10 @@ _ENTER_ONLY = 0o711
 
 def choose_base(slots: int) -> Path:
     """Return the folder in memory, unless no program there can be started or its space is too small."""
-    return IN_MEMORY if why_not_in_memory(slots) is None else Path(tempfile.gettempdir())
+    return IN_MEMORY if explain_unusable_folder(slots) is None else Path(tempfile.gettempdir())
 
 
-def why_not_in_memory(slots: int, folder: Path = IN_MEMORY) -> str | None:
+def explain_unusable_folder(slots: int, folder: Path = IN_MEMORY) -> str | None:
     """Return why sandboxes for a number of slots cannot be in a folder, or None if they can."""
     if not os.access(folder, os.W_OK | os.X_OK):
         return f"{folder} does not exist or cannot be written"
@@ -75,7 +75,7 @@ class Disk(msgspec.Struct, frozen=True):
     @classmethod
     def look(cls, folder: Path) -> Disk:
         status = os.statvfs(folder)
-        return cls(status.f_bavail * status.f_frsize, sum(_held_beside(folder)))
+        return cls(status.f_bavail * status.f_frsize, sum(_list_reserved_bytes(folder)))
 
     @property
     def left(self) -> int:
@@ -104,7 +104,7 @@ class Disk(msgspec.Struct, frozen=True):
         return Shares(slots, min(most, slot_bytes))
 
 
-def _held_beside(folder: Path) -> Iterator[int]:
+def _list_reserved_bytes(folder: Path) -> Iterator[int]:
     """Yield the bytes that each running engine on the disk of this folder may fill.
 
     Engines are detected by their folders here and in the default folders of sandboxes. Folders of other users
@@ -161,9 +161,9 @@ class Sandboxes:
     def open(self) -> None:
         base = self._base or choose_base(self._slots)
         try:
-            for lack in lacks() if self._entered else ():
+            for lack in missing_requirements() if self._entered else ():
                 raise EngineUnavailable(f"{lack.name}: {lack.detail}. {lack.remedy}")
-            if os.geteuid() == 0 and self._entered and not everybody_may_enter(base):
+            if os.geteuid() == 0 and self._entered and not is_enterable_by_all(base):
                 raise EngineUnavailable(
                     f"{base} cannot hold sandboxes: started as root, they run under other uids, which may not"
                     " pass through it. Give another folder or add the right with chmod o+x"
@@ -195,7 +195,7 @@ class Sandboxes:
 
     def share(self, wanted: int, *, most: int) -> Shares:
         """Reserve disk space for slots until `close`. Raises EngineUnavailable if other engines have it."""
-        with _alone_in(self.folder.parent):
+        with _exclusive_lock(self.folder.parent):
             disk = Disk.look(self.folder.parent)
             shares = disk.shares(wanted, most=most)
             if not shares.slots:
@@ -218,7 +218,7 @@ class Sandboxes:
             os.chown(sandbox, uid, uid)
         return sandbox
 
-    def path_to_keep(self) -> Path:
+    def make_kept_path(self) -> Path:
         """Return a free path for a file that outlives its sandbox."""
         return self.folder / "kept" / secrets.token_hex(8)
 
@@ -267,7 +267,7 @@ def _sweep_one(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _alone_in(base: Path) -> Iterator[None]:
+def _exclusive_lock(base: Path) -> Iterator[None]:
     """Hold the exclusive lock of a folder. The wait is bounded, because any user may hold the lock."""
     with contextlib.ExitStack() as resources:
         # If this folder cannot be listed, the folders of engines in it are invisible as well.
@@ -332,13 +332,13 @@ def _raise_children(top: int, folder: str, names: Iterator[str]) -> None:
         for child in _remove_files(inside):
             # Moving a folder needs write permission for the folder itself.
             os.close(_open_folder(child, inside))
-            os.rename(child, _free(names, top), src_dir_fd=inside, dst_dir_fd=top)
+            os.rename(child, _unused_name(names, top), src_dir_fd=inside, dst_dir_fd=top)
     finally:
         os.close(inside)
     os.rmdir(folder, dir_fd=top)
 
 
-def _free(names: Iterator[str], top: int) -> str:
+def _unused_name(names: Iterator[str], top: int) -> str:
     """Return a name that is free. A program may have guessed the next names."""
     for name in names:
         try:
@@ -398,7 +398,7 @@ class Uids:
 
     def reserve(self, number: int) -> tuple[int | None, ...]:
         """Return a uid for each slot, or `None` for each slot if sandboxes run as this process's user."""
-        if not _gives_uids():
+        if not _uses_sandbox_uids():
             return (None,) * number
         folder = _folder()
         free = (uid for uid in range(_FIRST, _LAST + 1) if self.lock_uid(folder / str(uid)))
@@ -432,9 +432,9 @@ def _folder() -> Path:
 _RIGHTS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "KILL": 5, "SETGID": 6, "SETUID": 7}
 
 
-def lacking_rights(status: Path) -> tuple[str, ...]:
+def missing_capabilities(status: Path) -> tuple[str, ...]:
     """Return the capabilities that this root lacks to run programs as other users."""
-    if not _gives_uids():
+    if not _uses_sandbox_uids():
         return ()
     capability_match = re.search(r"^CapEff:\s*(\w+)$", status.read_text(), re.MULTILINE)
     return tuple(
@@ -444,12 +444,14 @@ def lacking_rights(status: Path) -> tuple[str, ...]:
     )
 
 
-def _gives_uids() -> bool:
+def _uses_sandbox_uids() -> bool:
     """Return True if sandboxes get uids: this process is root, and its user namespace has other uids."""
-    return os.geteuid() == 0 and all(_covers(Path("/proc/self", name)) for name in ("uid_map", "gid_map"))
+    return os.geteuid() == 0 and all(
+        _covers_sandbox_uids(Path("/proc/self", name)) for name in ("uid_map", "gid_map")
+    )
 
 
-def _covers(path: Path) -> bool:
+def _covers_sandbox_uids(path: Path) -> bool:
     try:
         lines = path.read_text().splitlines()
     except OSError:
@@ -465,7 +467,7 @@ _SELF = Path("/proc/self")
 _MIN_OPEN_FILES = 96  # minimum limit of open files, because the descriptors of a sandbox start at 64
 
 
-class Unfit(NamedTuple):
+class MissingRequirement(NamedTuple):
     """A requirement of sandboxes that this process lacks, and the remedy."""
 
     name: str
@@ -473,20 +475,20 @@ class Unfit(NamedTuple):
     remedy: str
 
 
-def lacks() -> Iterator[Unfit]:
+def missing_requirements() -> Iterator[MissingRequirement]:
     if not (_SELF / "fd").is_dir():
         detail = "it is not mounted, and sandboxes need it"
-        yield Unfit("/proc", detail, "Mount it: mount -t proc proc /proc")
-    elif lacking := lacking_rights(_SELF / "status"):
+        yield MissingRequirement("/proc", detail, "Mount it: mount -t proc proc /proc")
+    elif lacking := missing_capabilities(_SELF / "status"):
         detail = "started as root, programs run as other users, and this root lacks capabilities for that"
         remedy = "Give it these (in a container: cap_add), or start the judge as an ordinary user"
-        yield Unfit("capabilities", f"{detail}: {', '.join(lacking)}", remedy)
-    elif _gives_uids():
+        yield MissingRequirement("capabilities", f"{detail}: {', '.join(lacking)}", remedy)
+    elif _uses_sandbox_uids():
         try:
             _folder()
         except EngineUnavailable:
-            yield Unfit("uids", _NO_PLACE, _PLACE_REMEDY)
+            yield MissingRequirement("uids", _NO_PLACE, _PLACE_REMEDY)
     _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= limit < _MIN_OPEN_FILES:  # -1: without a limit
         detail = f"this shell allows {limit} at a time, and a sandbox takes {_MIN_OPEN_FILES}"
-        yield Unfit("open files", detail, "Start from a shell with a larger ulimit -Hn")
+        yield MissingRequirement("open files", detail, "Start from a shell with a larger ulimit -Hn")

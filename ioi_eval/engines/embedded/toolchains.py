@@ -38,7 +38,7 @@ IN_MEMORY = Path("/dev/shm")
 _ASK_SECONDS = 120.0
 
 
-def seen_in_a_box(path: Path) -> bool:
+def is_in_system_folder(path: Path) -> bool:
     """Return True if a path, without links, is in a system folder, which sandboxes see."""
     real = path.resolve()
     return any(real.is_relative_to(folder) for folder in SYSTEM_FOLDERS)
@@ -46,20 +46,20 @@ def seen_in_a_box(path: Path) -> bool:
 
 def find_command(name: str, folders: Iterable[str] = tuple(STAGE_PATH.split(":"))) -> Path | None:
     """Return the first program of a name that all users may start, preferably visible in sandboxes."""
-    candidates = [path for folder in folders if everybody_may_start(path := Path(folder) / name)]
-    return next(filter(seen_in_a_box, candidates), candidates[0] if candidates else None)
+    candidates = [path for folder in folders if is_startable_by_all(path := Path(folder) / name)]
+    return next(filter(is_in_system_folder, candidates), candidates[0] if candidates else None)
 
 
-def everybody_may_start(path: Path) -> bool:
+def is_startable_by_all(path: Path) -> bool:
     try:
         real = path.resolve(strict=True)
         mode = real.stat().st_mode
     except (OSError, RuntimeError):  # a RuntimeError means that symbolic links form a loop
         return False
-    return stat.S_ISREG(mode) and mode & 0o5 == 0o5 and everybody_may_enter(real.parent)
+    return stat.S_ISREG(mode) and mode & 0o5 == 0o5 and is_enterable_by_all(real.parent)
 
 
-def everybody_may_enter(folder: Path) -> bool:
+def is_enterable_by_all(folder: Path) -> bool:
     """Return True if every user can read the files of a folder."""
     return all(ancestor.stat().st_mode & stat.S_IXOTH for ancestor in (folder, *folder.parents))
 
@@ -108,7 +108,9 @@ def toolchains(python: str = "", promised: Collection[str] = ()) -> dict[str, To
         "mono": partial(find_mono, "mono"),
     }
     version_finders = {
-        tool: partial(find_asked, tool, *(language.tells if tool == language.command else ("--version",)))
+        tool: partial(
+            find_by_version_output, tool, *(language.tells if tool == language.command else ("--version",))
+        )
         for language in LANGUAGES
         for tool in language.tools
     }
@@ -118,7 +120,7 @@ def toolchains(python: str = "", promised: Collection[str] = ()) -> dict[str, To
         return {
             tool.command: tool
             for tool in results
-            if tool is not None and (bool(tool.read) or seen_in_a_box(Path(tool.path)))
+            if tool is not None and (bool(tool.read) or is_in_system_folder(Path(tool.path)))
         }
 
 
@@ -146,14 +148,14 @@ def find_compiler(name: str = "g++", *, beside: tuple[str, ...] = ()) -> Toolcha
 def find_java() -> Toolchain | None:
     """Find a Java that can compile. Some installations can only run classes."""
     path = find_command("java")
-    if path is None or not everybody_may_start(path.resolve().with_name("javac")):
+    if path is None or not is_startable_by_all(path.resolve().with_name("javac")):
         return None
-    return find_asked("java", "-version", version=r'version "([^"]+)"')
+    return find_by_version_output("java", "-version", version=r'version "([^"]+)"')
 
 
 def find_linked(name: str, *question: str, beside: tuple[str, ...] = ()) -> Toolchain | None:
     """Find a compiler that links by the C compiler, which is part of its identity."""
-    toolchain, linker = find_asked(name, *question), find_compiler("gcc", beside=beside)
+    toolchain, linker = find_by_version_output(name, *question), find_compiler("gcc", beside=beside)
     if toolchain is None or linker is None or find_command("cc") is None:
         return None
     return msgspec.structs.replace(toolchain, identity=f"{toolchain.identity} {linker.identity}")
@@ -168,7 +170,7 @@ def find_haskell() -> Toolchain | None:
 
 def find_mono(name: str, *more: str) -> Toolchain | None:
     """Find Mono. Its configuration is outside of /usr, and its compiler reads its memory map."""
-    toolchain, config_paths = find_asked(name, "--version"), ("/etc/mono/config", "/etc/mono/4.5")
+    toolchain, config_paths = find_by_version_output(name, "--version"), ("/etc/mono/config", "/etc/mono/4.5")
     shown = (*(config_path for config_path in config_paths if Path(config_path).exists()), *more)
     return None if toolchain is None else msgspec.structs.replace(toolchain, read=shown)
 
@@ -190,7 +192,7 @@ def find_kotlin() -> Toolchain | None:
     return Toolchain(command="kotlinc", path=str(path), version=version, identity=identity)
 
 
-def find_asked(name: str, *question: str, version: str = r"(\d+(?:\.\d+)+)") -> Toolchain | None:
+def find_by_version_output(name: str, *question: str, version: str = r"(\d+(?:\.\d+)+)") -> Toolchain | None:
     """Return the toolchain of a name, if it prints a version."""
     path = find_command(name)
     if path is None:
@@ -282,35 +284,35 @@ def find_python(wanted: str = "", promised: Collection[str] = ()) -> Toolchain |
 
     CALLER is the Python that runs this process. The newest Python replaces it, with a warning, if programs
     cannot use the caller's or if only the newest has the `promised` packages. Raises InputError if the wanted
-    Python cannot be used. The result may still be unusable in a sandbox: see `as_sandboxes_have_it`.
+    Python cannot be used. The result may still be unusable in a sandbox: see `check_in_sandbox`.
     """
     if wanted == CALLER:
-        return _callers(promised)
-    return choose(wanted).toolchain() if wanted else _newest()
+        return _find_callers_python(promised)
+    return choose(wanted).toolchain() if wanted else _find_newest_python()
 
 
-def _newest() -> Toolchain | None:
+def _find_newest_python() -> Toolchain | None:
     """Return the newest Python of the system that everybody may start."""
-    good = [interpreter for interpreter in _asked(_of_the_system()) if not interpreter.why_not]
+    good = [interpreter for interpreter in _examine_all(_list_system_pythons()) if not interpreter.why_not]
     return max(good, key=lambda found: found.number).toolchain() if good else None
 
 
-def _callers(promised: Collection[str]) -> Toolchain | None:
+def _find_callers_python(promised: Collection[str]) -> Toolchain | None:
     path = Path(sys.executable) if sys.executable else None
     own_python = None if path is None else examine(path)
     if path is None or own_python is None:
         _warn(f"programs run with the system's newest Python: {path or 'this one'} does not answer")
-        return _newest()
+        return _find_newest_python()
     chosen = own_python.toolchain()
     if own_python.why_not:
-        return _in_place_of(chosen, own_python.why_not)
+        return _replace_python(chosen, own_python.why_not)
     imported = examine(path, isolated=False)
     if beyond := set(imported.modules if imported is not None else ()).difference(own_python.modules):
         names = ", ".join(sorted(beyond))
         reason = f"{names} come from PYTHONPATH or from a user's own packages, which programs do not have"
-        return _in_place_of(chosen, reason, beyond)
+        return _replace_python(chosen, reason, beyond)
     if lacking := set(promised).difference(own_python.modules):
-        newest = _newest()
+        newest = _find_newest_python()
         if newest is not None and set(promised) <= set(newest.modules or ()):
             names = ", ".join(sorted(lacking))
             _warn(
@@ -321,13 +323,13 @@ def _callers(promised: Collection[str]) -> Toolchain | None:
     return chosen
 
 
-def _in_place_of(python: Toolchain, why: str, beyond: Collection[str] = ()) -> Toolchain:
+def _replace_python(python: Toolchain, why: str, beyond: Collection[str] = ()) -> Toolchain:
     """Return the newest Python of the system if it has the modules that programs may expect.
 
     Otherwise the toolchain judges no submission: a failed import would count as the submission's fault.
     `why`: the reason why programs cannot use `python`. `beyond`: its packages from outside its installation.
     """
-    newest = _newest()
+    newest = _find_newest_python()
     newest = None if newest is None or newest.path == python.path else newest
     packages = {*(python.modules or ()), *beyond}
     lacking = sorted(packages.difference(newest.modules or () if newest is not None else ()))
@@ -340,20 +342,20 @@ def _in_place_of(python: Toolchain, why: str, beyond: Collection[str] = ()) -> T
     return msgspec.structs.replace(newest or python, refusal=refusal)
 
 
-def question_for(python: Toolchain) -> tuple[str, ...]:
+def description_command(python: Toolchain) -> tuple[str, ...]:
     """Return the command that asks an interpreter for its version and modules."""
     return _question(python.path)
 
 
-def as_sandboxes_have_it(python: Toolchain, wanted: str, answer: str, error: str) -> Toolchain:
-    """Return the Python for submissions, from the output and errors of `question_for` it in a sandbox.
+def check_in_sandbox(python: Toolchain, wanted: str, answer: str, error: str) -> Toolchain:
+    """Return the Python for submissions, from the output and errors of `description_command` it in a sandbox.
 
     Raises InputError if the wanted Python cannot run there or lacks packages that it has outside.
     """
     inside = _read_answer(Path(python.path), answer)
     if inside is not None and inside.toolchain(python.command).identity == python.identity:
         return python
-    if inside is None and (closed := _closed_to_others(python.read)):
+    if inside is None and (closed := _list_closed_folders(python.read)):
         problem = f"it lies in {', '.join(closed)}, which submissions cannot read"
     elif inside is None:
         reason = (error.strip().splitlines() or ["it prints nothing"])[-1]
@@ -364,10 +366,10 @@ def as_sandboxes_have_it(python: Toolchain, wanted: str, answer: str, error: str
         problem = "a sandbox shows only parts of it: others may not read all of its files"
     if wanted and wanted != CALLER:
         raise _unusable(python.path, problem)
-    return _in_place_of(python, problem)
+    return _replace_python(python, problem)
 
 
-def _closed_to_others(places: Iterable[str]) -> list[str]:
+def _list_closed_folders(places: Iterable[str]) -> list[str]:
     """Return the folders above some files that programs of root, which run as other users, may not enter."""
     if os.geteuid() != 0:
         return []
@@ -415,11 +417,11 @@ def choose(wanted: str) -> Interpreter:
 
 def interpreters(folders: Iterable[str] = ()) -> list[Interpreter]:
     """Return the Pythons of the system, of further folders, and the Python that runs this process."""
-    return _asked([*_of_the_system(), *_pythons_in(folders), Path(sys.executable)])
+    return _examine_all([*_list_system_pythons(), *_pythons_in(folders), Path(sys.executable)])
 
 
-def _of_the_system() -> list[Path]:
-    return [path for path in _pythons_in(STAGE_PATH.split(":")) if everybody_may_start(path)]
+def _list_system_pythons() -> list[Path]:
+    return [path for path in _pythons_in(STAGE_PATH.split(":")) if is_startable_by_all(path)]
 
 
 def _pythons_in(folders: Iterable[str]) -> Iterator[Path]:
@@ -430,7 +432,7 @@ def _pythons_in(folders: Iterable[str]) -> Iterator[Path]:
             continue
 
 
-def _asked(paths: Iterable[Path]) -> list[Interpreter]:
+def _examine_all(paths: Iterable[Path]) -> list[Interpreter]:
     """Return each interpreter once. A virtual environment and its base are two interpreters."""
     unique_paths = {(os.path.realpath(path), _environment_of(path)): path for path in reversed([*paths])}
     with ThreadPoolExecutor(8) as threads:
@@ -473,26 +475,31 @@ def _read_answer(path: Path, answer: str) -> Interpreter | None:
     # Use the path that the interpreter reports, because a script may start another interpreter than its name
     # suggests.
     path = path if os.path.realpath(path) == os.path.realpath(executable) else Path(executable)
-    readable_paths = _to_read(path, (prefix, base))
+    readable_paths = _list_readable_paths(path, (prefix, base))
     return Interpreter(
         path=str(path),
         version=version,
         prefix=prefix,
         identity=" ".join(
-            [build_info, os.path.realpath(path), *([prefix] if readable_paths else []), *_with(*lines[5:])]
+            [
+                build_info,
+                os.path.realpath(path),
+                *([prefix] if readable_paths else []),
+                *_format_packages(*lines[5:]),
+            ]
         ),
         modules=tuple(lines[5].split()),
         read=readable_paths,
-        why_not=_why_not(kind, readable_paths),
+        why_not=_explain_unusable(kind, readable_paths),
     )
 
 
-def _with(modules: str, versions: str) -> tuple[str, ...]:
+def _format_packages(modules: str, versions: str) -> tuple[str, ...]:
     """Return the part of an identity that describes packages. Not all of them have a version."""
     return (f"({modules})", *([f"[{versions}]"] if versions else []))
 
 
-def _to_read(path: Path, prefixes: Iterable[str]) -> tuple[str, ...]:
+def _list_readable_paths(path: Path, prefixes: Iterable[str]) -> tuple[str, ...]:
     """Return the folders of prefixes that programs need, and links to them, without system folders."""
     hops = [path]
     while hops[-1].is_symlink() and len(hops) < 40:
@@ -511,7 +518,7 @@ def _to_read(path: Path, prefixes: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(visible_path) for visible_path in (*shown, *links)))
 
 
-def _why_not(kind: str, read: Iterable[str]) -> str:
+def _explain_unusable(kind: str, read: Iterable[str]) -> str:
     if kind not in ("cpython", "pypy"):
         return f"{kind} is neither CPython nor PyPy"
     homes = _homes()

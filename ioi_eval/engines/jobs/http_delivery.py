@@ -45,7 +45,7 @@ from ioi_eval.engines.embedded.sandbox import (
     SandboxReport,
     SandboxSpec,
     decode_report,
-    ending_of,
+    make_ending,
 )
 from ioi_eval.engines.jobs.build import OBJECT, compile_script, secret_path, source_files
 from ioi_eval.engines.jobs.headers import BIG, find_head, header_file_name, header_spec, min_header_uses
@@ -752,7 +752,7 @@ def killed_while_compiling(run: Ending) -> bool:
 def _compiler_ending(code: int | None, report: SandboxReport | None, log: bytes) -> Ending | None:
     """Return the compiler's ending, or `None` if the job has a compile stage."""
     if report is not None:
-        return ending_of(report, log, b"")
+        return make_ending(report, log, b"")
     message = log.decode(errors="replace")
     if code == _STOPPED:
         return Ending.by_limit("hard", stdout=message)

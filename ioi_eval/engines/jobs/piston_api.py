@@ -123,7 +123,7 @@ def _is_from_piston(body: bytes) -> bool:
 _PISTON_STATUSES = frozenset({200, 400, 404, 415, 500})
 
 
-def is_between(status: int, body: bytes) -> bool:
+def is_gateway_reply(status: int, body: bytes) -> bool:
     """Return True for a reply of a gateway, such as a request for a password."""
     return status not in _PISTON_STATUSES or (400 <= status < 500 and not _is_from_piston(body))
 

@@ -114,7 +114,7 @@ def _address_error(address: str) -> InputError:
 # --- discoveries -------------------------------------------------------------------------------------
 
 
-class Fixed:
+class FixedServers:
     """A fixed list of servers."""
 
     every: float | None = None
@@ -187,7 +187,7 @@ def _numeric_url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-class Listed:
+class ServerListFile:
     """A file of addresses, in lines or separated by commas. Comments start with `#`."""
 
     every: float | None = _FILE_EVERY_S
@@ -228,14 +228,14 @@ def discovery(value: str) -> Discovery:
     if value.startswith(KUBERNETES):
         return _parse_service(argument)
     if value.startswith(_FILE):
-        return Listed(Path(value.removeprefix(_FILE)).expanduser())
+        return ServerListFile(Path(value.removeprefix(_FILE)).expanduser())
     urls = endpoint_urls(value)
     if not urls:
         raise InputError("it holds no address of a server", remedy=_ADDRESS_REMEDY)
     names = re.split(r"[,\s]+", value)
     if all(re.fullmatch(r"[A-Za-z_][\w-]*", name) and not _is_known_host(name) for name in names if name):
         raise InputError(f"no host is called {value!r}", remedy=_ADDRESS_REMEDY)
-    return Fixed(urls)
+    return FixedServers(urls)
 
 
 def _is_known_host(name: str) -> bool:

@@ -178,7 +178,7 @@ class ServerFleet(Fleet[EndpointReport]):
         """Inspect the servers of the first search. Raises EngineUnavailable if none can be used."""
         self.found = await self.find()
         if not self.found and not self._wire.is_elastic:
-            raise EngineUnavailable(self._wire.none_found)
+            raise EngineUnavailable(self._wire.no_servers_message)
         reports = await self._first_look()
         if self._usage.capabilities is None:
             self.uses = choose_uses(reports, self._usage.job)
@@ -223,7 +223,7 @@ class ServerFleet(Fleet[EndpointReport]):
         if not reports:
             failed_reports = [*self._sorted_reports()]
             if not failed_reports:
-                raise EngineUnavailable(self._wire.none_found)
+                raise EngineUnavailable(self._wire.no_servers_message)
             reasons = [report.reason for report in failed_reports]
             remedies = dict.fromkeys(line.remedy for report in failed_reports for line in report.findings)
             suffix = f"; and {len(reasons) - _MAX_REASONS} more" if len(reasons) > _MAX_REASONS else ""

@@ -26,7 +26,7 @@ from ioi_eval.engines.jobs.piston_api import (
     decode_reply,
     encode_request,
     first_script,
-    is_between,
+    is_gateway_reply,
     message_of,
 )
 from ioi_eval.engines.piston.discovery import endpoint_url
@@ -302,7 +302,7 @@ class HttpClient:
         is_other_server = answer.worker != worker and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
         if worker and is_other_server:
             self._tokens.forget(url)
-            if answer.worker or not is_between(answer.status, answer.body):
+            if answer.worker or not is_gateway_reply(answer.status, answer.body):
                 # The new server counts as replaced even if it refuses the job, because its limits may differ.
                 raise ServerReplaced(url)
         if mark and answer.request not in ("", mark):

@@ -38,7 +38,7 @@ class Wire(Protocol):
     machines that differ from it."""
 
     @property
-    def none_found(self) -> str:
+    def no_servers_message(self) -> str:
         """The user's message for a search without servers."""
 
     async def find(self) -> frozenset[str]:
@@ -132,7 +132,7 @@ class HttpWire:
         return str(self._discovery)
 
     @property
-    def none_found(self) -> str:
+    def no_servers_message(self) -> str:
         return f"no server was found by {self._discovery}"
 
     async def __aenter__(self) -> Self:

@@ -102,7 +102,7 @@ class RayWire:
     # --- nodes -------------------------------------------------------------------------------------------
 
     @property
-    def none_found(self) -> str:
+    def no_servers_message(self) -> str:
         return (
             f"no node of the Ray cluster could be used for {self._patience.first_look:g} s:"
             " none has a free CPU. Stop programs that reserve CPUs, or use fewer"

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from ioi_eval.engines.piston import PistonEngine
-from ioi_eval.engines.piston.discovery import Fixed
+from ioi_eval.engines.piston.discovery import FixedServers
 from ioi_eval.engines.piston.probe import identify
 from ioi_eval.engines.piston.sending import HttpClient
 from ioi_eval.engines.registry import EngineSetup
@@ -66,7 +66,7 @@ class RentedEngine(PistonEngine):
             raise InputError(
                 "the number of servers must be at least 1", field="engine", remedy="Write it as NAME*4"
             )
-        super().__init__(Fixed(()), **options)
+        super().__init__(FixedServers(()), **options)
         self._provider, self._image, self._number = provider, image, number
         self._secret = secrets.token_urlsafe(32)
         self._servers = contextlib.AsyncExitStack()
@@ -74,7 +74,7 @@ class RentedEngine(PistonEngine):
     async def __aenter__(self) -> Self:
         try:
             servers = await self._start_servers()
-            self._discovery = Fixed(server.address for server in servers)
+            self._discovery = FixedServers(server.address for server in servers)
             self._token = Secret(" ".join(f"{server.address} {self._secret}" for server in servers))
             await self._servers.enter_async_context(_extend_lifetimes(servers))
             await self._wait_for_workers(servers)

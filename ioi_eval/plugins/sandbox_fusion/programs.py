@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ioi_eval.engines.contract import artifact_key
-from ioi_eval.engines.embedded.job import drop
+from ioi_eval.engines.embedded.job import remove_kept_files
 from ioi_eval.engines.jobs.piston_api import RefusedRequest
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus
 from ioi_eval.model.languages import Language, find_language
@@ -350,7 +350,7 @@ class SandboxFusion:
         try:
             files = await asyncio.to_thread(_read_fetched_files, result)
         finally:
-            await asyncio.to_thread(drop, result)
+            await asyncio.to_thread(remove_kept_files, result)
         reply = _with_status(
             RunCodeReply(
                 compile_result=compiled, run_result=_make_command_result(result.run), files=files or {}

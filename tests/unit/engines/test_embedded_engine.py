@@ -19,7 +19,7 @@ from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded import engine as engine_module
-from ioi_eval.engines.embedded.toolchains import everybody_may_start
+from ioi_eval.engines.embedded.toolchains import is_startable_by_all
 from ioi_eval.errors import EngineUnavailable, JobRejected
 from ioi_eval.models import Blob, Ending, Job
 
@@ -294,7 +294,7 @@ async def test_embedded_capabilities_describe_machine(engine: EmbeddedEngine) ->
     assert {"g++", "python3"} <= set(profile.toolchains)
     assert {"ioi_eval", "bash", "cms_ioi"} <= set(profile.runtimes)
     assert profile.proctor is not None and profile.proctor.path is not None
-    assert everybody_may_start(Path(profile.proctor.path))
+    assert is_startable_by_all(Path(profile.proctor.path))
 
 
 # --- coming and going --------------------------------------------------------------------------------

@@ -10,7 +10,14 @@ from engine_helpers import file, path_file
 
 from ioi_eval.engines.contract import check_names
 from ioi_eval.engines.embedded import sandbox as embedded
-from ioi_eval.engines.embedded.sandbox import LinkedFiles, SandboxFile, fill, room_for_files, take_out, unlink
+from ioi_eval.engines.embedded.sandbox import (
+    LinkedFiles,
+    SandboxFile,
+    convert_file_errors,
+    fill,
+    move_out,
+    unlink,
+)
 from ioi_eval.errors import EngineOverloaded, JobRejected
 from ioi_eval.models import JobFile
 
@@ -170,16 +177,16 @@ def test_missing_or_irregular_file_path_is_rejected(box: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize("names", [("a", "a/b"), ("a/b", "a")])
 def test_name_used_as_file_and_folder_is_rejected(box: Path, names: tuple[str, str]) -> None:
-    with pytest.raises(JobRejected, match="at once"), room_for_files():
+    with pytest.raises(JobRejected, match="at once"), convert_file_errors():
         fill(box, [file(name, "x") for name in names], None, Lock())
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
 def test_full_disk_is_engine_overloaded(number: int) -> None:
     """A full disk, or a file size limit of this process."""
-    with pytest.raises(EngineOverloaded, match=os.strerror(number)), room_for_files():
+    with pytest.raises(EngineOverloaded, match=os.strerror(number)), convert_file_errors():
         raise OSError(number, os.strerror(number))
-    with pytest.raises(OSError, match="Input/output"), room_for_files():
+    with pytest.raises(OSError, match="Input/output"), convert_file_errors():
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
@@ -188,7 +195,7 @@ def test_regular_file_is_moved_out_of_sandbox(box: Path, tmp_path: Path) -> None
     program = box / "out" / "program"
     program.write_text("x")
     program.chmod(0o4100)
-    assert take_out(box, "out/program", tmp_path / "kept")
+    assert move_out(box, "out/program", tmp_path / "kept")
     assert (tmp_path / "kept").read_text() == "x"
     assert (tmp_path / "kept").stat().st_mode & 0o7777 == 0o755
     assert not program.exists()
@@ -203,7 +210,7 @@ def test_links_folders_and_pipes_are_not_moved_out(box: Path, tmp_path: Path) ->
     (box / "folder").mkdir()
     os.mkfifo(box / "pipe")
     for name in ("link", "folder-link/precious", "folder", "pipe", "missing", "missing/x", "link/x"):
-        assert not take_out(box, name, tmp_path / "kept"), name
+        assert not move_out(box, name, tmp_path / "kept"), name
     assert not (tmp_path / "kept").exists()
     assert (outside / "precious").read_text() == "x"
 

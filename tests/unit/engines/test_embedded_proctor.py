@@ -20,7 +20,7 @@ from support.waiting import until
 
 from ioi_eval import Store
 from ioi_eval.engines.embedded import EmbeddedEngine, engine
-from ioi_eval.engines.embedded.proctor import Binary, proctor_binary, proctor_key, waiting_library
+from ioi_eval.engines.embedded.proctor import Binary, find_fork_server_library, proctor_binary, proctor_key
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Toolchain
@@ -153,7 +153,7 @@ async def test_packaged_proctor_needs_no_compiler(brought: Path, own_store: Stor
     graders, origin = tmp_path / "graders", f"came with the package, for {platform.machine()}"
     (brought / WAITING).write_bytes(LOADABLE)
     proctor = await proctor_binary(None, graders / "proctor", own_store, tmp_path)
-    library = await waiting_library(None, PYTHON, graders, own_store, tmp_path)
+    library = await find_fork_server_library(None, PYTHON, graders, own_store, tmp_path)
     assert b"echo" in proctor.content and library.content == LOADABLE
     assert (proctor.origin, library.origin) == (origin, origin)
     assert own_store.size() == 0
@@ -169,10 +169,10 @@ async def test_unloadable_packaged_library_is_rebuilt(
     graders = tmp_path / "graders"
     (graders / "python").mkdir()
     quick = compiler_in_shell(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo built > "$2"')
-    built = await waiting_library(quick, PYTHON, graders, own_store, tmp_path)
+    built = await find_fork_server_library(quick, PYTHON, graders, own_store, tmp_path)
     assert built == (b"built\n", f"built here by g++ 1: {NOT_OF_THESE_LIBRARIES}")
     with pytest.raises(EngineUnavailable, match=f"no C\\+\\+ compiler, and {NOT_OF_THESE_LIBRARIES}"):
-        await waiting_library(None, PYTHON, graders, own_store, tmp_path)
+        await find_fork_server_library(None, PYTHON, graders, own_store, tmp_path)
 
 
 FAULTS = {
@@ -246,10 +246,10 @@ async def test_proctor_and_library_are_built_in_parallel(
 
     async def library(*arguments: Any) -> Binary:
         await both.wait()
-        return await waiting_library(*arguments)
+        return await find_fork_server_library(*arguments)
 
     monkeypatch.setattr(engine, "proctor_binary", proctor)
-    monkeypatch.setattr(engine, "waiting_library", library)
+    monkeypatch.setattr(engine, "find_fork_server_library", library)
     async with EmbeddedEngine(store=store, slots=1) as opened:
         assert (await opened.capabilities()).waiting is not None
 
@@ -271,7 +271,7 @@ async def test_failed_proctor_build_cancels_library_build(
             ended.set()
 
     monkeypatch.setattr(engine, "proctor_binary", proctor)
-    monkeypatch.setattr(engine, "waiting_library", library)
+    monkeypatch.setattr(engine, "find_fork_server_library", library)
     with pytest.raises(EngineUnavailable, match="does not compile"):
         async with EmbeddedEngine(store=own_store, slots=1):
             pass

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from engine_helpers import file, script
 
-from ioi_eval.engines.embedded.job import JobPlan, plan_of
+from ioi_eval.engines.embedded.job import JobPlan, make_job_plan
 from ioi_eval.errors import JobRejected
 from ioi_eval.models import Blob, Job, JobFile
 
 
 def plan(job: Job) -> JobPlan:
-    return plan_of(job, file_size=1000, processes=10)
+    return make_job_plan(job, file_size=1000, processes=10)
 
 
 @pytest.mark.parametrize(

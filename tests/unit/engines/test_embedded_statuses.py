@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ioi_eval.engines.embedded.sandbox import SandboxReport, decode_report, ending_of, signal_name
+from ioi_eval.engines.embedded.sandbox import SandboxReport, decode_report, make_ending, signal_name
 from ioi_eval.errors import BrokenReply
 
 
@@ -28,12 +28,12 @@ from ioi_eval.errors import BrokenReply
 def test_sandbox_report_becomes_job_ending(
     report: dict[str, Any], overflow: str, expected: tuple[Any, ...]
 ) -> None:
-    ending = ending_of(SandboxReport(v=1, **report), b"", b"", overflow)
+    ending = make_ending(SandboxReport(v=1, **report), b"", b"", overflow)
     assert (ending.code, ending.signal, ending.status, ending.message) == expected
 
 
 def test_sandbox_report_gives_times_and_decoded_output() -> None:
-    ending = ending_of(SandboxReport(v=1, cpu_us=1999, wall_us=2000, memory=77), b"a\xffb", "ä\n".encode())
+    ending = make_ending(SandboxReport(v=1, cpu_us=1999, wall_us=2000, memory=77), b"a\xffb", "ä\n".encode())
     assert (ending.cpu_time, ending.wall_time, ending.memory) == (1, 2, 77)
     assert (ending.stdout, ending.stderr) == ("a\ufffdb", "ä\n")
 

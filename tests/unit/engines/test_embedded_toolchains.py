@@ -8,7 +8,6 @@ from support.engines import LANGUAGES
 
 from ioi_eval.engines.embedded import toolchains
 from ioi_eval.engines.embedded.toolchains import (
-    everybody_may_start,
     find_command,
     find_compiler,
     find_haskell,
@@ -16,7 +15,8 @@ from ioi_eval.engines.embedded.toolchains import (
     find_linked,
     find_python,
     interpreters,
-    seen_in_a_box,
+    is_in_system_folder,
+    is_startable_by_all,
 )
 
 
@@ -52,8 +52,8 @@ def test_cached_toolchains_equal_a_new_search() -> None:
 
 def test_only_system_folders_are_visible_in_sandbox(base: Path) -> None:
     (base / "link").symlink_to("/usr/bin/env")
-    assert seen_in_a_box(base / "link")
-    assert not seen_in_a_box(program(base / "usr" / "tool"))
+    assert is_in_system_folder(base / "link")
+    assert not is_in_system_folder(program(base / "usr" / "tool"))
 
 
 def test_java_without_javac_is_not_found(on_path: Path) -> None:
@@ -120,9 +120,9 @@ def test_link_to_command_is_startable_if_target_is(base: Path) -> None:
     (base / "link").symlink_to(base / "hidden" / "tool")
     (base / "round").symlink_to(base / "round")
     (base / "nowhere").symlink_to(base / "gone")
-    assert not any(everybody_may_start(base / name) for name in ("link", "round", "nowhere"))
+    assert not any(is_startable_by_all(base / name) for name in ("link", "round", "nowhere"))
     (base / "hidden").chmod(0o755)
-    assert everybody_may_start(base / "link")
+    assert is_startable_by_all(base / "link")
 
 
 def fake_compiler(base: Path, version: str = "13.1.0", library: str = "one") -> str:

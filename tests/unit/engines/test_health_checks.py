@@ -65,7 +65,7 @@ async def test_health_check_reports_compiler_invisible_to_sandbox(
     assert compiler_check.ok is False and compiler_check.detail.endswith(
         f"; {tmp_path}/g++ cannot be seen from inside a sandbox"
     )
-    monkeypatch.setattr(doctor, "seen_in_a_box", lambda path: True)
+    monkeypatch.setattr(doctor, "is_in_system_folder", lambda path: True)
     [other] = doctor.check_compiler(None)
     assert other.detail.endswith(f"; {tmp_path}/g++ is no GCC that starts")
 
@@ -174,7 +174,7 @@ def test_failed_confinement_probe_is_reported() -> None:
 def test_health_check_reports_sandbox_folder(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [chosen] = doctor.check_sandbox_folder(base)
     assert chosen.ok is True and str(base) in chosen.detail
-    monkeypatch.setattr(doctor, "why_not_in_memory", lambda _slots: "/dev/shm is mounted noexec")
+    monkeypatch.setattr(doctor, "explain_unusable_folder", lambda _slots: "/dev/shm is mounted noexec")
     monkeypatch.setattr(doctor, "choose_base", lambda _slots: Path("/proc"))  # a folder that is not in memory
     monkeypatch.setattr(Disk, "look", lambda _base: Disk(free=1 << 40))
     monkeypatch.setattr(doctor, "is_noexec", lambda _base: False)
@@ -213,7 +213,7 @@ def test_health_check_reports_slots_without_disk_space(base: Path, monkeypatch: 
 @pytest.mark.skipif(not is_in_memory(IN_MEMORY), reason="/dev/shm is no file system of memory")
 def test_sandboxes_in_other_memory_file_system_pass_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """For example in a container with a private memory file system."""
-    monkeypatch.setattr(doctor, "why_not_in_memory", lambda _slots: "/dev/shm is mounted noexec")
+    monkeypatch.setattr(doctor, "explain_unusable_folder", lambda _slots: "/dev/shm is mounted noexec")
     monkeypatch.setattr(doctor, "choose_base", lambda _slots: IN_MEMORY)
     [elsewhere] = doctor.check_sandbox_folder()
     assert (elsewhere.ok, elsewhere.remedy) == (True, "")

@@ -12,7 +12,13 @@ from engine_helpers import file
 from ioi_eval.engines import health_checks
 from ioi_eval.engines.embedded import sandboxes as folders
 from ioi_eval.engines.embedded.sandbox import fill
-from ioi_eval.engines.embedded.sandboxes import MIN_SLOT_BYTES, Disk, Sandboxes, sweep, why_not_in_memory
+from ioi_eval.engines.embedded.sandboxes import (
+    MIN_SLOT_BYTES,
+    Disk,
+    Sandboxes,
+    explain_unusable_folder,
+    sweep,
+)
 from ioi_eval.errors import EngineUnavailable
 
 
@@ -22,7 +28,7 @@ def test_sandbox_folder_is_created_private_and_removed(base: Path) -> None:
     box = boxes.make(None)
     assert box.stat().st_mode & 0o777 == 0o700
     assert boxes.folder.stat().st_mode & 0o777 == 0o711
-    boxes.path_to_keep().write_text("kept")
+    boxes.make_kept_path().write_text("kept")
     boxes.close()
     boxes.close()
     assert list(base.iterdir()) == []
@@ -38,7 +44,7 @@ def test_sandbox_modes_ignore_umask(base: Path) -> None:
         fill(box, [file("a/b/text", "hi"), file("tool", "", executable=True)], None, Lock())
     finally:
         os.umask(umask_before)
-    paths = (boxes.path_to_keep().parent, box, box / "a", box / "a/b", box / "a/b/text", box / "tool")
+    paths = (boxes.make_kept_path().parent, box, box / "a", box / "a/b", box / "a/b/text", box / "tool")
     assert [path.stat().st_mode & 0o777 for path in paths] == [0o700, 0o700, 0o755, 0o755, 0o644, 0o755]
     boxes.close()
 
@@ -134,7 +140,7 @@ def test_noexec_sandbox_base_is_refused(base: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(folders, "is_noexec", lambda place: place == base)
     with pytest.raises(EngineUnavailable, match=r"it is mounted noexec\. Name a folder in TMPDIR"):
         Sandboxes(base).open()
-    assert why_not_in_memory(1, base) == f"{base} is mounted noexec"
+    assert explain_unusable_folder(1, base) == f"{base} is mounted noexec"
     mere_files = Sandboxes(base, entered=False)
     mere_files.open()
     mere_files.close()
@@ -152,7 +158,7 @@ def test_sandboxes_need_proc_and_open_files(base: Path, monkeypatch: pytest.Monk
     [*failed_checks] = (check for check in health_checks.check_machine() if not check.ok)
     assert [(check.name, check.remedy[:5]) for check in failed_checks] == [("open files", "Start")]
     monkeypatch.setattr(folders.resource, "getrlimit", lambda kind: (64, -1))
-    assert [*folders.lacks()] == []
+    assert [*folders.missing_requirements()] == []
 
 
 def test_folder_does_not_count_as_in_memory_without_proc(monkeypatch: pytest.MonkeyPatch, base: Path) -> None:
@@ -161,16 +167,16 @@ def test_folder_does_not_count_as_in_memory_without_proc(monkeypatch: pytest.Mon
 
 
 def test_reason_why_memory_file_system_is_unusable_is_given(base: Path) -> None:
-    assert why_not_in_memory(1, base) is None
-    assert "cannot be written" in (why_not_in_memory(1, base / "missing") or "")
+    assert explain_unusable_folder(1, base) is None
+    assert "cannot be written" in (explain_unusable_folder(1, base / "missing") or "")
 
 
 def test_number_of_slots_is_limited_by_disk_space(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(free=3 * MIN_SLOT_BYTES - 1)
     assert [disk.slots(slots) for slots in (1, 2, 3, 64)] == [1, 2, 2, 2]
     monkeypatch.setattr(Disk, "look", lambda folder: disk)
-    assert why_not_in_memory(2, base) is None
-    assert "has only 767 MB left, and each slot needs 256 MB" in (why_not_in_memory(3, base) or "")
+    assert explain_unusable_folder(2, base) is None
+    assert "has only 767 MB left, and each slot needs 256 MB" in (explain_unusable_folder(3, base) or "")
     assert Disk(free=1).slots(2) == 1
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from journal_rows import MADE_OF, row
 
-from ioi_eval.store.packed import NamedKeys
+from ioi_eval.store.packed import NamesByKey
 from ioi_eval.store.result_log import ResultLog
 
 NUMBER = 5_000
@@ -53,8 +53,8 @@ def test_result_log_uses_little_memory_per_row(folder: Path) -> None:
 
 
 def test_dump_uses_little_memory_per_row() -> None:
-    def made() -> NamedKeys:
-        keys = NamedKeys()
+    def made() -> NamesByKey:
+        keys = NamesByKey()
         for number in range(NUMBER):
             keys.add(f"row-{number:08}", f"p{number % 50}")
         return keys

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioi_eval.store import packed
-from ioi_eval.store.packed import Keys, NamedKeys, Packed, PackedContent
+from ioi_eval.store.packed import Keys, NamesByKey, Packed, PackedContent
 
 texts = st.text(st.characters(), max_size=4)  # including halves of surrogate pairs, and the empty string
 
@@ -51,10 +51,10 @@ def test_packed_set_read_from_file_accepts_new_keys() -> None:
 
 @given(st.dictionaries(texts, st.sampled_from("abc")))
 def test_named_keys_behave_like_dict(names: dict[str, str]) -> None:
-    named_keys = NamedKeys()
+    named_keys = NamesByKey()
     for key, name in names.items():
         named_keys.add(key, name)
-    restored = NamedKeys(
+    restored = NamesByKey(
         Keys.from_stored(named_keys.keys_in_order.packed.to_stored), named_keys.names, named_keys.name_indexes
     )
     for key_map in (named_keys, restored):

@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioi_eval import discovery
-from ioi_eval.engines.piston.discovery import Fixed, Kubernetes, Listed, Slurm, endpoint_url, endpoint_urls
+from ioi_eval.engines.piston.discovery import (
+    FixedServers,
+    Kubernetes,
+    ServerListFile,
+    Slurm,
+    endpoint_url,
+    endpoint_urls,
+)
 from ioi_eval.errors import EngineUnavailable, InputError
 
 
@@ -87,13 +94,13 @@ def test_arbitrary_text_is_endpoint_url_or_input_error(text: str) -> None:
 @pytest.mark.parametrize(
     ("written", "kind", "name"),
     [
-        ("http://b:1,http://a:1/", Fixed, "http://a:1,http://b:1"),
+        ("http://b:1,http://a:1/", FixedServers, "http://a:1,http://b:1"),
         ("slurm", Slurm, "slurm"),
         ("slurm:ada", Slurm, "slurm:ada"),
-        ("slurm:2000", Fixed, "http://slurm:2000"),
+        ("slurm:2000", FixedServers, "http://slurm:2000"),
         ("k8s:workers", Kubernetes, "k8s:workers:2000"),
         ("k8s:workers.judge:2100", Kubernetes, "k8s:workers.judge:2100"),
-        ("@/etc/workers", Listed, "@/etc/workers"),
+        ("@/etc/workers", ServerListFile, "@/etc/workers"),
     ],
 )
 def test_discovery_text_selects_discovery_class(written: str, kind: type, name: str) -> None:
@@ -109,7 +116,7 @@ def test_invalid_discovery_text_is_input_error(written: str) -> None:
 
 
 async def test_fixed_server_list_is_never_polled() -> None:
-    fixed = Fixed(["b:1", "http://b:1/api/v2", "a:1"])
+    fixed = FixedServers(["b:1", "http://b:1/api/v2", "a:1"])
     assert fixed.every is None
     assert await fixed.find() == {"http://a:1", "http://b:1"}
 
@@ -221,7 +228,7 @@ async def test_unknown_kubernetes_service_is_engine_unavailable(service: str) ->
 async def test_edited_workers_file_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "workers"
     path.write_text("# rack 1\nnode1:2000, node2:2000\n\nhttp://node3:2000/api/v2  # the old one\n")
-    listed = Listed(path)
+    listed = ServerListFile(path)
     assert listed.every
     assert await listed.find() == {f"http://node{number}:2000" for number in (1, 2, 3)}
     path.write_text("node4:2000\n")
@@ -233,10 +240,10 @@ async def test_edited_workers_file_is_read_again(tmp_path: Path) -> None:
 async def test_error_in_workers_file_names_line(tmp_path: Path) -> None:
     path = tmp_path / "workers"
     with pytest.raises(InputError, match="workers: cannot be read"):
-        await Listed(path).find()
+        await ServerListFile(path).find()
     path.write_text("node1:2000\nftp://node2\n")
     with pytest.raises(InputError, match=r"workers, line 2: 'ftp://node2' is not the address"):
-        await Listed(path).find()
+        await ServerListFile(path).find()
 
 
 def test_endpoint_list_is_split_at_commas_and_white_space() -> None:

@@ -16,7 +16,7 @@ from piston_loopback import known as known_server
 from support.builds import submitted
 from support.command_line import RIGHT
 from support.engines import submission_recipe
-from support.servers import EndpointReport, Fixed, read_metrics
+from support.servers import EndpointReport, FixedServers, read_metrics
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
 from ioi_eval.engines.contract import (
@@ -122,7 +122,7 @@ def quick_probes(inspection_script: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @asynccontextmanager
 async def scorer(store: Store, server: Server) -> AsyncIterator[Scorer]:
-    engine, trusted = PistonEngine(Fixed([server.url]), patience=QUICK), EmbeddedEngine(store=store)
+    engine, trusted = PistonEngine(FixedServers([server.url]), patience=QUICK), EmbeddedEngine(store=store)
     async with Scorer(engine, store=store, trusted=trusted) as opened:
         await opened.prepare(PROBLEM)
         yield opened
@@ -322,7 +322,7 @@ async def test_precompiled_header_on_worker_leaves_artifact_identical(
     sources = [f"{begun}{code}int n = {number};\n" for number in range(4)]
     hashes = list[list[str]]()
     for turn, precompiles in enumerate((True, False)):
-        engine = PistonEngine(Fixed([server.url]), patience=QUICK)
+        engine = PistonEngine(FixedServers([server.url]), patience=QUICK)
         options = BuildOptions(precompile=precompiles)
         async with open_test_runner(engine, Store(tmp_path / str(turn)), options) as tests:
             artifact_hashes = list[str]()

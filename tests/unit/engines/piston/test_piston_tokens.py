@@ -10,7 +10,7 @@ from aiohttp import web
 from piston_loopback import Loopback, engine_on, fine, job
 
 from ioi_eval import PistonEngine
-from ioi_eval.engines.piston.discovery import Fixed
+from ioi_eval.engines.piston.discovery import FixedServers
 from ioi_eval.engines.piston.sending import HttpClient, Request, Tokens
 from ioi_eval.errors import EngineError, InputError
 
@@ -69,7 +69,7 @@ async def test_token_is_sent_only_after_worker_identifies_itself() -> None:
 async def test_token_is_not_sent_to_other_servers() -> None:
     async with Place(WORKER).open() as worker, Place(PISTON).open() as piston, Place("").open() as other:
         servers = [worker, piston, other]
-        engine = PistonEngine(Fixed(server.url for server in servers), token="secret", per_endpoint=1)
+        engine = PistonEngine(FixedServers(server.url for server in servers), token="secret", per_endpoint=1)
         async with engine:  # opening probes all servers
             for _ in range(6):
                 await engine.execute(job(runtime="other"))
@@ -128,7 +128,7 @@ async def test_identity_is_not_requested_without_token() -> None:
     ],
 )
 def test_malformed_token_text_is_input_error(token_text: str, message: str) -> None:
-    for refuses in (Tokens, lambda text: PistonEngine(Fixed(["http://a"]), token=text)):
+    for refuses in (Tokens, lambda text: PistonEngine(FixedServers(["http://a"]), token=text)):
         with pytest.raises(InputError, match=message) as refused:
             refuses(token_text)
         assert " x" not in str(refused.value).partition("Write")[0]
