@@ -167,13 +167,13 @@ def test_engines_on_one_disk_reserve_their_space(workshop: Path, shared_cache: P
         with engine(2) as first:
             assert line(first) == "1 slots"
             with engine(3) as second:
-                assert "no space for a slot: 0 MB left: " in line(second)
+                assert "lacks space for a slot: 0 MB left: " in line(second)
             assert line(first, "\n") == "AC"
         subprocess.run(("mount", "-o", "remount,size=600m", str(disk)), check=True, timeout=_SECONDS)
         with engine(4) as first:
             assert line(first) == "2 slots"
             with engine(5) as second:
-                assert "no space for a slot" in line(second)
+                assert "lacks space for a slot" in line(second)
         subprocess.run(("mount", "-o", "remount,size=1200m", str(disk)), check=True, timeout=_SECONDS)
         with engine(6) as first, engine(7) as second:
             assert [line(first), line(second)] == ["2 slots", "2 slots"]

@@ -72,13 +72,13 @@ class _Running(msgspec.Struct, frozen=True):
 
 @cache  # warn once
 def _warn_of_limits() -> None:
-    """Warn of limits of this process, which programs inherit: a right program may exceed them."""
+    """Log a warning if this process has limits, which programs inherit: a right program may exceed them."""
     limits = {option: resource.getrlimit(kind)[1] for option, kind in _INHERITED.items()}
     finite = [f"ulimit {option}" for option, limit in limits.items() if limit != resource.RLIM_INFINITY]
     if finite:
         _log.warning(
-            "programs have the hard limits of this shell (%s), and a right program that needs more fails."
-            " Start ioi-eval from a shell with unlimited ones",
+            "programs inherit the hard limits of this shell (%s), and a right program that needs more fails."
+            " Start ioi-eval from a shell without these limits",
             ", ".join(finite),
         )
 
@@ -183,7 +183,7 @@ class EmbeddedEngine:
                 running.kill_switches.discard(kill_switch)
 
     def close_inherited(self) -> None:
-        """Let the jobs of the parent process go, in a child that was forked while the engine was open."""
+        """In a forked child, close inherited kill switches. They would let jobs outlive the parent."""
         running, self._running = self._running, None
         for kill_switch in tuple(running.kill_switches) if running else ():
             kill_switch.cut()

@@ -200,7 +200,7 @@ class JobEnvironment(msgspec.Struct, frozen=True):
 
 
 class JobEndings(msgspec.Struct, frozen=True):
-    """The endings of a job's stages, and the paths of its files `keep`, by name."""
+    """The endings of a job's stages, and the paths of the files that the job asked to keep, by name."""
 
     compile: Ending | None
     run: Ending
@@ -312,6 +312,6 @@ def _spec(
 
 
 def remove_kept_files(result: JobEndings | JobResult) -> None:
-    """Remove the files of a result that no caller receives."""
+    """Remove the files that a job left, because no caller receives its result."""
     for path in result.kept.values():
         Path(path).unlink(missing_ok=True)

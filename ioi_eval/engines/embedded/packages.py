@@ -82,7 +82,7 @@ def _read_package(place: Path, seen: Path) -> Iterator[LanguagePackage]:
     """Return the languages of a package. In sandboxes its folder is visible at `seen`."""
     info = _info(place)
     if not (place / "run").is_file():
-        raise EngineUnavailable(f"{place} is no package: it has no file `run`")
+        raise EngineUnavailable(f"{place} is not a package: it lacks the file `run`")
     provided = info.provides or (_Provided(info.language, info.aliases, info.limit_overrides),)
     for language in provided:
         yield LanguagePackage(
@@ -100,7 +100,7 @@ def _read_package(place: Path, seen: Path) -> Iterator[LanguagePackage]:
 
 
 def _make_visible(folder: Path, spare: Path | None) -> Path:
-    """Return the folder that sandboxes see: the folder of packages, or a copy."""
+    """Return a folder of packages that sandboxes can see: this folder, or else a copy of it in `spare`."""
     reason = _explain_invisibility(folder)
     if reason is None:
         return folder
@@ -119,11 +119,11 @@ def _make_visible(folder: Path, spare: Path | None) -> Path:
 
 def _explain_invisibility(folder: Path) -> str | None:
     if folder.resolve().is_relative_to("/tmp"):
-        return "jobs have a /tmp of their own. Keep packages elsewhere"
+        return "jobs have a private /tmp. Use another folder for packages"
     if os.geteuid() == 0 and not is_enterable_by_all(folder):
         return (
-            "started as root, jobs run under other uids, which may not look into it. Keep packages in a"
-            " folder that everybody may enter, or add the right with chmod o+x"
+            "this process is root, so jobs run under other uids, which may not enter the folder. Use a folder"
+            " that all users may enter, or add the right with chmod o+x"
         )
     return None
 
@@ -149,7 +149,7 @@ def _info(place: Path) -> _Info:
     except (OSError, ValueError) as error:
         raise EngineUnavailable(f"{place}/{INFO} cannot be used: {error}") from error
     if parse_version(info.version) is None:
-        raise EngineUnavailable(f"{place}/{INFO}: {info.version!r} is no version")
+        raise EngineUnavailable(f"{place}/{INFO}: {info.version!r} is not a version")
     return info
 
 
@@ -187,7 +187,11 @@ def satisfies(version: str, wanted: str) -> bool:
 
 
 def _is_version_accepted(choice: str, number: Version) -> bool:
-    """Return a range for semantic_version, which does not accept `~>`, or a blank or a star after a sign."""
+    """Return True if a version is in a range of npm.
+
+    Some spellings are replaced first, because semantic_version does not accept `~>`, or a blank or a star
+    after a sign.
+    """
     try:
         return number in NpmSpec(_ANY.sub("", _SIGN.sub(r"\1", choice)) or "*")
     except (ValueError, AttributeError):  # AttributeError: `1.2 - newest`

@@ -101,7 +101,7 @@ def proctor_job(job: Job, shared: Mapping[str, Blob]) -> ProctorJob | None:
 
 
 def _read(content: Blob) -> bytes:
-    """Return a content. The judge itself refuses files that were edited."""
+    """Return a content. Here edited files are not detected: the judge refuses them."""
     if content.data is not None:
         return content.data
     with open(content.path or "", "rb", buffering=0) as stream:  # noqa: PTH123 - of each test of each job
@@ -113,9 +113,9 @@ class PersistentProctor:
 
     def __init__(self, config: ProctorConfig) -> None:
         self._config, self._held = config, ExitStack()
-        self._leash: KillSwitch | None = None  # kill switch of the proctor's sandbox, while it runs
+        self._kill_switch: KillSwitch | None = None  # kill switch of the proctor's sandbox, while it runs
         self._streams: Streams | None = None
-        self._box, self._plan_pipe = Path(), -1
+        self._sandbox, self._plan_pipe = Path(), -1
         self._failures = 0  # in a row
         self._jobs_without = 0  # number of jobs that ran without the proctor since it last failed too often
 
@@ -136,7 +136,7 @@ class PersistentProctor:
             if output is None:
                 self.close(seconds=0)
         if kill_switch.is_cut:
-            raise EngineUnavailable("the job was ended before it was done")
+            raise EngineUnavailable("the job was stopped before it was finished")
         if output is None:
             PERSISTENT_PROCTOR.log(_log, "it did not answer; this job runs without it")
         self._failures, self._jobs_without = self._failures + 1 if output is None else 0, 0
@@ -144,7 +144,7 @@ class PersistentProctor:
 
     def close(self, *, seconds: float = _END_S) -> None:
         """Stop the proctor and its programs. It has `seconds` to exit by itself. May be called again."""
-        kill_switch, self._leash = self._leash, None
+        kill_switch, self._kill_switch = self._kill_switch, None
         plan_pipe, self._plan_pipe = self._plan_pipe, -1
         streams, self._streams = self._streams, None
         if plan_pipe >= 0:
@@ -158,16 +158,16 @@ class PersistentProctor:
         self._held.close()
 
     def close_inherited(self) -> None:
-        """Let the proctor of the parent process go, in a forked child."""
-        if self._leash is not None:
-            self._leash.cut()
+        """In a forked child, close the kill switch of the parent's proctor."""
+        if self._kill_switch is not None:
+            self._kill_switch.cut()
 
     def _execute(self, job: ProctorJob, kill_switch: KillSwitch) -> bytes | None:
-        if self._leash is None:
+        if self._kill_switch is None:
             self._start()
         contents = [_read(file.content) for file in job.files]
         entries = (f"{len(content)} {file.name}\0" for file, content in zip(job.files, contents, strict=True))
-        with (self._box / _BUNDLE).open("xb") as stream:
+        with (self._sandbox / _BUNDLE).open("xb") as stream:
             os.fchmod(stream.fileno(), 0o644)
             stream.write(b"".join(("".join(entries).encode(), b"\0", *contents)))
         os.write(self._plan_pipe, f"{_BUNDLE}\n".encode())
@@ -175,15 +175,15 @@ class PersistentProctor:
 
     def _start(self) -> None:
         config, resources = self._config, self._held
-        self._leash = KillSwitch()
-        resources.callback(self._leash.close)
-        self._box = config.sandboxes.make(config.uid)
+        self._kill_switch = KillSwitch()
+        resources.callback(self._kill_switch.close)
+        self._sandbox = config.sandboxes.make(config.uid)
         resources.callback(self._remove)
         reading, self._plan_pipe = os.pipe()
         try:
-            spec = msgspec.structs.replace(config.spec, dir=os.fspath(self._box))
+            spec = msgspec.structs.replace(config.spec, dir=os.fspath(self._sandbox))
             started = start(
-                resources, config.proctor, spec, reading, config.caps, self._leash, config.starting
+                resources, config.proctor, spec, reading, config.caps, self._kill_switch, config.starting
             )
             _, self._streams = started
         finally:
@@ -191,7 +191,7 @@ class PersistentProctor:
 
     def _remove(self) -> None:
         try:
-            remove_tree(self._box)
+            remove_tree(self._sandbox)
         except OSError as error:
             LEFT_FOLDER.log(_log, error)
 

@@ -28,7 +28,7 @@ from ioi_eval.store.contents import convert_store_errors
 from ioi_eval.store.resources import bundled_binary, proctor_sources
 
 _log, _package = logging.getLogger(__name__), logging.getLogger("ioi_eval")
-_TOLD = "building %s, once per machine: 5 s, on a busy one up to a minute"
+_TOLD = "building %s, once per machine: 5 s, or up to a minute on a busy machine"
 _MAX_TRIAL_S = 60.0  # maximum seconds for a trial run, which normally needs milliseconds
 
 _MAX_ERROR_BYTES = 4000  # maximum bytes of a compiler's output in a message
@@ -63,7 +63,7 @@ async def find_fork_server_library(
     if isinstance(brought, Binary):
         return brought
     if compiler is None:
-        raise EngineUnavailable(f"there is no C++ compiler, and {brought}")
+        raise EngineUnavailable(f"a C++ compiler is missing, and {brought}")
     files = [*proctor_sources(sources / "proctor"), *proctor_sources(sources / "python")]
     command = (compiler.command, *fork_server_arguments(WAITING))
     key = artifact_key("waiting", platform.machine(), compiler, command, files)
@@ -80,7 +80,7 @@ async def _find_bundled_binary(
     if isinstance(bundled, str):
         return bundled
     if not await works(bundled):
-        return "the one that came with the package does not work with this machine's libraries"
+        return "the bundled binary does not work with this machine's libraries"
     return Binary(await asyncio.to_thread(bundled.read_bytes), f"came with the package, for {machine}")
 
 
@@ -134,7 +134,7 @@ def _units(sources: Path) -> list[str]:
 async def _build(compiler: Toolchain, arguments: tuple[str, ...], sources: Path) -> Path:
     """Run the compiler. It is the only program outside a sandbox, because the proctor is still missing."""
     output = Path(arguments[arguments.index("-o") + 1])
-    program = "what Python waits with" if output.name == WAITING else "the proctor"
+    program = "the fork server library" if output.name == WAITING else "the proctor"
     # This message is printed even if logging is not configured, for instance in a trainer, because the build
     # may last a minute.
     _log.log(logging.INFO if _package.level else logging.WARNING, _TOLD, program)

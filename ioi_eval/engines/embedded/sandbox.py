@@ -290,7 +290,7 @@ def _place(
 
 @contextlib.contextmanager
 def convert_file_errors(sandbox: Path | None = None) -> Iterator[None]:
-    """Raise the error of the job if its names clash, and of the engine if the disk is full."""
+    """Raise JobRejected if names of files clash, and EngineOverloaded if the disk is full."""
     try:
         yield
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
@@ -304,7 +304,7 @@ def convert_file_errors(sandbox: Path | None = None) -> Iterator[None]:
 
 
 def unlink(sandbox: Path, files: Iterable[SandboxFile]) -> tuple[SandboxFile, ...]:
-    """Remove the links of a stage, and return their files, except those that programs have replaced."""
+    """Remove the links of a stage, and return their files, except files that programs have replaced."""
     return tuple(file for file in files if _remove_link(sandbox, file.name))
 
 
@@ -417,11 +417,11 @@ def run_stage(
     stdout, stderr, report_bytes = (pipe.taken.getvalue() for pipe in streams)
     overflow = next((pipe.name for pipe in streams[:2] if pipe.overflows), "")
     if kill_switch.is_cut and not overflow:
-        raise EngineUnavailable("the job was ended before it was done")
+        raise EngineUnavailable("the job was stopped before it was finished")
     if not report_bytes:
         message = stderr[-_MAX_ERROR_BYTES:].decode(errors="replace").strip()
         raise BrokenReply(
-            f"the proctor ended with code {code} and without a report: {message or 'it printed nothing'}"
+            f"the proctor exited with code {code} and without a report: {message or 'it printed nothing'}"
         )
     report = decode_report(report_bytes)
     if report.failure is not None:
@@ -487,7 +487,7 @@ def _read_all(streams: Iterable[Pipe], kill_switch: KillSwitch, patience: float 
         while any(key.data for key in waiting.get_map().values()):
             events = waiting.select(None if deadline is None else max(0.0, deadline - time.monotonic()))
             if not events and deadline is not None and time.monotonic() >= deadline:
-                raise BrokenReply("the proctor neither ended its sandbox nor itself")
+                raise BrokenReply("the proctor stopped neither its sandbox nor itself")
             for key, _ in events:
                 if key.data is None or key.data.name == "report":
                     deadline = time.monotonic() + GRACE

@@ -31,7 +31,7 @@ from ioi_eval.store import private_folder
 
 # Minimum disk space for a slot, in bytes; the shared memory of a container often has 64 MB.
 MIN_SLOT_BYTES = 256 << 20
-NOEXEC_REMEDY = f"Name a folder in TMPDIR where programs may start, or mount {IN_MEMORY} without noexec"
+NOEXEC_REMEDY = f"Set TMPDIR to a folder without noexec, or mount {IN_MEMORY} without noexec"
 _OWNER = "owner"
 _MAX_DIGITS = 20  # maximum digits of a number of bytes in the owner file
 # Mode for folders with other uids' sandboxes: other users may enter such a folder but not list it.
@@ -178,7 +178,7 @@ class Sandboxes:
             for name in ("kept", "links"):
                 make_folder(self.folder / name, 0o700)
         except OSError as error:
-            raise EngineUnavailable(f"no folder for sandboxes can be made in {base}: {error}") from error
+            raise EngineUnavailable(f"cannot create a folder for sandboxes in {base}: {error}") from error
 
     def _take(self, base: Path) -> bool:
         folder = Path(tempfile.mkdtemp(prefix=f"{_prefix()}{os.getpid()}-", dir=base))
@@ -200,8 +200,8 @@ class Sandboxes:
             shares = disk.shares(wanted, most=most)
             if not shares.slots:
                 raise EngineUnavailable(
-                    f"{self.folder.parent} has no space for a slot: {disk.description}, and a slot needs"
-                    f" {MIN_SLOT_BYTES >> 20} MB. Wait until they end, or give sandboxes another disk"
+                    f"{self.folder.parent} lacks space for a slot: {disk.description}, and a slot needs"
+                    f" {MIN_SLOT_BYTES >> 20} MB. Wait until other engines stop, or use another disk"
                 )
             self.hold(shares.whole)
         return shares
@@ -345,7 +345,7 @@ def _unused_name(names: Iterator[str], top: int) -> str:
             os.lstat(name, dir_fd=top)
         except FileNotFoundError:
             return name
-    raise AssertionError("the names do not end")
+    raise AssertionError("the iterator of names is infinite")
 
 
 def _remove_files(folder: int, *, but: str = "") -> list[str]:
@@ -386,8 +386,10 @@ _FIRST, _LAST = 60578, 61183
 # Folders for the locks, where only root may write; the first writable folder is used.
 _PLACES = (Path("/run"), Path("/var/lib"))
 _LOCKS = "ioi-eval-uids"
-_NO_PLACE = f"root can write none of {', '.join(map(str, _PLACES))}, where uids are reserved"
-_PLACE_REMEDY = "Make one writable (in a container: a tmpfs at /run), or start the judge as an ordinary user"
+_NO_PLACE = f"root can write none of {', '.join(map(str, _PLACES))}, and uids are reserved there"
+_PLACE_REMEDY = (
+    "Make one of them writable (in a container: a tmpfs at /run), or start the judge as an ordinary user"
+)
 
 
 class Uids:
@@ -476,6 +478,7 @@ class MissingRequirement(NamedTuple):
 
 
 def missing_requirements() -> Iterator[MissingRequirement]:
+    """Yield the requirements of sandboxes that this process lacks."""
     if not (_SELF / "fd").is_dir():
         detail = "it is not mounted, and sandboxes need it"
         yield MissingRequirement("/proc", detail, "Mount it: mount -t proc proc /proc")
@@ -490,5 +493,5 @@ def missing_requirements() -> Iterator[MissingRequirement]:
             yield MissingRequirement("uids", _NO_PLACE, _PLACE_REMEDY)
     _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= limit < _MIN_OPEN_FILES:  # -1: without a limit
-        detail = f"this shell allows {limit} at a time, and a sandbox takes {_MIN_OPEN_FILES}"
+        detail = f"this shell allows {limit} at a time, and a sandbox needs {_MIN_OPEN_FILES}"
         yield MissingRequirement("open files", detail, "Start from a shell with a larger ulimit -Hn")

@@ -238,15 +238,15 @@ print(sys.version.replace("\\n", " "))
 print(sys.executable, sys.prefix, sys.base_prefix, sep="\\n")
 specs = [(name, importlib.util.find_spec(name)) for name in sys.argv[2:]]
 print(*(name for name, spec in specs if spec and (not spec.origin or os.access(spec.origin, os.R_OK))))
-lying = (next(os.walk(place), ("", [], [])) for place in sys.path)  # nothing, where it cannot be read
-names = (name for _, folders, files in lying for name in folders + files)
+listed = (next(os.walk(place), ("", [], [])) for place in sys.path)  # empty for an unreadable folder
+names = (name for _, folders, files in listed for name in folders + files)
 notes = (name.rpartition(".") for name in names if name.endswith(("dist-info", "egg-info")))
 known = sys.argv[1].split(",")
 print(*sorted({note for note, _, _ in notes if note.partition("-")[0].lower().replace("_", "-") in known}))
 """
 _ANOTHER = (
     "Give the path of an interpreter, or a version, as python=PATH or in IOI_EVAL_PYTHON;"
-    " `ioi-eval doctor` lists those of this machine"
+    " `ioi-eval doctor` lists the interpreters of this machine"
 )
 # Known names of packages, as in the names of folders with a package's version.
 _KNOWN = ",".join(name.lower().replace("_", "-") for name in MODULES.values())
@@ -356,14 +356,14 @@ def check_in_sandbox(python: Toolchain, wanted: str, answer: str, error: str) ->
     if inside is not None and inside.toolchain(python.command).identity == python.identity:
         return python
     if inside is None and (closed := _list_closed_folders(python.read)):
-        problem = f"it lies in {', '.join(closed)}, which submissions cannot read"
+        problem = f"it is in {', '.join(closed)}, which submissions cannot read"
     elif inside is None:
         reason = (error.strip().splitlines() or ["it prints nothing"])[-1]
         problem = f"a sandbox cannot start it: {reason[:_MAX_REASON_CHARS]}"
     elif lacking := sorted({*(python.modules or ())} - {*inside.modules}):
-        problem = f"a sandbox shows nothing of {', '.join(lacking)}: others may not read these files"
+        problem = f"sandboxes cannot import {', '.join(lacking)}: other users may not read these files"
     else:
-        problem = "a sandbox shows only parts of it: others may not read all of its files"
+        problem = "sandboxes see only a part of it: other users may not read all of its files"
     if wanted and wanted != CALLER:
         raise _unusable(python.path, problem)
     return _replace_python(python, problem)
@@ -385,7 +385,7 @@ def _unusable(path: str, why: str) -> InputError:
 
 @cache  # cached, so that each message is logged only once
 def _warn(text: str) -> None:
-    _log.warning("%s. python=PATH or %s names another one", text, PYTHON)
+    _log.warning("%s. Choose another Python with python=PATH or %s", text, PYTHON)
 
 
 def find_pypy() -> Toolchain | None:
@@ -407,7 +407,7 @@ def choose(wanted: str) -> Interpreter:
         # Symbolic links are not resolved, because they lead to virtual environments.
         path = Path.cwd() / Path(wanted).expanduser()
         chosen = examine(Path(os.path.normpath(path)))
-        missing = f"{wanted} is no Python that answers" if path.exists() else f"there is no {wanted}"
+        missing = f"{wanted} is not a working Python" if path.exists() else f"{wanted} does not exist"
     if chosen is None:
         raise InputError(missing, where="the Python for submissions", remedy=_ANOTHER)
     if chosen.why_not:
@@ -529,7 +529,7 @@ def _explain_unusable(kind: str, read: Iterable[str]) -> str:
             read_path.is_relative_to(folder) or read_path.resolve().is_relative_to(folder)
             for folder in _COVERED
         ):
-            return f"{read_path} cannot be shown to a sandbox, which has a folder of its own there"
+            return f"{read_path} cannot be shown to a sandbox, which has a private folder at this path"
     return ""
 
 

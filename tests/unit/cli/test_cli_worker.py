@@ -154,7 +154,7 @@ def test_worker_refuses_folder_of_broken_packages(cli: CommandLine) -> None:
     (package_folder / "pkg-info.json").write_text('{"language": "x", "version": "1.0.0"}')
     completed = cli("worker", "--port", "0", "--packages", "broken")
     assert completed.returncode == 2
-    assert "broken/x/1.0.0 is no package" in completed.stderr and "Traceback" not in completed.stderr
+    assert "broken/x/1.0.0 is not a package" in completed.stderr and "Traceback" not in completed.stderr
 
 
 def test_allow_host_option_accepts_named_host_only(cli: CommandLine) -> None:
@@ -191,7 +191,7 @@ def test_json_log_of_worker_contains_only_objects(cli: CommandLine, proctor: Pat
     names = [event["event"] for event in events]
     assert names[-2:] == ["started", "drained"] and set(names[:-2]) <= {"note"}
     if first:
-        assert "building what Python waits with, once per machine" in events[0]["message"]
+        assert "building the fork server library, once per machine" in events[0]["message"]
     assert events[-2]["confinement"] and events[-2]["slots"] == 1
     assert all(event["time"] for event in events)
 

@@ -92,7 +92,7 @@ def test_uninstalled_package_is_ignored(visible_folder: Path) -> None:
         (lambda place: (place / "pkg-info.json").write_bytes(b'{"language": "\xe9"}'), "cannot be used"),
         (
             lambda place: (place / "pkg-info.json").write_text('{"language": "x", "version": "new"}'),
-            "'new' is no version",
+            "'new' is not a version",
         ),
     ],
 )

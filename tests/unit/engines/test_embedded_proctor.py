@@ -159,7 +159,7 @@ async def test_packaged_proctor_needs_no_compiler(brought: Path, own_store: Stor
     assert own_store.size() == 0
 
 
-NOT_OF_THESE_LIBRARIES = "the one that came with the package does not work with this machine's libraries"
+NOT_OF_THESE_LIBRARIES = "the bundled binary does not work with this machine's libraries"
 
 
 async def test_unloadable_packaged_library_is_rebuilt(

@@ -143,5 +143,5 @@ def test_root_with_read_only_run_folder_is_refused() -> None:
     program = ("sh", "-c", READ_ONLY, "-", sys.executable, "-c", OPENING)
     completed = subprocess.run(("unshare", "--mount", *program), capture_output=True, text=True, check=True)
     warning, refused = completed.stdout.splitlines()
-    assert warning == "root can write none of /run, /var/lib, where uids are reserved"
-    assert refused.startswith(f"uids: {warning}. Make one writable")
+    assert warning == "root can write none of /run, /var/lib, and uids are reserved there"
+    assert refused.startswith(f"uids: {warning}. Make one of them writable")

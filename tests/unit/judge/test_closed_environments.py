@@ -154,7 +154,7 @@ async def test_closed_environment_without_namespaces_is_judge_failure_for_python
         with pytest.raises(InputError, match="submissions cannot import numpy"):
             await scorer.judge.check_packages((), ["python"])
         await scorer.judge.check_packages((), ["c++"])
-    with pytest.raises(InputError, match="cannot run submissions: it lies in"):
+    with pytest.raises(InputError, match="cannot run submissions: it is in"):
         async with opened(store, "landlock", python=str(as_the_caller)):
             pass
 

@@ -350,7 +350,7 @@ def test_interpreter_with_home_as_prefix_is_input_error(
     ("interpreter", "message"),
     [
         ("/nowhere/python3", "there is no /nowhere/python3"),
-        ("/bin/true", "/bin/true is no Python that answers"),
+        ("/bin/true", "/bin/true is not a working Python"),
         ("3.2", "no Python 3.2 was found"),
         ("3.1", "no Python 3.1 was found"),  # not 3.11
     ],
