@@ -86,7 +86,7 @@ def test_uninstalled_package_is_ignored(visible_folder: Path) -> None:
 @pytest.mark.parametrize(
     ("break_it", "message"),
     [
-        (lambda place: (place / "run").unlink(), "no file `run`"),
+        (lambda place: (place / "run").unlink(), "lacks the file `run`"),
         (lambda place: (place / "pkg-info.json").unlink(), "pkg-info.json cannot be used"),
         (lambda place: (place / "pkg-info.json").write_text("{}"), "pkg-info.json cannot be used"),
         (lambda place: (place / "pkg-info.json").write_bytes(b'{"language": "\xe9"}'), "cannot be used"),

@@ -125,7 +125,7 @@ def test_sweep_follows_no_link(base: Path, tmp_path: Path) -> None:
 
 
 def test_missing_sandbox_base_is_engine_unavailable(base: Path) -> None:
-    with pytest.raises(EngineUnavailable, match="no folder for sandboxes"):
+    with pytest.raises(EngineUnavailable, match="cannot create a folder for sandboxes"):
         Sandboxes(base / "missing").open()
 
 
