@@ -245,8 +245,8 @@ class BenchmarkOptions(Value):
         Count | None,  # bytes
         CliOption(
             typed=float,
-            least=1,
-            most=1e9,
+            minimum=1,
+            maximum=1e9,
             read=mebibytes_to_bytes,
             metavar="MIB",
             help="Memory for each test, instead of the problems' own.",

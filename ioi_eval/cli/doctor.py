@@ -103,7 +103,7 @@ def doctor(
         findings = asyncio.run(_check_servers(engine_choice))
     else:
         store = open_store()
-        local_checks = _with_option_names(
+        local_checks = _replace_argument_names(
             asyncio.run(
                 run_health_checks(store, python=engine_choice.python or CALLER, folders=os.get_exec_path())
             )
@@ -112,7 +112,7 @@ def doctor(
         findings = LocalFindings(ok=_has_no_failure(local_checks), conditions=local_checks)
     problem_checks: Sequence[HealthCheck] = ()
     if problems and findings.ok:  # problems are checked only if this machine can judge at all
-        problem_checks = _with_option_names(
+        problem_checks = _replace_argument_names(
             check_needs_sync(problems, choice, engine_choice, store=open_store())
         )
     if as_json:
@@ -259,11 +259,11 @@ async def _check_servers(choice: EngineChoice) -> ClusterFindings:
 
         findings = combine_reports(await asyncio.gather(*map(probe_server, sorted(urls))))
     servers = (
-        msgspec.structs.replace(server, findings=tuple(_with_option_names(server.findings)))
+        msgspec.structs.replace(server, findings=tuple(_replace_argument_names(server.findings)))
         for server in findings.servers
     )
     return msgspec.structs.replace(
-        findings, servers=tuple(servers), together=tuple(_with_option_names(findings.together))
+        findings, servers=tuple(servers), together=tuple(_replace_argument_names(findings.together))
     )
 
 
@@ -334,13 +334,13 @@ async def _check_nodes(choice: EngineChoice) -> NodeFindings:
         return NodeFindings(
             ok=any(map(_has_no_failure, nodes.values())),
             slots=servers.slots,
-            nodes={name: _with_option_names(findings) for name, findings in nodes.items()},
+            nodes={name: _replace_argument_names(findings) for name, findings in nodes.items()},
             left_out={**servers.unreachable, **servers.left_out},
-            together=tuple(_with_option_names(servers.differences)),
+            together=tuple(_replace_argument_names(servers.differences)),
         )
 
 
-def _with_option_names(findings: Iterable[HealthCheck]) -> list[HealthCheck]:
+def _replace_argument_names(findings: Iterable[HealthCheck]) -> list[HealthCheck]:
     """Return the findings with options instead of the library's arguments."""
     return [
         msgspec.structs.replace(

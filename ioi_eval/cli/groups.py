@@ -152,8 +152,8 @@ class DeclaredOption(NamedTuple):
             *settings.also,
             help=console.replace_argument_names(settings.help),
             metavar=settings.metavar or None,
-            min=settings.least if bounds is None or settings.least is not None else bounds.ge,
-            max=settings.most if bounds is None or settings.most is not None else bounds.le,
+            min=settings.minimum if bounds is None or settings.minimum is not None else bounds.ge,
+            max=settings.maximum if bounds is None or settings.maximum is not None else bounds.le,
             callback=make_bounds_check(
                 above=None if bounds is None else bounds.gt, below=None if bounds is None else bounds.lt
             ),

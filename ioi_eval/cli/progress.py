@@ -21,7 +21,7 @@ from ioi_eval.cli.options import OutputOptions
 from ioi_eval.engines.contract import Change, JobsWait, ServerChanged, ServerEvent
 from ioi_eval.model.values import ServerState
 from ioi_eval.reports import ModelSummary
-from ioi_eval.reports.document import counted, share
+from ioi_eval.reports.document import counted, format_share
 from ioi_eval.reports.sections import model_name
 from ioi_eval.runs.events import (
     EngineStarting,
@@ -394,7 +394,7 @@ def print_unscored_models(models: Iterable[ModelSummary]) -> None:
     """Print the models that have a notable share of submissions without a result."""
     for model in models:
         if model.unscored > _NOTABLE_SHARE * model.submissions:
-            unscored_share = share(model.unscored, model.submissions)
+            unscored_share = format_share(model.unscored, model.submissions)
             name = model_name(model.model)
             console.print_message(
                 f"{name}: {unscored_share} of its submissions are unscored; none of its numbers count them"

@@ -12,7 +12,7 @@ from ioi_eval.model.values import Verdict
 from ioi_eval.reports import ComparedRun, ModelSummary, Summary, headline, sections
 from ioi_eval.reports.comparison import Differences, comparability_notes, difference_sections, entries
 from ioi_eval.reports.comparison import warnings as comparison_warnings
-from ioi_eval.reports.document import Section, number, percent, share, visible
+from ioi_eval.reports.document import Section, format_share, number, percent, visible
 from ioi_eval.reports.headline import Entry
 from ioi_eval.reports.parts import part_sections
 from ioi_eval.rules.metrics import PassAtK
@@ -228,7 +228,7 @@ def _format_estimate(estimate: PassAtK) -> str:
     """Return an estimate with its 95 % interval: 42.1 % (30-55)."""
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return sections.estimate_text(estimate)
-    return f"{share(estimate.value, 1)} ({100 * estimate.low:.0f}-{100 * estimate.high:.0f})"
+    return f"{format_share(estimate.value, 1)} ({100 * estimate.low:.0f}-{100 * estimate.high:.0f})"
 
 
 def _format_pass_rate(pass_rate: float | None) -> list[str]:

@@ -300,7 +300,7 @@ class TestReports(Value):
     confinement: Mapping[str, Any] = {}
 
 
-def least(*limits: int | None) -> int | None:
+def min_limit(*limits: int | None) -> int | None:
     """Return the minimum of some limits. `None` means no limit."""
     return min((limit for limit in limits if limit is not None), default=None)
 

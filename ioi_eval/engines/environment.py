@@ -18,12 +18,12 @@ Default = TypeVar("Default", int, None)
 
 
 def read_number(
-    variables: Mapping[str, str], name: str, default: Default, *, least: int = 0
+    variables: Mapping[str, str], name: str, default: Default, *, minimum: int = 0
 ) -> int | Default:
     """Return the whole number in a variable, or the default if the variable is unset or empty."""
     value = variables.get(name, "").strip()
-    if value and not (value.isdecimal() and int(value) >= least):
-        raise InputError(f"{value!r} is not a whole number from {least}", where=name)
+    if value and not (value.isdecimal() and int(value) >= minimum):
+        raise InputError(f"{value!r} is not a whole number from {minimum}", where=name)
     return int(value) if value else default
 
 

@@ -136,7 +136,7 @@ class Endpoint(Generic[R]):
         return self.usable or self.state is State.DOWN
 
     @property
-    def had_jobs(self) -> bool:
+    def was_fit(self) -> bool:
         """True if it was ever fit for jobs."""
         return self.report is not None
 
@@ -223,7 +223,7 @@ class Waits(Value):
         rule = replace(SERVER, first_wait=self.first_wait, longest_wait=self.longest_wait)
         return rule.wait_after(attempt)
 
-    def rest_after(self, failures: int) -> float:
+    def pause_after(self, failures: int) -> float:
         """Return the random rest in seconds of an endpoint after further failed inspections."""
         rule = replace(RECOVERY, first_wait=self.first_rest, longest_wait=self.longest_rest)
         return rule.wait_after(failures + 1)
@@ -469,7 +469,7 @@ class Fleet(ABC, Generic[R]):
             self._fail_requests(unfit, FitChanged())
         if new_state is State.HEALTHY:
             endpoint.failed_trials, self._drought_elapsed = 0, 0.0
-        if new_state is State.GONE and not endpoint.had_jobs:
+        if new_state is State.GONE and not endpoint.was_fit:
             del self.endpoints[endpoint.url]
         if change is not None:
             self._emit_change(endpoint.url, change, reason)
@@ -616,7 +616,7 @@ class Fleet(ABC, Generic[R]):
     def _end_drought(self) -> None:
         """Fail the jobs that no working endpoint fits, and jobs on endpoints that are down."""
         self._drought_timer, self._drought_elapsed = None, self._waits.drought
-        members = [endpoint for _, endpoint in sorted(self.endpoints.items()) if endpoint.had_jobs]
+        members = [endpoint for _, endpoint in sorted(self.endpoints.items()) if endpoint.was_fit]
         unusable = [endpoint for endpoint in members if endpoint.state is not State.HEALTHY]
         gone_names = (
             _list_names(
@@ -872,7 +872,7 @@ class Fleet(ABC, Generic[R]):
         for address in sorted(self.found - addresses):
             endpoint = self.endpoints.get(address)
             if endpoint is not None and endpoint.state is not State.GONE:
-                self.change_state(endpoint, Cause.NOT_FOUND, Change.GONE if endpoint.had_jobs else None)
+                self.change_state(endpoint, Cause.NOT_FOUND, Change.GONE if endpoint.was_fit else None)
         self.found = addresses
         for address in sorted(addresses):
             endpoint = self.endpoints.get(address)
@@ -912,13 +912,13 @@ class Fleet(ABC, Generic[R]):
         """Inspect a new endpoint until it answers, and a failed endpoint, after rests, until it is fit."""
         try:
             while endpoint.state in (State.NEW, State.DOWN) or (
-                endpoint.state is State.LEFT_OUT and endpoint.had_jobs
+                endpoint.state is State.LEFT_OUT and endpoint.was_fit
             ):
                 is_new, rests = endpoint.state is State.NEW, endpoint.inspections
                 endpoint.inspections += 1
                 if rests or not is_new:
                     RECOVERY.log(_log, endpoint.why)
-                    await asyncio.sleep(self._waits.rest_after(max(0, rests - is_new)))
+                    await asyncio.sleep(self._waits.pause_after(max(0, rests - is_new)))
                 await self._inspect_once(endpoint)
         finally:
             self._under_inspection.discard(endpoint)

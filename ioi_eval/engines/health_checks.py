@@ -263,7 +263,7 @@ def check_other_languages(found: Mapping[str, Toolchain]) -> list[HealthCheck]:
 def check_sandbox_folder(chosen: Path | None = None) -> list[HealthCheck]:
     wanted_slots = len(os.sched_getaffinity(0))
     base = chosen or choose_base(wanted_slots)
-    disk = Disk.look(base)
+    disk = Disk.measure(base)
     slots = disk.slots(wanted_slots)
     reason = None if chosen or is_in_memory(base) else explain_unusable_folder(wanted_slots)
     detail = f"{base}, {disk.description}" + (f" on a disk: {reason}" if reason else "")

@@ -105,7 +105,7 @@ class EngineChoice(Value):
         if is_named:  # the caller named the servers, so this process uses all of them
             launch = msgspec.structs.replace(launch, rank=0, world=1)
         elif value != EMBEDDED and fields.get("per_endpoint") is None:
-            fields["per_endpoint"] = read_number(variables, PER_ENDPOINT, None, least=1)
+            fields["per_endpoint"] = read_number(variables, PER_ENDPOINT, None, minimum=1)
         choice = cls(**fields, text=value, launch=launch)
         choice.check()
         return choice

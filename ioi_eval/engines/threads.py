@@ -19,23 +19,23 @@ def _nothing(*_: object) -> None:
     pass
 
 
-async def to_its_end(
+async def run_to_end(
     work: Callable[[], T],
     *,
     executor: Executor | None = None,
-    hurry: Callable[[], None] = _nothing,
+    stop_early: Callable[[], None] = _nothing,
     undo: Callable[[T], None] = _nothing,
 ) -> T:
     """Run `work` in a thread and return its result.
 
-    If the caller is cancelled, call `hurry`, wait for the thread, call `undo` with its result, and only then
+    If the caller is cancelled, call `stop_early`, wait for the thread, call `undo` with its result, and then
     raise CancelledError.
     """
     running = asyncio.get_running_loop().run_in_executor(executor, work)
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
-        hurry()
+        stop_early()
         while not running.done():
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait({running})
@@ -43,7 +43,7 @@ async def to_its_end(
             undo(running.result())
         raise
     except GeneratorExit:  # raised when the event loop is closed, so that nothing can wait any more
-        hurry()
+        stop_early()
         raise
 
 
@@ -61,10 +61,10 @@ async def run_command(
     def start() -> subprocess.Popen[bytes]:
         return subprocess.Popen(command, **options)
 
-    with await to_its_end(start, undo=_end) as process:
+    with await run_to_end(start, undo=_end) as process:
         try:
-            output = await to_its_end(
-                partial(process.communicate, timeout=seconds), hurry=partial(_end, process)
+            output = await run_to_end(
+                partial(process.communicate, timeout=seconds), stop_early=partial(_end, process)
             )
         except subprocess.TimeoutExpired as error:
             _end(process)

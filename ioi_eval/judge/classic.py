@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from ioi_eval.engines.contract import CLASSIC, OWN, Capabilities, least
+from ioi_eval.engines.contract import CLASSIC, OWN, Capabilities, min_limit
 from ioi_eval.engines.jobs.runner import TestRunner
 from ioi_eval.judge import codeforces
 from ioi_eval.judge.programs import JudgingSetup, checker_name
@@ -411,10 +411,12 @@ def _with_server_limits(job: Job, problem: Problem, capabilities: Capabilities) 
     max_ms = capabilities.max_run_cpu_time
     if max_ms is not None and max_ms < needed_ms:
         raise _time_limit_too_low_error("PISTON_RUN_CPU_TIME", needed_ms, max_ms)
-    compile_ms = least(job.compile_timeout, capabilities.max_compile_time) if job.compile_timeout else None
+    compile_ms = (
+        min_limit(job.compile_timeout, capabilities.max_compile_time) if job.compile_timeout else None
+    )
     return msgspec.structs.replace(
         job,
-        run_cpu_time=least(job.run_timeout * (problem.options.processes + 1), max_ms),
+        run_cpu_time=min_limit(job.run_timeout * (problem.options.processes + 1), max_ms),
         compile_timeout=compile_ms,
         compile_cpu_time=compile_ms,
     )

@@ -31,8 +31,8 @@ class CliOption(Value):
     key_only: bool = False  # True if this is only a key for --set and ioi-eval.toml, and not an option
     typed: Any = None  # type of the option's argument, if it differs from the type of the field
     # Minimum of the argument; set if it differs from the minimum of the type, or the type has none.
-    least: float | None = None
-    most: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None  # set under the same conditions
     # Function that converts the argument to the field's value, or raises an InputError.
     read: Callable[[Any], Any] | None = None
 

@@ -114,7 +114,7 @@ def number(value: float | None) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def share(part: float | None, whole: float | None) -> str:
+def format_share(part: float | None, whole: float | None) -> str:
     """Return a share in percent, or a dash if `part` is None or `whole` is None or 0."""
     return NOTHING if part is None or not whole else f"{percent(part / whole, 1)} %"
 
@@ -156,7 +156,7 @@ class Meter(Value):
     @property
     def text(self) -> str:
         sure = "" if self.low is None or self.high is None else between(self.low, self.high)
-        return self.said or share(self.part, self.whole) + sure
+        return self.said or format_share(self.part, self.whole) + sure
 
     @property
     def drawing(self) -> str:
@@ -171,28 +171,32 @@ class Offset(Value):
     value: float | None
     low: float | None
     high: float | None
-    least: float  # minimum of the column's scale, 0 or less
-    most: float  # maximum of the column's scale
+    min_value: float  # minimum of the column's scale, 0 or less
+    max_value: float  # maximum of the column's scale
 
     def __str__(self) -> str:
         return self.text
 
     @property
     def drawing(self) -> str:
-        zero, at = (_across(value, self.least, self.most) for value in (0, self.value or 0))
+        zero, at = (
+            _position_percent(value, self.min_value, self.max_value) for value in (0, self.value or 0)
+        )
         width = "0" if self.value is None else "2"
-        return _OFFSET.format(zero, *_whisker(self.low, self.high, self.least, self.most), at, width)
+        return _OFFSET.format(zero, *_whisker(self.low, self.high, self.min_value, self.max_value), at, width)
 
 
-def _across(value: float, least: float, most: float) -> str:
-    return f"{100 * (value - least) / ((most - least) or 1):.2f}"
+def _position_percent(value: float, min_value: float, max_value: float) -> str:
+    return f"{100 * (value - min_value) / ((max_value - min_value) or 1):.2f}"
 
 
-def _whisker(low: float | None, high: float | None, least: float, most: float) -> tuple[str, str]:
+def _whisker(low: float | None, high: float | None, min_value: float, max_value: float) -> tuple[str, str]:
     """Return the position and the length of a line from low to high, in percent of the width."""
     if low is None or high is None:
         return "0", "0"
-    return _across(low, least, most), f"{max(1.0, 100 * (high - low) / ((most - least) or 1)):.2f}"
+    return _position_percent(
+        low, min_value, max_value
+    ), f"{max(1.0, 100 * (high - low) / ((max_value - min_value) or 1)):.2f}"
 
 
 class Link(Value):

@@ -21,9 +21,9 @@ from ioi_eval.reports.document import (
     Section,
     TableBlock,
     counted,
+    format_share,
     model_page,
     number,
-    share,
     visible,
 )
 from ioi_eval.reports.records import Headline, HeadlineRow, Measure, ModelSummary, ProblemSummary, Settings
@@ -178,8 +178,8 @@ def _value_and_interval(
 
 
 _MEASURE_TEXTS = {
-    Measure.PASS_AT_1: "The probability that one submission gets full marks, a mean over problems.",
-    Measure.POINTS: "The points of all submissions under the contest's rule, and those of a limited number.",
+    Measure.PASS_AT_1: "The probability that a submission gets full marks, as a mean over problems.",
+    Measure.POINTS: "The points of all submissions, or of a limited number, under the contest's rule.",
     Measure.SOLVED: "The problems that are solved.",
 }
 
@@ -314,7 +314,7 @@ def leaderboard_section(entries: Sequence[Entry], *, has_model_pages: bool = Fal
         model, row = entry.model, _headline_row(entry, rank, measure)
         # The share of unscored submissions is shown because no mean counts them, and a model may have caused
         # them.
-        unscored_share = f" ({share(model.unscored, model.submissions)})" if model.unscored else ""
+        unscored_share = f" ({format_share(model.unscored, model.submissions)})" if model.unscored else ""
         rows.append(
             [
                 Link(text=entry.name, href=f"{FOLDER}/{model_page(model.model)}")
@@ -327,7 +327,7 @@ def leaderboard_section(entries: Sequence[Entry], *, has_model_pages: bool = Fal
                 f"{number(model.points)} of {number(model.max_points)}",
                 f"{model.problems_solved:,} of {len(model.problems):,}",
                 medal_text or NOTHING,
-                share(model.verdicts.get(Reason.NO_PROGRAM, 0), model.scored),
+                format_share(model.verdicts.get(Reason.NO_PROGRAM, 0), model.scored),
                 f"{model.scored:,}",
                 f"{model.unscored:,}{unscored_share}",
             ]
@@ -371,8 +371,8 @@ def offset_cells(differences: Sequence[MeanDifference]) -> list[Cell]:
             value=difference.mean,
             low=difference.low,
             high=difference.high,
-            least=scale_min,
-            most=scale_max,
+            min_value=scale_min,
+            max_value=scale_max,
         )
         for difference in differences
     ]
@@ -497,7 +497,7 @@ def _paper_sentence(row: HeadlineRow, headline: Headline, judges: str) -> str:
 
 
 def percent_or_dash(value: float | None) -> str:
-    return share(value, 1)
+    return format_share(value, 1)
 
 
 def difference_sentence(first: str, second: str, measure: Measure, difference: MeanDifference) -> str:
@@ -510,7 +510,7 @@ def difference_sentence(first: str, second: str, measure: Measure, difference: M
         return f"There is no difference in {measure.noun}: {same}."
     minus_text = f"{first} minus {second} is {signed_percent(difference.mean)} percentage points"
     if difference.number == 1:
-        return f"One problem says nothing about others. {minus_text}."
+        return f"A single problem is not evidence about other problems. {minus_text}."
     if difference.low is None or difference.high is None:
         reason = f"fewer than {MIN_PROBLEMS} problems cannot show one"
         return f"No difference is shown in {measure.noun}: {reason}. {minus_text}, over {problems}."

@@ -28,12 +28,12 @@ from ioi_eval.reports.document import (
     Section,
     TableBlock,
     counted,
+    format_share,
     html,
     markdown,
     model_page,
     number,
     problem_page,
-    share,
     submission_page,
 )
 from ioi_eval.reports.headline import Entry, paper_section
@@ -241,7 +241,7 @@ def _overview_sections(
         verdicts = sections.verdicts_section(entries, run.verdicts, run.unscored)
         yield msgspec.structs.replace(verdicts, notes=[*verdicts.notes, *_verdict_notes(run)])
     slices = [*sections.group_sections(entries), *filter(None, [sections.limit_usage_section(entries)])]
-    no_slices_note = "No row says a difficulty, tags or a year, and no limits are known."
+    no_slices_note = "No row contains a difficulty, tags or a year, and no limits are recorded."
     if entries:
         yield from slices or [Section(title="Slices", tab=SLICES, notes=[no_slices_note])]
 
@@ -330,7 +330,9 @@ def _problems_table(model: ModelSummary, folder: str) -> TableBlock:
                 else problem.problem_id,
                 sections.points_text(problem),
                 sections.max_points_text([problem]),
-                share(problem.mean_points, 1) if problem.points is None else number(problem.mean_points),
+                format_share(problem.mean_points, 1)
+                if problem.points is None
+                else number(problem.mean_points),
                 f"{problem.solved:,}",
                 *(
                     sections.estimate_text(pass_at_k, brief=True)
@@ -369,7 +371,7 @@ def _failures_sections(run: Summary) -> Iterator[Section]:
             ],
             align="rlllll",
         ),
-        notes=["failures.jsonl has them one by one."],
+        notes=["failures.jsonl lists each failure."],
     )
 
 

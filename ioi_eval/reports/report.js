@@ -96,7 +96,7 @@ function sentence(a, b, noun, found) {
   if (found.mean === null) return `No problem has scored submissions of both ${a} and ${b}.`;
   const over = several(found.number, "problem"), size = `${a} minus ${b} is ${signed(found.mean)} percentage points`;
   if (found.zero && found.number > 1) return `There is no difference in ${noun}: ${a} and ${b} have the same for each of ${over}.`;
-  if (found.number === 1) return `One problem says nothing about others. ${size}.`;
+  if (found.number === 1) return `A single problem is not evidence about other problems. ${size}.`;
   if (!found.sure) return `No difference is shown in ${noun}: fewer than ${FEWEST} problems cannot show one. ${size}, over ${over}.`;
   const band = `(95 % interval ${found.sure.map(signed).join(" to ")}, over ${over})`;
   if (!found.sign) return `No difference is shown in ${noun}: chance alone explains it. ${size} ${band}.`;

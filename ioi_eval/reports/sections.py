@@ -24,11 +24,11 @@ from ioi_eval.reports.document import (
     TableBlock,
     between,
     counted,
+    format_share,
     model_anchor,
     number,
     percent,
     problem_page,
-    share,
     visible,
 )
 from ioi_eval.reports.headline import (
@@ -82,11 +82,12 @@ def budgets_section(entries: Sequence[Entry]) -> Section | None:
     return Section(
         title="Points by the number of submissions",
         text=[
-            "All: every submission of the run counts. One: one submission counts, the first of those with "
-            "the highest target, which is the whole problem or else the last subtask that one targets.",
+            "All: every submission of the run counts. One: only the first submission with the highest target "
+            "counts. The highest target is the whole problem, or else the last targeted subtask.",
             f"{limit_text}: this many submissions count for each problem. They are chosen without their "
             "scores, in rounds over the unsolved subtasks from the last to the first. For a subtask, the "
-            "submission with the best score on the samples comes first, and of equal ones the longest.",
+            "submission with the best score on the samples comes first, and of equal submissions the "
+            "longest.",
         ],
         figures=figures.points_figures(entries),
         table=TableBlock(heads=["Model", "All", limit_text, "One", "of"], rows=rows),
@@ -164,7 +165,7 @@ def estimate_text(pass_at_k: PassAtK | None, *, brief: bool = False) -> str:
         if brief or pass_at_k.low is None or pass_at_k.high is None
         else between(pass_at_k.low, pass_at_k.high)
     )
-    return share(pass_at_k.value, 1) + interval
+    return format_share(pass_at_k.value, 1) + interval
 
 
 def points_sections(entries: Sequence[Entry], unscored: int) -> Iterator[Section]:
@@ -369,7 +370,7 @@ def points_text(problem: ProblemSummary) -> str:
     """Return a problem's points; without subtasks the highest share of tests that a submission passed."""
     if not problem.scored:
         return NOTHING
-    return share(problem.best_pass_rate, 1) if problem.points is None else number(problem.points)
+    return format_share(problem.best_pass_rate, 1) if problem.points is None else number(problem.points)
 
 
 def max_points_text(problems: Sequence[ProblemSummary]) -> str:
@@ -390,7 +391,7 @@ def limit_usage_section(entries: Sequence[Entry]) -> Section | None:
     for entry in entries:
         usages = {usage.what: usage for usage in entry.model.uses}
         cells = [
-            share(usages[resource].within(limit_share), 1) if resource in usages else NOTHING
+            format_share(usages[resource].within(limit_share), 1) if resource in usages else NOTHING
             for resource in resources
             for limit_share in (0.5, 1.0)
         ]
@@ -444,7 +445,7 @@ def verdicts_section(entries: Sequence[Entry], total: Mapping[str, int], unscore
         title="Verdicts",
         tab=FAILED,
         is_whole=True,
-        text=["How submissions ended, each counted once with the worst verdict of its subtasks."],
+        text=["Submissions by verdict. Each submission counts once, with the worst verdict of its subtasks."],
         table=TableBlock(
             heads=["Model", *statuses, "Unscored"],
             rows=rows,
@@ -468,19 +469,22 @@ def causes_section(run: Summary, make_link: Callable[[str], Link]) -> Section:
     for cause in shown_causes:
         examples = Links(links=[make_link(key) for key in cause.examples])
         verdict, _, line = cause.cause.partition(": ")
-        rows.append([verdict, line, f"{cause.submissions:,}", share(cause.submissions, run.scored), examples])
+        rows.append(
+            [verdict, line, f"{cause.submissions:,}", format_share(cause.submissions, run.scored), examples]
+        )
     if other_causes:
         submissions = sum(cause.submissions for cause in other_causes)
         label = counted(len(other_causes), "other cause")
-        rows.append([NOTHING, label, f"{submissions:,}", share(submissions, run.scored), ""])
+        rows.append([NOTHING, label, f"{submissions:,}", format_share(submissions, run.scored), ""])
     failed_count = sum(cause.submissions for cause in run.causes)
     return Section(
         title="Why submissions fail",
         tab=FAILED,
         text=[
-            f"{failed_count:,} of {counted(run.scored, 'scored submission')} have no full marks. Each counts "
-            "once, by its verdict, with the first line of the compiler or of the run-time error that others "
-            "share; names in quotes are left out of the line. A sample is a test of a subtask without points."
+            f"{failed_count:,} of {counted(run.scored, 'scored submission')} have less than full marks. Each "
+            "submission counts once, by its verdict and, if several submissions share it, the first line "
+            "of the compiler or run-time error (without names in quotes). A sample is a test of a subtask "
+            "without points."
         ],
         table=TableBlock(
             heads=["Verdict", "Line", "Submissions", "Share", "For example"],

@@ -202,7 +202,7 @@ class Work(Value):
     on_settle_available: (
         Callable[[Callable[[Fingerprint, Mapping[str, Any], Collection[str]], None]], None] | None
     ) = None
-    """Receives `ResultLog.settle`, which a stream calls with its fingerprint, settings and keys."""
+    """Receives `ResultLog.complete_run_info`. A stream calls that with its fingerprint, settings and keys."""
     trusted: bool = False  # True for solutions of a package, for which a missing module is a judge failure
 
 
@@ -259,7 +259,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             deduplication = Deduplication(find_result) if setup.options.share else None
             limited = create_time_limits(judge, setup, journal).with_limits
             if work.on_settle_available is not None:
-                work.on_settle_available(journal.settle)
+                work.on_settle_available(journal.complete_run_info)
             call_summary = await judge_all(
                 judge.with_options(deduplication=deduplication),
                 work.problems,

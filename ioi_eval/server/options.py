@@ -39,7 +39,9 @@ def read_size(text: str) -> int:
 
 
 _SIZED = CliOption(typed=str, read=read_size, metavar="SIZE", key_only=True)
-_TIMED = CliOption(typed=int, read=lambda seconds: 1000 * seconds, least=1, metavar="SECONDS", key_only=True)
+_TIMED = CliOption(
+    typed=int, read=lambda seconds: 1000 * seconds, minimum=1, metavar="SECONDS", key_only=True
+)
 
 
 class ServerOptions(Value):

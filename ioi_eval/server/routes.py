@@ -233,7 +233,7 @@ class Routes:
                 result = await self._contents.store_programs(result)
             self._refusal_log.log_acceptance()
             minimal = all(request.headers.get(name) == value for name, value in piston.MINIMAL.items())
-            return await self._send_reply(request, piston.pieces_of(result, minimal=minimal))
+            return await self._send_reply(request, piston.encode_result_pieces(result, minimal=minimal))
 
     async def _run_plugin_handler(
         self, answer: Answer, patience: float, request: web.Request

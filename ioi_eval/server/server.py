@@ -265,9 +265,9 @@ def _open_blob_cache(options: ServerOptions) -> Iterator[BlobCache | None]:
     sandboxes.open()
     try:
         reserved = min(
-            _DEFAULT_CACHE_BYTES if limit is None else limit, Disk.look(folder).left // _DISK_PARTS
+            _DEFAULT_CACHE_BYTES if limit is None else limit, Disk.measure(folder).left // _DISK_PARTS
         )
-        sandboxes.hold(reserved)
+        sandboxes.publish_reservation(reserved)
         yield BlobCache(sandboxes.folder / "kept", reserved if limit is None else limit, beside=BESIDE)
     finally:
         sandboxes.close()

@@ -498,7 +498,7 @@ class ResultLog:
             self._restart_run()
         elif self.superseded:
             self._move_superseded()
-        elif _comparable(self._stored_info) != _comparable(self._run_info):
+        elif _run_identity(self._stored_info) != _run_identity(self._run_info):
             self._write_info(replacing=False)
 
     def _restart_run(self) -> None:
@@ -634,7 +634,9 @@ class ResultLog:
             self._run_info, settings={**self._run_info.settings, **merged_settings}
         )
 
-    def settle(self, fingerprint: Fingerprint, settings: Mapping[str, Any], keys: Collection[str]) -> None:
+    def complete_run_info(
+        self, fingerprint: Fingerprint, settings: Mapping[str, Any], keys: Collection[str]
+    ) -> None:
         """Write fingerprint, settings and expected keys, which were not known when the run started."""
         info = _run_info(fingerprint, {**self._run_info.settings, **settings})
         self._run_info = msgspec.structs.replace(
@@ -773,7 +775,7 @@ def _short_hash(key: str) -> bytes:
     return hashlib.blake2b(key.encode(errors="surrogatepass"), digest_size=_HASH_BYTES).digest()
 
 
-def _comparable(info: RunInfo) -> tuple[Fingerprint, int | None, bool]:
+def _run_identity(info: RunInfo) -> tuple[Fingerprint, int | None, bool]:
     """Return the parts of run.json whose change requires a new run.json."""
     return info.fingerprint, info.expected, info.unread
 

@@ -15,7 +15,7 @@ import kubernetes_validate
 import pytest
 import yaml
 from requirements import skip_or_fail_in_ci
-from support.servers import EndpointReport, findings
+from support.servers import EndpointReport, make_health_checks
 
 from ioi_eval import Store, discovery
 from ioi_eval.cli import console, load_command
@@ -44,7 +44,7 @@ def test_limits_env_satisfies_all_limits_that_doctor_requires() -> None:
         for field in EndpointReport.__struct_fields__
         if field.startswith("max_") and field != "max_body"
     }
-    lines = findings(EndpointReport(url="http://a:2000", runtimes=("bash",), **numbers))  # type: ignore[arg-type]
+    lines = make_health_checks(EndpointReport(url="http://a:2000", runtimes=("bash",), **numbers))  # type: ignore[arg-type]
     required_values = dict(re.findall(r"(PISTON_\w+)=(-?\d+)", " ".join(line.remedy for line in lines)))
     assert len(required_values) > 6
     env_values = limits()

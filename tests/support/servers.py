@@ -7,7 +7,7 @@ import aiohttp
 from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.piston import Patience
 from ioi_eval.engines.piston.discovery import FixedServers
-from ioi_eval.engines.piston.reports import EndpointReport, findings
+from ioi_eval.engines.piston.reports import EndpointReport, make_health_checks
 from ioi_eval.server import Server, ServerOptions, serve
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
     "Patience",
     "Server",
     "ServerOptions",
-    "findings",
+    "make_health_checks",
     "parse_metrics",
     "read_metrics",
     "serve",

@@ -37,7 +37,7 @@ from ioi_eval.engines.embedded.sandbox import KillSwitch, OutputCaps, SandboxLim
 from ioi_eval.engines.embedded.sandboxes import Sandboxes, Uids
 from ioi_eval.engines.embedded.toolchains import check_in_sandbox, description_command, toolchains
 from ioi_eval.engines.locks import SharedExclusiveLock
-from ioi_eval.engines.threads import to_its_end
+from ioi_eval.engines.threads import run_to_end
 from ioi_eval.model.doing import log_step, mark_executing
 from ioi_eval.model.errors import EngineOverloaded, EngineUnavailable
 from ioi_eval.model.job import Job, JobResult, StageStatus, Toolchain
@@ -176,8 +176,8 @@ class EmbeddedEngine:
             try:
                 with mark_executing(slot_name, _log):
                     work = partial(run_job, running.environment, job, plan, slot, kill_switch)
-                    return await to_its_end(
-                        work, executor=running.threads, hurry=kill_switch.cut, undo=remove_kept_files
+                    return await run_to_end(
+                        work, executor=running.threads, stop_early=kill_switch.cut, undo=remove_kept_files
                     )
             finally:
                 running.kill_switches.discard(kill_switch)
@@ -219,16 +219,16 @@ class EmbeddedEngine:
         """Open the engine. `_held` closes all parts in reverse order, even if opening fails."""
         _warn_of_limits()
         sandboxes, uids = Sandboxes(self._boxes, slots=self._wanted), Uids()
-        self._held.push_async_callback(to_its_end, sandboxes.close)
-        await to_its_end(sandboxes.open)
+        self._held.push_async_callback(run_to_end, sandboxes.close)
+        await run_to_end(sandboxes.open)
         # Each slot gets a share of the disk that leaves space for other engines.
-        shares = await to_its_end(partial(sandboxes.share, self._wanted, most=self._max_disk))
+        shares = await run_to_end(partial(sandboxes.reserve_space, self._wanted, max_bytes=self._max_disk))
         self._slots = shares.slots
         limits = SandboxLimits(
             file_size=self._max_file, processes=self._max_processes, disk=shares.each, names=self._max_names
         )
-        tools = await to_its_end(partial(toolchains, self._python, self._promised))
-        packages = await to_its_end(partial(self._find_packages, tools, sandboxes.folder))
+        tools = await run_to_end(partial(toolchains, self._python, self._promised))
+        packages = await run_to_end(partial(self._find_packages, tools, sandboxes.folder))
         proctor = sandboxes.folder / "proctor"
         # If both the library and the proctor are missing, they are compiled at the same time.
         library_task = asyncio.create_task(self._prepare_library(tools, sandboxes.folder))
@@ -261,9 +261,9 @@ class EmbeddedEngine:
         environment = msgspec.structs.replace(environment, read=readable_paths, shared=shared)
         all_slots = tuple(Slot(environment, uid) for uid in reserved)
         for slot in all_slots:
-            self._held.push_async_callback(to_its_end, slot.proctor.close)
+            self._held.push_async_callback(run_to_end, slot.proctor.close)
         threads = ThreadPoolExecutor(shares.slots, thread_name_prefix="ioi-eval-job")
-        self._held.push_async_callback(to_its_end, threads.shutdown)
+        self._held.push_async_callback(run_to_end, threads.shutdown)
         capabilities = Capabilities(
             name=ENDPOINT,
             architecture=platform.machine(),
@@ -290,12 +290,12 @@ class EmbeddedEngine:
         stage = StagePlan(argv=description_command(python), profile="tool", limits=limits)
         plan, kill_switch = JobPlan(compile=None, run=stage, read=python.read), KillSwitch()
         work = partial(run_job, environment, Job(files=()), plan, slot, kill_switch)
-        end = (await to_its_end(work, hurry=kill_switch.cut, undo=remove_kept_files)).run
+        end = (await run_to_end(work, stop_early=kill_switch.cut, undo=remove_kept_files)).run
         if end.limit == "hard":
             raise EngineOverloaded(f"{python.path} did not answer in a sandbox within {_MAX_PYTHON_S:.0f} s")
         failure = (end.message or "") if end.status is StageStatus.XX else ""
         choose = partial(check_in_sandbox, python, self._python, end.stdout, failure or end.stderr)
-        return await to_its_end(choose)
+        return await run_to_end(choose)
 
     async def _prepare_library(self, tools: Mapping[str, Toolchain], folder: Path) -> Blob | None:
         """Return the library of the fork server, or None. Without it, each test starts its interpreter."""

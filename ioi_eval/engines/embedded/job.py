@@ -249,7 +249,7 @@ def _run_in_sandbox(
 ) -> JobEndings:
     """Compile, then run. Without a run stage, or if compiling fails, `run` is the ending of `compile`."""
     with convert_file_errors():
-        sandbox = environment.sandboxes.make(uid)
+        sandbox = environment.sandboxes.create_sandbox(uid)
     ends = list[Ending]()
     try:
         with convert_file_errors(sandbox):

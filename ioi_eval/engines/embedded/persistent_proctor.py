@@ -177,7 +177,7 @@ class PersistentProctor:
         config, resources = self._config, self._held
         self._kill_switch = KillSwitch()
         resources.callback(self._kill_switch.close)
-        self._sandbox = config.sandboxes.make(config.uid)
+        self._sandbox = config.sandboxes.create_sandbox(config.uid)
         resources.callback(self._remove)
         reading, self._plan_pipe = os.pipe()
         try:

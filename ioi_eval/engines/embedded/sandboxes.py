@@ -49,7 +49,7 @@ def explain_unusable_folder(slots: int, folder: Path = IN_MEMORY) -> str | None:
         return f"{folder} does not exist or cannot be written"
     if is_noexec(folder):
         return f"{folder} is mounted noexec"
-    disk = Disk.look(folder)
+    disk = Disk.measure(folder)
     if disk.slots(slots) == slots:
         return None
     return f"{folder} has only {disk.description}, and each slot needs {MIN_SLOT_BYTES >> 20} MB"
@@ -73,7 +73,7 @@ class Disk(msgspec.Struct, frozen=True):
     held: int = 0
 
     @classmethod
-    def look(cls, folder: Path) -> Disk:
+    def measure(cls, folder: Path) -> Disk:
         status = os.statvfs(folder)
         return cls(status.f_bavail * status.f_frsize, sum(_list_reserved_bytes(folder)))
 
@@ -93,7 +93,7 @@ class Disk(msgspec.Struct, frozen=True):
         """
         return min(wanted, max(self.left // MIN_SLOT_BYTES, 0 if self.held else 1))
 
-    def shares(self, wanted: int, *, most: int) -> Shares:
+    def shares(self, wanted: int, *, max_bytes: int) -> Shares:
         """Return shares that leave space for other engines, if there is more than the slots need."""
         slots = self.slots(wanted)
         count = max(1, slots)
@@ -101,7 +101,7 @@ class Disk(msgspec.Struct, frozen=True):
         # The rest of the disk is too small for a slot of another engine.
         if self.left - count * slot_bytes < MIN_SLOT_BYTES:
             slot_bytes = self.left // count
-        return Shares(slots, min(most, slot_bytes))
+        return Shares(slots, min(max_bytes, slot_bytes))
 
 
 def _list_reserved_bytes(folder: Path) -> Iterator[int]:
@@ -193,24 +193,24 @@ class Sandboxes:
         self._folder, self._lock = folder, lock
         return True
 
-    def share(self, wanted: int, *, most: int) -> Shares:
+    def reserve_space(self, wanted: int, *, max_bytes: int) -> Shares:
         """Reserve disk space for slots until `close`. Raises EngineUnavailable if other engines have it."""
         with _exclusive_lock(self.folder.parent):
-            disk = Disk.look(self.folder.parent)
-            shares = disk.shares(wanted, most=most)
+            disk = Disk.measure(self.folder.parent)
+            shares = disk.shares(wanted, max_bytes=max_bytes)
             if not shares.slots:
                 raise EngineUnavailable(
                     f"{self.folder.parent} lacks space for a slot: {disk.description}, and a slot needs"
                     f" {MIN_SLOT_BYTES >> 20} MB. Wait until other engines stop, or use another disk"
                 )
-            self.hold(shares.whole)
+            self.publish_reservation(shares.whole)
         return shares
 
-    def hold(self, size: int) -> None:
+    def publish_reservation(self, size: int) -> None:
         """Publish the number of bytes of the disk that this engine may fill."""
         os.pwrite(self._lock, str(size).encode(), 0)
 
-    def make(self, uid: int | None) -> Path:
+    def create_sandbox(self, uid: int | None) -> Path:
         """Create an empty folder that only `uid` may enter, or only this process's user if it is `None`."""
         sandbox = self.folder / f"box-{secrets.token_hex(8)}"
         make_folder(sandbox, 0o700)
@@ -225,7 +225,7 @@ class Sandboxes:
     def links(self) -> LinkedFiles:
         """Return the links to large files. Copies use disk space that no engine has reserved."""
         folder = self.folder
-        return LinkedFiles(folder / "links", lambda: Disk.look(folder.parent).left)
+        return LinkedFiles(folder / "links", lambda: Disk.measure(folder.parent).left)
 
     def close(self) -> None:
         """Remove the folder. May be called again, and before `open`."""

@@ -38,7 +38,7 @@ from ioi_eval.engines.contract import (
     RemoteArtifact,
     SharedBuild,
     WorkerArtifact,
-    least,
+    min_limit,
 )
 from ioi_eval.engines.embedded.sandbox import (
     SandboxLimits,
@@ -216,7 +216,7 @@ class HttpDelivery:
         return msgspec.structs.replace(
             job,
             files=(JobFile(name="run", content=Blob.of(limit_script + path_script + RUN_SCRIPT)), *job.files),
-            run_cpu_time=least(cpu_time, capabilities.max_run_cpu_time),
+            run_cpu_time=min_limit(cpu_time, capabilities.max_run_cpu_time),
             run_memory_limit=memory,
             # The plan is started by a script if the script must first insert the paths of interpreters.
             plan=job.plan if capabilities.executes_plans and not sed_options else "",
@@ -385,7 +385,7 @@ def build_job(
     if capabilities.shell() != OWN:
         return _one_stage_build_job(spec, tool, capabilities, prebuilt, memory)
     script = _ENVIRONMENT + compile_script(spec, tool, prebuilt=prebuilt is not None)
-    delivery_ms = least(to_milliseconds(DELIVERY_SECONDS), capabilities.max_run_time)
+    delivery_ms = min_limit(to_milliseconds(DELIVERY_SECONDS), capabilities.max_run_time)
     return Job(
         files=(
             JobFile(name="compile", content=Blob.of(script)),
@@ -393,11 +393,11 @@ def build_job(
             *(prebuilt or ()),
             *source_files(spec),
         ),
-        compile_timeout=least(to_milliseconds(spec.limits.wall_time), capabilities.max_compile_time),
-        compile_cpu_time=least(to_milliseconds(spec.limits.cpu_time), capabilities.max_compile_time),
+        compile_timeout=min_limit(to_milliseconds(spec.limits.wall_time), capabilities.max_compile_time),
+        compile_cpu_time=min_limit(to_milliseconds(spec.limits.cpu_time), capabilities.max_compile_time),
         compile_memory_limit=memory,
         run_timeout=delivery_ms,
-        run_cpu_time=least(delivery_ms, capabilities.max_run_cpu_time),
+        run_cpu_time=min_limit(delivery_ms, capabilities.max_run_cpu_time),
         without_proc=capabilities.confines and not spec.sees_proc,
     )
 
@@ -426,8 +426,8 @@ def _one_stage_build_job(
             *(prebuilt or ()),
             *source_files(spec),
         ),
-        run_timeout=least(wall_ms, capabilities.max_run_time),
-        run_cpu_time=least(cpu_ms, capabilities.max_run_cpu_time),
+        run_timeout=min_limit(wall_ms, capabilities.max_run_time),
+        run_cpu_time=min_limit(cpu_ms, capabilities.max_run_cpu_time),
         run_memory_limit=memory,
     )
 
@@ -465,8 +465,8 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
             JobFile(name=_SPEC, content=Blob.of(msgspec.json.encode(_sandbox_spec(spec, brought=is_used)))),
             *(msgspec.structs.replace(file, name=f"{_BOX}/{file.name}") for file in sandbox_files),
         ),
-        run_timeout=least(to_milliseconds(wall_s), capabilities.max_run_time),
-        run_cpu_time=least(to_milliseconds(cpu_s), capabilities.max_run_cpu_time),
+        run_timeout=min_limit(to_milliseconds(wall_s), capabilities.max_run_time),
+        run_cpu_time=min_limit(to_milliseconds(cpu_s), capabilities.max_run_cpu_time),
     )
 
 

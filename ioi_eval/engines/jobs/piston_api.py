@@ -128,7 +128,7 @@ def is_gateway_reply(status: int, body: bytes) -> bool:
     return status not in _PISTON_STATUSES or (400 <= status < 500 and not _is_from_piston(body))
 
 
-def limit_in(message: str) -> tuple[str, int] | None:
+def find_limit_in_message(message: str) -> tuple[str, int] | None:
     """Return the name and value of the limit that a request exceeded, if the server names them."""
     match = _ABOVE.search(message)
     return (match[1], int(match[2])) if match else None
@@ -186,7 +186,7 @@ _REPLY = msgspec.json.Decoder(_Reply)
 def decode_reply(status: int, body: bytes, *, endpoint: str = "") -> JobResult:
     """Return the result in a reply, or raise the error that the reply describes."""
     if status != HTTPStatus.OK:
-        raise error_of(status, body, endpoint)
+        raise make_refusal_error(status, body, endpoint)
     try:
         reply = _REPLY.decode(shallow(body))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -227,7 +227,7 @@ def _decode_stage(stage: _Stage) -> Ending:
     )
 
 
-def error_of(status: int, body: bytes, endpoint: str = "") -> EngineError:
+def make_refusal_error(status: int, body: bytes, endpoint: str = "") -> EngineError:
     """Return the error for a status other than 200. Its type shows if the server or the job is at fault."""
     message = message_of(body).removeprefix(f"{status} ")
     description = (
@@ -248,7 +248,7 @@ def error_of(status: int, body: bytes, endpoint: str = "") -> EngineError:
         return EngineUnavailable(description)
     if status == HTTPStatus.CONFLICT and (names := _read_missing(body)):
         return LacksContents(names)
-    if (over := limit_in(message)) is not None:
+    if (over := find_limit_in_message(message)) is not None:
         return JobTooLarge(message, limit=over[0])
     return JobRejected(message or description, by_server=True)
 
@@ -271,14 +271,14 @@ _PIECE_CHARS = 1 << 18  # number of characters that are encoded at a time
 
 def encode_result(result: JobResult) -> bytes:
     """Return the reply with a result, in the form of the current server."""
-    return b"".join(pieces_of(result))
+    return b"".join(encode_result_pieces(result))
 
 
 MINIMAL = {"Prefer": "return=minimal"}
 """Header of requests to workers, which then omit the field `output`."""
 
 
-def pieces_of(result: JobResult, *, minimal: bool = False) -> Iterator[bytes]:
+def encode_result_pieces(result: JobResult, *, minimal: bool = False) -> Iterator[bytes]:
     """Yield the pieces of a reply, which may be many times as large as the result.
 
     JSON has six bytes for a NUL, and the field `output` repeats both streams. If `minimal`, it is omitted.
@@ -633,7 +633,7 @@ def decode_runtimes(status: int, body: bytes) -> tuple[ServerRuntime, ...]:
     if 300 <= status < 400 or status in _FOREIGN:
         raise ForeignReply(f"GET /api/v2/runtimes: HTTP {status}")
     if status != 200:
-        raise error_of(status, body)
+        raise make_refusal_error(status, body)
     try:
         return _RUNTIMES.decode(shallow(body))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

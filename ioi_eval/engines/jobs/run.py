@@ -26,7 +26,7 @@ from ioi_eval.engines.contract import (
     Engine,
     Program,
     TestReports,
-    least,
+    min_limit,
 )
 from ioi_eval.engines.jobs.piston_api import BODY
 from ioi_eval.model.errors import (
@@ -354,7 +354,7 @@ class JobSizer:
                     f" --set run-timeout={needed_ms / 1000:g}; 60 s suit most problems",
                 )
         self._max_tests = min(options.max_tests, capabilities.max_files)
-        if (time := least(capabilities.max_run_time, capabilities.max_run_cpu_time)) is not None:
+        if (time := min_limit(capabilities.max_run_time, capabilities.max_run_cpu_time)) is not None:
             self._max_tests = min(self._max_tests, estimate_test_count(problem, time))
 
     def fits(self, job: Job) -> Job:
@@ -364,7 +364,7 @@ class JobSizer:
             return job
         return msgspec.structs.replace(job, run_memory_limit=allowed)
 
-    async def first(self, batch: Batch) -> tuple[PlannedTest, ...]:
+    async def select_first_tests(self, batch: Batch) -> tuple[PlannedTest, ...]:
         """Return the first tests of a batch, as many as fit into the next job."""
         # A test with a submitted output file needs three open files instead of two.
         max_tests = max(1, self._max_tests * 2 // 3) if batch.program.outputs else self._max_tests

@@ -177,7 +177,7 @@ class TestRunner:
             for attempt in range(1, NO_LINE.max_attempts + 1):
                 capabilities = await self.engine.capabilities()
                 sizer = JobSizer(batch.problem, batch.options, capabilities, self._delivery.weight)
-                chosen = sizer.frame.job_tests(await sizer.first(batch), secrets.token_hex(16))
+                chosen = sizer.frame.job_tests(await sizer.select_first_tests(batch), secrets.token_hex(16))
                 job = sizer.fits(self._delivery.job(batch, chosen, capabilities))
                 with name_work_in_log(
                     _log, "tests", (planned.test.name for planned in chosen.tests.values())

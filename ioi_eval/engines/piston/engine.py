@@ -179,7 +179,7 @@ class ServerFleet(Fleet[EndpointReport]):
         self.found = await self.find()
         if not self.found and not self._wire.is_elastic:
             raise EngineUnavailable(self._wire.no_servers_message)
-        reports = await self._first_look()
+        reports = await self._first_search()
         if self._usage.capabilities is None:
             self.uses = choose_uses(reports, self._usage.job)
             not_used = self.uses.not_used
@@ -205,7 +205,7 @@ class ServerFleet(Fleet[EndpointReport]):
         if self._wire.every is not None:
             self.spawn(self.search_repeatedly(self._wire.every))
 
-    async def _first_look(self) -> list[EndpointReport]:
+    async def _first_search(self) -> list[EndpointReport]:
         """Return the reports of the servers that answer. If none does, wait for starting servers."""
         reports, rests, deadline = await self._inspect_all(), 0, now() + self._patience.first_look
         while not reports and now() < deadline and self._may_be_starting():
@@ -213,7 +213,7 @@ class ServerFleet(Fleet[EndpointReport]):
                 if report.passes:
                     self._emit_change(report.url, report.passes, report.reason)
             FIRST_LOOK.log(_log, "; ".join(report.reason for report in self._sorted_reports()))
-            rest_s = self._patience.rest_after(rests)
+            rest_s = self._patience.pause_after(rests)
             if self._wire.is_elastic:
                 rest_s = min(rest_s, self._wire.every or rest_s)
             await asyncio.sleep(rest_s)
@@ -369,7 +369,7 @@ class FleetEngine(ABC):
     @property
     def endpoints(self) -> Sequence[Server]:
         """All servers that ever got jobs, in their current state."""
-        return tuple(endpoint for endpoint in self._open_fleet().endpoints.values() if endpoint.had_jobs)
+        return tuple(endpoint for endpoint in self._open_fleet().endpoints.values() if endpoint.was_fit)
 
     @property
     def reports(self) -> tuple[EndpointReport, ...]:

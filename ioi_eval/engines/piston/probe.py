@@ -29,7 +29,7 @@ from ioi_eval.engines.jobs.piston_api import (
     decode_reply,
     decode_runtimes,
     encode_request,
-    limit_in,
+    find_limit_in_message,
 )
 from ioi_eval.engines.piston.reports import (
     ASKED_BY,
@@ -42,10 +42,10 @@ from ioi_eval.engines.piston.reports import (
     TOO_SLOW,
     TURNED,
     EndpointReport,
-    findings,
+    make_health_checks,
 )
 from ioi_eval.engines.piston.sending import API, HttpClient, Identity, Request, compress_body, split_identity
-from ioi_eval.engines.threads import to_its_end
+from ioi_eval.engines.threads import run_to_end
 from ioi_eval.model.errors import (
     BrokenReply,
     EngineError,
@@ -294,7 +294,7 @@ class Prober:
                 report = await self._probe_fully(report, usable[0] if usable else "")
         except EngineError as error:
             report = _unreachable_report(report, error)
-        return msgspec.structs.replace(report, findings=findings(report))
+        return msgspec.structs.replace(report, findings=make_health_checks(report))
 
     async def confined(self, report: EndpointReport, packed: bytes) -> EndpointReport:
         """Return the report with health checks by a proctor there. `packed` is the proctor in gzip."""
@@ -369,7 +369,7 @@ class Prober:
         try:
             await self._send_job(url, _script_job(runtime, "true", **{name: excessive}))
         except JobTooLarge as error:
-            limit = limit_in(str(error))
+            limit = find_limit_in_message(str(error))
             return limit[1] if limit else None
         except JobRejected:
             return None
@@ -383,7 +383,7 @@ class Prober:
             async with self._packing_lock:
                 if size not in self._padded_requests:
                     padded = b'{"pad":"%b"}' % (b"x" * (size - 10))
-                    self._padded_requests[size] = await to_its_end(partial(compress_body, padded))
+                    self._padded_requests[size] = await run_to_end(partial(compress_body, padded))
             answer = await self._http.ask(
                 "POST", url, f"{API}/execute", _MAX_ANSWER_S, self._padded_requests[size]
             )
@@ -399,7 +399,7 @@ class Prober:
     async def _find_gateway_limit(self, url: str) -> int | None:
         """Return the limit of a gateway, by headers of requests: it may count a body compressed."""
         for size in reversed(BODY_SIZES):
-            if await self._http.lets_through(url, size, _MAX_OPTIONAL_ANSWER_S) is not False:
+            if await self._http.accepts_body(url, size, _MAX_OPTIONAL_ANSWER_S) is not False:
                 return None if size == BODY_SIZES[-1] else size
         return _STOCK_BODY_BYTES
 

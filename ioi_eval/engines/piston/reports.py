@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import BASH, OWN, Capabilities, Change, HealthCheck, least
-from ioi_eval.engines.jobs.piston_api import limit_in
+from ioi_eval.engines.contract import BASH, OWN, Capabilities, Change, HealthCheck, min_limit
+from ioi_eval.engines.jobs.piston_api import find_limit_in_message
 from ioi_eval.engines.piston.sending import NO_HTTP, NO_TLS, UNKNOWN_HOST, WORKER, Identity
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.values import Value
@@ -116,11 +116,11 @@ _MIN_BODY = 4 << 20  # minimum bytes of a request; an ordinary program has 1 to 
 
 
 class _Need(Value):
-    """A limit that jobs need: below `least` few problems can be judged, below `enough` not all."""
+    """A limit that jobs need: below `minimum` few problems can be judged, below `enough` not all."""
 
     field: str
     name: str
-    least: int
+    minimum: int
     enough: int
     unit: str  # unit of the limit: s, bytes or empty
     remedy: str
@@ -128,33 +128,33 @@ class _Need(Value):
 
 
 _NEEDS = (
-    _Need(field="max_run_time", name="run time", least=10_000, enough=60_000, unit="s",
+    _Need(field="max_run_time", name="run time", minimum=10_000, enough=60_000, unit="s",
           remedy="Set PISTON_RUN_TIMEOUT=600000 on the server", option="--set run-timeout=600"),
-    _Need(field="max_run_cpu_time", name="run CPU time", least=10_000, enough=60_000, unit="s",
+    _Need(field="max_run_cpu_time", name="run CPU time", minimum=10_000, enough=60_000, unit="s",
           remedy="Set PISTON_RUN_CPU_TIME=600000 on the server", option="--set run-timeout=600"),
-    _Need(field="max_compile_time", name="compile time", least=10_000, enough=60_000, unit="s",
+    _Need(field="max_compile_time", name="compile time", minimum=10_000, enough=60_000, unit="s",
           remedy="Set PISTON_COMPILE_TIMEOUT=300000 on the server", option="--set compile-timeout=300"),
-    _Need(field="max_compile_cpu_time", name="compile CPU time", least=10_000, enough=60_000, unit="s",
+    _Need(field="max_compile_cpu_time", name="compile CPU time", minimum=10_000, enough=60_000, unit="s",
           remedy="Set PISTON_COMPILE_CPU_TIME=120000 on the server", option="--set compile-timeout=300"),
-    _Need(field="max_run_memory", name="memory", least=512 << 20, enough=4 << 30, unit="bytes",
+    _Need(field="max_run_memory", name="memory", minimum=512 << 20, enough=4 << 30, unit="bytes",
           remedy="Set PISTON_RUN_MEMORY_LIMIT=-1 on the server"),
-    _Need(field="max_compile_memory", name="compile memory", least=_BUILD_MEMORY,
+    _Need(field="max_compile_memory", name="compile memory", minimum=_BUILD_MEMORY,
           enough=_BUILD_MEMORY, unit="bytes",
           remedy="Set PISTON_COMPILE_MEMORY_LIMIT=-1 on the server"),
-    _Need(field="max_body", name="request body", least=_MIN_BODY, enough=32 << 20, unit="bytes",
+    _Need(field="max_body", name="request body", minimum=_MIN_BODY, enough=32 << 20, unit="bytes",
           remedy=_BODY_REMEDY, option="--set max-body=512mb"),
-    _Need(field="max_output", name="output", least=64_000, enough=4 << 20, unit="bytes",
+    _Need(field="max_output", name="output", minimum=64_000, enough=4 << 20, unit="bytes",
           remedy="Set PISTON_OUTPUT_MAX_SIZE=67108864 on the server", option="--set max-output=64mb"),
-    _Need(field="max_file", name="file size", least=8 << 20, enough=64 << 20, unit="bytes",
+    _Need(field="max_file", name="file size", minimum=8 << 20, enough=64 << 20, unit="bytes",
           remedy="Set PISTON_MAX_FILE_SIZE=1073741824 on the server"),
-    _Need(field="max_processes", name="processes", least=16, enough=64, unit="",
+    _Need(field="max_processes", name="processes", minimum=16, enough=64, unit="",
           remedy="Set PISTON_MAX_PROCESS_COUNT=256 on the server"),
-    _Need(field="max_open_files", name="open files", least=128, enough=1040, unit="",
+    _Need(field="max_open_files", name="open files", minimum=128, enough=1040, unit="",
           remedy="Set PISTON_MAX_OPEN_FILES=2048 on the server"),
 )  # fmt: skip
 
 
-def findings(report: EndpointReport) -> tuple[HealthCheck, ...]:
+def make_health_checks(report: EndpointReport) -> tuple[HealthCheck, ...]:
     """Return the health checks of a server. A check comes before the checks that depend on it."""
     if not report.reachable:
         return (_unreachable_check(report.reason),)
@@ -190,7 +190,7 @@ def _unreachable_check(reason: str) -> HealthCheck:
         remedy = _TOKEN_REMEDY
     elif MOVED in reason:
         remedy = "Use that address, if the server there runs jobs; redirects are not followed"
-    elif TURNED in reason or _ANOTHER in reason or limit_in(reason):  # the limit has changed
+    elif TURNED in reason or _ANOTHER in reason or find_limit_in_message(reason):  # the limit has changed
         remedy = "If a load balancer distributes to different servers, name each server instead"
     elif NO_PISTON in reason:
         remedy = "Name the address of a Piston server, or of `ioi-eval worker`, with its port"
@@ -241,7 +241,7 @@ def _check_limits(report: EndpointReport) -> Iterator[HealthCheck]:
         else:
             # Without a compile stage, builds use the memory limit of the run stage.
             is_too_low = limit < (
-                _BUILD_MEMORY if need.field == "max_run_memory" and report.runtime == "bash" else need.least
+                _BUILD_MEMORY if need.field == "max_run_memory" and report.runtime == "bash" else need.minimum
             )
             detail = f"{_ONLY_UP_TO}{_format_amount(limit, need.unit)}"
             worker_remedy = f"Start the worker with {need.option}" if report.is_ours and need.option else ""
@@ -393,9 +393,9 @@ def merge_capabilities(reports: Iterable[EndpointReport]) -> Capabilities:
     """
     all_reports = [*reports]
     limits: dict[str, Any] = {
-        name: least(*(_limit_of(report, name) for report in all_reports)) for name in _LIMITS
+        name: min_limit(*(_limit_of(report, name) for report in all_reports)) for name in _LIMITS
     }
-    open_files = least(*(report.max_open_files for report in all_reports))
+    open_files = min_limit(*(report.max_open_files for report in all_reports))
     all_toolchains = [report.toolchains for report in all_reports]
     return with_toolchains(
         Capabilities(
@@ -424,8 +424,8 @@ def _limit_of(report: EndpointReport, name: str) -> int | None:
         return None
     # A server that is not a worker gets the whole job in a single request.
     if name == "max_body" and not report.is_ours:
-        return least(limit, report.max_passed)
-    return least(limit, report.max_compile_cpu_time) if name == "max_compile_time" else limit
+        return min_limit(limit, report.max_passed)
+    return min_limit(limit, report.max_compile_cpu_time) if name == "max_compile_time" else limit
 
 
 def _merge_toolchains(tools: Sequence[Toolchain]) -> Toolchain:
@@ -475,7 +475,7 @@ def contradicts_report(refusal: str, runtime: str, report: EndpointReport) -> bo
     """Return True if a refusal of a job shows that the server is not the probed server."""
     if refusal.startswith(f"{runtime}-") and refusal.endswith(_UNKNOWN):
         return runtime in report.runtimes
-    exceeded = limit_in(refusal)
+    exceeded = find_limit_in_message(refusal)
     if exceeded is None or runtime != report.runtime:
         return False
     return any(

@@ -30,7 +30,7 @@ from ioi_eval.engines.jobs.piston_api import (
     message_of,
 )
 from ioi_eval.engines.piston.discovery import endpoint_url
-from ioi_eval.engines.threads import to_its_end
+from ioi_eval.engines.threads import run_to_end
 from ioi_eval.model.doing import log_step
 from ioi_eval.model.errors import (
     BrokenReply,
@@ -309,7 +309,7 @@ class HttpClient:
             raise _mixed_up_error(_server_url(url))
         if len(answer.body) < _MIN_THREAD_BYTES:
             return decode_reply(answer.status, answer.body, endpoint=url)
-        return await to_its_end(lambda: decode_reply(answer.status, answer.body, endpoint=url))
+        return await run_to_end(lambda: decode_reply(answer.status, answer.body, endpoint=url))
 
     async def ask(
         self, method: str, url: str, path: str, time: float, request: Request | None = None
@@ -325,7 +325,7 @@ class HttpClient:
             self._tokens.forget(url)
             raise
 
-    async def lets_through(self, url: str, size: int, time: float) -> bool | None:
+    async def accepts_body(self, url: str, size: int, time: float) -> bool | None:
         """Return True if a request of `size` bytes reaches a server, False if a gateway refuses it, or None.
 
         Only headers are sent. They ask whether the body may follow.
@@ -450,7 +450,7 @@ async def request_of(
     is_in_memory = all(content.data is not None or isinstance(content, GzipBlob) for content in sent)
     if is_in_memory and sum(map(sent_size, sent)) < _MIN_THREAD_BYTES:
         return Request(body=encode())
-    return await to_its_end(lambda: _encode_job(encode, url))
+    return await run_to_end(lambda: _encode_job(encode, url))
 
 
 def sent_size(content: Blob) -> int:

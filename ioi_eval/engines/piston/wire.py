@@ -9,13 +9,13 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from ioi_eval.engines.contract import Capabilities
-from ioi_eval.engines.jobs.piston_api import GzipBlob, error_of, first_script
+from ioi_eval.engines.jobs.piston_api import GzipBlob, first_script, make_refusal_error
 from ioi_eval.engines.open_files import raise_open_files
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.probe import Prober, identify
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import API, HttpClient, Request, request_of
-from ioi_eval.engines.threads import to_its_end
+from ioi_eval.engines.threads import run_to_end
 from ioi_eval.model.errors import EngineError, InputError
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.values import Blob
@@ -194,7 +194,7 @@ class HttpWire:
 
     async def put(self, address: str, content: Blob) -> bool:
         gzip = content.gzip if isinstance(content, GzipBlob) else b""
-        body = gzip or await to_its_end(content.read)
+        body = gzip or await run_to_end(content.read)
         request = Request(body=body, packed=bool(gzip), is_json=False)
         time = self._margin + len(body) / _MIN_BYTES_PER_S
         answer = await self._http.ask("PUT", address, _content_path(content.sha256), time, request)
@@ -202,7 +202,7 @@ class HttpWire:
             return True
         if answer.status in _NO_SUCH_API:
             return False
-        raise error_of(answer.status, answer.body, address)
+        raise make_refusal_error(answer.status, answer.body, address)
 
     async def get(self, address: str, name: str) -> bytes | None:
         try:

@@ -139,7 +139,7 @@ def audit(
     try:
         report = asyncio.run(_run_audit(source, engine_choice, store, folder, choice, options, on_event))
     except InputError as error:
-        raise _with_option_names(error) from error
+        raise _rename_column_option(error) from error
     except KeyboardInterrupt:
         typer.echo("Interrupted. Run the same command again to continue.", err=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -173,7 +173,7 @@ async def _run_audit(
         )
 
 
-def _with_option_names(error: InputError) -> InputError:
+def _rename_column_option(error: InputError) -> InputError:
     """Return the error, with the key `expected-column` instead of its name in other commands."""
     remedy = re.sub(r"\bcolumn=NAME", "--set expected-column=NAME", error.remedy)
     if error.field != "column" and remedy == error.remedy:

@@ -201,7 +201,7 @@ async def _serve_contest(
     stop_signals = console.StopSignals()
     if stdio_participant is not None:
         async with opening as contest:
-            _show_log_once(quiet)
+            _set_up_log(quiet)
             server, end_input = (
                 contest_server(contest, participant=stdio_participant),
                 forward_standard_input(),
@@ -219,7 +219,7 @@ async def _serve_contest(
     tokens = _complete_tokens(path, given_tokens)
     with contextlib.closing(listen(host, server_options.port)) as port:
         async with opening as contest:
-            _show_log_once(quiet)
+            _set_up_log(quiet)
             _write_tokens(path, tokens)
             async with serving(contest, tokens, host=host, listening=port) as address:
                 console.print_line(f"contest at {address}, tokens in {path}")
@@ -255,7 +255,7 @@ async def _serve_client(server: Any, session: Session) -> None:
     await session.settle()
 
 
-def _show_log_once(quiet: bool) -> None:
+def _set_up_log(quiet: bool) -> None:
     """Log on standard error before the SDK does, which would show this package's lines a second time."""
     console.set_log_output(of_others=True)
     console.set_quiet(quiet)

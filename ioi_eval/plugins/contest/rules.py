@@ -52,7 +52,7 @@ _COMPILER_ERROR = re.compile(r":\d+(:\d+)?: (fatal )?error:")
 _FINE = frozenset({Verdict.AC, Verdict.SKIPPED})
 
 
-_LIMITED = CliOption(typed=int, read=lambda number: number or None, least=0, metavar="N")
+_LIMITED = CliOption(typed=int, read=lambda number: number or None, minimum=0, metavar="N")
 
 
 class Rules(Value):
@@ -77,7 +77,7 @@ class Rules(Value):
     feedback: FeedbackChoice = Feedback.FULL
     seconds: Annotated[
         Annotated[float, msgspec.Meta(gt=0)] | None,
-        CliOption(name="contest_time", metavar="S", least=1, help="Length of the contest.", unset="no end"),
+        CliOption(name="contest_time", metavar="S", minimum=1, help="Length of the contest.", unset="no end"),
     ] = None
     runs: Annotated[
         Count | None,

@@ -177,7 +177,7 @@ def disconnect() -> None:
     ray.shutdown()
 
 
-def survey() -> list[SeenNode]:
+def list_nodes() -> list[SeenNode]:
     """Return the running nodes. If any of them declares the resource `RESOURCE`, return only such nodes."""
     import ray
     from ray.util import client

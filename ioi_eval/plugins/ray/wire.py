@@ -111,7 +111,7 @@ class RayWire:
     async def find(self) -> frozenset[str]:
         """Return the names of the nodes that have an actor, or a CPU for an actor."""
         self._seen_nodes = {
-            seen_node.name: seen_node for seen_node in await asyncio.to_thread(cluster.survey)
+            seen_node.name: seen_node for seen_node in await asyncio.to_thread(cluster.list_nodes)
         }
         for name, node in [*self._nodes.items()]:
             if name not in self._seen_nodes or self._seen_nodes[name].id != node.id:

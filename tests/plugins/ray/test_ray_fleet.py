@@ -35,7 +35,7 @@ class FakeCluster:
         self.tls = False
         self.found: str | None = None  # the address that Ray finds in variables and files
 
-    def survey(self) -> list[SeenNode]:
+    def list_nodes(self) -> list[SeenNode]:
         return [SeenNode(id=name, name=name, free={"CPU": 2.0}, declares=False) for name in self.nodes]
 
     def start(self, seen: SeenNode, *given: Any) -> str:
@@ -81,7 +81,11 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
         env_bool=lambda name, default: fake.tls if name == "RAY_USE_TLS" else default
     )
     monkeypatch.setitem(sys.modules, "ray._private.ray_constants", constants_module)
-    for name, does in (("survey", fake.survey), ("start", fake.start), ("existing", lambda name: None)):
+    for name, does in (
+        ("list_nodes", fake.list_nodes),
+        ("start", fake.start),
+        ("existing", lambda name: None),
+    ):
         monkeypatch.setattr(cluster, name, does)
     monkeypatch.setattr(cluster, "connect", lambda address: False)
     monkeypatch.setattr(cluster, "kill", lambda actor: None)

@@ -33,7 +33,7 @@ from support.stub_server import StubServer, page
 from ioi_eval import EmbeddedEngine, PistonEngine, Store
 from ioi_eval.cli.doctor import combine_reports
 from ioi_eval.cli.options import EngineOptions
-from ioi_eval.engines.piston.reports import COMPILER, findings
+from ioi_eval.engines.piston.reports import COMPILER, make_health_checks
 from ioi_eval.engines.piston.uses import ServerRole
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.errors import InputError
@@ -173,7 +173,10 @@ def test_doctor_shows_a_row_for_each_of_several_servers(
     }
     probed = [msgspec.structs.replace(report(f"{name}{domain}"), **more) for name, more in fields.items()]
     combined = combine_reports(
-        [msgspec.structs.replace(server_report, findings=findings(server_report)) for server_report in probed]
+        [
+            msgspec.structs.replace(server_report, findings=make_health_checks(server_report))
+            for server_report in probed
+        ]
     )
     combined.print_findings()
     shown = capsys.readouterr().out
@@ -194,7 +197,7 @@ def test_doctor_shows_a_row_for_each_of_several_servers(
 def test_doctor_prints_every_check_of_single_server(capsys: pytest.CaptureFixture[str]) -> None:
     single_report = report("a", runtime="ioi_eval")
     combine_reports(
-        [msgspec.structs.replace(single_report, findings=findings(single_report))]
+        [msgspec.structs.replace(single_report, findings=make_health_checks(single_report))]
     ).print_findings()
     first, *lines = capsys.readouterr().out.splitlines()
     assert first == single_report.url

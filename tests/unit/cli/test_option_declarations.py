@@ -43,7 +43,7 @@ class Steeping(Value):
         Annotated[float, msgspec.Meta(gt=0, lt=60)] | None, CliOption(metavar="M", help="How long.")
     ] = None
     degrees: Annotated[
-        Annotated[float, msgspec.Meta(gt=0)], CliOption(least=20, metavar="C", help="How hot.")
+        Annotated[float, msgspec.Meta(gt=0)], CliOption(minimum=20, metavar="C", help="How hot.")
     ] = 90.0
     grams: Annotated[float, CliOption(metavar="G", help="How much tea.")] = 2.0
 

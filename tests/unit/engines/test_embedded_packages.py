@@ -150,7 +150,7 @@ def test_package_invisible_to_sandbox_is_copied_or_refused(base: Path, tmp_path:
     """It is in /tmp, and sandboxes have a private /tmp."""
     package_folder = package(base)
     (package_folder / ".env").write_text(f"PATH={package_folder}/bin:/usr/bin")
-    with pytest.raises(EngineUnavailable, match=r"a /tmp of their own"):
+    with pytest.raises(EngineUnavailable, match=r"jobs have a private /tmp"):
         load_packages(base, tmp_path / "also in /tmp")
     if not os.access("/dev/shm", os.W_OK):
         skip_or_fail_in_ci("/dev/shm cannot be written")

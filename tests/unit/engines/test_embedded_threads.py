@@ -7,20 +7,20 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from support.waiting import until
 
-from ioi_eval.engines.threads import to_its_end
+from ioi_eval.engines.threads import run_to_end
 
 
-async def test_to_its_end_returns_result_of_thread() -> None:
-    assert await to_its_end(lambda: 7) == 7
+async def test_run_to_end_returns_result_of_thread() -> None:
+    assert await run_to_end(lambda: 7) == 7
 
 
-async def test_to_its_end_raises_error_of_thread() -> None:
+async def test_run_to_end_raises_error_of_thread() -> None:
     with pytest.raises(ZeroDivisionError):
-        await to_its_end(lambda: 1 // 0)
+        await run_to_end(lambda: 1 // 0)
 
 
 @pytest.mark.parametrize("cancellations", [1, 3])
-async def test_cancelled_to_its_end_waits_for_the_thread_and_undoes_its_result(cancellations: int) -> None:
+async def test_cancelled_run_to_end_waits_for_the_thread_and_undoes_its_result(cancellations: int) -> None:
     begun, go = threading.Event(), threading.Event()
     undone: list[int] = []
 
@@ -30,7 +30,7 @@ async def test_cancelled_to_its_end_waits_for_the_thread_and_undoes_its_result(c
         return 7
 
     hurried: list[bool] = []
-    task = asyncio.create_task(to_its_end(work, hurry=lambda: hurried.append(True), undo=undone.append))
+    task = asyncio.create_task(run_to_end(work, stop_early=lambda: hurried.append(True), undo=undone.append))
     await until(begun.is_set)
     for _ in range(cancellations):
         task.cancel()
@@ -43,7 +43,7 @@ async def test_cancelled_to_its_end_waits_for_the_thread_and_undoes_its_result(c
     assert hurried == [True]
 
 
-async def test_cancelled_to_its_end_drops_error_of_thread() -> None:
+async def test_cancelled_run_to_end_drops_error_of_thread() -> None:
     begun, go = threading.Event(), threading.Event()
 
     def work() -> int:
@@ -52,7 +52,7 @@ async def test_cancelled_to_its_end_drops_error_of_thread() -> None:
         raise ValueError("unseen")
 
     with ThreadPoolExecutor(1) as executor:
-        task = asyncio.create_task(to_its_end(work, executor=executor, hurry=go.set))
+        task = asyncio.create_task(run_to_end(work, executor=executor, stop_early=go.set))
         await until(begun.is_set)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -176,7 +176,7 @@ def test_health_check_reports_sandbox_folder(base: Path, monkeypatch: pytest.Mon
     assert chosen.ok is True and str(base) in chosen.detail
     monkeypatch.setattr(doctor, "explain_unusable_folder", lambda _slots: "/dev/shm is mounted noexec")
     monkeypatch.setattr(doctor, "choose_base", lambda _slots: Path("/proc"))  # a folder that is not in memory
-    monkeypatch.setattr(Disk, "look", lambda _base: Disk(free=1 << 40))
+    monkeypatch.setattr(Disk, "measure", lambda _base: Disk(free=1 << 40))
     monkeypatch.setattr(doctor, "is_noexec", lambda _base: False)
     [disk] = doctor.check_sandbox_folder()
     assert disk.ok is None and "noexec" in disk.detail and disk.remedy
@@ -197,11 +197,11 @@ async def test_confinement_is_probed_in_sandbox_folder(
 
 def test_health_check_reports_slots_without_disk_space(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: range(4))
-    monkeypatch.setattr(Disk, "look", lambda _base: Disk(free=1000 << 20))
+    monkeypatch.setattr(Disk, "measure", lambda _base: Disk(free=1000 << 20))
     [check] = doctor.check_sandbox_folder(base)
     assert check.ok is None and check.detail == f"{base}, 1000 MB left: room for 3 of 4 slots, no more start"
     assert check.remedy == f"Give {base} 1024 MB (256 MB for each slot), or take fewer slots"
-    monkeypatch.setattr(Disk, "look", lambda _base: Disk(free=2000 << 20, held=1500 << 20))
+    monkeypatch.setattr(Disk, "measure", lambda _base: Disk(free=2000 << 20, held=1500 << 20))
     [check_with_others] = doctor.check_sandbox_folder(base)
     assert (
         "500 MB left: 2000 MB are free, and other engines hold 1500 MB: room for 1 of 4"

@@ -25,7 +25,7 @@ from ioi_eval.errors import EngineUnavailable
 def test_sandbox_folder_is_created_private_and_removed(base: Path) -> None:
     boxes = Sandboxes(base)
     boxes.open()
-    box = boxes.make(None)
+    box = boxes.create_sandbox(None)
     assert box.stat().st_mode & 0o777 == 0o700
     assert boxes.folder.stat().st_mode & 0o777 == 0o711
     boxes.make_kept_path().write_text("kept")
@@ -40,7 +40,7 @@ def test_sandbox_modes_ignore_umask(base: Path) -> None:
     umask_before = os.umask(0o777)
     try:
         boxes.open()
-        box = boxes.make(None)
+        box = boxes.create_sandbox(None)
         fill(box, [file("a/b/text", "hi"), file("tool", "", executable=True)], None, Lock())
     finally:
         os.umask(umask_before)
@@ -59,7 +59,7 @@ def test_sweep_removes_folders_of_dead_engines_only(base: Path) -> None:
     living.open()
     killed = Sandboxes(base)
     killed.open()
-    killed.make(None)
+    killed.create_sandbox(None)
     os.close(killed._lock)  # like the kernel for a killed process
     unfinished = base / f"ioi-eval-{os.geteuid()}-1-never-locked"
     unfinished.mkdir()
@@ -73,7 +73,7 @@ def test_sweep_does_not_interfere_with_closing_engine(base: Path, monkeypatch: p
     """If both remove a folder, the closing engine must not fail."""
     boxes = Sandboxes(base)
     boxes.open()
-    (boxes.make(None) / "inner").mkdir()
+    (boxes.create_sandbox(None) / "inner").mkdir()
     raise_children, calls = folders._raise_children, []
 
     def beside_a_sweeper(*arguments: Any) -> None:
@@ -138,7 +138,7 @@ def test_root_needs_sandbox_base_that_others_may_enter(base: Path) -> None:
 
 def test_noexec_sandbox_base_is_refused(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folders, "is_noexec", lambda place: place == base)
-    with pytest.raises(EngineUnavailable, match=r"it is mounted noexec\. Name a folder in TMPDIR"):
+    with pytest.raises(EngineUnavailable, match=r"it is mounted noexec\. Set TMPDIR to a folder"):
         Sandboxes(base).open()
     assert explain_unusable_folder(1, base) == f"{base} is mounted noexec"
     mere_files = Sandboxes(base, entered=False)
@@ -174,7 +174,7 @@ def test_reason_why_memory_file_system_is_unusable_is_given(base: Path) -> None:
 def test_number_of_slots_is_limited_by_disk_space(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(free=3 * MIN_SLOT_BYTES - 1)
     assert [disk.slots(slots) for slots in (1, 2, 3, 64)] == [1, 2, 2, 2]
-    monkeypatch.setattr(Disk, "look", lambda folder: disk)
+    monkeypatch.setattr(Disk, "measure", lambda folder: disk)
     assert explain_unusable_folder(2, base) is None
     assert "has only 767 MB left, and each slot needs 256 MB" in (explain_unusable_folder(3, base) or "")
     assert Disk(free=1).slots(2) == 1
@@ -196,7 +196,7 @@ SHARES = [  # free and reserved bytes, then slots and the share of each
 def test_disk_shares_leave_space_for_other_engines(
     free: int, reserved: int, expected: tuple[int, int]
 ) -> None:
-    shares = Disk(free=free, held=reserved).shares(2, most=4 << 30)
+    shares = Disk(free=free, held=reserved).shares(2, max_bytes=4 << 30)
     assert (shares.slots, shares.each) == expected
     assert not shares.slots or shares.whole <= free - reserved
 
@@ -209,13 +209,13 @@ def test_disk_space_held_by_living_engine_is_subtracted(base: Path, monkeypatch:
     (dead / "owner").write_text("1000000000")
     first, second, late = Sandboxes(base), Sandboxes(base), Sandboxes(base)
     first.open(), second.open(), late.open()
-    assert Disk.look(base).held == 0
-    assert first.share(2, most=1 << 20).whole == Disk.look(base).held == 1 << 21
-    second.hold(1 << 20)
-    assert Disk.look(base).held == 3 << 20
+    assert Disk.measure(base).held == 0
+    assert first.reserve_space(2, max_bytes=1 << 20).whole == Disk.measure(base).held == 1 << 21
+    second.publish_reservation(1 << 20)
+    assert Disk.measure(base).held == 3 << 20
     first.close()
-    assert Disk.look(base).held == 1 << 20
-    second.hold(1 << 60)
+    assert Disk.measure(base).held == 1 << 20
+    second.publish_reservation(1 << 60)
     with pytest.raises(EngineUnavailable, match=r" 0 MB left: .* other engines hold .* needs 256 MB"):
-        late.share(1, most=1 << 30)
+        late.reserve_space(1, max_bytes=1 << 30)
     second.close(), late.close()

@@ -195,7 +195,7 @@ async def test_package_files_unreadable_to_others_are_judge_failure(
     (packages / of).chmod(mode)
     try:
         async with opened(store) as scorer:
-            with pytest.raises(JudgeFailure, match="others may not read these files"):
+            with pytest.raises(JudgeFailure, match="other users may not read these files"):
                 await verdicts(scorer, ECHO)
     finally:
         (packages / of).chmod(mode_before)

@@ -349,7 +349,7 @@ def test_interpreter_with_home_as_prefix_is_input_error(
 @pytest.mark.parametrize(
     ("interpreter", "message"),
     [
-        ("/nowhere/python3", "there is no /nowhere/python3"),
+        ("/nowhere/python3", "/nowhere/python3 does not exist"),
         ("/bin/true", "/bin/true is not a working Python"),
         ("3.2", "no Python 3.2 was found"),
         ("3.1", "no Python 3.1 was found"),  # not 3.11

@@ -69,7 +69,7 @@ def job_of(problem: Problem, profile: Capabilities, program: Program = PROGRAM) 
 async def number(problem: Problem, profile: Capabilities, program: Program = PROGRAM) -> int:
     batch = batch_of(problem, program)
     fitting = JobSizer(problem, batch.options, profile, GzipCache().weight)
-    return len(await fitting.first(batch))
+    return len(await fitting.select_first_tests(batch))
 
 
 async def test_without_limits_all_tests_go_into_one_job() -> None:

@@ -43,7 +43,10 @@ def test_headline_sentence_agrees_with_its_interval(values: list[float]) -> None
     ("values", "expected"),
     [
         ([], "No problem has scored submissions of both A and B."),
-        ([0.5], "One problem says nothing about others. A minus B is +50.0 percentage points."),
+        (
+            [0.5],
+            "A single problem is not evidence about other problems. A minus B is +50.0 percentage points.",
+        ),
         ([0.0] * 7, "There is no difference in pass@1: A and B have the same for each of 7 problems."),
         (
             [-0.5] * 5,

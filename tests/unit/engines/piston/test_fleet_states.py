@@ -140,7 +140,7 @@ def test_waits_of_fleet_follow_retry_rules(attempt: int) -> None:
 
     wait_times = Waits()
     assert seeded_wait(wait_times.wait_after, attempt) == seeded_wait(SERVER.wait_after, attempt)
-    assert seeded_wait(wait_times.rest_after, attempt - 1) == seeded_wait(RECOVERY.wait_after, attempt)
+    assert seeded_wait(wait_times.pause_after, attempt - 1) == seeded_wait(RECOVERY.wait_after, attempt)
 
 
 async def test_endpoint_rate_counts_answered_jobs() -> None:

@@ -31,7 +31,7 @@ from ioi_eval.engines.piston.probe import (
     growing_output_size,
     parse_inspection,
 )
-from ioi_eval.engines.piston.reports import EndpointReport, findings, merge_capabilities
+from ioi_eval.engines.piston.reports import EndpointReport, make_health_checks, merge_capabilities
 from ioi_eval.engines.piston.sending import HttpClient, Request
 from ioi_eval.engines.piston.uses import choose_uses
 from ioi_eval.errors import ServerReplaced
@@ -142,7 +142,7 @@ async def test_gateway_body_limit_is_probed_without_sending_body() -> None:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         url, time = f"http://127.0.0.1:{runner.addresses[0][1]}", 5.0 if expects is limited else 0.05
         async with HttpClient() as wire:
-            assert [await wire.lets_through(url, size, time) for size in (8 << 20, 1 << 20)] == told_of
+            assert [await wire.accepts_body(url, size, time) for size in (8 << 20, 1 << 20)] == told_of
         over.set()
         await runner.cleanup()
     assert bodies == []
@@ -182,7 +182,7 @@ def test_probe_reports_foreign_sandboxes_as_classic_only() -> None:
     names = {True: "isolate's", False: "none"}
     for isolates, expected_start in names.items():
         other = EndpointReport(url="", server="Piston v3.1.1", runtime="ioi_eval", isolates=isolates)
-        (line,) = (line for line in findings(other) if line.name == "boxes")
+        (line,) = (line for line in make_health_checks(other) if line.name == "boxes")
         assert line.ok is None and line.detail.startswith(expected_start) and "classic jobs" in line.remedy
 
 
@@ -433,13 +433,13 @@ def test_output_of_output_limit_script_has_known_size() -> None:
 
 def lines_of(**fields: Any) -> dict[str, tuple[bool | None, str, str]]:
     report = EndpointReport(url="http://a", **fields)
-    return {line.name: (line.ok, line.detail, line.remedy) for line in findings(report)}
+    return {line.name: (line.ok, line.detail, line.remedy) for line in make_health_checks(report)}
 
 
 async def test_redirect_is_reported_and_not_followed() -> None:
     async with Loopback() as target, Loopback(moved=f"{target.url}/é") as server:
         report = await probed(server.url)
-        [line] = findings(report)
+        [line] = make_health_checks(report)
         assert line.detail == f"{server.url} sends its callers to '{target.url}/\\xe9'"
         assert line.remedy.startswith("Use that address") and target.asked == 0
 
@@ -515,7 +515,7 @@ async def test_probe_failure_in_transit_counts_as_temporary(answer: Answer, pass
     ],
 )
 def test_load_balancer_before_different_servers_names_remedy(reason: str) -> None:
-    [line] = findings(EndpointReport(url="http://a", reachable=False, reason=reason))
+    [line] = make_health_checks(EndpointReport(url="http://a", reachable=False, reason=reason))
     assert "name each server" in line.remedy
 
 
