@@ -171,7 +171,9 @@ async def test_unloadable_packaged_library_is_rebuilt(
     quick = compiler_in_shell(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo built > "$2"')
     built = await find_fork_server_library(quick, PYTHON, graders, own_store, tmp_path)
     assert built == (b"built\n", f"built here by g++ 1: {NOT_OF_THESE_LIBRARIES}")
-    with pytest.raises(EngineUnavailable, match=f"no C\\+\\+ compiler, and {NOT_OF_THESE_LIBRARIES}"):
+    with pytest.raises(
+        EngineUnavailable, match=f"a C\\+\\+ compiler is missing, and {NOT_OF_THESE_LIBRARIES}"
+    ):
         await find_fork_server_library(None, PYTHON, graders, own_store, tmp_path)
 
 
