@@ -58,13 +58,13 @@ for name, content in judge_files.items():
     if not os.path.exists(name):
         with open(name, "wb") as file:
             file.write(content)
-        print(f"it removed {os.path.basename(name)} from its folder", file=sys.stderr)
+        print(f"the program removed {os.path.basename(name)} from its folder", file=sys.stderr)
 if not code and written not in ("-", "stderr"):
     if os.path.isfile(written):
         shutil.copyfile(written, output)
     else:
-        print(f"it did not write {written}", file=sys.stderr)
+        print(f"the program did not write {written}", file=sys.stderr)
         sys.exit(1)
 if code:
-    print(f"it ended with {code}", file=sys.stderr)
+    print(f"the program ended with {code}", file=sys.stderr)
 sys.exit(1 if code else 0)

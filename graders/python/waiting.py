@@ -22,7 +22,7 @@ def _wait_for_requests():
     from _frozen_importlib_external import FileFinder, _get_supported_file_loaders
 
     if not (3, 9) <= sys.version_info < (3, 16) or sys.implementation.name != "cpython":
-        raise NotImplementedError("forking needs CPython 3.9 to 3.15")
+        raise NotImplementedError("the fork server needs CPython 3.9 to 3.15")
     for name in os.read(3, 1 << 16).decode().split():
         try:
             __import__(name)

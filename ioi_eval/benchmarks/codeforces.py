@@ -271,7 +271,7 @@ def _read_time_limit(row: Row) -> float:
     if len(seconds_and_nanos) != 2 or not all(
         isinstance(number, int) and number >= 0 for number in seconds_and_nanos
     ):
-        raise row.make_error("time_limit", f"{value!r} is not a time")
+        raise row.make_error("time_limit", f"{value!r} is not a time limit")
     seconds, nanos = seconds_and_nanos
     return float(seconds + nanos / 1e9)
 

@@ -178,7 +178,7 @@ class DumpRow(Fields):
         if column in _STRING_COLUMNS:
             raw = decode_bytes(raw)
             if any(isinstance(item, bytes) for item in (raw if isinstance(raw, list) else [raw])):
-                raise self.make_error(column, "bytes that are not UTF-8")
+                raise self.make_error(column, "the value contains bytes that are not UTF-8")
         value = None if raw is ABSENT else as_json_value(raw)
         if column not in _ANSWER_COLUMNS:
             return value
@@ -224,7 +224,7 @@ class DumpRow(Fields):
         """Return the text of an assistant's message, which may be in parts. None for other messages."""
         if not _is_message(message):
             raise self.make_error(
-                column, f"{self.format_value(message)} is not a message", "Expected {role, content}"
+                column, f"{self.format_value(message)} is not a chat message", "Expected {role, content}"
             )
         content = _message_content(message)
         message_text = join_answer_text(content) if isinstance(content, list) else content or ""
@@ -249,7 +249,7 @@ class DumpRow(Fields):
         expected = "Expected a text or a whole number"
         if isinstance(value, dict | list):  # pandas writes data frames to JSON in this form by default
             expected += "; a table by columns has to be written by rows (to_json(orient='records'))"
-        raise self.make_error(column, f"{self.format_value(value)} is not a name", expected + or_else)
+        raise self.make_error(column, f"{self.format_value(value)} is not a valid name", expected + or_else)
 
     def read_model(self, column: str) -> str | None:
         """Return the model's name, a string or a whole number, or None if it is missing."""
@@ -280,7 +280,7 @@ class DumpRow(Fields):
         digits = re.fullmatch(r"([0-9]{4})(\.0)?", str(value))
         if digits is None:
             problem = f"{self.format_value(value)} is not a year"
-            raise self.make_error("year", problem, "Expected a number such as 2024, or null")
+            raise self.make_error("year", problem, "The year must be a number such as 2024, or null")
         return int(digits[1])
 
     def read_subtask(self, problem: Problem) -> str | None:
@@ -296,7 +296,7 @@ class DumpRow(Fields):
         if name_in_row not in names and len(matching) != 1:
             available = ", ".join(names) or "none"
             message = f"problem {problem.id!r} has no subtask {name_in_row!r}"
-            raise self.make_error("subtask", message, f"There are: {available}")
+            raise self.make_error("subtask", message, f"The problem's subtasks are: {available}")
         return name_in_row if name_in_row in names else matching[0]
 
 
@@ -913,7 +913,7 @@ class DumpReader:
             similar_keys = find_similar_names(min(missing), (*self.selected_keys, *self.passed_over))
             suggestion = f"Did you mean {similar_keys[0]!r}? " if similar_keys else ""
             remedy = f"{suggestion}Keys are in the column `key` of results.jsonl"
-            raise InputError(f"no row with the key {min(missing)!r}", where=where, remedy=remedy)
+            raise InputError(f"the dump has no row with the key {min(missing)!r}", where=where, remedy=remedy)
 
     def _usable_row(
         self,

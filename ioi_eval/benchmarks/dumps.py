@@ -96,7 +96,7 @@ class DumpFile(Value):
         """Raise an InputError if the file has changed since the first pass."""
         if stamp(Path(self.path)) != self.stamp:
             remedy = "Run the same command again: it judges only what changed"
-            raise InputError("changed while it was being scored", where=self.path, remedy=remedy)
+            raise InputError("the dump changed while it was being scored", where=self.path, remedy=remedy)
 
 
 class DetectedColumns(Value):
@@ -534,7 +534,7 @@ class _FirstPass:
         rows = sum(file.rows for file in files)
         if not rows:
             where = ", ".join(row_file.label for row_file in row_files)
-            raise InputError("no rows in it", where=where, remedy="Is it the right file?")
+            raise InputError("the dump has no rows", where=where, remedy="Is it the right file?")
         if self._max_rows is None:
             self.reader.check_selected_keys(where=files[0].label)
         if 2 * counts.fenced > counts.programs:
@@ -544,7 +544,7 @@ class _FirstPass:
                 remedy = "Give always_extract=True to take the programs from the replies in the other column"
             problem = f"{counts.fenced} of {counts.programs} texts hold fenced blocks, as replies do"
             where = ", ".join(file.label for file in files)
-            raise InputError(f"{problem} and programs do not", where=where, field=column, remedy=remedy)
+            raise InputError(f"{problem}, but programs do not", where=where, field=column, remedy=remedy)
         return DumpInfo(
             files=files,
             rows=rows,
@@ -612,7 +612,9 @@ class _FirstPass:
             content = scan(path) if self._max_rows is None else path.as_posix()
         if content in self._contents:
             raise InputError(
-                f"the same content as {self._contents[content]}", where=label, remedy="Name it once"
+                f"the dump has the same content as {self._contents[content]}",
+                where=label,
+                remedy="Name only one of them",
             )
         id_column, counts = self.reader.id_column(path), self._counts
         rows = counts.rows if self.grown is not None else 0
@@ -835,10 +837,14 @@ def guess_benchmark(dumps: Sequence[str | Path | RowFile], column: str | None = 
         return matching[0]
     if matching:
         problem = f"its rows may be of {' or '.join(matching)}"
-        raise InputError(problem, where=where, field=FIELD, remedy=f"Say which: problems={matching[0]}")
+        raise InputError(
+            problem, where=where, field=FIELD, remedy=f"Name the right benchmark with problems={matching[0]}"
+        )
     sample_ids = ", ".join(sorted(ids)[:3]) or "none"
     problem = f"its rows do not identify their problems (their ids: {sample_ids})"
-    raise InputError(problem, where=where, field=FIELD, remedy="Name a benchmark, or packages")
+    raise InputError(
+        problem, where=where, field=FIELD, remedy="Name a benchmark or problem packages with problems=SOURCE"
+    )
 
 
 def matches_benchmark(benchmark: Benchmark, ids: Collection[str], columns: Collection[str]) -> bool:
@@ -873,7 +879,7 @@ def dumps_from_stdin(dumps: Sequence[str], stream: BinaryIO) -> Iterator[Sequenc
         yield dumps
         return
     if dumps.count(STANDARD_INPUT) > 1:
-        raise InputError("named twice", where=_LABEL, remedy="Name it once")
+        raise InputError("named twice", where=_LABEL, remedy="Name standard input only once")
     with TemporaryDirectory(prefix="ioi-eval-") as folder:
         row_file = RowFile(_save_stream(stream, Path(folder)), _LABEL)
         yield [row_file if dump == STANDARD_INPUT else dump for dump in dumps]
@@ -883,7 +889,9 @@ def _save_stream(stream: BinaryIO, folder: Path) -> Path:
     """Write the stream into a file in the folder and return its path."""
     first_bytes = stream.read(4)
     if not first_bytes:
-        raise InputError("nothing in it", where=_LABEL, remedy="Did the command that feeds it fail?")
+        raise InputError(
+            "standard input is empty", where=_LABEL, remedy="Did the command that feeds it fail?"
+        )
     suffix = next(
         (packed_suffix for magic, packed_suffix in _PACKED_SUFFIXES.items() if first_bytes.startswith(magic)),
         "",
@@ -919,7 +927,9 @@ def dump_paths(dumps: Dumps) -> Iterator[Sequence[str | Path | RowFile]]:
     items = iter(_iterate_rows(dumps))
     first_item = next(items, None)
     if first_item is None:
-        raise InputError("no rows in it", where=_IN_MEMORY, remedy="Give at least one row, or a dump's name")
+        raise InputError(
+            "the dump has no rows", where=_IN_MEMORY, remedy="Give at least one row, or a dump's name"
+        )
     if isinstance(first_item, str | Path | RowFile):
         yield [first_item, *items]
         return
@@ -929,7 +939,7 @@ def dump_paths(dumps: Dumps) -> Iterator[Sequence[str | Path | RowFile]]:
             for number, row in enumerate(chain([first_item], items), start=1):
                 if not isinstance(row, Mapping):
                     raise InputError(
-                        f"a row is a dict of columns, not {type(row).__name__}",
+                        f"a row must be a dict of columns, not {type(row).__name__}",
                         where=_IN_MEMORY,
                         row=number,
                         remedy='Expected {"problem_id": ..., ...}',

@@ -359,13 +359,13 @@ class ListedBenchmark(Benchmark):
             return f"{self.name}_{row.index}"
         problem_id = self.read_string(row, column)
         if not problem_id:
-            raise row.make_error(column, "nothing there, and it is the problem's id")
+            raise row.make_error(column, "the problem's id is missing")
         return f"{prefix}{problem_id.removeprefix(prefix)}"
 
     def read_string(self, row: Row, column: str, default: str = "") -> str:
         value = self.read_value(row, column)
         if isinstance(value, list | dict):
-            raise row.make_error(column, f"{str(value)[:60]} is not a text")
+            raise row.make_error(column, f"{str(value)[:60]} is not a string")
         return default if value is None else str(value) or default
 
     def read_value(self, row: Row, column: str) -> Any:
@@ -441,7 +441,7 @@ class ListedBenchmark(Benchmark):
         else:
             value = self.read_value(row, path)
         if value is not None and not isinstance(value, str | list | dict):
-            raise row.make_error(path, f"{value!r} is not a text")
+            raise row.make_error(path, f"{value!r} is not a string")
         function, setup = "", "\n".join(_as_strings(self.read_value(row, names.setup)))
         with suppress(CasesError):  # if `metadata` is damaged, the problem has no function
             function = self.read_string(row, names.function)
@@ -469,7 +469,7 @@ class ListedBenchmark(Benchmark):
                 with suppress(InputError):  # if the language is unknown, keep the dataset's name for it
                     language_name = find_language(language_name).name
             if not isinstance(code, str):
-                raise row.make_error(column, "not a list of texts")
+                raise row.make_error(column, "the value is not a list of strings")
             yield Solution(name=name, language=language_name, code=code, expected=expected)
 
     def _read_programs(self, row: Row, path: str) -> list[Any]:
@@ -516,7 +516,7 @@ class ListedBenchmark(Benchmark):
         if number >= milliseconds_from:
             return number / 1000
         if number >= too_large:
-            raise row.make_error(path, f"{value} is too much; it counts {unit}")
+            raise row.make_error(path, f"{value} is too large for a limit in {unit}")
         return number
 
 

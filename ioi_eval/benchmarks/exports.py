@@ -50,7 +50,7 @@ def check_results_path(path: Path, dumps: Iterable[str] = ()) -> None:
     is_run_file = path.name in _RUN_FILES and (path.parent / RUN).exists()
     if is_run_file or (path.exists() and any(Path(dump).exists() and path.samefile(dump) for dump in dumps)):
         raise InputError(
-            f"is a file of {'a run' if is_run_file else 'the dump'}, and would be replaced",
+            f"the export would replace a file of {'a run' if is_run_file else 'the dump'}",
             where=str(path),
             field="results",
             remedy="Name another one",
@@ -85,7 +85,9 @@ def _temporary_file(path: Path) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as folder:
             yield Path(folder) / path.name
     except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror or error})", where=str(path)) from error
+        raise InputError(
+            f"the file cannot be written ({error.strerror or error})", where=str(path)
+        ) from error
 
 
 def _write_parquet(run: Path, path: Path) -> None:
@@ -204,7 +206,7 @@ def _push(files: dict[str, Path], repo: str, *, private: bool, token: Secret) ->
     except hub_errors as error:
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise InputError(
-            f"cannot be pushed ({token.remove_from(reason).rstrip('.')})",
+            f"the results cannot be pushed ({token.remove_from(reason).rstrip('.')})",
             where=repo,
             field="repo",
             remedy="Is there a network, and is the token allowed to write there?",

@@ -77,7 +77,9 @@ def fetch_row_files(name: HubPath) -> list[RowFile]:
     with _hub_input_errors(name.repo), hub_connection(name.repo):
         files = [file for repo in _matching_repos(name) for file in _fetch_repo_files(repo, name)]
     if not files:
-        raise InputError(f"no config {name.config!r} with a split {name.split!r}", where=name.repo)
+        raise InputError(
+            f"the dataset has no config {name.config!r} with a split {name.split!r}", where=name.repo
+        )
     return files
 
 
@@ -106,7 +108,7 @@ def _matching_repos(name: HubPath) -> list[str]:
     matching = sorted(repo for repo in names if fnmatchcase(repo, name.repo))
     if not matching:
         remedy = f"There are: {', '.join(sorted(names)[:8])}" if names else _REMEDY
-        raise InputError("there is no dataset with this name", where=name.repo, remedy=remedy)
+        raise InputError("the hub has no dataset with this name", where=name.repo, remedy=remedy)
     return matching
 
 
@@ -162,7 +164,9 @@ def hub_connection(repo: str) -> Iterator[None]:
     if is_offline or (reason := _connection_error()) is None:
         yield
         return
-    _log.info("%s cannot be reached (%s): looking for what was fetched before", constants.ENDPOINT, reason)
+    _log.info(
+        "%s cannot be reached (%s): using datasets that were downloaded before", constants.ENDPOINT, reason
+    )
     client_errors: tuple[type[Exception], ...] = (*network_errors(), ValueError, InputError)
     try:
         with _offline_lock, _offline():
@@ -225,6 +229,8 @@ def _hub_input_errors(where: str) -> Iterator[None]:
         yield
     except (*network_errors(), ValueError, datasets.exceptions.DatasetGenerationError) as error:
         if isinstance(error, datasets.exceptions.DatasetNotFoundError) or "404" in str(error):
-            raise InputError("no such dataset on the hub", where=where, remedy=_REMEDY) from error
+            raise InputError("the hub has no dataset with this name", where=where, remedy=_REMEDY) from error
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise InputError(f"cannot be loaded ({reason.rstrip('.')})", where=where, remedy=_REMEDY) from error
+        raise InputError(
+            f"the dataset cannot be loaded ({reason.rstrip('.')})", where=where, remedy=_REMEDY
+        ) from error

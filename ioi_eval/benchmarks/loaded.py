@@ -106,7 +106,7 @@ def benchmark_of_columns(
     if len(most_specific) != 1:
         benchmark_names = " and ".join(benchmark.name for benchmark in most_specific)
         raise InputError(
-            f"rows that may be of {benchmark_names}" if benchmark_names else "rows of an unknown benchmark",
+            f"the rows fit {benchmark_names}" if benchmark_names else "the rows fit no known benchmark",
             where=where,
             remedy="Name the benchmark with problems=SOURCE, and the file with dataset=FILE",
         )
@@ -150,7 +150,7 @@ def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[C
     _check_values_exist("problem", options.problems, {candidate.id for candidate in selected})
     if (options.date_from or options.date_to) and not any(candidate.date for candidate in selected):
         raise InputError(
-            "its problems have no dates", field="choice.date_from", remedy="Leave the window out"
+            "the benchmark's problems have no dates", field="choice.date_from", remedy="Leave out the dates"
         )
     for value, matches in filters:
         selected = [candidate for candidate in selected if not value or matches(candidate)]
@@ -320,7 +320,7 @@ def load(
         first_row = first_rows.setdefault(_id_and_year(candidate), candidate.rows[0])
         if first_row != candidate.rows[0]:
             raise InputError(
-                f"a second problem {candidate.id!r}; the first is in row {first_row + 1}",
+                f"problem {candidate.id!r} occurs twice, first in row {first_row + 1}",
                 where=tables.main.where,
                 row=candidate.rows[0] + 1,
                 remedy="Remove the duplicate",
@@ -405,7 +405,7 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
     dataset = options.dataset or benchmark.dataset
     is_file = Path(dataset).is_file()
     if options.dataset and not options.data_dir and Path(dataset).suffix.lower() in SUFFIXES and not is_file:
-        raise InputError(f"no such file: {dataset}", field="choice.dataset")
+        raise InputError(f"the file {dataset} does not exist", field="choice.dataset")
     rows_file = None if options.dataset else benchmark.rows(options.data_dir, cache)
     if benchmark.mixed and Path(dataset).suffix.lower() in (".jsonl", ".json") and is_file:
         rows = (
@@ -525,7 +525,7 @@ def load_benchmark_file(path: Path) -> Benchmark:
             lines = [frame.lineno for frame in frames if frame.filename == str(path)]
             row = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
             problem = f"cannot be loaded ({type(error).__name__}: {error})"
-            raise InputError(problem, where=str(path), row=row, remedy="Correct the file") from error
+            raise InputError(problem, where=str(path), row=row, remedy="Correct the Python file") from error
     classes = (
         member for member in vars(module).values() if isinstance(member, type) and member.__module__ == name
     )
@@ -534,6 +534,8 @@ def load_benchmark_file(path: Path) -> Benchmark:
     ]
     if len(defined) != 1:
         remedy = "Define one class derived from ioi_eval.benchmarks.Benchmark"
-        raise InputError(f"{len(defined) or 'no'} benchmarks in it", where=str(path), remedy=remedy)
+        raise InputError(
+            f"the file defines {len(defined) or 'no'} benchmarks", where=str(path), remedy=remedy
+        )
     benchmark: Benchmark = defined[0]()
     return benchmark

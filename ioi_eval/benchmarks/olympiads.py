@@ -171,9 +171,9 @@ def _make_subtasks(rows: Sequence[Row]) -> tuple[Subtask, ...]:
     for row in rows:
         name, tests = row.read_name("subtask"), row.read_texts("test_names")
         if name in subtasks:
-            raise row.make_error("subtask", f"a second subtask {name!r}", "Remove the duplicate")
+            raise row.make_error("subtask", f"subtask {name!r} occurs twice", "Remove the duplicate subtask")
         if not tests:
-            raise row.make_error("test_names", "a subtask without tests")
+            raise row.make_error("test_names", "the subtask has no tests")
         subtasks[name] = Subtask(name=name, points=row.read_number("score"), tests=tests)
     return tuple(subtasks.values())
 
@@ -183,8 +183,8 @@ def _row_indexes(tests: Table, candidate: Candidate) -> dict[str, int]:
     rows = tests.group_rows("problem_id").get(candidate.id, ())
     names = {tests[index].read_name("test_name"): index for index in rows}
     if len(names) != len(rows):
-        problem = f"tests of problem {candidate.id!r} with the same name"
-        raise InputError(problem, where=tests.where, field="test_name", remedy="Remove the duplicate")
+        problem = f"two tests of problem {candidate.id!r} have the same name"
+        raise InputError(problem, where=tests.where, field="test_name", remedy="Remove the duplicate test")
     return names
 
 
@@ -203,7 +203,7 @@ def _make_test(row: Row, problem: Problem, contents: ContentStore) -> Test:
     answer = contents.store(row.read_content("test_output")) if row.has_field("test_output") else None
     is_needed = needs_answers(problem.task_type, problem.checker)
     if answer is None and is_needed:
-        raise row.make_error("test_output", "no expected output to compare with")
+        raise row.make_error("test_output", "the test has no expected output")
     if answer is not None and not answer.size and not is_needed:
         answer = None
     return Test(
@@ -260,7 +260,7 @@ class LiveOIBench(Benchmark):
         name = row.read_name("problem_id")
         match = re.match(r"([^-]+)-([0-9]{4})-[^-]+-.", name)  # for example IOI-2024-contest-nile
         if match is None:
-            raise row.make_error("problem_id", f"{name!r} is not contest, year, round and task")
+            raise row.make_error("problem_id", f"{name!r} does not consist of contest, year, round and task")
         return Candidate(
             id=name,
             rows=(row.index,),
@@ -396,7 +396,7 @@ def _read_source_files(row: Row, field: str) -> Mapping[str, str]:
     contents: Any = row.read_json(field) or {}
     if isinstance(contents, dict) and all(isinstance(content, str) for content in contents.values()):
         return contents
-    raise row.make_error(field, "not an object of texts")
+    raise row.make_error(field, "the value is not an object of strings")
 
 
 # --- tests -------------------------------------------------------------------------------------------
@@ -414,7 +414,7 @@ def _add_tests(problem: Problem, table: Table, contents: ContentStore) -> Proble
     for name in sorted(used_names - cases.keys()):
         raise unparsable_tests(f"a subtask names the test {name!r}, which does not exist")
     if not all(subtask.testcases for subtask in subtasks.values()):
-        raise unparsable_tests("a subtask without tests")
+        raise unparsable_tests("a subtask has no tests")
     tests, has_reals = [], False
     for name in sorted(used_names or cases):
         case = _decode_json(memoryview(cases[name]), _Case)

@@ -26,7 +26,7 @@ def problem_of_package(package: Package, contents: ContentStore) -> Problem:
         error = package.errors[0]
         if error.remedy == TESTLIB_REMEDY:
             raise error
-        raise Unusable(f"its package is flawed: {error.problem}")
+        raise Unusable(f"the problem's package is invalid: {error.problem}")
     tests = (
         replace(test, input=contents.copy(test.input), answer=test.answer and contents.copy(test.answer))
         for test in problem.tests

@@ -97,7 +97,9 @@ def _find_column(files: Sequence[Path], requested: str | None) -> str:
     if requested is not None:
         if requested not in names:
             remedy = f"The columns are: {', '.join(names)}"
-            raise InputError(f"no column {requested!r}", where=where, field="column", remedy=remedy)
+            raise InputError(
+                f"the file has no column {requested!r}", where=where, field="column", remedy=remedy
+            )
         return requested
     candidates = [
         name
@@ -148,7 +150,9 @@ def _make_case(
         maximum = 1.0 if is_fraction else max_problem_points(problem)
         if not 0 <= number <= maximum + _ROUNDING_ERROR:
             reason = f"{number:g} is not a score between 0 and {maximum:g}"
-            raise _row_error(row, column, reason, "Is it the right column, and scale=... the right one?")
+            raise _row_error(
+                row, column, reason, "Check that it is the column of scores, and that scale=... is their unit"
+            )
         digits = max(digits, problem.score_precision)
         score = ExpectedScore(value=number, fraction=is_fraction, digits=digits)
     elif isinstance(value, str) and value.strip():
@@ -158,7 +162,7 @@ def _make_case(
         )
     else:
         reason = f"{'nothing' if value is None else repr(value)} is neither a score nor a verdict"
-        raise _row_error(row, column, reason, "Fill it in, or leave the row out")
+        raise _row_error(row, column, reason, "Give the row a score or a verdict, or remove the row")
     location, label = f"{Path(row.file).name}:{row.line}", submission.row.get(_LABEL)
     is_known_verdict = expectation is not None and is_known_keyword(expectation.word)
     return KeyedExpectation(

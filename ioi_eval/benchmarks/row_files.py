@@ -86,13 +86,13 @@ def _list_dump_files(path: Path) -> list[Path]:
         files = [file for file in _list_files_below(path) if is_dump(file)]
         if not files:
             remedy = f"Expected files {_format_suffixes()} in it, or programs such as HumanEval_0/0.py"
-            raise InputError("no dump in this folder", where=str(path), remedy=remedy)
+            raise InputError("the folder contains no dump", where=str(path), remedy=remedy)
         return files
     if not path.exists():
         raise InputError("no such file or folder", where=str(path), remedy="Name the dump's file or folder")
     if not path.is_file():
         raise InputError(
-            "it is a pipe or a device, and a dump is read more than once",
+            "a dump must be a file: a pipe or a device cannot be read twice",
             where=str(path),
             remedy="Name - in its place, and let the rows come on standard input",
         )
@@ -192,7 +192,9 @@ def find_line_start(path: Path, line_number: int) -> int:
                 return offset + end + 1
             line_number -= lines
             offset += len(piece)
-    raise InputError("has fewer lines than before", where=str(path), remedy="Run the same command again")
+    raise InputError(
+        "the file has fewer lines than before", where=str(path), remedy="Run the same command again"
+    )
 
 
 def _read_pieces(stream: BinaryIO, path: Path, check: _TextCheck | None = None) -> Iterator[bytes]:
@@ -412,7 +414,10 @@ def _read_csv_rows(path: Path) -> Iterator[FileRow | InputError]:
                 line = reader.line_num + 1
         except csv.Error as error:
             raise InputError(
-                f"broken CSV ({error})", where=str(path), row=reader.line_num, remedy="Is a quote not closed?"
+                f"the line is not valid CSV ({error})",
+                where=str(path),
+                row=reader.line_num,
+                remedy="Is a quote not closed?",
             ) from error
 
 
@@ -462,7 +467,9 @@ def _read_parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator
             del batch
     except UnicodeDecodeError as error:
         raise InputError(
-            "text that is not UTF-8", where=str(path), remedy=f"It is in or shortly after row {number + 1}"
+            "the file contains text that is not UTF-8",
+            where=str(path),
+            remedy=f"It is in or shortly after row {number + 1}",
         ) from error
     except (pyarrow.ArrowException, OSError) as error:
         raise _parquet_error(path, error) from error
@@ -482,7 +489,7 @@ def _read_arrow_rows(path: Path) -> Iterator[FileRow]:
                         yield FileRow(number, values)
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(
-            f"not an Arrow stream that can be read ({error})", where=str(path), remedy="Fetch it again"
+            f"the file is not a valid Arrow stream ({error})", where=str(path), remedy="Fetch it again"
         ) from error
 
 
@@ -492,7 +499,9 @@ def _read_eval_rows(path: Path) -> Iterator[FileRow]:
         from inspect_ai.log import read_eval_log, read_eval_log_samples
     except ImportError as error:
         remedy = "Install it with: pip install 'ioi-eval[inspect-ai]'"
-        raise InputError("its reader is the package inspect_ai", where=str(path), remedy=remedy) from error
+        raise InputError(
+            "reading this log needs the package inspect_ai", where=str(path), remedy=remedy
+        ) from error
     unused = {"events", "store", "attachments", "messages"}
     # Read in another thread: in a thread with an event loop, inspect_ai would patch asyncio permanently.
     with ThreadPoolExecutor(1) as thread:
@@ -505,7 +514,7 @@ def _read_eval_rows(path: Path) -> Iterator[FileRow]:
                 yield FileRow(number, _convert_sample(header, sample))
         except (OSError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
             remedy = "Is it whole, and written by this version of inspect_ai or an older one?"
-            raise InputError(f"no log that can be read ({error})", where=str(path), remedy=remedy) from error
+            raise InputError(f"the log cannot be read ({error})", where=str(path), remedy=remedy) from error
 
 
 def _convert_sample(header: Any, sample: Any) -> dict[str, Any]:
@@ -608,10 +617,10 @@ def read_json_elements(stream: TextIO, where: str) -> Iterator[tuple[int, Any]]:
         if window.next_character() != "]":
             window.expect_character(",")
             if window.next_character() == "]":
-                raise window.json_error("a comma without a following element")
+                raise window.json_error("the list has a comma without a following element")
     window.expect_character("]")
     if window.next_character():
-        raise window.json_error("something after the end of the list")
+        raise window.json_error("the file has content after the end of the list")
 
 
 class _Window:

@@ -94,7 +94,7 @@ class Table:
         missing = [name for name in columns if name not in self.names]
         if missing:
             raise InputError(
-                f"missing column {', '.join(missing)}",
+                f"the table has no column {', '.join(missing)}",
                 where=self.where,
                 remedy=f"Is it the right dataset? The columns are: {', '.join(self.names)}",
             )
@@ -165,7 +165,7 @@ class Row(Fields):
         try:
             return json.loads(shallow(json_text))
         except ValueError as error:
-            raise self.make_error(field, f"broken JSON: {error}") from error
+            raise self.make_error(field, f"the value is not valid JSON: {error}") from error
 
     def read_content(self, field: str) -> memoryview:
         """Return the bytes of a string without copying them."""
@@ -190,7 +190,7 @@ class Row(Fields):
             buffers = [_string_buffer(column[index]) for column in columns]
             views = tuple(memoryview(buffer) for buffer in buffers if buffer is not None)
             if len(views) != len(names):
-                raise self.make_error(field, f"item {index + 1} lacks a text")
+                raise self.make_error(field, f"item {index + 1} of the list has no string")
             self.table.count_read_bytes(sum(map(len, views)))
             yield views
 
@@ -341,7 +341,9 @@ def find_files(folder: Path, source: TableSource, datasets: Collection[str] = ()
         config_folders = [path for path in (base / config, base / "data" / config) if path.is_dir()]
         if not config_folders:
             remedy = f"Put the files of {config} into one"
-            raise InputError(f"no folder {config!r} in it", where=str(base), remedy=remedy)
+            raise InputError(
+                f"the dataset's folder has no subfolder {config!r}", where=str(base), remedy=remedy
+            )
         base = config_folders[0]
     paths = [
         path
@@ -356,7 +358,7 @@ def find_files(folder: Path, source: TableSource, datasets: Collection[str] = ()
     split_files_or_all = split_files or [path for path in paths if not _find_split_in_path(path, base)]
     if not split_files_or_all:
         raise InputError(
-            f"no files of {table_name(source)}, split {source.split}, in it",
+            f"the folder has no files of {table_name(source)}, split {source.split}",
             where=str(base),
             remedy=f"Expected files {', '.join(SUFFIXES)}, "
             "of the split by name (train-00000-of-00001.parquet)",
@@ -375,7 +377,7 @@ def _other_dataset_folders(folder: Path, source: TableSource, datasets: Collecti
     files = () if has_config or not existing else folder.iterdir()
     if existing and not has_config and not any(path.suffix.lower() in SUFFIXES for path in files):
         raise InputError(
-            f"no folder {own_name!r} in it, only {', '.join(existing)}",
+            f"the folder has no subfolder {own_name!r}, only {', '.join(existing)}",
             where=str(folder),
             remedy=f"Fetch {source.dataset} into {folder / own_name}",
         )
@@ -388,7 +390,7 @@ def find_single_file(folder: Path, source: TableSource) -> list[Path]:
     files = [path for path in (base / source.path, base / name) if path.is_file()] or sorted(base.rglob(name))
     if not files:
         raise InputError(
-            f"no file {source.path!r} in it",
+            f"the dataset's folder has no file {source.path!r}",
             where=str(base),
             remedy="Fetch it, or exclude generated tests with generated_tests=False",
         )
@@ -564,7 +566,9 @@ def _download(source: TableSource, cache: Path) -> list[Path]:
     data_files = builder.config.data_files or {}
     splits = source.split.split("+") if not source.path else list(data_files)
     if missing := [name for name in splits if name not in data_files]:
-        raise ValueError(f"there is no split {missing[0]}; there are: {', '.join(map(str, data_files))}")
+        raise ValueError(
+            f"the dataset has no split {missing[0]}; its splits are: {', '.join(map(str, data_files))}"
+        )
     urls = [url for name in splits for url in data_files[name]]
     if not all(url.lower().endswith(".parquet") for url in urls):
         builder.download_and_prepare()

@@ -49,7 +49,9 @@ class Usaco(Benchmark):
         remedy = "Unpack data.zip of github.com/princeton-nlp/USACO and name its folder with data_dir=FOLDER"
         files = sorted(Path(data_dir).rglob(self.dataset)) if data_dir else []
         if not files:
-            raise InputError(f"there is no {self.dataset}", where=data_dir or self.name, remedy=remedy)
+            raise InputError(
+                f"the folder has no file {self.dataset}", where=data_dir or self.name, remedy=remedy
+            )
         folders = (path for path in files[0].parent.rglob(_TESTS_FOLDER) if path.is_dir())
         tests = str(next(folders, files[0].parent).absolute())
         return write_cached_rows(
@@ -85,9 +87,13 @@ def _read_problems(file: Path) -> Iterator[dict[str, Any]]:
     try:
         problems = json.loads(shallow(file.read_text()))
     except ValueError as error:
-        raise InputError(f"broken JSON ({error})", where=str(file), remedy="Fetch it again") from error
+        raise InputError(
+            f"the file is not valid JSON ({error})", where=str(file), remedy="Fetch it again"
+        ) from error
     if not isinstance(problems, dict) or not all(isinstance(problem, dict) for problem in problems.values()):
-        raise InputError("not an object of problems", where=str(file), remedy="Fetch it again")
+        raise InputError(
+            "the file is not a JSON object of problems", where=str(file), remedy="Fetch it again"
+        )
     for name, problem in problems.items():
         yield {**{field: problem.get(field) for field in (*_FIELDS, _SOLUTION)}, "problem_id": name}
 
@@ -110,6 +116,6 @@ def _read_test_files(row: Row, contents: ContentStore) -> Iterator[Test]:
         pairs = [[folder / name.format(number) for name in pair] for pair in _TEST_FILES]
         files = next((pair for pair in pairs if all(path.is_file() for path in pair)), None)
         if files is None:
-            raise unparsable_tests(f"test {number} has no files")
+            raise unparsable_tests(f"test {number} has no input or output file")
         input_blob, answer = (contents.copy(Blob.of_file(path)) for path in files)
         yield Test(name=str(number), input=input_blob, answer=answer)

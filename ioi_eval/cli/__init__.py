@@ -198,7 +198,9 @@ class Command(TyperCommand):
             elif flag in only_keys:
                 key = only_keys[flag]
                 remedy = f"Write {_SET} {key}=value, or set {key} in {console.SETTINGS_FILE}"
-                raise InputError(f"is not an option of `ioi-eval {self.name}`", field=flag, remedy=remedy)
+                raise InputError(
+                    f"`ioi-eval {self.name}` has no option with this name", field=flag, remedy=remedy
+                )
             else:
                 expanded.append(argument)
         return expanded
@@ -357,12 +359,12 @@ def _expand_key(keys: Mapping[str, Any], pair: str) -> list[str]:
     option = keys.get(key)
     if option is None:
         raise InputError(
-            f"{key!r} is not a key of this command", field=_SET, remedy=suggest_names(key, [*keys])
+            f"this command has no option with the key {key!r}", field=_SET, remedy=suggest_names(key, [*keys])
         )
     console.KEYS_SET.add(key)
     if not equals or (option.is_flag and value not in ("true", "false")):
         remedy = "true or false" if option.is_flag else "value"
-        raise InputError(f"{key} has no value", field=_SET, remedy=f"Write {_SET} {key}={remedy}")
+        raise InputError(f"the key {key} needs a value", field=_SET, remedy=f"Write {_SET} {key}={remedy}")
     if option.is_flag:
         return list((option.opts if value == "true" else option.secondary_opts)[:1])
     return [f"--{key}={value}"]

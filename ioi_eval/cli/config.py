@@ -131,8 +131,8 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
     # An agent's command in the file is ignored if the command line has an option for a model.
     if given_flags.keys() & {"model.name", "model.base_url"}:
         if given_flags.get("command"):
-            problem = "a model or a command, not both"
-            raise InputError(problem, field="--command", remedy="Remove one of them")
+            problem = "a model and the command of an agent cannot both be given"
+            raise InputError(problem, field="--command", remedy="Remove the model or the command")
         values.pop("command", None)
     # An option for the number of problems overrides all keys for this number in the file.
     if counts := given_flags.keys() & _COUNTS:
@@ -210,11 +210,11 @@ def _read_file(path: Path) -> dict[str, Any]:
         raise InputError(problem, where=str(path), row=mark.line + 1, remedy=_TEMPLATE_REMEDY) from None
     except ValueError:  # the original error is dropped, because its message may contain a secret
         problem = "contains an invalid date or number"
-        raise InputError(problem, where=str(path), remedy="Write days as 2024-05-31") from None
+        raise InputError(problem, where=str(path), remedy="Write dates as 2024-05-31") from None
     if values is None:
         return {}
     if not isinstance(values, dict):
-        raise InputError("expected keys and values", where=str(path), remedy=_TEMPLATE_REMEDY)
+        raise InputError("the file must contain keys and values", where=str(path), remedy=_TEMPLATE_REMEDY)
     flat_values: dict[str, Any] = {}
     for name, value in values.items():
         if name not in ("model", "budget"):
@@ -222,7 +222,7 @@ def _read_file(path: Path) -> dict[str, Any]:
         elif isinstance(value, dict):
             flat_values |= {f"{name}.{key}": inner for key, inner in value.items()}
         elif value is not None:
-            raise InputError("expected an object: keys and values", where=str(path), field=name)
+            raise InputError("the value must be an object of keys and values", where=str(path), field=name)
     for key in flat_values:
         if key not in KEYS:
             # Suggest the right table for the key, or a similar key.
@@ -249,14 +249,14 @@ def _check_values(config: Config, where: str) -> None:
     """Raise InputError for invalid values. The messages do not repeat secrets."""
     if not config.api_key_env.isidentifier():
         raise InputError(
-            "is not the name of an environment variable",
+            "the value is not a valid name of an environment variable",
             where=where,
             field="model.api_key_env",
             remedy="Name a variable here, and put the key into it: export OPENAI_API_KEY=...",
         )
     if (name := _find_secret_name(config.agent.command)) is not None:
         raise InputError(
-            f"other users and the run's folder would show the value of {name}",
+            f"the command would reveal the value of {name} to other users and in the run's folder",
             where=where,
             field="command",
             remedy="Export a variable first, and write $NAME here: an agent gets your environment",
@@ -299,5 +299,7 @@ def choose_author(config: Config, variables: Mapping[str, str]) -> ModelOptions 
     for value, field, variable in ((name, "model.name", _MODEL), (base_url, "model.base_url", _BASE_URL)):
         if not value:
             sources = f"{field} in the file, {OPTIONS[field].flag} or {variable}; or --command for an agent"
-            raise InputError(f"no {field.rpartition('.')[2]} of a model is given", remedy=f"Give {sources}")
+            raise InputError(
+                f"the {field.rpartition('.')[2]} of the model is missing", remedy=f"Give {sources}"
+            )
     return replace(model, name=name, base_url=base_url, timeout=config.timeout_seconds)

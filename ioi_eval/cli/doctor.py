@@ -244,7 +244,7 @@ async def _check_servers(choice: EngineChoice) -> ClusterFindings:
 
     urls = await discovery(choice.text).find()
     if not urls:
-        raise EngineUnavailable(f"no server was found by {choice.text}")
+        raise EngineUnavailable(f"no server was found for the engine {choice.text}")
     async with HttpClient(token=choice.token) as client:
         prober, semaphore, proctor = (
             Prober(client),

@@ -206,7 +206,7 @@ def make_bounds_check(*, above: float | None = None, below: float | None = None)
     def check_bounds(value: Any) -> Any:
         for number in value if isinstance(value, list | tuple) else [value]:
             if isinstance(number, float) and not math.isfinite(number):
-                raise typer.BadParameter(f"{number} is not a number that can be meant.")
+                raise typer.BadParameter(f"{number} is not a finite number.")
             if above is not None and number is not None and number <= above:
                 raise typer.BadParameter(f"{number} is not more than {above:g}.")
             if below is not None and number is not None and number >= below:

@@ -141,17 +141,21 @@ def _read_program(path: str, language: str | None) -> tuple[str, str]:
         language = detected.name
     else:
         remedy = "Name it: --language c++"
-        raise InputError("cannot tell the language", where=where, field="--language", remedy=remedy)
+        raise InputError(
+            "cannot determine the program's language", where=where, field="--language", remedy=remedy
+        )
     try:
         code = (sys.stdin.buffer.read() if path == _STDIN else Path(path).read_bytes()).decode()
     except UnicodeDecodeError as error:
         problem = f"the program is not text in UTF-8: see byte {error.start}"
-        raise InputError(problem, where=where, remedy="Convert it to UTF-8") from error
+        raise InputError(problem, where=where, remedy="Convert the program to UTF-8") from error
     except OSError as error:
         remedy = "Name a file with a program"
-        raise InputError(f"cannot be read ({error.strerror})", where=where, remedy=remedy) from error
+        raise InputError(
+            f"the program cannot be read ({error.strerror})", where=where, remedy=remedy
+        ) from error
     if not code.strip() and find_language(language).syntax != "python":  # Python can run an empty file
-        raise InputError("contains no program", where=where, remedy="Name a file with a program")
+        raise InputError("the file contains no program", where=where, remedy="Name a file with a program")
     return language, code
 
 
@@ -168,7 +172,7 @@ def _select_single_problem(problems: Problems, options: BenchmarkOptions, source
     else:
         source_hint = "with its --year" if benchmark_of(source) else "the package itself with --problems"
         raise InputError(
-            f"a program is judged for one problem, and here are {len(problems)} problems",
+            f"a program is judged for one problem, but {len(problems)} problems were found",
             where=source,
             field="--problem",
             remedy=f"Name one, {source_hint} if several have that name. {suggest_names('', tuple(problems))}",

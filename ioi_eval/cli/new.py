@@ -87,14 +87,14 @@ def _copy_examples(target: Path) -> None:
     except OSError as error:
         # Remove the incomplete target, so that the next call can create it.
         shutil.rmtree(target, ignore_errors=True)
-        raise InputError(f"cannot be written: {error_reason(error)}", where=str(target)) from error
+        raise InputError(f"the path cannot be written: {error_reason(error)}", where=str(target)) from error
     console.print_line(f"Copied the examples to {target}. Score them with")
     console.print_line(f"    ioi-eval score {target}/generations.jsonl --problems {target}/problems")
 
 
 def _check_empty(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError("exists already", where=str(folder), remedy="Name a new or an empty folder")
+        raise InputError("exists already", where=str(folder), remedy="Name a new or empty folder")
 
 
 def _write_package(folder: Path, kind: StarterType) -> None:
@@ -113,7 +113,7 @@ def _write_package(folder: Path, kind: StarterType) -> None:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(content, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot be written: {error_reason(error)}", where=str(folder)) from error
+        raise InputError(f"the path cannot be written: {error_reason(error)}", where=str(folder)) from error
     console.print_line(f"Wrote {folder}. Check its solutions: ioi-eval validate {folder}")
 
 
@@ -124,7 +124,7 @@ def _write_config(file: Path) -> None:
     except OSError as error:
         remedy = "Name another file" if isinstance(error, FileExistsError) else ""
         raise InputError(
-            f"cannot be written ({error_reason(error)})", where=str(file), remedy=remedy
+            f"the file cannot be written ({error_reason(error)})", where=str(file), remedy=remedy
         ) from error
     console.print_line(f"Wrote {file}. Name your model in it, then: ioi-eval run -c {file}")
 

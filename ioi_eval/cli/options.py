@@ -140,12 +140,16 @@ def read_column_names(arguments: Iterable[str]) -> dict[str, str]:
                 f". Did you mean {close}?" for close in find_similar_names(content, contents)[:1]
             )
             remedy = f"Write WHAT=COLUMN, WHAT one of {', '.join(contents)}{suggestion}"
-            raise InputError(f"{pair!r} names no column", field="--columns", remedy=remedy)
+            raise InputError(f"{pair!r} does not name a column", field="--columns", remedy=remedy)
         if content in columns:
-            raise InputError(f"{content} is given twice", field="--columns", remedy="Name one column for it")
+            raise InputError(
+                f"two columns are named for {content}",
+                field="--columns",
+                remedy="Name only one column for it",
+            )
         if not column and content != "id":
             raise InputError(
-                f"{content}= names no column", field="--columns", remedy=f"Write {content}=COLUMN"
+                f"{content}= does not name a column", field="--columns", remedy=f"Write {content}=COLUMN"
             )
         columns[content] = column
     return columns
@@ -280,7 +284,7 @@ def read_token(path: Path | str | None) -> Secret:
     token = Secret(Path(path).read_text(errors="replace").strip())
     if not token:
         remedy = "Write the token into the file"
-        raise InputError("the file is empty", where=str(path), field="--token-file", remedy=remedy)
+        raise InputError("the token file is empty", where=str(path), field="--token-file", remedy=remedy)
     return token
 
 

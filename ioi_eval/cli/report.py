@@ -69,7 +69,7 @@ def report(
         raise InputError(
             "the report of one run is written into its own folder",
             field="--out",
-            remedy="Remove it, or name several runs to compare",
+            remedy="Remove the option, or name several runs to compare",
         )
     if as_json:
         outcome = report_sync(folders, options=options, out=out)
@@ -86,7 +86,7 @@ def report(
             print_scores(outcome.runs[0].summary)
         console.print_line(visible(f"Report: {page.with_suffix('.md')}, for a browser {page}"))
     if show and not webbrowser.open(page.absolute().as_uri()):
-        raise InputError("no browser could be started", field="--open", remedy=f"Open {page} yourself")
+        raise InputError("cannot start a web browser", field="--open", remedy=f"Open {page} yourself")
     exit_if_incomplete(outcome.runs, silent=as_json)
     exit_if_suspicious([run.summary for run in outcome.runs], allowed=allow_suspicious, silent=as_json)
 

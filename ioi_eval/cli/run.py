@@ -106,7 +106,9 @@ def run(
         if run_config.turns.number > 1:
             if rejudge:
                 raise InputError(
-                    "programs with turns cannot be judged again", field="turns", remedy="Leave it out"
+                    "the programs of a run with turns cannot be judged again",
+                    field="turns",
+                    remedy="Leave out the option",
                 )
             summary = _run_turns(run_config, program_author, arguments, output)
             exit_if_suspicious([summary], allowed=allow_suspicious, silent=output.is_silent)

@@ -75,7 +75,7 @@ class ExportOptions(Value):
         if self.results is not None:
             check_results_path(self.results)
         if repo and repo.count("/") != 1:
-            raise InputError(f"must be OWNER/NAME, not {repo!r}", field="--push-to-hub")
+            raise InputError(f"the dataset's name must be OWNER/NAME, not {repo!r}", field="--push-to-hub")
         if repo and not self.dry_run and not os.environ.get(TOKEN_VARIABLE):
             remedy = f"Set {TOKEN_VARIABLE}, or add --dry-run to see what would be pushed"
             raise InputError("needs a token", field="--push-to-hub", remedy=remedy)
@@ -173,7 +173,9 @@ def score(
         check_results_path(export.results, dumps)
     if rows.expected is not None:
         remedy = "Remove it, or use `ioi-eval validate`"
-        raise InputError("`score` compares no verdicts", field="--columns expected", remedy=remedy)
+        raise InputError(
+            "`ioi-eval score` does not compare verdicts", field="--columns expected", remedy=remedy
+        )
     reference_options = ReferenceOptions(**references) if references else None
     choice = engine.read_choice()
     with dumps_from_stdin(dumps, sys.stdin.buffer) as dump_files:

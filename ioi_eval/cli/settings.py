@@ -34,7 +34,9 @@ def read_option_values(
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         remedy = 'Write one option a line, such as: engine = "http://10.0.0.7:2000"'
-        raise InputError(f"is not TOML ({error})", where=str(SETTINGS_FILE), remedy=remedy) from error
+        raise InputError(
+            f"the file is not valid TOML ({error})", where=str(SETTINGS_FILE), remedy=remedy
+        ) from error
     used_keys = [key for key in values if key in options and key not in _NOT_SET]
     if other_keys := values.keys() - used_keys:
         _check_keys(sorted(other_keys), {*list_all_keys()} - _NOT_SET)
@@ -54,4 +56,6 @@ def _check_keys(keys: Iterable[str], valid_keys: Collection[str]) -> None:
                 f". Did you mean {close}?" for close in find_similar_names(key, valid_keys)[:1]
             )
             remedy = f"Name an option of a command without its dashes{suggestion}"
-            raise InputError("no such option", where=str(SETTINGS_FILE), field=key, remedy=remedy)
+            raise InputError(
+                "there is no option with this name", where=str(SETTINGS_FILE), field=key, remedy=remedy
+            )

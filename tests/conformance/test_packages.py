@@ -191,7 +191,9 @@ async def test_main_solution_with_files_writes_answers(tmp_path: Path, store: St
     (generated,) = await generate(package, tmp_path / "made", store=store)
     assert [(generated / "tests" / name).read_text() for name in ("01.a", "02.a")] == ["6\n", "25\n"]
     grader.write_text(grader.read_text().replace("a.out", "b.out"))
-    with pytest.raises(InputError, match=r"the main solution fails on tests/01: it did not write a[.]out"):
+    with pytest.raises(
+        InputError, match=r"the main solution fails on tests/01: the program did not write a[.]out"
+    ):
         await generate(package, tmp_path / "more", store=store)
 
 
@@ -221,7 +223,7 @@ REMOVE = "for name in os.listdir('.'): os.path.isdir(name) or os.remove(name)"
 @pytest.mark.parametrize(
     ("file", "old", "new", "words"),
     [
-        ("tests/01", "3\n1", "4\n1", "the validator rejects tests/01: it ended with 3"),
+        ("tests/01", "3\n1", "4\n1", "the validator rejects tests/01: the program ended with 3"),
         (
             "files/same.py",
             "import sys",
@@ -250,7 +252,7 @@ REMOVE = "for name in os.listdir('.'): os.path.isdir(name) or os.remove(name)"
         ),
         pytest.param(
             *("files/same.py", "import sys", f"import os, sys\n{REMOVE}"),
-            "same 7 fails, which should generate tests/04: it removed ioi-eval-",
+            "same 7 fails, which should generate tests/04: the program removed ioi-eval-",
             id="it-removes-its-folder",
         ),
         pytest.param(
@@ -259,7 +261,7 @@ REMOVE = "for name in os.listdir('.'): os.path.isdir(name) or os.remove(name)"
                 "int main() {",
                 '#include <cstdlib>\nint main() { system("rm -rf ./*"); return 3;',
             ),
-            "the validator rejects tests/01: it removed ioi-eval-",
+            "the validator rejects tests/01: the program removed ioi-eval-",
             id="its-validator-removes-its-folder",
         ),
         pytest.param(
@@ -400,7 +402,7 @@ async def test_interactor_writes_generated_answers(tmp_path: Path, store: Store)
     (generated,) = await generate(package, tmp_path / "made", store=store)
     assert [path.read_text() for path in sorted(generated.glob("tests/*.a"))] == ["find h\n", "find bae\n"]
     (package / "files/interact.py").write_text("raise SystemExit(3)")
-    with pytest.raises(InputError, match=r"the main solution fails on tests/01: .* it ended with 1"):
+    with pytest.raises(InputError, match=r"the main solution fails on tests/01: .* the program ended with 1"):
         await generate(package, tmp_path / "more", store=store)
 
 
@@ -477,8 +479,8 @@ async def test_points_of_polygon_checker_are_absolute(tmp_path: Path, store: Sto
         ("print('fine, 30')", "it wrote 'fine, 30\\n' instead of a verdict and points"),
         ("print('JE 0')", "it wrote 'JE 0\\n'"),
         ("print('AC 31')", "groups earned 31 points, but the maximum is 30"),
-        ("raise SystemExit(3)", "it ended with exit 3"),
-        ("import os; os.fork()", "it ended with"),
+        ("raise SystemExit(3)", "the program ended with exit 3"),
+        ("import os; os.fork()", "the program ended with"),
     ],
 )
 async def test_failing_package_grader_leaves_solution_unjudged(

@@ -74,12 +74,12 @@ def test_missing_values_in_dataframe_are_null() -> None:
 @pytest.mark.parametrize(
     ("dumps", "message"),
     [
-        ([], "rows: no rows in it"),
-        (pandas.DataFrame(), "rows: no rows in it"),
-        ([{"code": ""}, 7], "rows, line 2: a row is a dict of columns, not int"),
-        ([7], "rows, line 1: a row is a dict of columns, not int"),
+        ([], "rows: the dump has no rows"),
+        (pandas.DataFrame(), "rows: the dump has no rows"),
+        ([{"code": ""}, 7], "rows, line 2: a row must be a dict of columns, not int"),
+        ([7], "rows, line 1: a row must be a dict of columns, not int"),
         (7, "rows: no rows can be read from the type int"),
-        (pandas.Series([7]), "rows, line 1: a row is a dict of columns, not int"),
+        (pandas.Series([7]), "rows, line 1: a row must be a dict of columns, not int"),
         (
             pandas.DataFrame([["a", "", ""]], columns=["problem_id", "code", "code"]),
             "columns are called 'code'",

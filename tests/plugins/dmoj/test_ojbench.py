@@ -121,7 +121,9 @@ async def test_converted_ojbench_problem_needs_no_dataset_files(
     assert not [blob for file in problem.checker.sources if (blob := file.content).path]
     (copy / "ICPC" / "nwerc2022_E" / "data.zip").unlink()
     problems = loaded(tmp_path)
-    assert problems.left_out == {"its package is flawed: there is no file 'data.zip' in the package": 1}
+    assert problems.left_out == {
+        "the problem's package is invalid: there is no file 'data.zip' in the package": 1
+    }
 
 
 async def test_ojbench_checker_with_bundled_testlib_header_compiles(scorer: Scorer, tmp_path: Path) -> None:
@@ -148,7 +150,7 @@ def test_ojbench_excludes_listed_and_flawed_problems_with_reason(copy: Path, tmp
     write_header(copy / "ICPC")
     assert dict(loaded(tmp_path).left_out) == {
         "OJBench's own judge excludes it": 1,
-        "its package is flawed: missing file": 1,
+        "the problem's package is invalid: missing file": 1,
     }
 
 

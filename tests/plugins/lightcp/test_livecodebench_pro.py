@@ -109,7 +109,7 @@ def test_broken_livecodebench_pro_zip_is_excluded_with_reason(
 ) -> None:
     problems = pro(home, a=files, sound=PLAIN)
     assert list(problems) == ["sound"]
-    assert f"its package is flawed: {message}" in problems.left_out
+    assert f"the problem's package is invalid: {message}" in problems.left_out
 
 
 def test_zip_member_outside_of_the_archive_is_input_error(home: Path) -> None:

@@ -160,7 +160,7 @@ def test_dumps_are_read_from_hub_and_results_pushed(cli: CommandLine, hub: Hub, 
     assert {row["total"] for row in results(tmp_path / "runs" / "org-models-b-v1").values()} == {2}
     nobody = connected("score", "org/nobody", "--problems", "codeforces")
     assert (nobody.returncode, nobody.stdout) == (2, "")
-    assert "org/nobody: no such dataset on the hub" in nobody.stderr
+    assert "org/nobody: the hub has no dataset with this name" in nobody.stderr
 
     dump = write_dump(tmp_path / "d.jsonl", rows("d", ADD))
     hub.asked.clear()

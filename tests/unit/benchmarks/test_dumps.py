@@ -196,7 +196,7 @@ def test_file_changed_during_scoring_is_input_error(tmp_path: Path) -> None:
 def test_empty_dump_file_next_to_other_files_is_accepted(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.jsonl").touch()
-    with pytest.raises(InputError, match="no rows in it"):
+    with pytest.raises(InputError, match="the dump has no rows"):
         open_dump([tmp_path], problems=PROBLEMS)
     write_jsonl(tmp_path / "c.jsonl", [row()])
     assert open_dump([tmp_path], problems=PROBLEMS).info.rows == 1

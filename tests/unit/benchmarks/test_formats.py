@@ -170,8 +170,8 @@ def test_row_that_is_not_an_object_is_input_error(tmp_path: Path, name: str, val
         ("x.json", "", 1, "ends too early"),
         ("x.json", "5", 1, "expected '['"),
         ("x.csv", "a,b\n1,2\n3\n", 3, "1 fields where the header has 2"),
-        ("x.csv", 'a,b\n1,2\n"x,2\n3,4\n', 4, "broken CSV"),
-        ("x.csv", 'a,b\n1,2\n"x"y,2\n', 3, "broken CSV"),
+        ("x.csv", 'a,b\n1,2\n"x,2\n3,4\n', 4, "the line is not valid CSV"),
+        ("x.csv", 'a,b\n1,2\n"x"y,2\n', 3, "the line is not valid CSV"),
         ("x.csv", "a;b\n1;x,y\n", 1, "its fields are separated by ';'"),
         ("x.csv", '"a"\t"b"\n"1"\t"x"\n', 1, r"its fields are separated by '\t'"),
         ("x.csv", "a,a\n1,2\n", 1, "two columns are called 'a'"),
@@ -305,7 +305,7 @@ def test_path_without_dump_files_is_input_error(tmp_path: Path) -> None:
         ("x.txt.gz", "format"),
         ("x.parquet.zst", "format"),
         ("absent.jsonl", "no such file"),
-        ("", "no dump in this folder"),
+        ("", "the folder contains no dump"),
     ):
         with pytest.raises(InputError, match=message):
             dump_files([tmp_path / path])
@@ -378,7 +378,7 @@ def test_csv_field_size_limit_is_restored(tmp_path: Path) -> None:
         assert len(list(rows)) == 1
         assert csv.field_size_limit() == 1000
         table.write_text('code\n"x')
-        with pytest.raises(InputError, match="broken CSV"):
+        with pytest.raises(InputError, match="the line is not valid CSV"):
             list(read_rows(table))
         assert csv.field_size_limit() == 1000
     finally:

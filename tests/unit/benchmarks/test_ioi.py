@@ -163,7 +163,7 @@ def with_file(name: str, content: str | None) -> Callable[[Row], None]:
         (rows_without("time_limit"), "time_limit", "not a number above 0"),
         (lambda row: row.update(time_limit=-1.0), "time_limit", "-1.0 is not a number above 0"),
         (rows_without("score"), "score", "None is not a number"),
-        (rows_without("test_names"), "test_names", "a subtask without tests"),
+        (rows_without("test_names"), "test_names", "the subtask has no tests"),
         (lambda row: row.update(test_names=["0-01", "0-1"]), "test_names", "the test '0-1'"),
         (lambda row: row.update(grader_files=[["a"]]), "grader_files", "not a pair"),
         (with_file("graders/grader_config.json", "{"), "grader_files", "not a JSON object"),
@@ -189,7 +189,7 @@ def test_ioi_row_with_invalid_column_is_input_error(
 
 def test_missing_ioi_tests_are_input_error(tmp_path: Path) -> None:
     write_table(tmp_path / "ioi" / "test.parquet", ioi_rows(EXAMPLES / "garland", 2024), IOI_ROWS)
-    with pytest.raises(InputError, match="no folder 'ioi-test-cases' in it, only ioi"):
+    with pytest.raises(InputError, match="the folder has no subfolder 'ioi-test-cases', only ioi"):
         loaded(tmp_path)
     tests = [{**test, "test_output": None} for test in ioi_tests(EXAMPLES / "garland", 2024)]
     path = tmp_path / "ioi-test-cases" / "2024" / "train.parquet"
@@ -198,7 +198,7 @@ def test_missing_ioi_tests_are_input_error(tmp_path: Path) -> None:
         loaded(tmp_path)
     assert (caught.value.row, caught.value.field) == (2, "test_output")
     write_table(path, [{**test, "test_output": "x", "test_name": "0-01"} for test in tests])
-    with pytest.raises(InputError, match="with the same name"):
+    with pytest.raises(InputError, match="have the same name"):
         loaded(tmp_path)
 
 
@@ -206,6 +206,6 @@ def test_duplicate_ioi_row_is_input_error(tmp_path: Path) -> None:
     rows = ioi_rows(EXAMPLES / "garland", 2024)
     write_table(tmp_path / "ioi" / "test.parquet", [*rows, rows[0]], IOI_ROWS)
     write_table(tmp_path / "ioi-test-cases" / "2024" / "train.parquet", ioi_tests(EXAMPLES / "garland", 2024))
-    with pytest.raises(InputError, match="a second subtask '00-samples'") as caught:
+    with pytest.raises(InputError, match="subtask '00-samples' occurs twice") as caught:
         loaded(tmp_path)
     assert caught.value.row == 5

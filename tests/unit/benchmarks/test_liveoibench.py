@@ -132,7 +132,7 @@ async def test_liveoibench_decimals_are_compared_with_tolerance(scorer: Scorer, 
     ("tests", "message"),
     [
         (rubric(tests={"1-a": TESTS["1-a"]}), "a subtask names the test '2-b', which does not exist"),
-        (rubric(subtasks={"1": {"score": 1, "testcases": []}}), "a subtask without tests"),
+        (rubric(subtasks={"1": {"score": 1, "testcases": []}}), "a subtask has no tests"),
         (rubric(tests=[]), "Expected `object`"),
         (rubric(tests={"1-a": {"input": 5}, "2-b": {}}), "Expected `str`"),
         (rubric(tests={"1-a": [[[]]] * 200, "2-b": {}}), "Expected `object`"),

@@ -60,7 +60,7 @@ def test_sample_is_drawn_after_the_other_options() -> None:
         (BenchmarkOptions(difficulty=frozenset({"haard"})), "no problem with the difficulty 'haard'"),
         (BenchmarkOptions(years=frozenset({1999})), "no problem with the year '1999'"),
         (BenchmarkOptions(problems=frozenset({"p"})), "no problem 'p'"),
-        (BenchmarkOptions(date_from="2024-01-01"), "its problems have no dates"),
+        (BenchmarkOptions(date_from="2024-01-01"), "the benchmark's problems have no dates"),
         (BenchmarkOptions(date_to="last year"), "'last year' is not a date"),
     ],
 )
@@ -89,7 +89,7 @@ def test_benchmarks_are_found_by_name_and_by_their_columns() -> None:
         assert benchmark_of_columns([*benchmark.columns, "more"], where="x") is benchmark
     with pytest.raises(InputError, match="Did you mean 'codeforces'"):
         find_benchmark("codeforce")
-    with pytest.raises(InputError, match="rows of an unknown benchmark"):
+    with pytest.raises(InputError, match="the rows fit no known benchmark"):
         benchmark_of_columns(["problem_id", "code"], where="x.jsonl")
 
 

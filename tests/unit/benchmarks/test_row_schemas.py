@@ -371,7 +371,7 @@ def test_folder_with_other_files_is_not_read_as_folder_of_programs(tmp_path: Pat
     folder = sampled(tmp_path / "x", sum_0="print(1)\n")
     (folder / other).parent.mkdir(exist_ok=True)
     (folder / other).touch()
-    with pytest.raises(InputError, match="no dump in this folder"):
+    with pytest.raises(InputError, match="the folder contains no dump"):
         read(folder)
 
 

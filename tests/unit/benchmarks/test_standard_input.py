@@ -53,7 +53,7 @@ def test_standard_input_is_not_read_unless_named() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "standard input: nothing in it"),
+        (b"", "standard input: standard input is empty"),
         (b"a,b\n1,2\n", "standard input, line 1: broken JSON"),
         (LINES + b"{\n", "standard input, line 4: broken JSON"),
         (LINES + b"{}\n", "standard input, line 4"),

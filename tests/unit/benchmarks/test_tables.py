@@ -233,7 +233,9 @@ def test_missing_dataset_among_others_is_named(
         (tmp_path / name / "test.jsonl").write_text("{}\n")
     dataset_names = {"open-r1/ioi", "metr-evals/apps", "BAAI/taco", "open-r1/codeforces"}
     source = TableSource(**source_options)
-    with pytest.raises(InputError, match=f"no folder '{missing}' in it, only {', '.join(folders)}") as no:
+    with pytest.raises(
+        InputError, match=f"the folder has no subfolder '{missing}', only {', '.join(folders)}"
+    ) as no:
         find_files(tmp_path, source, dataset_names)
     assert no.value.remedy == f"Fetch {source_options['dataset']} into {tmp_path / missing}"
     config_folder = tmp_path / source_options.get("config", "")

@@ -62,7 +62,7 @@ async def test_usaco_test_files_of_both_naming_schemes_are_read(scorer: Scorer, 
 
 
 def test_missing_usaco_files_are_reported(tmp_path: Path) -> None:
-    assert loaded(tmp_path / "a", num_tests=3)[NAME].unusable.endswith("test 3 has no files")
+    assert loaded(tmp_path / "a", num_tests=3)[NAME].unusable.endswith("test 3 has no input or output file")
     for name in ("3.in", "3.out"):
         (tmp_path / "a" / "data" / "datasets" / "usaco_v3" / "tests" / NAME / name).write_text("7\n")
     assert not loaded(tmp_path / "a", num_tests=3)[NAME].unusable, "the files exist now"
@@ -75,7 +75,7 @@ def test_missing_usaco_files_are_reported(tmp_path: Path) -> None:
 def test_usaco_file_of_wrong_shape_is_input_error(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "data" / "datasets" / "usaco_subset307_dict.json").write_text("[]")
-    with pytest.raises(InputError, match="not an object of problems"):
+    with pytest.raises(InputError, match="the file is not a JSON object of problems"):
         load(find_benchmark("usaco"), BenchmarkOptions(data_dir=str(tmp_path)), cache=tmp_path / "c")
 
 

@@ -115,7 +115,7 @@ def test_engine_choice_opens_engine(tmp_path: Path) -> None:
 
 def test_empty_token_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "token").write_text(" \n")
-    with pytest.raises(InputError, match="the file is empty"):
+    with pytest.raises(InputError, match="the token file is empty"):
         EngineOptions(engine="slurm", token_file=tmp_path / "token").read_choice()
 
 

@@ -123,7 +123,7 @@ def test_judge_command_reads_standard_input(cli: CommandLine, problems: Path) ->
     assert completed.stdout.startswith("add, python (") and "): AC, 100 of 100 points\n" in completed.stdout
     unsaid = cli.given(PYTHON.encode(), *arguments)
     assert unsaid.returncode == 2
-    assert "standard input, --language: cannot tell the language" in unsaid.stderr
+    assert "standard input, --language: cannot determine the program's language" in unsaid.stderr
 
 
 def test_judge_command_exits_with_3_on_judge_failure(cli: CommandLine) -> None:
@@ -149,7 +149,7 @@ def test_judge_command_refuses_bad_input(cli: CommandLine, problems: Path) -> No
     assert "the package itself with --problems if several" in several and "--year" not in several
     assert "'Cobol'" in error_of_refused_call(cli, source, "--language", "Cobol", "--problem", "add", *base)
     unknown = error_of_refused_call(cli, program(cli, RIGHT, "sol.txt"), "--problem", "add", *base)
-    assert "sol.txt, --language: cannot tell the language" in unknown
+    assert "sol.txt, --language: cannot determine the program's language" in unknown
     assert "none.cpp: cannot be read" in error_of_refused_call(cli, "none.cpp", "--problem", "add", *base)
     empty = program(cli, " \n", "empty.cpp")
-    assert "contains no program" in error_of_refused_call(cli, empty, "--problem", "add", *base)
+    assert "the file contains no program" in error_of_refused_call(cli, empty, "--problem", "add", *base)

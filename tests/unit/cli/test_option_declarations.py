@@ -54,11 +54,11 @@ class Steeping(Value):
         ("--minutes=-5", "-5.0 is not more than 0"),
         ("--minutes=0", "0.0 is not more than 0"),
         ("--minutes=60", "60.0 is not less than 60"),
-        ("--minutes=nan", "nan is not a number that can be meant"),
+        ("--minutes=nan", "nan is not a finite number"),
         ("--degrees=0.5", ""),
         ("--degrees=-inf", ""),
-        ("--grams=nan", "nan is not a number that can be meant"),
-        ("--grams=inf", "inf is not a number that can be meant"),
+        ("--grams=nan", "nan is not a finite number"),
+        ("--grams=inf", "inf is not a finite number"),
     ],
 )
 def test_option_enforces_bounds_of_its_field(

@@ -36,11 +36,11 @@ def test_columns_option_separates_expected_column() -> None:
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (["out"], "--columns: 'out' names no column"),
+        (["out"], "--columns: 'out' does not name a column"),
         (["problm=x"], "Did you mean problem?"),
-        (["code=a", "code=b"], "--columns: code is given twice"),
-        (["code="], "--columns: code= names no column"),
-        ([""], "--columns: '' names no column"),
+        (["code=a", "code=b"], "--columns: two columns are named for code"),
+        (["code="], "--columns: code= does not name a column"),
+        ([""], "--columns: '' does not name a column"),
     ],
 )
 def test_malformed_columns_option_is_input_error(typed: list[str], message: str) -> None:

@@ -37,7 +37,7 @@ def test_key_is_refused_as_option(cli: CommandLine, arguments: tuple[str, ...], 
     refused = cli("score", "d.jsonl", "--problems", "p", *arguments)
     assert refused.returncode == 2
     assert refused.stderr == (
-        f"error: {arguments[0].partition('=')[0]}: is not an option of `ioi-eval score`."
+        f"error: {arguments[0].partition('=')[0]}: `ioi-eval score` has no option with this name."
         f" Write --set {key}=value, or set {key} in ioi-eval.toml\n"
     )
 
@@ -56,12 +56,15 @@ def test_set_option_wins_over_settings_file(cli: CommandLine, problems: object) 
 @pytest.mark.parametrize(
     ("pair", "message"),
     [
-        ("borderlin=1:1", "--set: 'borderlin' is not a key of this command. Did you mean 'borderline'?"),
-        ("", "--set: '' is not a key of this command. There are: "),
-        ("set=seed", "--set: 'set' is not a key of this command. "),
-        ("help=true", "--set: 'help' is not a key of this command. There are: "),
-        ("seed", "--set: seed has no value. Write --set seed=value"),
-        ("share=no", "--set: share has no value. Write --set share=true or false"),
+        (
+            "borderlin=1:1",
+            "--set: this command has no option with the key 'borderlin'. Did you mean 'borderline'?",
+        ),
+        ("", "--set: this command has no option with the key ''. There are: "),
+        ("set=seed", "--set: this command has no option with the key 'set'. "),
+        ("help=true", "--set: this command has no option with the key 'help'. There are: "),
+        ("seed", "--set: the key seed needs a value. Write --set seed=value"),
+        ("share=no", "--set: the key share needs a value. Write --set share=true or false"),
         ("seed=x", "--set seed: 'x' is not a whole number. See ioi-eval score --help"),
         ("borderline=2:1", "--set borderline: the band '2:1'"),
         ("cpus-per-slot=2", "--set cpus-per-slot: this option works with Ray"),
