@@ -100,5 +100,5 @@ def _loaded(entry: EntryPoint) -> Any:
         raise InputError(
             f"{entry.name!r} ({entry.group}) cannot be loaded ({error})",
             where=owner,
-            remedy="Mend that package or uninstall it",
+            remedy="Repair or uninstall that package",
         ) from error

@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
             return _run_mutations(names)
         case ["try", _, *names] | ["mutate", *names] | ["servers", *names]:
             names = [*filterfalse(is_server, names)]
-            print(f"no such attack: {', '.join(_find_unknown_names(names))}", file=sys.stderr)
+            print(f"unknown attack: {', '.join(_find_unknown_names(names))}", file=sys.stderr)
     return 2
 
 

@@ -292,7 +292,7 @@ def _read_cases(row: Row, field: str) -> Iterator[Case]:
     """Yield the tests in a column. Raise CasesError if inputs and outputs do not match."""
     inputs, outputs = _read_columns(row.raw_value(field), ("input", "output"))
     if len(inputs) != len(outputs):
-        raise unparsable_tests(f"{field}: {len(inputs)} inputs and {len(outputs)} outputs")
+        raise unparsable_tests(f"{field}: the tests have {len(inputs)} inputs but {len(outputs)} outputs")
     for input_text, output_text in zip(inputs, outputs, strict=True):
         if not isinstance(input_text, str) or not isinstance(output_text, str):
             raise unparsable_tests(f"{field}: the input or output of a test is not a string")

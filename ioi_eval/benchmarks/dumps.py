@@ -836,12 +836,12 @@ def guess_benchmark(dumps: Sequence[str | Path | RowFile], column: str | None = 
     if len(matching) == 1:
         return matching[0]
     if matching:
-        problem = f"its rows may be of {' or '.join(matching)}"
+        problem = f"the dump's rows fit the benchmarks {' and '.join(matching)}"
         raise InputError(
             problem, where=where, field=FIELD, remedy=f"Name the right benchmark with problems={matching[0]}"
         )
     sample_ids = ", ".join(sorted(ids)[:3]) or "none"
-    problem = f"its rows do not identify their problems (their ids: {sample_ids})"
+    problem = f"the dump's rows do not identify their problems (their ids: {sample_ids})"
     raise InputError(
         problem, where=where, field=FIELD, remedy="Name a benchmark or problem packages with problems=SOURCE"
     )

@@ -107,7 +107,7 @@ def _matching_repos(name: HubPath) -> list[str]:
     names = [dataset.id for dataset in HfApi().list_datasets(author=name.owner, search=prefix or None)]
     matching = sorted(repo for repo in names if fnmatchcase(repo, name.repo))
     if not matching:
-        remedy = f"There are: {', '.join(sorted(names)[:8])}" if names else _REMEDY
+        remedy = f"The owner's datasets are: {', '.join(sorted(names)[:8])}" if names else _REMEDY
         raise InputError("the hub has no dataset with this name", where=name.repo, remedy=remedy)
     return matching
 

@@ -69,7 +69,9 @@ def _list_files_below(folder: Path) -> Iterator[Path]:
         if file.is_symlink() and (file.is_dir() or (is_dump(file) and not file.exists())):
             target = "a folder, and such links are not followed" if file.is_dir() else "nothing"
             raise InputError(
-                f"a link to {target}", where=str(file), remedy="Remove it, and name what it should lead to"
+                f"the link leads to {target}",
+                where=str(file),
+                remedy="Remove the link, and name its target instead",
             )
         if file.is_file():
             yield file
@@ -321,7 +323,7 @@ def _parse_row(text: str, path: Path, line: int) -> FileRow | InputError:
     except ValueError as error:
         reason = str(error)
     return InputError(
-        f"broken JSON ({reason})",
+        f"the file is not valid JSON ({reason})",
         where=str(path),
         row=line,
         remedy="Each line is one object; was the file cut off?",
@@ -679,7 +681,7 @@ class _Window:
     def json_error(self, reason: str, position: int = 0) -> InputError:
         """Return the error for broken JSON at the next character, or at a later position."""
         return InputError(
-            f"broken JSON: {reason}",
+            f"the file is not valid JSON: {reason}",
             where=self._where,
             row=self.line + self._buffer.count("\n", self._position, max(self._position, position)),
             remedy="Expected a list of objects, or one object per line",

@@ -198,7 +198,7 @@ def _read_file(path: Path) -> dict[str, Any]:
     except OSError as error:
         remedy = _TEMPLATE_REMEDY if isinstance(error, FileNotFoundError) else ""
         raise InputError(
-            f"cannot be read ({error.strerror or error})", where=str(path), remedy=remedy
+            f"the file cannot be read ({error.strerror or error})", where=str(path), remedy=remedy
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         # The message contains the position of the error, but not the line itself, which may contain a secret.

@@ -267,7 +267,7 @@ CACHE_LIMIT = 8 << 30  # maximum size of the cache in bytes; a single precompile
 
 def open_store() -> Store:
     folder = default_root(os.environ.get(CACHE_VARIABLE))
-    remedy = f"Name another folder in {CACHE_VARIABLE}"
+    remedy = f"Name another cache folder in {CACHE_VARIABLE}"
     try:
         return Store(folder, CACHE_LIMIT)
     except InputError as error:

@@ -272,7 +272,7 @@ class Batch(Value):
                 or built.toolchain != artifact.toolchain
                 or built.artifact.sha256 != artifact.sha256
             ):
-                raise ToolchainGone("a program was lost with the machine that had built it")
+                raise ToolchainGone("a built program was lost together with the server that had built it")
             files = tuple(
                 msgspec.structs.replace(file, content=built.artifact)
                 if file.content.sha256 == artifact.sha256
@@ -319,7 +319,9 @@ def has_toolchains(job: Job, toolchains: Mapping[str, Toolchain], *, exactly: bo
 def require_toolchains(job: Job, toolchains: Mapping[str, Toolchain]) -> None:
     """Raise ToolchainGone if an engine with these toolchains has none that the job accepts."""
     if not has_toolchains(job, toolchains):
-        raise ToolchainGone(f"the engine does not have the {', '.join(job.accepted_toolchains)} of the job")
+        raise ToolchainGone(
+            f"the engine does not have {', '.join(job.accepted_toolchains)}, which the job needs"
+        )
 
 
 _USUAL_NAME = re.compile(r"(\w[\w.-]{,50}/){,2}\w[\w.-]{,50}", re.ASCII)

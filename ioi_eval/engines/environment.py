@@ -23,7 +23,7 @@ def read_number(
     """Return the whole number in a variable, or the default if the variable is unset or empty."""
     value = variables.get(name, "").strip()
     if value and not (value.isdecimal() and int(value) >= minimum):
-        raise InputError(f"{value!r} is not a whole number from {minimum}", where=name)
+        raise InputError(f"{value!r} is not a whole number of at least {minimum}", where=name)
     return int(value) if value else default
 
 

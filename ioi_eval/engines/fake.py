@@ -251,7 +251,7 @@ def _report_outcome(nonce: str, index: int, outcome: Outcome) -> TestReport:
         return TestReport(v=VERSION, nonce=nonce, test=index, failure=outcome.reason)
     end, score = (outcome, 0.0) if isinstance(outcome, str) else ("ok", float(outcome))
     if end not in _ENDS:
-        raise ValueError(f"{end!r} is not a way to end: {', '.join(_ENDS)}")
+        raise ValueError(f"{end!r} is not a known ending. Known endings: {', '.join(_ENDS)}")
     code, signal = int(end == "exit"), 11 * (end == "signal")
     return TestReport(
         v=VERSION, nonce=nonce, test=index, end=end, score=score, cpu_us=1000, wall_us=2000, memory=1 << 20,

@@ -660,7 +660,7 @@ class Fleet(ABC, Generic[R]):
         while True:
             if not any(map(fits, self.usable)) and self._is_outdated(job):
                 raise ToolchainGone(
-                    f"no server has the {', '.join(job.accepted_toolchains)} that a job needs"
+                    f"no server has {', '.join(job.accepted_toolchains)}, which the job needs"
                 )
             try:
                 avoid = (
@@ -721,7 +721,7 @@ class Fleet(ABC, Generic[R]):
                 del self._active_jobs[sent_job]
         except TimeoutError:
             if sent_job.give_up_reason:
-                raise NoAnswer(f"{endpoint.url} gave no answer; {sent_job.give_up_reason}") from None
+                raise NoAnswer(f"{endpoint.url} did not answer; {sent_job.give_up_reason}") from None
             if endpoint.usable:
                 message = f"{endpoint.url} did not answer a job, which another server has executed meanwhile"
                 self.count_failure(endpoint, LateAnswer(message))

@@ -153,7 +153,9 @@ def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
             (folder / name).touch(0o600 if name.startswith(".") else 0o666)
             (folder / name).write_text(content, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"no folder for the agent: {error.strerror or error}", where=str(folder)) from error
+        raise InputError(
+            f"cannot create the agent's folder: {error.strerror or error}", where=str(folder)
+        ) from error
 
 
 def _read_solution(folder: Path, stop_reason: str, language_name: str) -> GeneratedReply:
@@ -169,15 +171,15 @@ def _read_solution(folder: Path, stop_reason: str, language_name: str) -> Genera
     log = folder / LOG
     if stop_reason in _NOT_STARTED:
         raise InputError(
-            f"the command cannot be run ({stop_reason})",
+            f"the agent's command cannot be run ({stop_reason})",
             field="command",
-            remedy=f"What the shell says is in {log}",
+            remedy=f"The shell's error message is in {log}",
         )
     # The agent ended or used its whole time without a solution, which is an empty submission.
     if stop_reason in ("exit 0", "timeout"):
         return GeneratedReply(generation="", stop_reason=stop_reason)
     names = " or ".join(SOLUTIONS.values())
-    raise GenerationFailed(f"the agent left no {names} ({stop_reason}); see {log}")
+    raise GenerationFailed(f"the agent wrote no file {names} ({stop_reason}); see {log}")
 
 
 def _read_program(file: Path) -> str | None:

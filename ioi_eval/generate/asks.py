@@ -160,7 +160,7 @@ class BudgetTracker:
         if limit.tokens is not None and self.tokens >= limit.tokens:
             raise OutOfBudget(f"the budget of {limit.tokens} tokens is used up ({self.tokens})")
         if limit.money is not None and self.money >= limit.money:
-            raise OutOfBudget(f"the budget of {limit.money:g} is used up ({self.money:.4g})")
+            raise OutOfBudget(f"the budget of {limit.money:g} in money is used up ({self.money:.4g})")
 
     def complete_usage(
         self, counts: Mapping[str, Any], *, prompt_characters: int, reply_characters: int
@@ -267,7 +267,9 @@ def render_template(template: jinja2.Template, values: Mapping[str, Any], where:
         return template.render(values).strip() + "\n"
     except _TEMPLATE_ERRORS as error:
         remedy = "Correct it, and try it with ioi_eval.runs.authors.create_prompts(...)"
-        raise InputError(f"the template cannot be filled: {error}", where=where, remedy=remedy) from error
+        raise InputError(
+            f"the prompt template cannot be filled: {error}", where=where, remedy=remedy
+        ) from error
 
 
 def open_template(path: str, default: str) -> tuple[str, jinja2.Template]:
@@ -287,7 +289,7 @@ def open_template(path: str, default: str) -> tuple[str, jinja2.Template]:
             return path, environment.from_string(Path(path).read_text(encoding="utf-8"))
     except (jinja2.TemplateError, UnicodeDecodeError) as error:
         remedy = "Write it as Jinja and in UTF-8"
-        raise InputError(f"is not a valid template: {error}", where=where, remedy=remedy) from error
+        raise InputError(f"the file is not a valid template: {error}", where=where, remedy=remedy) from error
 
 
 def _builtin_templates() -> list[str]:

@@ -135,7 +135,7 @@ class ChatModel:
         if is_hopeless or fault.kind is FaultKind.FINAL:
             rule = f", {MODEL_ADDRESS.describe_exhaustion(attempts)}" if is_no_model and attempts > 1 else ""
             raise InputError(
-                f"the model cannot be asked: {reason}{rule}",
+                f"the request to the model failed: {reason}{rule}",
                 # Remove the query from the address, because it may contain a key.
                 where=str(self._url.copy_with(query=None)),
                 remedy="Check model.name, model.base_url and the key in the environment",
@@ -182,10 +182,15 @@ class ChatModel:
                     async for piece in response.aiter_bytes():
                         size += len(piece)
                         if size > _MAX_REPLY_BYTES:
-                            raise Fault(FaultKind.LATER, f"a reply of more than {_MAX_REPLY_BYTES >> 20} MB")
+                            raise Fault(
+                                FaultKind.LATER,
+                                f"the server's reply has more than {_MAX_REPLY_BYTES >> 20} MB",
+                            )
                         pieces.append(piece)
         except TimeoutError as error:
-            raise Fault(FaultKind.LATER, f"no reply within {self._options.timeout:g} s") from error
+            raise Fault(
+                FaultKind.LATER, f"the server did not reply within {self._options.timeout:g} s"
+            ) from error
         except httpx.RequestError as error:
             kind = FaultKind.STRANGE if isinstance(error, httpx.ConnectError) else FaultKind.LATER
             reason = self._key.remove_from(f"{type(error).__name__}: {error}".rstrip(": "))
@@ -204,11 +209,13 @@ def check_model(options: ModelOptions, key: str) -> None:
     _completions_url(options.base_url)
     _request_headers(Secret(key.strip()))
     for name in sorted(_RESERVED & options.sampling.extra.keys()):
-        remedy = "Set `samples` to ask for several programs" if name == "n" else "Leave it out"
+        remedy = "Set `samples` to ask for several programs" if name == "n" else "Leave out the field"
         raise InputError("ioi-eval sets this field itself", field=f"model.extra.{name}", remedy=remedy)
     for name in filter(is_secret_name, options.sampling.extra):
-        remedy = "The key's place is the variable that model.api_key_env names"
-        raise InputError("would be written into the run's folder", field=f"model.extra.{name}", remedy=remedy)
+        remedy = "Put the key into the environment variable that model.api_key_env names"
+        raise InputError(
+            "the secret would be written into the run's folder", field=f"model.extra.{name}", remedy=remedy
+        )
 
 
 def _completions_url(base_url: str) -> httpx.URL:
@@ -217,9 +224,11 @@ def _completions_url(base_url: str) -> httpx.URL:
         base = httpx.URL(base_url.strip())
         url = base.copy_with(path=base.path.rstrip("/") + "/chat/completions", userinfo=b"")
     except httpx.InvalidURL:  # the original error is dropped, because its message may contain a password
-        raise InputError("is not a URL", field="model.base_url", remedy=_URL_REMEDY) from None
+        raise InputError("the address is not a URL", field="model.base_url", remedy=_URL_REMEDY) from None
     if url.scheme not in ("http", "https") or not url.host:
-        raise InputError("is not the address of a server", field="model.base_url", remedy=_URL_REMEDY)
+        raise InputError(
+            "the URL is not the address of an HTTP server", field="model.base_url", remedy=_URL_REMEDY
+        )
     return url
 
 
@@ -228,7 +237,7 @@ def _request_headers(key: Secret) -> dict[str, str]:
     if not (key.isascii() and key.isprintable()):
         remedy = "Does the variable hold the key alone?"
         raise InputError(
-            "the key has control or non-ASCII characters", field="model.api_key_env", remedy=remedy
+            "the API key contains control or non-ASCII characters", field="model.api_key_env", remedy=remedy
         )
     return {"Authorization": key.as_bearer} if key else {}
 
@@ -327,7 +336,9 @@ def read_reply(status: int, headers: Mapping[str, str], body: bytes, *, now: flo
         raise _status_fault(status, headers, body, now)
     if body.lstrip()[:1] == b"<":
         raise Fault(
-            FaultKind.STRANGE, f"an HTML page instead of a chat completion{_with_colon(_error_message(body))}"
+            FaultKind.STRANGE,
+            "the server returned an HTML page instead of a chat"
+            f" completion{_with_colon(_error_message(body))}",
         )
     if headers.get("content-type", "").startswith("text/event-stream") or body.startswith(b"data:"):
         return _parse_streamed_reply(body)
@@ -335,7 +346,7 @@ def read_reply(status: int, headers: Mapping[str, str], body: bytes, *, now: flo
     choice = next(iter(reply["choices"]), None)  # the request asks for a single choice
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise Fault(FaultKind.LATER, "a reply without a message")
+        raise Fault(FaultKind.LATER, "the server's reply contains no message")
     return _make_reply(message, choice.get("finish_reason"), reply.get("usage"))
 
 
@@ -406,15 +417,22 @@ def _parse_completion(body: bytes) -> dict[str, Any]:
         reply = msgspec.json.decode(shallow(body))
     except (msgspec.MsgspecError, ValueError) as error:
         raise Fault(
-            FaultKind.STRANGE, f"not a chat completion ({error}){_with_colon(_error_message(body))}"
+            FaultKind.STRANGE,
+            f"the server's reply is not a chat completion ({error}){_with_colon(_error_message(body))}",
         ) from error
     if not isinstance(reply, dict):
-        raise Fault(FaultKind.STRANGE, f"not a chat completion{_with_colon(_error_message(body))}")
+        raise Fault(
+            FaultKind.STRANGE,
+            f"the server's reply is not a chat completion{_with_colon(_error_message(body))}",
+        )
     if reply.get("error"):
-        raise Fault(FaultKind.LATER, f"an error instead of a reply{_with_colon(_error_message(body))}")
+        raise Fault(
+            FaultKind.LATER,
+            f"the server returned an error instead of a reply{_with_colon(_error_message(body))}",
+        )
     if not isinstance(reply.get("choices"), list):
         raise Fault(
-            FaultKind.STRANGE, f"a chat completion without choices{_with_colon(_error_message(body))}"
+            FaultKind.STRANGE, f"the chat completion has no choices{_with_colon(_error_message(body))}"
         )
     return reply
 
@@ -475,5 +493,5 @@ def _parse_streamed_reply(body: bytes) -> Reply:
             reasoning.append(_read_reasoning(delta))
             stop_reason = choice.get("finish_reason") or stop_reason
     if not stop_reason:
-        raise Fault(FaultKind.LATER, "a stream that was cut off")
+        raise Fault(FaultKind.LATER, "the streamed reply was cut off")
     return _make_reply({"content": "".join(content), "reasoning": "".join(reasoning)}, stop_reason, usage)

@@ -82,9 +82,9 @@ class Generations:
             stored = {}
         if self._offsets and stored.get("fingerprint", "") != self._fingerprint:
             raise InputError(
-                "holds generations of other prompts, another model or other settings",
+                "the folder contains generations for other prompts, another model or other settings",
                 where=str(self.path.parent),
-                remedy="Choose another out=FOLDER, or discard them with fresh=True",
+                remedy="Choose another out=FOLDER, or discard the generations with fresh=True",
             )
 
     def _parse_row(self, offset: int, line: bytes) -> dict[str, Any]:
@@ -95,7 +95,9 @@ class Generations:
                 raise TypeError("uuid is not a string")
         except (ValueError, KeyError, TypeError) as error:
             problem = f"the line at byte {offset} is not a generation: {error}"
-            raise InputError(problem, where=str(self.path), remedy="Remove the line") from error
+            raise InputError(
+                problem, where=str(self.path), remedy="Remove this line from the file"
+            ) from error
         return row
 
     # --- stored replies ---

@@ -52,7 +52,7 @@ def result_of(reply: object) -> JobResult:
         JudgeFailure: The reply says nothing about the submission.
     """
     if not isinstance(reply, Mapping):
-        raise JudgeFailure(f"the client gave no reply: {reply!r:.200}", phase=_PHASE)
+        raise JudgeFailure(f"the client returned no reply: {reply!r:.200}", phase=_PHASE)
     if "run" not in reply and "compile" not in reply:
         raise JudgeFailure(f"the job was refused: {reply.get('message', reply)!s:.500}", phase=_PHASE)
     try:
@@ -162,9 +162,10 @@ def _adapt_job(capabilities: Capabilities, job: Job) -> Job:
     )
     if max_ms is not None and max_ms < needed_ms:
         raise JudgeFailure(
-            f"the server gives a job {max_ms / 1000:g} s of CPU time, the problem {needed_ms / 1000:g} s",
+            f"the server gives a job {max_ms / 1000:g} s of CPU time, but"
+            f" the problem needs {needed_ms / 1000:g} s",
             phase=_PHASE,
-            remedy="Raise PISTON_RUN_CPU_TIME on it",
+            remedy="Raise PISTON_RUN_CPU_TIME on the server",
         )
     return msgspec.structs.replace(
         job, run_cpu_time=job.run_timeout if max_ms is None else min(job.run_timeout, max_ms)

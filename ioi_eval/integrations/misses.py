@@ -66,7 +66,10 @@ class _MissCounter:
             self.counts[kind] += 1
         if is_new:
             _log.warning(
-                "not judged because of %s: %s (logged once; the number is logged at the end)", kind, error
+                "a submission was not judged because of %s: %s (logged once; the"
+                " number of such submissions is logged at the end)",
+                kind,
+                error,
             )
 
     def log_counts(self) -> None:

@@ -278,7 +278,7 @@ async def _load_cases(subtask: Row) -> Mapping[str, tuple[str, str]]:
     by_name = cases if isinstance(cases, Mapping) else dict(zip(subtask["test_names"], cases, strict=True))
     missing = [name for name in subtask["test_names"] if name not in by_name]
     if missing:
-        raise InputError(f"there is no test {missing[0]!r}", where=subtask["id"], field="test_cases")
+        raise InputError(f"the problem has no test {missing[0]!r}", where=subtask["id"], field="test_cases")
     return {name: (by_name[name][0], by_name[name][1]) for name in subtask["test_names"]}
 
 
@@ -411,7 +411,7 @@ class PistonClient(ClusterClient):
     ) -> None:
         urls = [base_endpoint] if isinstance(base_endpoint, str) else base_endpoint
         if not urls:
-            raise InputError("it contains no address of a server", where="base_endpoint")
+            raise InputError("the value contains no address of a server", where="base_endpoint")
         self._use(
             EngineChoice.from_variables(",".join(urls), os.environ, per_endpoint=max_requests_per_endpoint)
         )
@@ -458,10 +458,10 @@ class PistonClient(ClusterClient):
             except EngineError as error:
                 raise JudgeFailure(str(error), phase=_PHASE) from error
             except ValueError as error:
-                raise JudgeFailure(f"{url} does not answer as Piston does", phase=_PHASE) from error
+                raise JudgeFailure(f"{url} does not reply as Piston does", phase=_PHASE) from error
             if answer.status != HTTPStatus.OK:
                 message = reply.get("message", reply) if isinstance(reply, Mapping) else reply
-                raise JudgeFailure(f"{url} refuses: {message!s:.500}", phase=_PHASE)
+                raise JudgeFailure(f"{url} refused the job: {message!s:.500}", phase=_PHASE)
             return reply
 
         servers = self._choice.launch.servers(discovery(self._choice.text))
@@ -750,11 +750,11 @@ def _load_contest_tests(contest: str) -> dict[str, list[dict[str, str]]]:
     folder = os.environ.get("CF_TESTS_FOLDER", "").strip()
     remedy = "Download the generated tests of open-r1/codeforces, and let it name their folder"
     if not folder:
-        raise InputError("it is not set", where="CF_TESTS_FOLDER", remedy=remedy)
+        raise InputError("the environment variable is not set", where="CF_TESTS_FOLDER", remedy=remedy)
     if not Path(folder).is_dir():
-        raise InputError(f"there is no folder {folder}", where="CF_TESTS_FOLDER", remedy=remedy)
+        raise InputError(f"the folder {folder} does not exist", where="CF_TESTS_FOLDER", remedy=remedy)
     if not contest.isdecimal():
-        raise InputError(f"{contest!r} is not the number of a contest", field="contest_id")
+        raise InputError(f"{contest!r} is not a contest number", field="contest_id")
     path = Path(folder, f"test_cases_{contest:0>4}.parquet")
     tests: dict[str, list[dict[str, str]]] = {}
     if not path.exists():
@@ -767,9 +767,9 @@ def _load_contest_tests(contest: str) -> dict[str, list[dict[str, str]]]:
     except InputError:
         raise
     except KeyError as error:
-        raise InputError("there is no such column", where=str(path), field=error.args[0]) from error
+        raise InputError("the file has no such column", where=str(path), field=error.args[0]) from error
     except (OSError, ValueError) as error:
-        raise InputError(f"it cannot be read: {error}", where=str(path), remedy=remedy) from error
+        raise InputError(f"the file cannot be read: {error}", where=str(path), remedy=remedy) from error
     return tests
 
 
@@ -808,7 +808,7 @@ async def score_submission(
         raise ValueError(f"Invalid scoring mode: {scoring_mode}")
     if find_language(submission_language).name not in _LANGUAGES:
         problem = f"these jobs judge no {submission_language!r}"
-        raise InputError(problem, field="language", remedy="Give cpp or python")
+        raise InputError(problem, field="language", remedy="Set the language to cpp or python")
     tests = [*(problem_data.get("official_tests") or ()), *await _load_generated_tests(problem_data)]
     if not tests:
         return None

@@ -81,10 +81,12 @@ class RewardOptions(Value):
             find_language(self.language)
         if self.mode not in (modes := [mode.value for mode in RewardMode]):
             remedy = f"There are {', '.join(modes)}"
-            raise InputError(f"no such mode: {self.mode!r}", field="mode", remedy=remedy)
+            raise InputError(f"unknown mode {self.mode!r}", field="mode", remedy=remedy)
         if not (isinstance(self.time_limit, int | float) and 0 < self.time_limit < math.inf):
             remedy = "Give a number of seconds above 0"
-            raise InputError(f"{self.time_limit!r} is not a limit", field="time_limit", remedy=remedy)
+            raise InputError(
+                f"{self.time_limit!r} is not a valid time limit", field="time_limit", remedy=remedy
+            )
         CheckerKind.built_in(self.checker)
 
 
@@ -116,7 +118,7 @@ class Rewards(Value):
             isinstance(self.problems, str) or not callable(getattr(self.problems, "find", None))
         ):
             raise InputError(
-                f"{type(self.problems).__name__} finds no problem by its id",
+                f"{type(self.problems).__name__} cannot look up problems by their ids",
                 field="problems",
                 remedy="Give load_problems(SOURCE) or ioi_eval.sources.Problems([problem, ...])",
             )
@@ -271,7 +273,7 @@ def reply_text(completion: Any) -> str:
     if any("type" in message or "text" in message for message in messages):
         return text_of_parts(messages)
     remedy = "Give a text, a message, a list of messages, or the parts of one"
-    raise InputError(f"{completion!r:.60} is not a completion", field="completions", remedy=remedy)
+    raise InputError(f"{completion!r:.60} is not a valid completion", field="completions", remedy=remedy)
 
 
 # --- rows of trainers --------------------------------------------------------------------------------
@@ -320,7 +322,8 @@ class RewardRow(Value):
             names = [subtask.name for subtask in problem.subtasks]
             if names and self.target is not None and self.target not in names:
                 raise UnknownProblemError(
-                    f"problem {problem.id!r} has no subtask {self.target!r}. There are: {', '.join(names)}"
+                    f"problem {problem.id!r} has no subtask {self.target!r}."
+                    f" Its subtasks are: {', '.join(names)}"
                 )
             return problem
         columns = [column for column in CASES_COLUMNS if column in self.values]
@@ -331,7 +334,7 @@ class RewardRow(Value):
             # Raises a CasesError, because all columns with tests are null.
             return self._problem_with_tests(columns[0], options)
         raise InputError(
-            "there is no column with tests",
+            "the dataset has no column with tests",
             remedy=f"Give a column {', '.join(CASES_COLUMNS)}, or problem_id together with problems",
         )
 
@@ -375,7 +378,7 @@ class RewardRow(Value):
                 setup="\n".join(map(str, setup)) if isinstance(setup, list) else str(setup),
             )
         except UnicodeEncodeError as error:
-            raise CasesError("the tests contain half of a surrogate pair") from error
+            raise CasesError("the tests contain an unpaired surrogate, which is not a character") from error
 
 
 def make_rows(columns: Mapping[str, Any], count: int) -> Iterator[RewardRow]:
@@ -395,8 +398,10 @@ def make_rows(columns: Mapping[str, Any], count: int) -> Iterator[RewardRow]:
     }
     for name in _READ_COLUMNS:
         if columns.get(name) is not None and name not in per_row:
-            problem = f"is not a list of {count} values, one for each completion"
-            raise InputError(problem, field=name, remedy="Give a list, also where all values are equal")
+            problem = f"the argument must be a list of {count} values, one for each completion"
+            raise InputError(
+                problem, field=name, remedy="Give a list of values, even if all values are equal"
+            )
     for number in range(count):
         yield RewardRow(values={name: values[number] for name, values in per_row.items()}, number=number)
 

@@ -110,7 +110,7 @@ class Runtime:
         """Run a coroutine in the runtime and return its result. An interruption cancels it."""
         if threading.current_thread() is self._thread:
             work.close()
-            raise IoiEvalError("the runtime's own thread cannot wait for itself")
+            raise IoiEvalError("the runtime's event loop thread cannot wait for its own result")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return wait_for_result(future)

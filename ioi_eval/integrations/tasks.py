@@ -115,7 +115,7 @@ class EvaluationSource(Value):
 
         usable = {label: problem for label, problem in self.problems.items() if not problem.unusable}
         if not usable:
-            raise InputError("the filters leave no problem", where=self.source, remedy="Give fewer filters")
+            raise InputError("no problem matches the filters", where=self.source, remedy="Give fewer filters")
         languages = {label: self.language(problem).name for label, problem in usable.items()}
         prompts = {
             name: Prompts(template, benchmark=self.name, language=name)
@@ -150,12 +150,12 @@ def open_source(source: str, options: Mapping[str, Any]) -> EvaluationSource:
             similar_names = get_close_matches(name, names, cutoff=0.5)
             suggestion = f"Did you mean {' or '.join(map(repr, similar_names))}?"
             remedy = suggestion if similar_names else f"The options are {', '.join(names)}"
-            raise InputError(f"no such option: {name!r}", remedy=remedy)
+            raise InputError(f"unknown option {name!r}", remedy=remedy)
     try:
         judging = convert(convert_options(options, JudgingOptions), JudgingOptions, strict=False)
         choice = convert(convert_options(options, BenchmarkOptions), BenchmarkOptions, strict=False)
     except ValidationError as error:
-        raise InputError(f"an option that cannot be used: {error}") from error
+        raise InputError(f"an option has an invalid value: {error}") from error
     if judging.language:
         find_language(judging.language)
     evaluation_source = EvaluationSource(
@@ -258,8 +258,8 @@ def summarize_scores(scores: Iterable[Mapping[str, Any] | None], **choice: Any) 
 def _labelled_attempt(metadata: Mapping[str, Any] | None) -> tuple[str, Attempt]:
     """Return the problem's label and the attempt with these metadata."""
     if metadata is None or "subtasks" not in metadata:
-        problem = "a score without the judge's metadata"
-        raise InputError(problem, field="metadata", remedy="Score it with ioi_eval/judged")
+        problem = "the score has no metadata from the judge"
+        raise InputError(problem, field="metadata", remedy="Score the sample with the scorer ioi_eval/judged")
     problem_id, year, epoch = metadata["problem_id"], metadata["year"], metadata["epoch"]
     subtasks = [{**subtask, "problem": problem_id, "test_results": ()} for subtask in metadata["subtasks"]]
     result_fields = {name: metadata[name] for name in (*_RESULT_FIELDS, "problem_id", "tests")}

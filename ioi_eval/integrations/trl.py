@@ -92,7 +92,7 @@ _CALL_REMEDY = (
 def _check_call(prompts: Sequence[Any] | None, completions: Sequence[Completion]) -> None:
     """Raise an InputError if the completions were passed as prompts, the first positional argument."""
     if prompts and isinstance(completions, Sequence) and not completions:
-        raise InputError("prompts without completions", field="completions", remedy=_CALL_REMEDY)
+        raise InputError("the call has prompts but no completions", field="completions", remedy=_CALL_REMEDY)
 
 
 def make_reward(
@@ -117,7 +117,7 @@ def make_reward(
     for argument in others:
         is_option = argument in RewardOptions.__struct_fields__
         remedy = f"Write make_reward(RewardOptions({argument}=...))" if is_option else _ARGUMENTS_REMEDY
-        raise InputError("make_reward has no such argument", field=argument, remedy=remedy)
+        raise InputError("make_reward has no argument with this name", field=argument, remedy=remedy)
     if not isinstance(options, RewardOptions | None):
         problem = f"options must be RewardOptions, not {type(options).__name__}"
         raise InputError(problem, field="options", remedy=_ARGUMENTS_REMEDY)

@@ -112,7 +112,9 @@ def make_rewards(options: Mapping[str, Any]) -> Rewards:
     unknown = sorted(option_values.keys() - set(RewardOptions.__struct_fields__))
     if unknown:
         names = ", ".join((*RewardOptions.__struct_fields__, "engine", "on_failure"))
-        raise InputError("rewards have no such option", field=unknown[0], remedy=f"The options are {names}")
+        raise InputError(
+            "there is no reward option with this name", field=unknown[0], remedy=f"The options are {names}"
+        )
     try:
         return Rewards(
             options=msgspec.convert({"checker": COMPARISON, **option_values}, RewardOptions), setup=setup

@@ -94,7 +94,7 @@ def _server_language(problem: Problem, language: Language, capabilities: Capabil
     if not usable_standards:
         names = ", ".join(sorted(names_by_standard.values())) or "none"
         raise JudgeFailure(
-            f"the server has no language for C++{min_standard} or newer (there are: {names})",
+            f"the server has no language for C++{min_standard} or newer (its languages: {names})",
             phase="preparing",
             remedy="Install the package `codeforces` with it, or ask for an older standard",
         )

@@ -116,5 +116,7 @@ def _parse_grade(report: TestReport) -> Grade:
             if report.end == "ok"
             else f"ended with {report.end} {report.code}"
         )
-        raise JudgeFailure(f"it {description} instead of a verdict and points", phase=_PHASE)
+        raise JudgeFailure(
+            f"the package's grader {description} instead of a verdict and points", phase=_PHASE
+        )
     return grade

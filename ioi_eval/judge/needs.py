@@ -38,7 +38,7 @@ def refuse_unsupported_language(problem: Problem, language: Language) -> None:
         )
     if problem.task_type is TaskType.FUNCTION:
         if not problem.options.function:
-            raise InputError("the problem does not name the function", where=where)
+            raise InputError("the problem does not name the function to call", where=where)
         if language.syntax != "python":
             message = f"problem {problem.id} calls a function of a Python submission, not {language.name}"
             raise JudgeFailure(message, phase="preparing", final=True)
@@ -212,12 +212,14 @@ def refuse_missing_packages(
     promised_modules = list_known_modules(packages)
     for tool in capabilities.offered(PYTHON) if PYTHON in commands else ():
         if tool.refusal:
-            raise InputError(tool.refusal, where="the Python for submissions", remedy=SHOW_OR_NAME)
+            raise InputError(
+                tool.refusal, where="the Python interpreter for submissions", remedy=SHOW_OR_NAME
+            )
         if tool.modules is not None and (
             missing_modules := [name for name in promised_modules if name not in tool.modules]
         ):
             raise InputError(
-                f"submissions may count on {', '.join(missing_modules)}, which {tool.path} (Python"
+                f"submissions may import {', '.join(missing_modules)}, which {tool.path} (Python"
                 f" {tool.version})"
                 " does not have",
                 field="choice.packages",

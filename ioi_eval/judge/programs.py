@@ -449,7 +449,7 @@ class JudgingSetup:
         ]
         if forking_files and problem.options.forks is None:
             raise JudgeFailure(
-                f"{forking_files[0]} of the package starts processes, and how many is not measured",
+                f"{forking_files[0]} of the package starts processes, and their number is not measured",
                 phase="judging",
                 remedy="Runs, validate and judge measure it on accepted solutions; else set options.forks",
             )

@@ -173,7 +173,7 @@ def _refuse_path_conflicts(names: Sequence[str]) -> None:
     check_names(names)
     folders = {folder.as_posix() for name in names for folder in PurePosixPath(name).parents}
     for name in sorted(folders.intersection(names)):
-        raise JobRejected(f"{name!r} is a file and a folder at once")
+        raise JobRejected(f"{name!r} is both a file and a folder")
 
 
 def make_scripts_build_spec(

@@ -112,7 +112,7 @@ class Fields:
     def read_name(self, name: str) -> str:
         """Return a name: a string or an integer. Raise a fault for anything else, under any policy."""
         if (valid_name := parse_name(self.raw_value(name))) is None:
-            raise self.mismatch_error(name, "a text or a whole number")
+            raise self.mismatch_error(name, "a string or a whole number")
         return valid_name
 
     def read_text(self, name: str, default: str | None = None) -> str:

@@ -661,5 +661,5 @@ def list_known_modules(names: Iterable[str]) -> tuple[str, ...]:
     for name in distinct_names:
         if name not in MODULES:
             remedy = suggest_names(name, tuple(MODULES))
-            raise InputError(f"no such package: {name!r}", field="choice.packages", remedy=remedy)
+            raise InputError(f"unknown Python package {name!r}", field="choice.packages", remedy=remedy)
     return distinct_names

@@ -161,7 +161,7 @@ class CheckerKind(StrEnum):
         kinds = {kind.value: kind for kind in cls if not kind.is_program}
         if name not in kinds:
             raise InputError(
-                f"no such comparison: {name!r}", field="checker", remedy=f"There are {', '.join(kinds)}"
+                f"unknown comparison {name!r}", field="checker", remedy=f"There are {', '.join(kinds)}"
             )
         return kinds[name]
 
@@ -415,11 +415,11 @@ class Problem(Value):
                 remedy = "Give a number above 0, or None for no limit"
                 raise InputError(f"{name} is {value}", where="Problem.of", field="limits", remedy=remedy)
         if isinstance(tests, str | bytes | Mapping):
-            raise _tests_error(f"tests is {type(tests).__name__}")
+            raise _tests_error(f"tests has the type {type(tests).__name__}")
         test_list = list[Test]()
         for number, pair in enumerate(tests, start=1):
             if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise _tests_error(f"test {number} is {pair!r:.40}")
+                raise _tests_error(f"test {number} is not a pair, but {pair!r:.40}")
             if not all(isinstance(content, str | bytes) for content in pair):
                 raise _tests_error(
                     f"test {number} holds {' and '.join(type(content).__name__ for content in pair)}"

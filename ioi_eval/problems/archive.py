@@ -103,32 +103,36 @@ def _check_size(infos: list[zipfile.ZipInfo], archive: Path, limits: ArchiveLimi
     archive_bytes = max(1, archive.stat().st_size)
     total_bytes = sum(info.file_size for info in infos)
     if len(infos) > limits.files:
-        raise _archive_error(archive, f"it contains {len(infos)} files, at most {limits.files} are allowed")
+        raise _archive_error(
+            archive, f"the archive contains {len(infos)} files, but at most {limits.files} are allowed"
+        )
     if total_bytes > limits.total:
         raise _archive_error(
-            archive, f"its contents have {total_bytes} bytes, at most {limits.total} are allowed"
+            archive,
+            f"the archive's unpacked files have {total_bytes} bytes, but at most {limits.total} are allowed",
         )
     if total_bytes > limits.ratio_from and total_bytes > limits.ratio * archive_bytes:
         raise _archive_error(
             archive,
-            f"its contents are {total_bytes // archive_bytes} times its size, {limits.ratio} are allowed",
+            f"the archive's unpacked files have {total_bytes // archive_bytes} times its"
+            f" size, but at most {limits.ratio} times are allowed",
         )
     if sum(info.compress_size for info in infos) > archive_bytes:
-        raise _archive_error(archive, "its files overlap each other")
+        raise _archive_error(archive, "the archive's files overlap each other")
 
 
 def _safe_name(info: zipfile.ZipInfo, archive: Path) -> PurePosixPath:
     """Return a member's name as a relative path. Raise an InputError if the member is not allowed."""
     name = info.orig_filename
     if not name.isprintable():
-        raise _archive_error(archive, f"{name!r} has unprintable characters")
+        raise _archive_error(archive, f"the file name {name!r} has unprintable characters")
     if "\\" in name or name.startswith("/") or re.match("[A-Za-z]:", name):
         raise _archive_error(archive, f"{name!r} is not a relative path with forward slashes")
     path = PurePosixPath(name)
     if ".." in path.parts or not path.parts:
         raise _archive_error(archive, f"{name!r} is outside of the archive's folder")
     if any(len(component.encode()) > _MAX_NAME_BYTES for component in path.parts):
-        raise _archive_error(archive, f"{name[:40]!r}... is too long")
+        raise _archive_error(archive, f"the file name {name[:40]!r}... is too long")
     kind = stat.S_IFMT(info.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise _archive_error(archive, f"{info.filename!r} is a link or a special file")
@@ -143,7 +147,7 @@ def _check_distinct(members: Iterable[_Member], archive: Path) -> None:
     folders: set[PurePosixPath] = set()
     for info, name in members:
         if not info.is_dir() and name in files:
-            raise _archive_error(archive, f"{str(name)!r} is contained twice")
+            raise _archive_error(archive, f"{str(name)!r} is in the archive twice")
         (folders if info.is_dir() else files).add(name)
         folders.update(name.parents)
     for name in sorted(files & folders):

@@ -296,7 +296,7 @@ def _refuse_missing(
     for missing in sorted(set(only) - set(found_ids)):
         ids = tuple(name for located in folders if (name := _read_package_id(*located)))
         raise InputError(
-            f"no problem {missing!r} in it", where=str(source), remedy=suggest_names(missing, ids)
+            f"the source has no problem {missing!r}", where=str(source), remedy=suggest_names(missing, ids)
         )
 
 
@@ -488,7 +488,7 @@ def _package_paths(source: Path) -> list[Path]:
             return [source]
         if packages := list(_find_packages_below(source, _MAX_DEPTH)):
             return packages
-    raise InputError("no problem packages in this folder", where=str(source), remedy=_EXPECTED)
+    raise InputError("the folder contains no problem packages", where=str(source), remedy=_EXPECTED)
 
 
 def _find_packages_below(folder: Path, max_depth: int) -> Iterator[Path]:
@@ -522,8 +522,10 @@ def _package_folders(
     if zips := [path.relative_to(root).as_posix() for path in paths if not path.is_dir()]:
         message = f"zips in zips are not supported: {zips[0]}"
         raise InputError(
-            message, where=str(package_path), remedy="Extract this one, and name the folder instead"
+            message, where=str(package_path), remedy="Extract this archive, and name its folder instead"
         )
     if not paths:
-        raise InputError("no problem packages in this zip", where=str(package_path), remedy=_EXPECTED)
+        raise InputError(
+            "the zip archive contains no problem packages", where=str(package_path), remedy=_EXPECTED
+        )
     return [(path, f"{package_path}/{path.relative_to(root).as_posix()}") for path in paths]

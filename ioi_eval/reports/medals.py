@@ -109,13 +109,15 @@ def read_contests(path: Path) -> dict[int, ContestYear]:
             content, is_json = path.read_text("utf-8"), path.suffix.lower() == ".json"
         table = msgspec.json.decode(shallow(content)) if is_json else tomllib.loads(content)
     except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"is no table of medals: {error}", where=str(path), remedy=_FORM) from error
+        raise InputError(
+            f"the file is not a table of medals: {error}", where=str(path), remedy=_FORM
+        ) from error
     return {**known_contests(), **_contests(table, str(path))}
 
 
 def _contests(table: Any, where: str) -> dict[int, ContestYear]:
     if not isinstance(table, dict):
-        raise InputError("is no table of medals", where=where, remedy=_FORM)
+        raise InputError("the file is not a table of medals", where=where, remedy=_FORM)
     contests = dict[int, ContestYear]()
     for name, entry in table.items():
         if not (name.isascii() and name.isdigit() and len(name) == 4):

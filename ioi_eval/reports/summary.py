@@ -660,7 +660,7 @@ class RowPass:
         ):
             with locate_errors(self._folder / RESULTS, offset):
                 raise InputError(
-                    f"problem {result.problem_id!r} has other subtasks or points here than in lines before",
+                    f"problem {result.problem_id!r} has other subtasks or points here than in earlier lines",
                     remedy="Delete the lines of one version and run again: they are judged again",
                 )
 
@@ -857,7 +857,7 @@ def check_run(folder: Path) -> RunInfo:
     info = read_info(folder)
     if info is None:
         problem = "there is no run in this folder" if folder.exists() else "no such file or folder"
-        raise InputError(problem, where=str(folder), remedy="Name a run's folder")
+        raise InputError(problem, where=str(folder), remedy="Name the folder of a run")
     if info.replacing:
         raise InputError(
             "a new run is replacing the old run",

@@ -38,9 +38,11 @@ def read_audit(path: str | Path) -> Trust:
         content = Path(path).read_bytes()
         audit = msgspec.json.decode(content, type=_AuditFile)
     except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", where=str(path), remedy=remedy) from error
+        raise InputError(
+            f"the audit file cannot be read ({error.strerror})", where=str(path), remedy=remedy
+        ) from error
     except msgspec.DecodeError as error:
-        raise InputError(f"is not an audit: {error}", where=str(path), remedy=remedy) from error
+        raise InputError(f"the file is not an audit: {error}", where=str(path), remedy=remedy) from error
     return Trust(audit=str(path), sha256=hashlib.sha256(content).hexdigest(), problems=audit.untrusted)
 
 

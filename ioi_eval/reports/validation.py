@@ -198,7 +198,9 @@ def _executed_tests(names: Iterable[str], tests: Mapping[str, TestResult]) -> li
     for test in executed_tests:
         if test.status is Verdict.SKIPPED:
             raise JudgeFailure(
-                "was skipped, so nothing can be compared", phase="validation", test=test.test_name
+                "the test was skipped, so its result cannot be compared",
+                phase="validation",
+                test=test.test_name,
             )
     return executed_tests
 

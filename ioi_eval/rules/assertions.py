@@ -218,10 +218,12 @@ def _list_bodies(module: ast.Module) -> Iterator[list[ast.stmt]]:
     yield module.body
     for node in ast.walk(module):
         if isinstance(node, ast.AsyncFunctionDef):
-            raise unparsable_tests(f"{node.name!r} is asynchronous")
+            raise unparsable_tests(f"the test function {node.name!r} is asynchronous")
         if isinstance(node, ast.FunctionDef) and not _is_helper(node):
             if any(re.search(r"\b(skip|xfail)", ast.unparse(mark)) for mark in node.decorator_list):
-                raise unparsable_tests(f"{node.name!r} may be skipped or is expected to fail")
+                raise unparsable_tests(
+                    f"the test function {node.name!r} may be skipped or is expected to fail"
+                )
             yield node.body
 
 
@@ -353,7 +355,7 @@ def _check_use(statement: ast.Assert, tested_names: set[str]) -> None:
                 is_visible = True
         if not is_visible:
             raise unparsable_tests(
-                f"{ast.unparse(node)[:60]!r} checks a property of the result that JSON loses"
+                f"{ast.unparse(node)[:60]!r} checks a property of the result that JSON does not preserve"
             )
 
 
@@ -411,7 +413,7 @@ class _NameReplacer(ast.NodeTransformer):
         value = self._values[node.id]
         self._values.free_nodes -= sum(1 for _ in ast.walk(value))
         if self._values.free_nodes < 0:
-            raise unparsable_tests(f"{node.id!r} and other names have values that are too large")
+            raise unparsable_tests(f"{node.id!r} and other variables have values that are too large")
         return copy.deepcopy(value)
 
     def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> ast.AST:

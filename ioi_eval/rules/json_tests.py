@@ -88,7 +88,7 @@ def read_cases(column: str | Mapping[str, Any] | None) -> Cases:
     if not inputs and not outputs:
         raise CasesError(NO_CASES)
     if len(inputs) != len(outputs):
-        raise unparsable_tests(f"{len(inputs)} inputs and {len(outputs)} outputs")
+        raise unparsable_tests(f"the tests have {len(inputs)} inputs but {len(outputs)} outputs")
     if function := (columns.fn_name or "").strip():
         calls = tuple(map(_make_call_case, inputs, outputs))
         results = [msgspec.Raw(case.output.encode()) for case in calls]
@@ -108,13 +108,13 @@ def decompress_base64(encoded: str, max_bytes: int = MAX_UNPACKED_BYTES) -> byte
     try:
         data = inflater.decompress(base64.b64decode(encoded, validate=True), max_bytes)
     except (binascii.Error, ValueError) as error:
-        raise unparsable_tests(f"packed tests are not valid base64 ({error})") from error
+        raise unparsable_tests(f"the packed tests are not valid base64 ({error})") from error
     except zlib.error as error:
-        raise unparsable_tests(f"packed tests are not valid zlib data ({error})") from error
+        raise unparsable_tests(f"the packed tests are not valid zlib data ({error})") from error
     if inflater.unconsumed_tail:
-        raise unparsable_tests(f"packed tests are larger than {max_bytes >> 20} MiB after unpacking")
+        raise unparsable_tests(f"the packed tests are larger than {max_bytes >> 20} MiB after unpacking")
     if not inflater.eof:
-        raise unparsable_tests("packed tests are cut off")
+        raise unparsable_tests("the packed tests are cut off")
     return data
 
 
@@ -300,7 +300,7 @@ def format_arguments(arguments: Iterable[object]) -> str:
         tuple_text = ast.unparse(node)
         ast.literal_eval(tuple_text)
     except (SyntaxError, ValueError, TypeError, RecursionError) as error:
-        raise unparsable_tests("arguments without a Python notation") from error
+        raise unparsable_tests("the arguments cannot be written as Python literals") from error
     return tuple_text
 
 

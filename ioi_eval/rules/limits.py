@@ -196,7 +196,9 @@ def parse_borderline(text: str) -> Borderline | None:
     try:
         band = Borderline(low=float(low), high=float(high))
     except ValueError:
-        raise InputError(f"{text!r} is not a band", field="borderline", remedy=_REMEDY) from None
+        raise InputError(
+            f"{text!r} is not a valid band around the time limit", field="borderline", remedy=_REMEDY
+        ) from None
     if not 0 < band.low <= 1 <= band.high <= 10:
         raise InputError(f"the band {text!r} does not include 1", field="borderline", remedy=_REMEDY)
     return None if band.high == 1 else band

@@ -54,7 +54,7 @@ def pass_at_k(scored: int, passed: int, k: int) -> float | None:
     This estimate is unbiased, unlike 1 - (1 - passed / scored) ** k. Returns None if there are fewer than k.
     """
     if not 0 <= passed <= scored:
-        raise ValueError(f"{passed} of {scored} cannot have passed")
+        raise ValueError(f"{passed} of {scored} submissions cannot have passed")
     if scored < k:
         return None
     return 1 - math.comb(scored - passed, k) / math.comb(scored, k)

@@ -130,7 +130,7 @@ def refuse_invalid_problem(problem: Problem) -> None:
         if value is not None and not 0 <= value < math.inf:
             message, remedy = (
                 f"{value!r} is not a valid tolerance",
-                "Give a number of at least 0, or None for no tolerance",
+                "Give a tolerance of at least 0, or None for no tolerance",
             )
             raise InputError(message, where=where, field=f"checker.{field}", remedy=remedy)
     for subtask in problem.subtasks:
@@ -138,7 +138,7 @@ def refuse_invalid_problem(problem: Problem) -> None:
             if not 0 <= (value := getattr(subtask, field)) < math.inf:
                 message = f"subtask {subtask.name!r} has {value} {field}"
                 raise InputError(
-                    message, where=where, field=subtask.name, remedy="Give a number of at least 0"
+                    message, where=where, field=subtask.name, remedy="Give the subtask points of at least 0"
                 )
     names = set[str]()
     needs_answer = needs_answers(problem.task_type, problem.checker)
@@ -148,7 +148,12 @@ def refuse_invalid_problem(problem: Problem) -> None:
             raise InputError(message, where=where, field=test.name, remedy="Give each test a unique name")
         if needs_answer and test.answer is None:
             message = f"test {test.name!r} has no answer, which is needed because the problem has no checker"
-            raise InputError(message, where=where, field=test.name, remedy="Add an answer, or a checker")
+            raise InputError(
+                message,
+                where=where,
+                field=test.name,
+                remedy="Add an answer to the test, or a checker to the problem",
+            )
         names.add(test.name)
 
 
@@ -341,10 +346,10 @@ def _groups_by_count(sorted_names: Sequence[str], selectors: Sequence[Selector])
     start = 0
     for selector in selectors:
         if not isinstance(selector, int):
-            raise InputError("groups by count and groups by name cannot be combined")
+            raise InputError("groups of tests by count and groups of tests by name cannot be combined")
         end = start + selector
         if selector < 0 or end > len(sorted_names):
-            raise InputError(f"groups count {end} tests, but there are {len(sorted_names)}")
+            raise InputError(f"the groups count {end} tests, but the problem has {len(sorted_names)}")
         yield tuple(sorted_names[start:end])
         start = end
 

@@ -173,9 +173,9 @@ def _tests_in_list(items: Sequence[Any], function: str) -> Cases:
         for case in items
     }
     if len(kinds) > 1:
-        raise unparsable_tests(f"tests of several kinds in one problem: {', '.join(sorted(kinds))}")
+        raise unparsable_tests(f"the problem has tests of several kinds: {', '.join(sorted(kinds))}")
     if len(names) > 1:
-        raise unparsable_tests(f"tests of several functions in one problem: {', '.join(sorted(names))}")
+        raise unparsable_tests(f"the problem has tests of several functions: {', '.join(sorted(names))}")
     ([kind], [function]) = kinds, names
     pairs = [(_read_test_side(case, _INPUT_KEYS), _read_test_side(case, _OUTPUT_KEYS)) for case in items]
     if kind in _FUNCTION_KINDS and not function:

@@ -29,7 +29,7 @@ class Shard(Value):
         """Return the shard in a string such as `1/4`. Raises InputError for other strings."""
         if (form := _FORM.fullmatch(text.strip())) is None:
             remedy = "Give I/N with I from 1 to N, such as 1/4"
-            raise InputError(f"{text!r} is not a shard", field="shard", remedy=remedy)
+            raise InputError(f"{text!r} is not a valid shard", field="shard", remedy=remedy)
         return cls(index=int(form[1]), number=int(form[2]))
 
     def __str__(self) -> str:

@@ -325,7 +325,7 @@ def _create_requests(source: Source, problems: Problems, asking: Asking, *, agen
     ):
         field = "choice" if all(map(_is_output_only, problems.values())) else "language"
         raise InputError(
-            wrong_reasons[0], where=source_name(source), field=field, remedy="Choose another one"
+            wrong_reasons[0], where=source_name(source), field=field, remedy="Choose another language"
         )
     return _RequestList(make_requests(usable, requests.make_prompt, samples=asking.samples), refusals)
 
@@ -347,7 +347,9 @@ async def refuse_unjudgeable_programs(
     await judge.check_packages(packages, {language for _, language in programs})
     for problem, language in programs:
         for error in await judge.find_unmet_needs(problem, find_language(language)):
-            raise InputError(f"programs are not requested: {error}", where=f"problem {problem.id}")
+            raise InputError(
+                f"no program was requested from the author: {error}", where=f"problem {problem.id}"
+            )
 
 
 def _check_author(author: object) -> None:

@@ -88,7 +88,7 @@ def refuse_unfit_servers(checks_by_server: Mapping[str, Sequence[HealthCheck]]) 
     first_url, *other_urls = failed_checks
     reasons = "; ".join(f"{check.name} {check.detail}" for check in failed_checks[first_url])
     raise InputError(
-        f"submissions cannot be judged there: {reasons}",
+        f"the server cannot judge the submissions: {reasons}",
         where=f"{first_url} and {len(other_urls)} more" if other_urls else first_url,
         remedy="; ".join(dict.fromkeys(check.remedy for check in failed_checks[first_url] if check.remedy)),
     )

@@ -78,7 +78,9 @@ async def report(
         InputError: A folder is not a run's, or two files would be converted to the same folder.
     """
     if not folders:
-        raise InputError("no run is named", field="folders", remedy="Name a run's folder, or several")
+        raise InputError(
+            "no folder of a run is named", field="folders", remedy="Name a run's folder, or several"
+        )
     named_paths = [*map(Path, [folders] if isinstance(folders, str | Path) else folders)]
     # A folder that is named twice is used once.
     distinct_paths = {path.resolve(): path for path in named_paths}.values()
@@ -191,9 +193,9 @@ def _refuse_shared_folders(paths: Collection[Path], runs: Path) -> None:
         folder = _choose_folder(path, runs) if path.is_file() else path
         if (earlier_path := path_by_folder.setdefault(folder.resolve(), path)) is not path:
             raise InputError(
-                f"goes to the folder {folder}, and so does {earlier_path}",
+                f"this file and {earlier_path} would both be converted to the folder {folder}",
                 where=str(path),
-                remedy="Give it a unique name",
+                remedy="Give the file a unique name",
             )
 
 
@@ -210,7 +212,7 @@ def convert_rows_to_run(file: Path, runs: Path) -> Path:
         raise InputError(
             "the folder contains a run that was judged here",
             where=str(folder),
-            remedy=f"Name its folder instead of {file}, or rename the file",
+            remedy=f"Name the run's folder instead of {file}, or rename the file",
         )
     scan(file)
     years = dict[str, set[int | None]]()
@@ -304,7 +306,7 @@ def _make_result_row(columns: Mapping[str, Any], where: str, row_number: int) ->
         points, max_points = _read_points(columns, where, row_number)
         if not 0 <= points <= max_points or not max_points:
             raise InputError(
-                f"{points:g} points of {max_points:g}",
+                f"the row has {points:g} points of {max_points:g}",
                 where=where,
                 row=row_number,
                 remedy="Give `max_points`, the points of the whole problem",

@@ -68,7 +68,9 @@ async def generate(
                 target = Path(out) / (package_format.package_id(folder, location) or folder.name)
                 if target.exists():
                     raise InputError(
-                        "exists already", where=str(target), remedy="Remove it, or name another folder"
+                        "exists already",
+                        where=str(target),
+                        remedy="Remove the folder, or name another folder",
                     )
                 faults = Faults(location)
                 test_plan = package_format.read_generation(folder, faults)

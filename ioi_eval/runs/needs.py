@@ -84,7 +84,7 @@ async def _check_promised_packages(source: str, choice: BenchmarkOptions, judge:
         await judge.check_packages(promised, ["python"])
     except InputError as error:
         return [HealthCheck(name="packages", ok=False, detail=error.problem, remedy=error.remedy)]
-    return [HealthCheck(name="packages", ok=True, detail=f"submissions may count on {', '.join(promised)}")]
+    return [HealthCheck(name="packages", ok=True, detail=f"submissions may import {', '.join(promised)}")]
 
 
 async def _find_unmet_needs(problem: Problem, default_language: str, judge: Judge) -> list[Need]:

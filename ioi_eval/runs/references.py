@@ -220,9 +220,9 @@ async def check_references(
         return problems, None
     if not isinstance(problems, LoadedProblems):
         raise InputError(
-            "only a benchmark's solutions can be checked first",
+            "only a benchmark has solutions that can be judged first",
             field="references",
-            remedy="Packages are checked with `ioi-eval validate`",
+            remedy="Check the solutions of packages with `ioi-eval validate`",
         )
     setup.on_event(ReferencesStarted(most=options.most, problems=len(problems)))
     async with open_judge(setup, problems.packages) as (judge, workers):

@@ -163,7 +163,7 @@ async def judge_all(
     """
     if isinstance(workers, int) and workers < 1:
         raise InputError(
-            f"{workers} workers cannot judge anything", field="workers", remedy="Give at least 1"
+            f"{workers} workers cannot judge anything", field="workers", remedy="Give at least one worker"
         )
     run = _JudgingRun(judge, problems, journal, with_limits, share, outputs, on_event or (lambda event: None))
     needed_problems, source = run.survey_submissions(submissions, expected), _SubmissionSource(submissions)
@@ -300,7 +300,7 @@ class _JudgingRun:
                 f"unknown problem {submission.problem_id!r}",
                 where=f"submission {submission.key}",
                 field="problem_id",
-                remedy=f"There are: {', '.join(sorted(self._problems)) or 'none'}",
+                remedy=f"The problems are: {', '.join(sorted(self._problems)) or 'none'}",
             )
         return problem
 

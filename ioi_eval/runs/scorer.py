@@ -66,7 +66,9 @@ class Scorer:
     ) -> None:
         if isinstance(engine, str | Path):
             remedy = "Give PistonEngine(discovery(...)), EmbeddedEngine(...), or nothing for this machine"
-            raise InputError(f"engine must be an engine, not {str(engine)!r}", field="engine", remedy=remedy)
+            raise InputError(
+                f"the argument `engine` must be an engine, not {str(engine)!r}", field="engine", remedy=remedy
+            )
         self._engine, self._store, self._options, self._builds = engine, store, options, builds
         self._trusted = trusted
         self._open = AsyncExitStack()
@@ -209,7 +211,7 @@ def run_coroutine(call: Callable[[], Coroutine[Any, Any, _T]], instead: str) -> 
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(call())
-    raise IoiEvalError(f"an event loop runs here, as in a notebook: write `await {instead}")
+    raise IoiEvalError(f"an event loop is already running, as in a notebook: write `await {instead}")
 
 
 def _open_embedded_engine(store: Store, options: JudgeOptions | None) -> Engine:

@@ -56,16 +56,17 @@ def find_shards(folders: Sequence[Path]) -> list[ShardFolder]:
     first, *other_shards = shards
     if strange := [folder for folder in folders if folder not in {shard.folder for shard in shards}]:
         raise InputError(
-            f"is not the folder of a shard, but {first.folder} is",
+            f"the folder does not contain a shard, unlike {first.folder}",
             where=str(strange[0]),
             remedy="Name only the folders of one run's shards. To compare runs, name their merged folders",
         )
     for other in other_shards:
         if differences := _find_differences(first, other):
             raise InputError(
-                f"is not a shard of the run in {first.folder}: {'; '.join(differences)}",
+                f"the folder does not contain a shard of the run in {first.folder}: {'; '.join(differences)}",
                 where=str(other.folder),
-                remedy="Name only the folders of one run's shards, or score this one again like the others",
+                remedy="Name only the folders of one run's shards, or score this"
+                " shard again with the options of the others",
             )
     by_number = dict[int, Path]()
     for shard in shards:
@@ -109,7 +110,7 @@ def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
     old_info = read_info(folder)
     if old_info is not None and not old_info.merged:
         reason = "the folder contains a judged run, which the shards would replace"
-        raise InputError(reason, where=str(folder), remedy="Choose another out=FOLDER")
+        raise InputError(reason, where=str(folder), remedy="Choose another out=FOLDER for the merged run")
     limits = _common_limits(shards)
     with ResultLog.open(
         folder,
@@ -151,7 +152,8 @@ def _common_limits(shards: Sequence[ShardFolder]) -> dict[str, MeasuredLimit]:
             earlier_limit = limits.setdefault(name, limit)
             if (earlier_limit.cpu_time, earlier_limit.processes) != (limit.cpu_time, limit.processes):
                 raise InputError(
-                    f"its measured limits of {limit.problem}, {_format_limit(limit)}, differ from those of"
+                    f"the shard's measured limits of {limit.problem},"
+                    f" {_format_limit(limit)}, differ from those of"
                     f" another shard, {_format_limit(earlier_limit)}",
                     where=str(shard.folder),
                     remedy="Score this shard again with fresh=True and with reuse=FOLDER of the other shard,"
@@ -167,7 +169,7 @@ def _format_limit(limit: MeasuredLimit) -> str:
 def _copy_rows(shard: ShardFolder, journal: ResultLog) -> None:
     for row in read_rows(shard.folder):
         if not shard.shard.contains(row["key"]):
-            reason = f"its row {row['key']!r} is not of shard {shard.shard}"
+            reason = f"the row {row['key']!r} does not belong to shard {shard.shard}"
             raise InputError(reason, where=str(shard.folder), remedy="Score this shard again with fresh=True")
         journal.record_result(row, is_earlier=True)
     for key, failure in read_failures(shard.folder).items():

@@ -195,7 +195,7 @@ def _refuse_columns(column: str | None, scale: str | None, reading: DumpOptions)
     }
     given_options = {"column": column is not None, "scale": scale is not None, **changed_options}
     if unused_option := next((name for name in given_options if given_options[name]), ""):
-        remedy = "Leave it out, or name a file of solutions and problems=..."
+        remedy = "Leave out the option, or name a file of solutions and problems=..."
         raise InputError("only a file of solutions has columns and rows", field=unused_option, remedy=remedy)
 
 
@@ -282,11 +282,11 @@ def _plan_packages(
     with open_problem_source(source, choice, setup.store) as loaded:
         if most != MOST and not isinstance(loaded, LoadedProblems):
             problem = "only a benchmark's solutions are counted: all of a package are judged"
-            raise InputError(problem, field="most", remedy="Leave it out")
+            raise InputError(problem, field="most", remedy="Leave out the option")
         problems, excluded_counts = with_references(loaded, most)
         submissions, cases_of_all = collect_package_solutions(problems)
         if not cases_of_all:
-            raise InputError("no solutions in it", where=where, remedy="Is it the right source?")
+            raise InputError("the source has no solutions", where=where, remedy="Is it the right source?")
         cases = _select_cases(cases_of_all, selected_keys, where)
         keys = {case.key for case in cases}
         unjudgeable = {
@@ -326,7 +326,7 @@ def _select_cases(
         # Suggest keys if the unknown name looks like a key, otherwise names of files.
         alternatives = dict.fromkeys(case.key if "/" in missing[0] else case.solution for case in cases)
         raise InputError(
-            f"no solution {', '.join(map(repr, missing))} in it",
+            f"the source has no solution {', '.join(map(repr, missing))}",
             where=where,
             field="selection.keys",
             remedy=suggest_names(missing[0], tuple(alternatives)),
@@ -389,7 +389,11 @@ async def compare_checkers(
     """
     choice = arguments.pop("choice", None) or BenchmarkOptions()
     if choice.checker:
-        raise InputError("this command tries every comparison", field="choice.checker", remedy="Leave it out")
+        raise InputError(
+            "this command already tries every comparison",
+            field="choice.checker",
+            remedy="Leave out the option",
+        )
     own_outcome = await validate(solutions, problems, out=Path(out) / "own", choice=choice, **arguments)
     decisions: list[Decision] = []
     for kind in KINDS:

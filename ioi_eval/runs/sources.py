@@ -55,7 +55,7 @@ def open_problem_source(
         yield source
     else:
         raise InputError(
-            "problems that are loaded cannot be selected again",
+            "these options cannot select among problems that are already loaded",
             field="choice",
             remedy="Choose problems when you load them, or name their source",
         )
@@ -167,7 +167,10 @@ def check_source_problems(source: str, options: BenchmarkOptions, store: Store) 
 def no_problem_error(source: Source) -> InputError:
     """Return the error for filters that have problems each, and none together."""
     return InputError(
-        "the filters leave no problem", where=source_name(source), field="choice", remedy="Give fewer filters"
+        "no problem matches the filters",
+        where=source_name(source),
+        field="choice",
+        remedy="Give fewer filters",
     )
 
 
@@ -199,7 +202,7 @@ def benchmark_of(source: Source | None) -> Benchmark | None:
     except InputError as error:
         names = tuple(benchmark.name for benchmark in benchmarks())
         raise InputError(
-            f"no folder or file {source!r}, and no benchmark of that name",
+            f"{source!r} is not a folder, a file or the name of a benchmark",
             remedy=suggest_names(source, names),
         ) from error
 
@@ -242,7 +245,7 @@ def _refuse_benchmark_options(options: BenchmarkOptions) -> None:
     for field in msgspec.structs.fields(BenchmarkOptions):
         if getattr(plain, field.name) != field.default:
             raise InputError(
-                "only problems of a benchmark can be chosen by it",
+                "this option selects only problems of a benchmark",
                 field=f"choice.{field.name}",
-                remedy="Leave it out, or name a benchmark with problems=...",
+                remedy="Leave out the option, or name a benchmark with problems=...",
             )

@@ -471,8 +471,8 @@ def supersede_changed_submissions(
     lost_count = sum(row.get("submission_sha256") not in current_programs for row in absent_rows)
     if 2 * lost_count > len(earlier_keys):
         raise InputError(
-            f"another dump: of the {len(earlier_keys):,} rows that the folder has results of, it has "
-            f"{len(earlier_keys) - lost_count:,}",
+            "the folder has results of another dump: this dump contains only "
+            f"{len(earlier_keys) - lost_count:,} of their {len(earlier_keys):,} rows",
             where=str(journal.folder),
             remedy="Choose another out=FOLDER, or give fresh=True to discard the results there",
         )

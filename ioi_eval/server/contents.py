@@ -107,14 +107,14 @@ class ContentCache:
         """
         assert self._blob_cache is not None, "without a cache there is no route that calls this"
         if self._uploads >= _MAX_UPLOADS:
-            raise EngineOverloaded(f"{_MAX_UPLOADS} files are being sent already")
+            raise EngineOverloaded(f"clients are already uploading {_MAX_UPLOADS} files, the maximum")
         self._uploads += 1
         try:
             with self._blob_cache.receive(sha256) as arrival:
                 async with contextlib.aclosing(pieces):
                     async for piece in pieces:
                         if not arrival.write(piece):
-                            raise EngineOverloaded("no space for this file next to the files in use")
+                            raise EngineOverloaded("the cache of clients' files has no space for this file")
                 if (actual := arrival.keep()) != sha256:
                     raise piston.RefusedRequest(f"the SHA-256 of this file is {actual}, not {sha256}")
         finally:

@@ -83,7 +83,7 @@ def read_tokens(path: Path) -> Mapping[str, Secret]:
     try:
         content = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError("cannot be read as text", where=str(path), remedy=_EXPECTED) from error
+        raise InputError("the file cannot be read as text", where=str(path), remedy=_EXPECTED) from error
     if len(content.split()) == 1:  # a single token in the file has no name
         return {"": Secret(content.strip())}
     tokens = dict[str, Secret]()
@@ -99,7 +99,7 @@ def read_tokens(path: Path) -> Mapping[str, Secret]:
             raise InputError(problem, where=str(path), row=number, remedy=_EXPECTED)
         tokens[name] = Secret(token)
     if not tokens:
-        raise InputError("the file has no token", where=str(path), remedy=_EXPECTED)
+        raise InputError("the file contains no token", where=str(path), remedy=_EXPECTED)
     return tokens
 
 

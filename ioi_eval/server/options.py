@@ -34,7 +34,7 @@ def read_size(text: str) -> int:
     """Return a size such as 512mb in bytes."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise InputError(f"{text!r} is not a size", remedy="Write 512mb, 100kb or 1048576")
+        raise InputError(f"{text!r} is not a valid size", remedy="Write a size as 512mb, 100kb or 1048576")
     return int(match[1]) << _UNITS[match[2].lower()]
 
 
@@ -147,7 +147,7 @@ class ServerOptions(Value):
         if self.tls_cert is None:
             if self.tls_key is not None:
                 remedy = "Also give tls_cert=FILE"
-                raise InputError("a key without its certificate", field="tls_key", remedy=remedy)
+                raise InputError("the private key needs a certificate", field="tls_key", remedy=remedy)
             return None
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         try:

@@ -109,7 +109,7 @@ def publish_package(
     # The fields of a line are separated by commas, so the URL must not contain one.
     if not re.fullmatch(r"https?://[^\s,]+", url):
         remedy = "Give the URL at which DIR is served: http://10.0.0.5:8000"
-        raise InputError(f"servers cannot fetch from {url!r}", field="url", remedy=remedy)
+        raise InputError(f"servers cannot download packages from {url!r}", field="url", remedy=remedy)
     info = _read_metadata()
     name = f"{info['language']}-{info['version']}.pkg.tar.gz"
     try:
@@ -154,13 +154,17 @@ def _precompile_headers(prefix: Path | None, standards: Sequence[str]) -> Iterat
     """Yield a folder with a precompiled header for each standard: `gnu++20/bits/stdc++.h.gch`."""
     if prefix is not None and not (prefix / "bin").is_dir():
         remedy = "Name the folder that has a compiler's bin/ as compiler=FOLDER"
-        raise InputError("the folder has no bin/", where=os.fspath(prefix), remedy=remedy)
+        raise InputError(
+            "the compiler's folder has no subfolder bin/", where=os.fspath(prefix), remedy=remedy
+        )
     languages: dict[str, Language] = {}
     for name in standards:
         language = find_language(name, field="headers")
         if not (language.header and language.standard):
             remedy = "Name standards of C++: gnu++17,gnu++20"
-            raise InputError(f"{name!r} has no header to precompile", field="headers", remedy=remedy)
+            raise InputError(
+                f"the standard {name!r} has no header to precompile", field="headers", remedy=remedy
+            )
         languages[language.standard] = language
     with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as folder:
         for language in languages.values():

@@ -77,7 +77,9 @@ class RequestQueue:
             raise Draining
         if self._is_full():
             self._refused[token_name] += 1
-            raise EngineOverloaded(f"all {self._slots} slots are taken and {self._max_waiting} requests wait")
+            raise EngineOverloaded(
+                f"all {self._slots} slots are busy and {self._max_waiting} requests are waiting"
+            )
         entry = QueueEntry(self, token_name)
         with entry.hold():
             context_token = _current.set(entry)
@@ -178,7 +180,7 @@ class RequestQueue:
         size = self.size
         if size > entry.size and size + more > self._max_bytes:
             raise EngineOverloaded(
-                f"requests that run or wait hold {size} bytes, and {self._max_bytes} are all they may"
+                f"running and waiting requests have {size} bytes; their maximum is {self._max_bytes}"
             )
 
     def _assign_slots(self) -> None:

@@ -155,7 +155,9 @@ async def listen_at_address(application: web.Application, options: ServerOptions
             number = None if isinstance(error, socket.gaierror) else error.errno
             reason = error.strerror or str(error) if number is None else os.strerror(number)
             remedy = "Choose another port" if error.errno == errno.EADDRINUSE else ""
-            raise InputError(f"cannot listen there: {reason}", where=where, remedy=remedy) from error
+            raise InputError(
+                f"cannot listen on this address: {reason}", where=where, remedy=remedy
+            ) from error
         host = f"[{options.host}]" if ":" in options.host else options.host
         yield f"{'https' if tls else 'http'}://{host}:{runner.addresses[0][1]}"
     finally:
@@ -260,7 +262,9 @@ def _open_blob_cache(options: ServerOptions) -> Iterator[BlobCache | None]:
         return
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
         remedy = "Create the folder, and let this user write there"
-        raise InputError("not a writable folder", where=str(folder), field="contents_folder", remedy=remedy)
+        raise InputError(
+            "the folder is not writable", where=str(folder), field="contents_folder", remedy=remedy
+        )
     sandboxes = Sandboxes(folder, entered=False)
     sandboxes.open()
     try:

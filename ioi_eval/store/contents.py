@@ -76,8 +76,10 @@ def private_folder(parent: Path | None = None, name: str | None = None) -> Path:
         folder.mkdir(mode=0o700)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):
-        raise InputError("it is not a folder", where=str(folder), remedy="Remove it or set TMPDIR")
-    check_owner(folder, status, forbidden_mode=0o077, remedy="Remove it or set TMPDIR")
+        raise InputError(
+            "the path is not a folder", where=str(folder), remedy="Remove the path or set TMPDIR"
+        )
+    check_owner(folder, status, forbidden_mode=0o077, remedy="Remove the path or set TMPDIR")
     return folder
 
 
@@ -102,7 +104,7 @@ def check_owner(folder: Path, status: os.stat_result, *, forbidden_mode: int, re
     if owner == os.geteuid() and not mode & forbidden_mode:
         return
     fault = "is accessible to other users" if owner == os.geteuid() else "belongs to another user"
-    raise InputError(f"it {fault} (owner {owner}, mode {mode:04o})", where=str(folder), remedy=remedy)
+    raise InputError(f"the folder {fault} (owner {owner}, mode {mode:04o})", where=str(folder), remedy=remedy)
 
 
 @contextlib.contextmanager
@@ -292,7 +294,7 @@ class Store:
                 self._free_space(size + BESIDE)
                 cached_path = self.get(key)
         if cached_path is None:
-            raise FileNotFoundError(f"{self._entry_path(key)} was removed while it was being made")
+            raise FileNotFoundError(f"{self._entry_path(key)} was removed while it was being written")
         return cached_path
 
     @contextlib.contextmanager

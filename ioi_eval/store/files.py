@@ -45,7 +45,7 @@ def raise_read_errors(where: Path | str, remedy: str = "") -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(
-            f"cannot be read ({error_reason(error)})", where=str(where), remedy=remedy
+            f"the file cannot be read ({error_reason(error)})", where=str(where), remedy=remedy
         ) from error
 
 
@@ -210,7 +210,7 @@ class Lines:
         except OSError as error:
             os.ftruncate(self._descriptor, start)
             raise InputError(
-                f"cannot be written: {error.strerror}",
+                f"the file cannot be written: {error.strerror}",
                 where=str(self._path),
                 remedy="Free space and run again: the run continues where it stopped",
             ) from error

@@ -83,7 +83,7 @@ def read_info(folder: Path) -> RunInfo | None:
     info = read_value(folder / RUN, RunInfo, "is not a valid run.json", _OTHER_FOLDER)
     if info is not None and info.version not in _READABLE:
         raise InputError(
-            f"is of version {info.version}, this program writes version {_VERSION}",
+            f"the run has format version {info.version}, but this program needs version {_VERSION}",
             where=str(folder / RUN),
             remedy=_OTHER_FOLDER,
         )
@@ -202,7 +202,9 @@ def read_row_at(
     for _, row in decode_lines(folder / RESULTS, dict[str, Any], offset):
         with locate_errors(folder / RESULTS, offset):
             return expand_row(with_confinement(row, confinements_by_name), {})
-    raise InputError("a row was removed", where=str(folder / RESULTS), remedy="Make the report again")
+    raise InputError(
+        "a row was removed from the results", where=str(folder / RESULTS), remedy="Run the same command again"
+    )
 
 
 def refuse_duplicate_key(folder: Path, key: str) -> NoReturn:
@@ -253,7 +255,7 @@ def decode_lines(
                 raise msgspec.ValidationError("`key` is missing or not a string")
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise InputError(
-                f"broken line: {error}",
+                f"the line is not a valid result: {error}",
                 where=str(path),
                 row=_line_number(path, offset),
                 remedy="Delete that line and run again: its submission is judged again",

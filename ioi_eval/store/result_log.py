@@ -222,7 +222,7 @@ class ResultLog:
         reuse = tuple(reuse)
         if fresh and any(_is_same_folder(other_folder, folder) for other_folder in reuse):
             raise InputError(
-                "these are the run's own results, which are to be discarded",
+                "reuse names the run's own results, which fresh discards",
                 where=str(folder),
                 field="reuse",
                 remedy="Leave out fresh or reuse, or choose another out=FOLDER",
@@ -367,7 +367,7 @@ class ResultLog:
                 f"shard {shard}" if shard else "a whole run" for shard in (self._run_info.shard, stored_shard)
             )
             raise InputError(
-                f"the folder holds {stored_shard}, and this call is for {requested_shard}",
+                f"the folder holds {stored_shard}, but this call is for {requested_shard}",
                 where=str(self.folder),
                 remedy="Choose another out=FOLDER, or give fresh=True to discard the results there",
             )
@@ -417,14 +417,14 @@ class ResultLog:
         where = str(folder)
         if not folder.is_dir() or (info := read_info(folder)) is None or info.replacing:
             raise InputError(
-                "there is no run in it", where=where, field="reuse", remedy="Name a run's folder"
+                "the folder does not contain a run", where=where, field="reuse", remedy="Name a run's folder"
             )
         if differences := fingerprint_changes(info.fingerprint, self._run_info.fingerprint):
             raise InputError(
-                f"its results cannot be taken over. They differ by {'; '.join(differences)}",
+                f"the run's results cannot be reused. They differ by {'; '.join(differences)}",
                 where=where,
                 field="reuse",
-                remedy="Judge with the same options and version, or leave it out",
+                remedy="Judge with the same options and version, or leave out the option",
             )
         self._confinements |= info.confinements
         source = self._sources[source_number] = self._open_source(folder / RESULTS)
@@ -463,7 +463,7 @@ class ResultLog:
             self.edited = self._supersede_problems(edited)
         elif self.done or (self.folder / CONTEST).exists():
             raise InputError(
-                f"the folder holds another run. Changed: {'; '.join(differences)}",
+                f"the folder contains another run. Changed: {'; '.join(differences)}",
                 where=str(self.folder),
                 remedy="Give fresh=True to score everything again, or choose another out=FOLDER",
             )
@@ -540,7 +540,7 @@ class ResultLog:
             ValueError: The submission already has a result.
         """
         if row["key"] in self.done:
-            raise ValueError(f"{row['key']!r} has its result already")
+            raise ValueError(f"{row['key']!r} already has a result")
         head = msgspec.convert(row, ResultHead)
         if not is_earlier and not self._any_compiler:
             self._check_compiler(head.compiler)
@@ -568,7 +568,7 @@ class ResultLog:
             name for name in self._compilers if _tool_name(name) == _tool_name(compiler)
         }:
             raise InputError(
-                f"programs are built by {compiler} now, but the run's results by"
+                f"programs are now built by {compiler}, but the run's results were built by"
                 f" {', '.join(sorted(earlier_compilers))}",
                 field="compiler",
                 remedy="Give fresh=True to score everything again, or accept_compiler=True to mix them",

@@ -217,7 +217,7 @@ REQUESTS = (
     Knocking(
         name="language-that-is-a-prompt",
         body=call("submit", problem="sum", code="x", language=_PROMPT),
-        told="no language",
+        told="is not available",
     ),
     Knocking(
         name="number-of-a-megabyte",
@@ -227,7 +227,7 @@ REQUESTS = (
     Knocking(
         name="files-instead-of-a-program",
         body=call("submit", problem="sum", code="x", outputs={f"{n}-a": "3" for n in range(10_000)}),
-        told="accepts a program, not files",
+        told="accepts only a program, no files",
     ),
 )
 

@@ -108,6 +108,6 @@ def test_low_server_limits_are_named_before_judging(desk: Any, real: dict[str, s
     assert missing == NEEDED, completed.stdout
 
     completed = run_until_not_busy(desk, *desk.words(PROGRAMS, real["stock"]))
-    assert completed.returncode == 2 and "submissions cannot be judged there" in completed.stderr
+    assert completed.returncode == 2 and "the server cannot judge the submissions" in completed.stderr
     assert "PISTON_OUTPUT_MAX_SIZE" in completed.stderr and "PISTON_RUN_TIMEOUT" in completed.stderr
     assert not (desk.folder / "there").exists()

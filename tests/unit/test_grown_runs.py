@@ -221,7 +221,10 @@ async def test_unrelated_dump_is_refused_without_changes(session: Session, ids: 
     session.rows = rows(range(5, 12))
     with pytest.raises(InputError) as caught:
         await session.score()
-    assert caught.value.problem == "another dump: of the 8 rows that the folder has results of, it has 3"
+    assert (
+        caught.value.problem
+        == "the folder has results of another dump: this dump contains only 3 of their 8 rows"
+    )
     assert caught.value.where == str(folder)
     assert "out=FOLDER" in caught.value.remedy and "fresh=True" in caught.value.remedy
     with pytest.raises(InputError, match="another dump"):
@@ -242,7 +245,7 @@ async def test_dump_of_other_problems_is_refused(session: Session) -> None:
     session.rows = ours
     await session.score()
     session.rows = sum_rows
-    with pytest.raises(InputError, match=f"of the {len(ours)} rows that the folder has results of, it has 0"):
+    with pytest.raises(InputError, match=f"this dump contains only 0 of their {len(ours)} rows"):
         await session.score()
     session.rows = both
     await session.score()
@@ -254,7 +257,7 @@ async def test_rows_without_program_are_not_matched(session: Session) -> None:
     await session.score()
     session.rows = [{**row, "code": None, "note": "another"} for row in without_ids(programs(range(8)))]
     with pytest.raises(
-        InputError, match="another dump: of the 8 rows that the folder has results of, it has 0"
+        InputError, match="the folder has results of another dump: this dump contains only 0 of their 8 rows"
     ):
         await session.score()
 
@@ -342,7 +345,7 @@ async def test_repeats_column_drops_edited_row(session: Session, gone: bool) -> 
     ("reuse", "options", "says"),
     [
         ("first", {"all_tests": True}, "option all-tests: false -> true"),
-        ("nowhere", {}, "there is no run in it"),
+        ("nowhere", {}, "the folder does not contain a run"),
     ],
 )
 async def test_unusable_reuse_folder_is_input_error(
@@ -376,7 +379,7 @@ async def test_another_compiler_is_named_and_not_mixed_in(
     rows.write_text(rows.read_text().replace(compiler, f"{compiler}.9"))
     rows_before = rows.read_bytes()
     session.rows += programs(range(2, 4))
-    with pytest.raises(InputError, match="programs are built by") as caught:
+    with pytest.raises(InputError, match="programs are now built by") as caught:
         await session.score()
     assert f"{compiler}.9" in caught.value.problem and "accept_compiler=True" in caught.value.remedy
     assert rows.read_bytes() == rows_before

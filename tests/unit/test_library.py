@@ -86,7 +86,9 @@ async def test_wrong_arguments_of_score_are_named(arguments: Any, message: str) 
 
 def test_address_given_as_engine_is_input_error() -> None:
     engine: Any = "http://127.0.0.1:2000"
-    with pytest.raises(InputError, match=r"engine must be an engine, not 'http://127.0.0.1:2000'.*discovery"):
+    with pytest.raises(
+        InputError, match=r"the argument `engine` must be an engine, not 'http://127.0.0.1:2000'.*discovery"
+    ):
         Scorer(engine)
 
 
@@ -107,7 +109,7 @@ def test_load_problems_accepts_every_source_of_score(tmp_path: Path, rows: Path)
     assert load_problems(packages) is packages
     of_rows = load_problems(str(rows), BenchmarkOptions(first=1), cache=tmp_path / "cache")
     assert [loaded_problem.difficulty for loaded_problem in of_rows.values()] == ["interview"]
-    with pytest.raises(InputError, match="no folder or file 'appz', and no benchmark of that name"):
+    with pytest.raises(InputError, match="'appz' is not a folder, a file or the name of a benchmark"):
         load_problems("appz")
 
 

@@ -24,7 +24,9 @@ def test_unfit_server_error_names_limits_to_raise() -> None:
     with pytest.raises(InputError) as refused:
         refuse_unfit_servers(servers([GOOD, OUTPUT, TIME, COULD_BE_BETTER]))
     message = str(refused.value)
-    assert message.startswith("http://s1: submissions cannot be judged there: output only up to 1 KiB; run")
+    assert message.startswith(
+        "http://s1: the server cannot judge the submissions: output only up to 1 KiB; run"
+    )
     assert (
         "PISTON_OUTPUT_MAX_SIZE" in message and "PISTON_RUN_TIMEOUT" in message and "Set more" not in message
     )

@@ -133,7 +133,9 @@ async def test_run_keeps_problem_descriptions_with_limits(tmp_path: Path) -> Non
 
 async def test_problem_selection_with_loaded_problems_is_input_error(tmp_path: Path) -> None:
     problems = load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache")
-    with pytest.raises(InputError, match="problems that are loaded cannot be selected again"):
+    with pytest.raises(
+        InputError, match="these options cannot select among problems that are already loaded"
+    ):
         await score_dump(
             dump(tmp_path, "a"), problems, out=tmp_path / "run", choice=BenchmarkOptions(sample=1)
         )

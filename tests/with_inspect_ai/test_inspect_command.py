@@ -161,6 +161,6 @@ def test_unknown_task_option_is_reported_without_traceback(folder: Path) -> None
     completed = command(*EVAL, "-T", "problem=garland", folder=folder, INSPECT_DISPLAY="plain")
     assert completed.returncode != 0
     assert (
-        "no such option: 'problem'" in completed.stdout
+        "unknown option 'problem'" in completed.stdout
         and "Traceback" not in completed.stdout + completed.stderr
     )

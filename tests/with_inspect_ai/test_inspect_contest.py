@@ -100,5 +100,5 @@ def test_judge_failure_in_contest_is_an_unscored_sample(tmp_path: Path) -> None:
 
 
 def test_invalid_contest_rule_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(Exception, match="a rule is invalid"):
+    with pytest.raises(Exception, match="a rule of the contest is invalid"):
         contest(tmp_path, scripted(), T_feedback="everything")

@@ -108,5 +108,5 @@ def test_openenv_validate_accepts_the_environment(address: str, target: str) -> 
 
 def test_missing_problem_source_is_input_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("IOI_EVAL_SOURCE", raising=False)
-    with pytest.raises(InputError, match="no source of problems"):
+    with pytest.raises(InputError, match="the source of problems is missing"):
         app()

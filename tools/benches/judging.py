@@ -257,7 +257,11 @@ def main() -> None:
     parser.add_argument("--submissions", type=int, default=50)
     parser.add_argument("--tests", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--usual", action="store_true", help="six common includes, not bits/stdc++.h")
+    parser.add_argument(
+        "--usual",
+        action="store_true",
+        help="let submissions include six common headers instead of bits/stdc++.h",
+    )
     parser.add_argument("--only-memory", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.only_memory:

@@ -122,7 +122,12 @@ def run_score(folder: Path, out: str) -> tuple[float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gigabytes", type=float, default=2.0)
-    parser.add_argument("--row-group", type=int, default=ROW_GROUP, help=f"tests, a divisor of {TESTS}")
+    parser.add_argument(
+        "--row-group",
+        type=int,
+        default=ROW_GROUP,
+        help=f"number of tests in a row group, a divisor of {TESTS}",
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -142,7 +147,7 @@ def main() -> None:
             points = json.loads((folder / out / "results.jsonl").read_text())["all_subtasks_points"]
             assert points == 100, points
     if max(peaks) > LIMIT:
-        raise SystemExit(f"more than {LIMIT} MiB")
+        raise SystemExit(f"the run used more than {LIMIT} MiB of memory")
 
 
 if __name__ == "__main__":

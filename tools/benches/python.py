@@ -159,10 +159,12 @@ def own_cpu_seconds() -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--python", default="/usr/bin/python3", help="the path of the interpreter")
+    parser.add_argument(
+        "--python", default="/usr/bin/python3", help="path of the Python interpreter to measure"
+    )
     parser.add_argument("--tests", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--submissions", type=int, help="measure a run of N submissions")
+    parser.add_argument("--submissions", type=int, help="measure a run with N submissions")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ioi-eval-bench-") as folder:
         if options.submissions:

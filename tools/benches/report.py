@@ -128,7 +128,7 @@ def open_pages(folder: Path) -> None:
     try:
         from selenium import webdriver
     except ImportError:
-        print("no selenium: nothing was opened")
+        print("selenium is not installed, so no page was opened in a browser")
         return
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or ""
@@ -173,11 +173,15 @@ def measure_report(folder: Path, rows: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000)
-    parser.add_argument("--copies", type=int, default=1, help="copies of each row, with different keys")
-    parser.add_argument("--more", type=int, default=0, help="rows that are added for a second report")
+    parser.add_argument(
+        "--copies", type=int, default=1, help="number of copies of each row, with different keys"
+    )
+    parser.add_argument(
+        "--more", type=int, default=0, help="number of rows that are added for a second report"
+    )
     parser.add_argument("--models", type=int, default=8)
     parser.add_argument("--problems", type=int, default=300)
-    parser.add_argument("--tests", type=int, default=20, help="of each problem")
+    parser.add_argument("--tests", type=int, default=20, help="number of tests of each problem")
     parser.add_argument("--keep", type=Path, help="folder for the run (default: a temporary folder)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ioi-eval-report-") as temporary:

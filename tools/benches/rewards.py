@@ -190,7 +190,7 @@ async def print_ways(column: str, number: int, rounds: int) -> None:
             for at, code in enumerate(fresh_codes())
         )
         if any(result.points != 1 for result in await asyncio.gather(*work)):
-            raise SystemExit("they do not agree")
+            raise SystemExit("the two rewards do not agree")
 
     with tempfile.TemporaryDirectory(prefix="ioi-eval-bench-") as name:
         async with contextlib.AsyncExitStack() as stack:
@@ -224,13 +224,13 @@ def _run_by_gpp(folder: Path, code: str, pairs: Sequence[tuple[str, str]]) -> No
             [folder / "one"], input=input_text, capture_output=True, text=True, timeout=10
         )
         if process.stdout.strip() != expected.strip():
-            raise SystemExit("they do not agree")
+            raise SystemExit("the two rewards do not agree")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--prompts", type=int, default=8)
-    parser.add_argument("--each", type=int, default=8, help="completions of a prompt")
+    parser.add_argument("--each", type=int, default=8, help="number of completions of each prompt")
     parser.add_argument("--tests", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
@@ -241,7 +241,7 @@ def main() -> None:
     theirs = measure(lambda: reward_by_exec(completions, columns), options.rounds)
     started = measure(lambda: reward_by_subprocess(completions, columns), 1)
     if not list(ours.rewards) == list(theirs.rewards) == list(started.rewards):
-        raise SystemExit("they do not agree")
+        raise SystemExit("the two rewards do not agree")
     print(f"{len(completions)} completions with {options.tests} tests each, median of {options.rounds}")
     for name, result in (
         ("judged in sandboxes", ours),
@@ -252,7 +252,7 @@ def main() -> None:
         print(f"  {name:22} {result.per_second:8.1f} rewards/s  {per_test:8.3f} ms of CPU for a test")
     for language, number in itertools.product(PROGRAMS, (1, len(completions))):
         print_new_completions(reward, columns[0], language, number, options.rounds)
-    print(f"{len(completions)} new completions in C++ with {options.tests} tests each")
+    print(f"{len(completions)} new completions in C++, each with {options.tests} tests each")
     asyncio.run(print_ways(columns[0], len(completions), options.rounds))
     print(f"{_EQUALS} completions of a prompt, and a single completion")
     print_repetitions(reward, columns[0], options.rounds)

@@ -172,7 +172,7 @@ async def measure_load(arguments: argparse.Namespace) -> None:
             await asyncio.gather(*(load.work() for _ in range(2 * arguments.slots)))
             # The first tenth is left out, because it opens the connections.
             first, last = load.moments[1], load.moments[-1]
-            print("after the first tenth:")
+            print("memory after the first tenth of the jobs:")
             print_load(first, last)
             print_growth(first, last)
 
@@ -304,18 +304,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--slots", type=int, default=1500)
     parser.add_argument("--jobs", type=int, default=100_000)
-    parser.add_argument("--seconds", type=float, default=1.0, help="duration of a job")
-    parser.add_argument("--body", type=int, default=4000, help="bytes of a job's files")
-    parser.add_argument("--tests", type=int, default=20, help="lines in a job's reply")
+    parser.add_argument("--seconds", type=float, default=1.0, help="duration of each job, in seconds")
+    parser.add_argument("--body", type=int, default=4000, help="size of each job's files, in bytes")
+    parser.add_argument("--tests", type=int, default=20, help="number of lines in each job's reply")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--curve", action="store_true", help="1, 2, 4, 8 and more servers")
+    parser.add_argument("--curve", action="store_true", help="measure with 1, 2, 4, 8 and more servers")
     rows = parser.add_argument_group("whole rows")
     rows.add_argument("--rows", type=int, default=0)
     rows.add_argument("--workers", type=int, default=64, help="number of simulated workers with a slot each")
-    rows.add_argument("--size", type=int, default=2_000_000, help="bytes of a program")
+    rows.add_argument("--size", type=int, default=2_000_000, help="size of each program, in bytes")
     rows.add_argument("--turns", type=int, default=2)
-    rows.add_argument("--against", type=Path, help="another checkout, with an environment in .venv")
-    rows.add_argument("--judged", type=float, default=1.96, help="seconds of a slot for a row")
+    rows.add_argument(
+        "--against", type=Path, help="folder of another checkout to compare, with an environment in .venv"
+    )
+    rows.add_argument(
+        "--judged", type=float, default=1.96, help="time that a slot needs for each row, in seconds"
+    )
     rows.add_argument("--client", action="store_true", help=argparse.SUPPRESS)
     rows.add_argument("--urls", help=argparse.SUPPRESS)
     rows.add_argument("--folder", type=Path, help=argparse.SUPPRESS)

@@ -192,7 +192,7 @@ class EmbeddedEngine:
 
     def _entered(self) -> _Running:
         if self._running is None:
-            raise EngineUnavailable("the embedded engine works inside `async with` only")
+            raise EngineUnavailable("the embedded engine must be used inside `async with`")
         return self._running
 
     # --- opening and closing the engine -----------------------------------------------------------------
@@ -292,7 +292,7 @@ class EmbeddedEngine:
         work = partial(run_job, environment, Job(files=()), plan, slot, kill_switch)
         end = (await run_to_end(work, stop_early=kill_switch.cut, undo=remove_kept_files)).run
         if end.limit == "hard":
-            raise EngineOverloaded(f"{python.path} did not answer in a sandbox within {_MAX_PYTHON_S:.0f} s")
+            raise EngineOverloaded(f"{python.path} did not start in a sandbox within {_MAX_PYTHON_S:.0f} s")
         failure = (end.message or "") if end.status is StageStatus.XX else ""
         choose = partial(check_in_sandbox, python, self._python, end.stdout, failure or end.stderr)
         return await run_to_end(choose)

@@ -296,10 +296,10 @@ def convert_file_errors(sandbox: Path | None = None) -> Iterator[None]:
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         # Use a relative path, because the sender of the job must not learn paths of this machine.
         name = os.path.relpath(error.filename, sandbox)
-        raise JobRejected(f"{name!r} is a file and a folder at once") from error
+        raise JobRejected(f"{name!r} is both a file and a folder") from error
     except OSError as error:
         if error.errno in _FULL:
-            raise EngineOverloaded(f"no space for the job's files: {error.strerror}") from error
+            raise EngineOverloaded(f"the disk has no space for the job's files: {error.strerror}") from error
         raise
 
 
@@ -421,7 +421,7 @@ def run_stage(
     if not report_bytes:
         message = stderr[-_MAX_ERROR_BYTES:].decode(errors="replace").strip()
         raise BrokenReply(
-            f"the proctor exited with code {code} and without a report: {message or 'it printed nothing'}"
+            f"the proctor exited with code {code} without a report: {message or 'it printed nothing'}"
         )
     report = decode_report(report_bytes)
     if report.failure is not None:

@@ -236,7 +236,7 @@ class Sandboxes:
                 remove_tree(folder, last=_OWNER)
         except OSError as error:
             used_up = LEFT_FOLDER.describe_exhaustion(LEFT_FOLDER.max_attempts)
-            raise EngineError(f"{folder} could not be removed {used_up}: {error}") from error
+            raise EngineError(f"{folder} cannot be removed, {used_up}: {error}") from error
         finally:
             if lock >= 0:
                 os.close(lock)
@@ -406,7 +406,7 @@ class Uids:
         free = (uid for uid in range(_FIRST, _LAST + 1) if self.lock_uid(folder / str(uid)))
         uids = tuple(islice(free, number))
         if len(uids) < number:
-            raise EngineUnavailable(f"only {len(uids)} of {number} uids for slots are free")
+            raise EngineUnavailable(f"slots need {number} free user ids, but only {len(uids)} are free")
         return uids
 
     def lock_uid(self, path: Path) -> bool:

@@ -379,7 +379,9 @@ def _list_closed_folders(places: Iterable[str]) -> list[str]:
 
 def _unusable(path: str, why: str) -> InputError:
     return InputError(
-        f"{path} cannot run submissions: {why}", where="the Python for submissions", remedy=_ANOTHER
+        f"{path} cannot run submissions: {why}",
+        where="the Python interpreter for submissions",
+        remedy=_ANOTHER,
     )
 
 
@@ -402,7 +404,7 @@ def choose(wanted: str) -> Interpreter:
             (interpreter for interpreter in fitting if not interpreter.why_not),
             fitting[0] if fitting else None,
         )
-        missing = f"no Python {wanted} was found"
+        missing = f"no interpreter of Python {wanted} was found"
     else:
         # Symbolic links are not resolved, because they lead to virtual environments.
         path = Path.cwd() / Path(wanted).expanduser()

@@ -523,7 +523,7 @@ class Builder:
             except ToolchainGone as error:  # try again with the toolchains of the servers that are there now
                 TOOLCHAIN.log(_log, error, attempt)
         used_up = TOOLCHAIN.describe_exhaustion(TOOLCHAIN.max_attempts)
-        raise JudgeFailure(f"servers changed their {spec.tool} again and again, {used_up}", phase="compiling")
+        raise JudgeFailure(f"the servers' {spec.tool} changed repeatedly, {used_up}", phase="compiling")
 
     async def build_anew(self, spec: BuildSpec) -> BuildSuccess | CompileError:
         """Build a program again that was lost with its machine. This time the program is sent here."""
@@ -604,8 +604,9 @@ class Builder:
             if build_end is BuildEnding.MACHINE:
                 message = " ".join((result.ended.stderr or result.ended.stdout).split())[:1000]
                 raise JudgeFailure(
-                    f"{result.tool.name} cannot build an empty program with the flags of this {spec.kind},"
-                    f" or has no space to: {message}",
+                    f"{result.tool.name} cannot build even an empty program"
+                    f" with the flags of this {spec.kind},"
+                    f" or the disk is full: {message}",
                     phase="compiling",
                     remedy=OTHER_MACHINE,
                 )
@@ -615,8 +616,8 @@ class Builder:
             # A GENERATED build runs a program of the problem package, which may kill its own sandbox.
             if was_stopped and spec.kind != GENERATED:
                 raise JudgeFailure(
-                    f"{result.tool.name} was killed or stopped twice while it built a {spec.kind}, not by the"
-                    " source",
+                    f"{result.tool.name} was killed or stopped twice while it built a {spec.kind};"
+                    " the source is not the reason",
                     phase="compiling",
                     remedy="Give the machine or the server more memory and time, then run the command again",
                 )

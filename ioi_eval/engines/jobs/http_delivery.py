@@ -293,12 +293,12 @@ def _read_build(
         return BuildResult(ended=ended, tool=tool, content=artifact), b""
     delivery = read_delivery(run)
     if sandboxed and delivery.confinement is None:
-        raise BrokenReply("a build job has no report of its sandbox")
+        raise BrokenReply("the reply to a build job has no report of its sandbox")
     ended = ended or delivery.stage
     if ended is None:
-        raise BrokenReply("a build job has no report of the compiler")
+        raise BrokenReply("the reply to a build job has no report of the compiler")
     if delivery.artifact is None and classify_build(ended) is BuildEnding.BUILT:
-        raise BrokenReply(f"a build job did not send {spec.output}")
+        raise BrokenReply(f"the reply to a build job does not contain {spec.output}")
     build_result = BuildResult(
         ended=ended, tool=tool, content=delivery.artifact, confinement=delivery.confinement or {}
     )
@@ -779,13 +779,15 @@ def _read_file(kind: str, size: int, digest: str, length: int, packed_text: str,
         return sent_file
     if _was_killed(run):
         raise _cut_off_error(run, length)
-    raise BrokenReply(f"the {kind} of a build job arrived damaged")
+    raise BrokenReply(f"the {kind} in the reply to a build job is damaged")
 
 
 def _unpack_file(packed_text: str, size: int) -> _SentFile:
     """Return the file of `size` bytes in `packed_text`, or `_NO_FILE` if the string is damaged."""
     if size > _MAX_ARTIFACT_BYTES:
-        raise JudgeFailure(f"the program has {size} bytes: too many to be sent", phase="compiling")
+        raise JudgeFailure(
+            f"the built program has {size} bytes, which is too large to send", phase="compiling"
+        )
     unpacker = zlib.decompressobj(_GZIP)
     try:
         packed = binascii.a2b_base64(packed_text.replace("\n", ""), strict_mode=True)

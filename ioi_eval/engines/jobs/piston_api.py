@@ -562,7 +562,7 @@ def _decode_object(body: bytes) -> dict[str, Any]:
         return request
     if isinstance(request, list):
         return {}  # Piston's parser accepts a list, and finds no field in it
-    raise broken_json("neither an object nor a list")
+    raise broken_json("the body is neither an object nor a list")
 
 
 def _decode_file(index: int, file: Mapping[str, Any]) -> JobFile:
@@ -631,13 +631,13 @@ _FOREIGN = frozenset({400, 404, 405, 410, 501})
 def decode_runtimes(status: int, body: bytes) -> tuple[ServerRuntime, ...]:
     """Raise ForeignReply for a reply that is not from a Piston server."""
     if 300 <= status < 400 or status in _FOREIGN:
-        raise ForeignReply(f"GET /api/v2/runtimes: HTTP {status}")
+        raise ForeignReply(f"GET /api/v2/runtimes: the server replied with HTTP {status}")
     if status != 200:
         raise make_refusal_error(status, body)
     try:
         return _RUNTIMES.decode(shallow(body))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ForeignReply("GET /api/v2/runtimes: not a list of runtimes") from error
+        raise ForeignReply("GET /api/v2/runtimes: the reply is not a list of runtimes") from error
 
 
 def encode_runtimes(runtimes: Iterable[ServerRuntime]) -> bytes:

@@ -348,7 +348,7 @@ class JobSizer:
             if time is not None and time < needed_ms:
                 raise JudgeFailure(
                     f"a single test may need {needed_ms / 1000:g} s,"
-                    f" the server allows a job {time / 1000:g} s",
+                    f" but the server allows a job only {time / 1000:g} s",
                     phase=f"judging problem {problem.id}",
                     remedy=f"Raise {variable} on the server to {needed_ms} or more, on a worker"
                     f" --set run-timeout={needed_ms / 1000:g}; 60 s suit most problems",

@@ -94,7 +94,7 @@ def _check_no_secrets(parts: SplitResult) -> None:
     if parts.username is not None or parts.password is not None:
         where = parts.hostname or ""
         remedy = "Results contain addresses: put ADDRESS TOKEN or ADDRESS USER:PASSWORD into IOI_EVAL_TOKEN"
-        raise InputError("the address holds a user name or a password", where=where, remedy=remedy)
+        raise InputError("the address contains a user name or a password", where=where, remedy=remedy)
 
 
 def _address_error(address: str) -> InputError:
@@ -203,7 +203,9 @@ class ServerListFile:
             lines = (await asyncio.to_thread(self._path.read_text)).splitlines()
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
-            raise InputError(f"cannot be read: {reason}", where=f"{_FILE}{self._path}") from None
+            raise InputError(
+                f"the file of servers cannot be read: {reason}", where=f"{_FILE}{self._path}"
+            ) from None
         return frozenset().union(*(self._parse_line(number, line) for number, line in enumerate(lines, 1)))
 
     def _parse_line(self, number: int, line: str) -> frozenset[str]:
@@ -231,10 +233,10 @@ def discovery(value: str) -> Discovery:
         return ServerListFile(Path(value.removeprefix(_FILE)).expanduser())
     urls = endpoint_urls(value)
     if not urls:
-        raise InputError("it holds no address of a server", remedy=_ADDRESS_REMEDY)
+        raise InputError("the value contains no address of a server", remedy=_ADDRESS_REMEDY)
     names = re.split(r"[,\s]+", value)
     if all(re.fullmatch(r"[A-Za-z_][\w-]*", name) and not _is_known_host(name) for name in names if name):
-        raise InputError(f"no host is called {value!r}", remedy=_ADDRESS_REMEDY)
+        raise InputError(f"the host {value!r} does not exist", remedy=_ADDRESS_REMEDY)
     return FixedServers(urls)
 
 
@@ -250,7 +252,7 @@ def _parse_service(value: str) -> Kubernetes:
     port = int(match[2] or PORT) if match else 0
     if not match or not _is_port(port):
         remedy = "Write k8s:SERVICE or k8s:SERVICE:PORT"
-        raise InputError(f"{KUBERNETES}{value} names no service", remedy=remedy)
+        raise InputError(f"{KUBERNETES}{value} does not name a service", remedy=remedy)
     return Kubernetes(match[1], port)
 
 
@@ -262,11 +264,13 @@ async def _run_lines(*command: str) -> list[str]:
     try:
         completed = await run_command(command, seconds=_COMMAND_TIMEOUT_S)
     except TimeoutError:
-        raise EngineUnavailable(f"{command[0]} gave no answer in {_COMMAND_TIMEOUT_S:g} s") from None
+        raise EngineUnavailable(f"{command[0]} did not answer within {_COMMAND_TIMEOUT_S:g} s") from None
     except OSError as error:
         remedy = "Run this where Slurm's commands are, or name the workers by their addresses"
         raise EngineUnavailable(f"{command[0]} cannot be started: {error.strerror}. {remedy}") from None
     if completed.returncode:
         lines = completed.stderr.decode(errors="replace").strip().splitlines() or ["it printed nothing"]
-        raise EngineUnavailable(f"{' '.join(command[:3])} ended with {completed.returncode}: {lines[-1]}")
+        raise EngineUnavailable(
+            f"{' '.join(command[:3])} exited with code {completed.returncode}: {lines[-1]}"
+        )
     return completed.stdout.decode(errors="replace").splitlines()

@@ -414,7 +414,7 @@ class FleetEngine(ABC):
 
     def _open_fleet(self) -> ServerFleet:
         if self._fleet is None:
-            raise EngineUnavailable(f"the {self._kind} engine works inside `async with` only")
+            raise EngineUnavailable(f"the {self._kind} engine must be used inside `async with`")
         return self._fleet
 
     async def __aenter__(self) -> Self:

@@ -159,7 +159,9 @@ class Tokens:
                 self._raise_if(bool(self._worker_token), "it holds two tokens for workers")
                 self._worker_token = Secret(entry)
                 continue
-            self._raise_if(not entries or "://" in entries[0], "it contains an address without a token")
+            self._raise_if(
+                not entries or "://" in entries[0], "the token file contains an address without a token"
+            )
             secret = entries.pop(0)
             self._tokens_by_url[endpoint_url(entry)] = Login(secret) if ":" in secret else Secret(secret)
         named_tokens = (
@@ -238,7 +240,7 @@ def _open_socket(address: aiohttp.AddrInfoType) -> socket.socket:
     return new_socket
 
 
-LATE = "gave no answer"
+LATE = "did not answer"
 
 
 class Answer(Value):
@@ -387,7 +389,7 @@ class HttpClient:
                     pieces.append(piece)
                     size += len(piece)
                     if size > _MAX_REPLY_BYTES:
-                        raise BrokenReply(f"a reply of more than {_MAX_REPLY_BYTES} bytes")
+                        raise BrokenReply(f"the server's reply has more than {_MAX_REPLY_BYTES} bytes")
                 return Answer(
                     status=response.status,
                     body=self._tokens.redact_reply(b"".join(pieces)),
@@ -425,7 +427,7 @@ class HttpClient:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             reason = self._tokens.redact(f"{type(error).__name__}: {error}")
             # The original error is hidden, because its text may contain the token.
-            raise BrokenReply(f"{_server_url(address)} broke off: {reason}") from None
+            raise BrokenReply(f"{_server_url(address)} closed the connection early: {reason}") from None
 
 
 def _server_url(address: str) -> str:

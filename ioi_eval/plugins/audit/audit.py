@@ -87,7 +87,7 @@ async def audit(
         problems = with_solutions(problems, dump_solutions)
         if not any(problem.solutions for problem in problems.values()):
             remedy = "Name a dump of programs with expected results: solutions=FILE"
-            raise InputError("it has no solutions that must be right or wrong", where=source, remedy=remedy)
+            raise InputError("the source has no solutions with known verdicts", where=source, remedy=remedy)
         judging = RunOptions(timing=options.timing, fresh=options.fresh, keep_outputs=True)
 
         async def judge(

@@ -28,7 +28,7 @@ def describe_difference(output: str, expected: str) -> str:
             if normalize(actual_word) != normalize(expected_word):
                 actual_word, expected_word = _shorten_word(actual_word), _shorten_word(expected_word)
                 return f"Word {number} is {actual_word!r}, expected {expected_word!r}"
-    raise AssertionError("texts with the same words are told apart above")
+    raise AssertionError("outputs with the same tokens were already compared above")
 
 
 def _shorten_word(word: str) -> str:

@@ -91,7 +91,7 @@ def contest(
     """
     if (access.stdio is None) == (access.participants is None):
         remedy = "Give --participants FILE|N, or --stdio NAME"
-        raise InputError("the participants are unknown", field="--participants", remedy=remedy)
+        raise InputError("the contest has no participants", field="--participants", remedy=remedy)
     folder = out or Path("runs") / f"{run_name(source)}-contest"
     names = _read_participants(access, folder / TOKENS)
     opening = open_contest(
@@ -119,7 +119,9 @@ def _read_participants(access: _AccessOptions, tokens_path: Path) -> dict[str, s
         number_of_participants = int(access.participants)
         if not 1 <= number_of_participants <= 100_000:
             raise InputError(
-                f"{number_of_participants} participants", field="--participants", remedy="Give 1 to 100000"
+                f"the contest cannot have {number_of_participants} participants",
+                field="--participants",
+                remedy="Give a number from 1 to 100000",
             )
         old_tokens = _read_tokens(tokens_path) if tokens_path.exists() else {}
         default_digits = len(access.participants)
@@ -153,7 +155,9 @@ def _read_tokens(path: Path) -> dict[str, str]:
             name, token = _parse_participant(line.removesuffix("\r"))
             names.add(name, field="name")
             if name in tokens:
-                raise InputError(f"duplicate name {name!r}", field="name", remedy="Keep one of the lines")
+                raise InputError(
+                    f"duplicate participant {name!r}", field="name", remedy="Remove one of the two lines"
+                )
             if token and owners.setdefault(token, name) != name:
                 problem = f"{owners[token]!r} and {name!r} have the same token"
                 raise InputError(problem, field="token", remedy="Give each participant its own token")
@@ -162,7 +166,12 @@ def _read_tokens(path: Path) -> dict[str, str]:
         tokens[name] = token
     if not tokens:
         remedy = "Write a name in each line"
-        raise InputError("the file contains no names", where=str(path), field="--participants", remedy=remedy)
+        raise InputError(
+            "the file contains no names of participants",
+            where=str(path),
+            field="--participants",
+            remedy=remedy,
+        )
     return tokens
 
 
@@ -174,7 +183,7 @@ def _parse_participant(line: str) -> tuple[str, str]:
         return name, ""
     if len(tokens) > 1:
         remedy = "Write NAME, or NAME<TAB>TOKEN"
-        raise InputError(f"{name!r} has {len(tokens)} tokens", field="token", remedy=remedy)
+        raise InputError(f"participant {name!r} has {len(tokens)} tokens", field="token", remedy=remedy)
     token = tokens[0].strip(" ")
     if len(token) < _MIN_TOKEN or not all("!" <= char <= "~" for char in token):
         raise InputError(

@@ -217,7 +217,7 @@ class Contest:
     def session(self, participant: str) -> Session:
         """Return a participant's session. Sessions of the same participant share points and limits."""
         if self.participants is not None and participant not in self.participants:
-            raise InputError(f"no participant {visible(participant)!r}", field="participant")
+            raise InputError(f"the contest has no participant {visible(participant)!r}", field="participant")
         if participant not in self._participants:
             self._names.add(participant)
         return Session(self, self._find_participant(participant))
@@ -339,7 +339,7 @@ class Session:
             names = shorten(
                 ", ".join(text_name for text_name, content in available_texts.items() if content), 1000
             )
-            raise RefusedCall(f"{problem} has no text {visible(str(name)[:80])!r}: there are {names}")
+            raise RefusedCall(f"{problem} has no text {visible(str(name)[:80])!r}: its texts are {names}")
         length = len(available_texts[name])
         if not 0 <= offset <= length:
             raise RefusedCall(f"the offset must be 0 to {length}, not {offset}")
@@ -381,11 +381,13 @@ class Session:
         visible_problem = participant_version(definition)
         if visible_problem is None:
             raise RefusedCall(
-                f"{problem} is judged with a program that only the judge has: own inputs cannot be run"
+                f"{problem} is judged with a program that participants do not"
+                " have: it cannot be run on your own inputs"
             )
         if find_language(submission.language) not in list_allowed_languages(visible_problem):
             raise RefusedCall(
-                f"{problem} hands out no grader for {submission.language}: own inputs cannot be run"
+                f"{problem} has no public grader for {submission.language}: the"
+                " program cannot be run on your own inputs"
             )
         return await self._run_call(
             self._run_on_input(
@@ -448,7 +450,9 @@ class Session:
         """Run a program on the problem's samples."""
         definition = self._find_problem(problem)
         if not sample_names(definition):
-            raise RefusedCall(f"{problem} has no samples beside its statement: run the program on own inputs")
+            raise RefusedCall(
+                f"{problem} has no samples outside its statement: run the program on your own inputs"
+            )
         submission = self._checked_submission(problem, definition, code, language)
         return await self._run_call(self._run_samples(problem, definition, submission))
 
@@ -516,7 +520,7 @@ class Session:
                 raise RefusedCall(f"all {max_submissions} submissions for {problem} are used up")
             if attempts.last is not None and time_s - attempts.last < self._rules.pause:
                 pause_s = self._rules.pause - (time_s - attempts.last)
-                raise RefusedCall(f"the next submission for {problem} may come in {pause_s:.1f} seconds")
+                raise RefusedCall(f"the next submission for {problem} is accepted in {pause_s:.1f} seconds")
             return await self._judge_for_points(problem, definition, submission, time_s, cost)
 
     async def _submit_nothing(self, problem: str, definition: Problem, empty_submission: Submission) -> None:
@@ -604,7 +608,7 @@ class Session:
         """Run a call and return its result. If the caller is cancelled, a call in progress continues."""
         if len(self._state.calls) >= self._rules.at_once + self._rules.waiting:
             coroutine.close()
-            raise RefusedCall("too many calls at the same time: wait for the answers")
+            raise RefusedCall("too many calls at the same time: wait for the replies to earlier calls")
         task = self._state.start(coroutine)
         try:
             await asyncio.wait([task])
@@ -632,7 +636,9 @@ class Session:
     def _find_problem(self, label: str) -> Problem:
         if not isinstance(label, str) or label not in self._contest.problems:
             labels = shorten(", ".join(self._contest.problems), 1000)
-            raise RefusedCall(f"no problem {visible(str(label)[:80])!r}: the problems are {labels}")
+            raise RefusedCall(
+                f"the contest has no problem {visible(str(label)[:80])!r}: its problems are {labels}"
+            )
         return self._contest.problems[label]
 
     def _checked_submission(
@@ -651,12 +657,13 @@ class Session:
             code = strip_fence(code)
         if problem.task_type is TaskType.OUTPUT_ONLY and (code or not outputs):
             raise RefusedCall(
-                f"{label} does not accept programs: submit `outputs`, files by the names of its tests"
+                f"{label} does not accept programs: submit `outputs`, one"
+                " file for each test, by the test's name"
             )
         if not (code or "").strip() and not (outputs and takes_files):
             raise RefusedCall("the submission contains no program")
         if outputs and not takes_files:
-            raise RefusedCall(f"{label} accepts a program, not files")
+            raise RefusedCall(f"{label} accepts only a program, no files")
         if unknown_files := sorted(set(outputs or ()) - {*tests_answered_with_files(problem)}):
             raise RefusedCall(f"{label} does not accept a file for {visible(unknown_files[0][:80])!r}")
         files = tuple(
@@ -701,7 +708,8 @@ class Session:
             language.name not in available and problem.task_type is not TaskType.OUTPUT_ONLY
         ):
             raise RefusedCall(
-                f"no language {visible(requested[:80])!r} here: there are {', '.join(available)}"
+                f"the language {visible(requested[:80])!r} is not available:"
+                f" the languages are {', '.join(available)}"
             )
         return requested if language.standard else language.name
 
@@ -768,7 +776,7 @@ class Session:
         except InputError as error:
             if str(error) not in self._contest._logged_errors:
                 self._contest._logged_errors.add(str(error))
-                _log.warning("a call was not answered and may be repeated: %s (logged once)", error)
+                _log.warning("a tool call was not answered and may be repeated: %s (logged once)", error)
             raise UnjudgedCall(_JUDGE_FAILED) from error
 
     async def _compiler_name(self, problem: Problem, submission: Submission, result: SubmissionResult) -> str:
@@ -840,7 +848,7 @@ def _log_unawaited_failure(task: asyncio.Task[Any]) -> None:
     """Receive the result of a call whose caller was cancelled, and log unexpected exceptions."""
     error = None if task.cancelled() else task.exception()
     if error is not None and not isinstance(error, RefusedCall | UnjudgedCall):
-        _log.error("a call failed after its caller was cancelled", exc_info=error)
+        _log.error("a tool call failed after its caller was cancelled", exc_info=error)
 
 
 def _encode_text(text: str, max_bytes: int, field: str) -> bytes:
@@ -850,7 +858,7 @@ def _encode_text(text: str, max_bytes: int, field: str) -> bytes:
     try:
         data = text.encode()
     except UnicodeEncodeError:
-        raise RefusedCall(f"the {field} contains halves of characters") from None
+        raise RefusedCall(f"the {field} contains unpaired surrogates, which are not characters") from None
     if len(data) > max_bytes:
         raise RefusedCall(f"the {field} has {len(data)} bytes, but may have at most {max_bytes}")
     return data

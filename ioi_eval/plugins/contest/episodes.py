@@ -29,7 +29,7 @@ class Episodes:
         try:
             self.rules = convert(convert_options(options, Rules), Rules, strict=False)
         except ValidationError as error:
-            raise InputError(f"a rule is invalid: {error}") from error
+            raise InputError(f"a rule of the contest is invalid: {error}") from error
         self.source: EvaluationSource = open_source(
             source, {name: options[name] for name in options if name not in names}
         )
@@ -37,14 +37,16 @@ class Episodes:
             label: problem for label, problem in self.source.problems.items() if not problem.unusable
         }
         if not self.problems:
-            raise InputError("the filters leave no problem", where=source, remedy="Give fewer filters")
+            raise InputError("no problem matches the filters", where=source, remedy="Give fewer filters")
 
     def start(self, problem: str = "", seed: int | None = None) -> Episode:
         """Start an episode with a problem, or with a problem that the seed chooses."""
         label = problem or random.Random(seed).choice(list(self.problems))
         if label not in self.problems:
             labels = ", ".join(list(self.problems)[:20])
-            raise InputError(f"no problem {problem!r}", field="problem", remedy=f"There are {labels}")
+            raise InputError(
+                f"the source has no problem {problem!r}", field="problem", remedy=f"Its problems are {labels}"
+            )
         return Episode(self, label)
 
 

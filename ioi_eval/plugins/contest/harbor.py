@@ -69,7 +69,7 @@ def write_tasks(
     """Write a task for each package of a source. Raise InputError if a task's folder exists."""
     if benchmark_of(source) is not None:
         remedy = "Name a folder or a zip of problem packages"
-        raise InputError("only packages can be exported", where=source, remedy=remedy)
+        raise InputError("only problem packages can be exported as tasks", where=source, remedy=remedy)
     left_out, tasks_to_write = dict[str, str](), list[tuple[Path, Path, Problem, Statement]]()
     with ExitStack() as resources:
         problems = resources.enter_context(open_problem_source(source, choice, store))
@@ -93,12 +93,16 @@ def write_tasks(
             raise no_problem_error(source)
         if not tasks_to_write:
             reasons = "; ".join(f"{label}: {reason}" for label, reason in left_out.items())
-            raise InputError("no package can be a task", where=source, remedy=reasons)
+            raise InputError("no package can be exported as a task", where=source, remedy=reasons)
         targets = [target for target, *_ in tasks_to_write]
         for target in targets:
             if target.exists() or targets.count(target) > 1:
                 reason = "exists already" if target.exists() else "two problems have this name"
-                raise InputError(reason, where=str(target), remedy="Remove it, or name another folder")
+                raise InputError(
+                    reason,
+                    where=str(target),
+                    remedy="Remove the existing folder, or name another output folder",
+                )
         for target, folder, problem, statement in tasks_to_write:
             draft = draft_path(target)
             try:
@@ -106,7 +110,7 @@ def write_tasks(
                 draft.rename(target)
             except OSError as error:
                 reason = f"cannot be written: {error_reason(error)}"
-                raise InputError(reason, where=str(target), remedy="Name another folder") from error
+                raise InputError(reason, where=str(target), remedy="Name another output folder") from error
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
     return ExportResult(tasks=tuple(targets), left_out=left_out)
@@ -118,7 +122,7 @@ def _write_task(task: Path, folder: Path, name: str, problem: Problem, statement
     copy = task / "tests" / "package" / problem.id
     shutil.copytree(folder, copy)
     if [problem_digest(loaded) for loaded in load_problems(copy).values()] != [problem_digest(problem)]:
-        raise InputError("a copy of it is read as another problem", where=problem.source)
+        raise InputError("a copy of the package is read as another problem", where=problem.source)
     files = [file for language, file in SOLUTIONS.items() if language in statement.languages]
     file_names = " or ".join(f"`/app/{file}`" for file in files)
     if len(files) > 1:

@@ -158,8 +158,8 @@ async def open_contest(
                 available = await _available_languages(judge)
                 if rules.languages and (missing_languages := sorted(languages - available)):
                     fault, remedy = (
-                        f"{', '.join(missing_languages)}: not available",
-                        "Allow available languages",
+                        f"{', '.join(missing_languages)}: the languages are not available",
+                        "Allow only available languages",
                     )
                     available_names = ", ".join(sorted(available))
                     raise InputError(fault, field="languages", remedy=f"{remedy}: {available_names}")
@@ -202,7 +202,7 @@ def _check_options(options: RunOptions) -> RunOptions:
     for field in ("reuse", "share"):
         if getattr(options, field) != getattr(RunOptions(), field):
             problem = "a contest cannot use this option, because it answers submissions one by one"
-            raise InputError(problem, field=field, remedy="Leave it out")
+            raise InputError(problem, field=field, remedy="Leave out the option")
     return options
 
 
@@ -505,7 +505,7 @@ async def _open_author(
         return
     if serving is None:
         remedy = "Give serving=ioi_eval.plugins.contest.mcp.serving"
-        raise InputError("nothing serves the contest to agents", field="serving", remedy=remedy)
+        raise InputError("the contest is not served to agents in any way", field="serving", remedy=remedy)
     tokens = {name: secrets.token_urlsafe(24) for name in names}
     async with serving(contest, tokens) as address:
         access = McpAccess(address=address, tokens=tuple(tokens.values()))
@@ -619,9 +619,9 @@ class _ReplyLog:
                 participant, turn = key.partition("/")[0], int(key.rpartition("#")[2])
             except (KeyError, ValueError, msgspec.ValidationError) as error:
                 problem = f"a line is not a model's reply: {error}"
-                raise InputError(problem, where=str(path), remedy="Take the line out") from error
+                raise InputError(problem, where=str(path), remedy="Remove this line from the file") from error
             if participant in names and stored_hash != author_hash:
-                raise self._mismatch_error("of another model or other settings")
+                raise self._mismatch_error("of a model with another name or other settings")
             if participant in names and turn > max_turns:
                 raise self._mismatch_error(f"of more than {max_turns} turns")
             self._replies[key] = prompt, reply
@@ -629,8 +629,8 @@ class _ReplyLog:
         self._file = Lines(path)
 
     def _mismatch_error(self, kind: str) -> InputError:
-        remedy = "Choose another out=FOLDER, or discard them with fresh=True"
-        return InputError(f"holds replies {kind}", where=str(self._path), remedy=remedy)
+        remedy = "Choose another out=FOLDER, or discard the replies with fresh=True"
+        return InputError(f"the file contains replies {kind}", where=str(self._path), remedy=remedy)
 
     def stored_prompt(self, key: str, new_prompt: str, *, first: bool) -> str:
         """Return the message that a stored reply answers, else `new_prompt`.
@@ -639,7 +639,7 @@ class _ReplyLog:
         """
         prompt = self._replies[key][0] if key in self._replies else new_prompt
         if first and prompt != new_prompt:
-            raise self._mismatch_error("to other prompts")
+            raise self._mismatch_error("to prompts that have changed since")
         return prompt
 
     async def get_reply(self, request: ModelRequest, author: Author) -> GeneratedReply:

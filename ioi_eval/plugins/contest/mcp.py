@@ -84,7 +84,9 @@ def contest_server(
 
     if tokens is None and not participant:
         raise InputError(
-            "the participant is missing", field="participant", remedy="Name a participant, or give tokens"
+            "the participant's name is missing",
+            field="participant",
+            remedy="Name a participant, or give participants tokens",
         )
     security_options: dict[str, Any] = {}
     if tokens is not None:

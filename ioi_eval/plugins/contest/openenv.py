@@ -102,7 +102,7 @@ class OpenContest(MCPEnvironment):
         return asyncio.run(self.step_async(action, timeout_s=timeout_s, **others))
 
     def _step_impl(self, action: Action, timeout_s: float | None = None, **others: Any) -> Observation:
-        raise InputError(f"no action {type(action).__name__!r}", remedy="Call a tool")
+        raise InputError(f"unknown action {type(action).__name__!r}", remedy="Call a tool")
 
     def get_metadata(self) -> EnvironmentMetadata:
         about = "Problems of programming contests, with an exact judge"
@@ -131,11 +131,13 @@ def app(source: str = "", **options: Any) -> Any:
     """Return the web application. Arguments replace the variables IOI_EVAL_SOURCE and IOI_EVAL_OPTIONS."""
     name = source or os.environ.get(SOURCE, "")
     if not name:
-        raise InputError("no source of problems", field="source", remedy=f"Give one, or set {SOURCE}")
+        raise InputError(
+            "the source of problems is missing", field="source", remedy=f"Give one, or set {SOURCE}"
+        )
     try:
         options = options or json.loads(os.environ.get(OPTIONS) or "{}")
     except ValueError as error:
-        raise InputError(f"is not JSON: {error}", field=OPTIONS) from error
+        raise InputError(f"the value is not valid JSON: {error}", field=OPTIONS) from error
     episodes = Episodes(name, options)
     return create_app(
         lambda: OpenContest(episodes),

@@ -54,7 +54,7 @@ class OJBench(Benchmark):
         files = sorted(Path(data_dir).rglob(_ROWS)) if data_dir else []
         if not files:
             remedy = f"Clone the dataset {self.dataset} with Git LFS and name its folder with data_dir=FOLDER"
-            raise InputError(f"there is no {_ROWS}", where=data_dir or self.name, remedy=remedy)
+            raise InputError(f"the folder has no file {_ROWS}", where=data_dir or self.name, remedy=remedy)
         root = files[0].absolute().parents[1]
         row_by_id: dict[str, dict[str, Any]] = {}
         for row in read_columns(files[0], self.columns):

@@ -162,7 +162,7 @@ def _read_inputs(row: Row, column: str) -> list[list[Any]]:
     if inputs == {}:  # EvalPlus writes an empty list as {}
         return []
     if not isinstance(inputs, list) or not all(isinstance(item, list) for item in inputs):
-        raise row.make_error(column, "not a list of lists of arguments")
+        raise row.make_error(column, "the value is not a list of argument lists")
     return inputs
 
 

@@ -44,7 +44,10 @@ class SeenNode(Value):
 def check_address(address: str) -> None:
     """Raise InputError if `address` is not a cluster's address, or Ray is not installed."""
     if address != "ray" and not address.startswith("ray://"):
-        raise InputError(f"not a Ray cluster: {address}", remedy="Write ray or ray://HOST:PORT, or embedded")
+        raise InputError(
+            f"{address} is not the address of a Ray cluster",
+            remedy="Write ray or ray://HOST:PORT, or embedded",
+        )
     if importlib.util.find_spec("ray") is None:
         raise InputError("Ray is not installed", remedy="Run pip install 'ioi-eval[ray]', or use embedded")
 
@@ -73,7 +76,7 @@ async def wait_for_answer(address: str, seconds: float) -> None:
                 else:
                     return
     raise EngineUnavailable(
-        f"nothing answers as Ray at {cluster_address}, the address of the Ray cluster, for {seconds:g} s"
+        f"no Ray server answered at {cluster_address}, the address of the Ray cluster, for {seconds:g} s"
         f" ({fault}; retry rule `{RAY_ADDRESS.name}`)."
         " Start it (ray start --head), or correct the address: that of the engine, of RAY_ADDRESS, or of the"
         " file /tmp/ray/ray_current_cluster, which may name a cluster that is gone: remove it then"
@@ -93,7 +96,7 @@ async def _check_http2(host: str, port: int) -> None:
             writer.write(_PREFACE)
             frame = await reader.readexactly(len(_SETTINGS))
             if frame[3] != _SETTINGS[3]:
-                raise ConnectionError("another server answers there")
+                raise ConnectionError("the server at this address is not a Ray server")
     finally:
         writer.close()
 
@@ -135,7 +138,8 @@ def connect(address: str) -> bool:
         if threading.current_thread() is not threading.main_thread():
             reason += " (in a thread; call ray.init() before)"
         raise EngineUnavailable(
-            f"no Ray cluster was reached {where}: {reason}. Start one (ray start --head), with the versions"
+            f"cannot connect to a Ray cluster {where}: {reason}. Start"
+            " one (ray start --head), with the versions"
             " of Ray and Python that are used here"
         ) from error
     return True
@@ -156,13 +160,13 @@ def _join(address: str) -> None:
             if RAY_CLIENT.is_last(attempt):
                 raise
             pause = RAY_CLIENT.wait_after(attempt)
-            _log.warning("the Ray cluster at %s did not let us in; trying again in %g s", address, pause)
+            _log.warning("the Ray cluster at %s refused the connection; trying again in %g s", address, pause)
             time.sleep(pause)
         except BaseException as error:
             # Ray raises an error of this type if its node on this machine started too slowly.
             if type(error) is Exception and not RAY_CLIENT.is_last(attempt):
                 ray.shutdown()
-                _log.warning("Ray's own cluster here started too slowly; trying again")
+                _log.warning("the Ray cluster on this machine started too slowly; trying again")
                 continue
             if type(error) is Exception:
                 raise RuntimeError(str(error)) from error
@@ -263,7 +267,7 @@ class Call:
         try:
             return await self._reference
         except ray.exceptions.RayTaskError as error:
-            raise EngineUnavailable(f"a node failed: {_last_line(error)}") from error
+            raise EngineUnavailable(f"a node of the Ray cluster failed: {_last_line(error)}") from error
         except (ray.exceptions.RayError, ConnectionError) as error:
             raise NodeLost(_last_line(error)) from error
 

@@ -171,7 +171,7 @@ class _OpenNode:
             return file
         content = self._own_files[file.content.sha256]
         if content is None:
-            raise EngineUnavailable("the node lacks the library of the fork server")
+            raise EngineUnavailable("the node does not have the library of the fork server")
         return msgspec.structs.replace(file, content=content)
 
 

@@ -161,7 +161,7 @@ class RayWire:
     async def _describe_node(self, address: str) -> NodeCapabilities:
         """Return the description of a node, whose actor is started if there is none."""
         if address not in self._seen_nodes:
-            raise NodeLost("it left the cluster")
+            raise NodeLost("the node left the Ray cluster")
         if address not in self._nodes:
             seen_node, usage = self._seen_nodes[address], self._usage
             slots = self._slots_for_node(seen_node)
@@ -171,7 +171,7 @@ class RayWire:
                 node.actor = await asyncio.to_thread(self._find_actor, seen_node)
                 if node.actor is None:
                     if not slots:
-                        raise EngineUnavailable("it has no free CPU")
+                        raise EngineUnavailable("the node has no free CPU")
                     arguments = (self._token, slots, usage.allow_unconfined)
                     name = self._actor_name(seen_node)
                     node.actor = await asyncio.to_thread(
@@ -181,7 +181,7 @@ class RayWire:
                 if node.actor is None:
                     self._nodes.pop(address, None)
         if address not in self._nodes:
-            raise NodeLost("it left the cluster while its actor was started")
+            raise NodeLost("the node left the Ray cluster while its actor was started")
         node = self._nodes[address]
         try:
             node.about = await _describe_node(node)
@@ -195,7 +195,7 @@ class RayWire:
     def _node(self, address: str) -> RayNode:
         node = self._nodes.get(address)
         if node is None or node.actor is None:
-            raise NodeLost("it left the cluster")
+            raise NodeLost("the node left the Ray cluster")
         return node
 
     def _forget_actor(self, address: str, node: RayNode) -> None:

@@ -64,7 +64,9 @@ class RentedEngine(PistonEngine):
     def __init__(self, provider: Provider, image: str, number: int = 1, **options: Any) -> None:
         if number < 1:
             raise InputError(
-                "the number of servers must be at least 1", field="engine", remedy="Write it as NAME*4"
+                "the number of servers must be at least 1",
+                field="engine",
+                remedy="Write the engine as NAME*4",
             )
         super().__init__(FixedServers(()), **options)
         self._provider, self._image, self._number = provider, image, number
@@ -123,7 +125,9 @@ class RentedEngine(PistonEngine):
         except TimeoutError:
             rule = RENTED_SERVER
             limit = f"{rule.max_seconds:g} s (retry rule `{rule.name}`)"
-            raise EngineUnavailable(f"a server's worker does not answer after {limit}: {reason}") from None
+            raise EngineUnavailable(
+                f"the worker on a rented server does not answer after {limit}: {reason}"
+            ) from None
 
 
 @contextlib.asynccontextmanager
@@ -148,7 +152,7 @@ def rented(value: str, provider: Provider, **options: Any) -> RentedEngine:
     match = _ENGINE_VALUE.fullmatch(value.partition(":")[2])
     if match is None:
         remedy = "Write e2b:TEMPLATE, or e2b:TEMPLATE*8 for eight servers"
-        raise InputError(f"{value!r} names no image", field="engine", remedy=remedy)
+        raise InputError(f"{value!r} does not name an image", field="engine", remedy=remedy)
     return RentedEngine(provider, match["image"], int(match["number"] or 1), **options)
 
 

@@ -312,7 +312,7 @@ class SandboxFusion:
             toolchains = (await self._engine.capabilities()).toolchains
             for command in language.tools:
                 if command not in toolchains:
-                    raise JobFailed(f"{command} is not installed here: {language.remedy}")
+                    raise JobFailed(f"{command} is not installed on this machine: {language.remedy}")
             builder, runner = toolchains[language.tools[0]].path, toolchains[language.tools[-1]].path
         program = _Program(request, language, builder, runner)
         built = await self._build_program(program, entry)
@@ -425,7 +425,7 @@ class _Program:
 
 def _find_language(name: str) -> Language:
     if name not in _LANGUAGES:
-        raise JobFailed(f"no {name!r} here: there are {', '.join(_LANGUAGES)}")
+        raise JobFailed(f"the language {name!r} is not supported: the languages are {', '.join(_LANGUAGES)}")
     # A shell script is handled like a Python script.
     return find_language("python" if name == "bash" else name)
 
@@ -514,14 +514,16 @@ def _read_tests(submission: Submit) -> list[StdioTest]:
     """Return the tests of the row in the request. The worker has no datasets."""
     options = submission.config
     if options.dataset_type not in (None, "CommonOJDataset"):
-        raise _invalid_request(f"only rows of CommonOJDataset are judged here, not {options.dataset_type}")
+        raise _invalid_request(f"this server judges only rows of CommonOJDataset, not {options.dataset_type}")
     if options.language is None:
         raise _invalid_request("config.language must name the language")
     provided = options.provided_data
     rows = [provided] if isinstance(provided, dict) else provided or []
     row = rows[0] if len(rows) == 1 else next((row for row in rows if row.get("id") == submission.id), None)
     if row is None:
-        raise _invalid_request("config.provided_data must have the row: this server has no datasets")
+        raise _invalid_request(
+            "config.provided_data must contain the dataset's row: this server has no datasets"
+        )
     tests = row.get("test")
     try:
         decoded = msgspec.json.decode(shallow(tests)) if isinstance(tests, str) else tests

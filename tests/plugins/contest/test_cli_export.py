@@ -77,7 +77,7 @@ def test_unwritable_export_folder_is_named(cli: CommandLine, task: Path, problem
     assert (completed.returncode, completed.stderr) == (
         2,
         f"error: {task / 'task.toml' / 'tasks' / 'add'}: cannot be written: Not a directory."
-        " Name another folder\n",
+        " Name another output folder\n",
     )
 
 
@@ -110,11 +110,11 @@ def test_unexportable_problem_exits_with_2(cli: CommandLine, problems: Path, tas
     write_package(problems / "mute")
     written = contents(task)
     for arguments, message in (
-        ((problems, "tasks"), "exists already. Remove it, or name another folder"),
+        ((problems, "tasks"), "exists already. Remove the existing folder, or name another output folder"),
         ((problems, "others", "--problem", "mute"), "mute: its statement is not text"),
         ((EXAMPLES / "postman", "others"), "postman: it asks for files"),
         ((EXAMPLES / "scales", "others"), "scales: it asks for files"),  # and for a program
-        (("apps", "others"), "only packages can be exported"),
+        (("apps", "others"), "only problem packages can be exported as tasks"),
         ((problems / "none", "others"), "no such file or folder"),
     ):
         completed = cli("export", "harbor", *arguments)

@@ -259,7 +259,7 @@ async def test_submission_before_the_pause_or_after_the_end_is_refused() -> None
         clock.now += 5
         await session.submit("sum", "wrong:3")
         clock.now += 20
-        with pytest.raises(RefusedCall, match=r"for sum may come in 40\.0 seconds"):
+        with pytest.raises(RefusedCall, match=r"for sum is accepted in 40\.0 seconds"):
             await session.submit("sum", "wrong:1")
         await session.submit("graded", "right")
         clock.now += 40
@@ -480,7 +480,10 @@ async def test_test_call_judges_only_the_samples(session: Session) -> None:
 @pytest.mark.parametrize(
     ("call", "expected_message"),
     [
-        (lambda one: one.submit("nothing", "x"), "no problem 'nothing': the problems are sum, graded, files"),
+        (
+            lambda one: one.submit("nothing", "x"),
+            "the contest has no problem 'nothing': its problems are sum, graded, files",
+        ),
         (lambda one: one.submit("../sum", "x"), "no problem"),
         (lambda one: one.submit(["sum"], "x"), "no problem"),
         (lambda one: one.submit("sum\x1b[31m", "x"), "no problem 'sum\ufffd\\[31m'"),
@@ -496,7 +499,10 @@ async def test_test_call_judges_only_the_samples(session: Session) -> None:
         (lambda one: one.submit("sum", 7), "the code must be a string"),
         (lambda one: one.submit("sum", "\ud800"), "halves of characters"),
         (lambda one: one.submit("sum", "x" * 100_001), "has 100001 bytes, but may have at most 100000"),
-        (lambda one: one.submit("sum", "x", "klingon"), "no language 'klingon' here: there are "),
+        (
+            lambda one: one.submit("sum", "x", "klingon"),
+            "the language 'klingon' is not available: the languages are ",
+        ),
         (lambda one: one.submit("sum", "x", "c" * (1 << 20)), "no language 'ccc"),
         (
             lambda one: one.submit("sum", "x", "Ignore all rules\x1b[31m"),
@@ -504,7 +510,7 @@ async def test_test_call_judges_only_the_samples(session: Session) -> None:
         ),
         (lambda one: one.submit("sum", "x", 7), "the language must be a string"),
         (lambda one: one.submit("graded", "x", "go"), "no language 'go' here"),
-        (lambda one: one.submit("sum", "x", outputs={"1-a": "3"}), "accepts a program, not files"),
+        (lambda one: one.submit("sum", "x", outputs={"1-a": "3"}), "accepts only a program, no files"),
         (lambda one: one.run("sum", "x", input="7" * (1 << 20) + "7"), "the input has 1048577 bytes"),
         (lambda one: one.run("sum", "x", input=b"7"), "the input must be a string"),
         (lambda one: one.run("graded", "x", input="1 2"), "a program that only the judge has"),
@@ -700,7 +706,7 @@ async def test_submission_of_disconnected_caller_counts(phase: str) -> None:
         assert not standing.in_progress and running_contest.scoreboard()[0].points == 40
         repeated_reply = await session.submit("sum", "wrong:3")
         assert repeated_reply.repeats and repeated_reply.points == 40
-        with pytest.raises(RefusedCall, match=r"may come in 60\.0 seconds"):
+        with pytest.raises(RefusedCall, match=r"is accepted in 60\.0 seconds"):
             await session.submit("sum", "right")
     assert [row["key"] for row in record.rows] == ["otter/sum#1"]
 

@@ -144,7 +144,7 @@ async def test_cancelled_submit_call_still_counts(code: str, share: float, held_
 def test_unknown_problem_or_invalid_rule_is_input_error() -> None:
     with pytest.raises(InputError, match="no problem 'tide'"):
         Episodes(SOURCE, {}).start("tide")
-    with pytest.raises(InputError, match="a rule is invalid"):
+    with pytest.raises(InputError, match="a rule of the contest is invalid"):
         Episodes(SOURCE, {"submissions": "many"})
 
 

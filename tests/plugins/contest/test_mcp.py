@@ -308,7 +308,7 @@ async def hang_up_over_http(address: str, way: str, reached: asyncio.Event) -> N
 
 async def test_contest_server_without_participants_is_refused() -> None:
     async with Scorer(FakeEngine()) as scorer:
-        with pytest.raises(InputError, match="the participant is missing"):
+        with pytest.raises(InputError, match="the participant's name is missing"):
             contest_server(Contest(PROBLEMS, judge=scorer.judge))
 
 
@@ -609,8 +609,8 @@ def files_with(secret_text: str, folder: Path) -> list[Path]:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "the participants are unknown"),
-        (("--participants", "2", "--stdio", "x"), "the participants are unknown"),
+        ((), "the contest has no participants"),
+        (("--participants", "2", "--stdio", "x"), "the contest has no participants"),
         (("--participants", "0"), "0 participants"),
         (("--participants", "nothing.txt"), "cannot be read"),
         (("--stdio", "a/b"), "cannot be a participant's name"),
@@ -669,8 +669,8 @@ def test_contest_that_cannot_be_served_creates_no_folder(
         ("otter\ttoken-of-sixteen-1\ttoken-of-sixteen-2", "line 1, field 'token': 'otter' has 2 tokens"),
         ("\ttoken-of-sixteen-1", "line 1, field 'name': '' cannot be a participant's name"),
         ("a/b\ttoken-of-sixteen-1", "line 1, field 'name': 'a/b' cannot be a participant's name"),
-        ("otter\nheron\notter", "line 3, field 'name': duplicate name 'otter'"),
-        ("Zo\u00eb\nZoe\u0308", "line 2, field 'name': duplicate name 'Zo\u00eb'"),
+        ("otter\nheron\notter", "line 3, field 'name': duplicate participant 'otter'"),
+        ("Zo\u00eb\nZoe\u0308", "line 2, field 'name': duplicate participant 'Zo\u00eb'"),
         ("otter\nOtter", "line 2, field 'name': 'Otter' and 'otter' look alike"),
         (
             "otter\ttoken-of-sixteen-1\nheron\ttoken-of-sixteen-1",

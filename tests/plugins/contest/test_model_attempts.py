@@ -129,7 +129,7 @@ async def test_changed_prompt_is_refused_in_the_same_folder(
 ) -> None:
     await competed(tmp_path, lambda one: program(0), requests, Turns(number=1))
     other = Asking(prompt="ioi")
-    with pytest.raises(InputError, match="holds replies to other prompts"):
+    with pytest.raises(InputError, match="the file contains replies to prompts that have changed since"):
         await competed(tmp_path, lambda one: program(0), requests, Turns(number=1), asking=other)
 
 
@@ -143,9 +143,11 @@ async def test_changed_model_or_settings_are_refused_in_the_same_folder(
     await competed(tmp_path, lambda one: program(one.number), requests, Turns(number=2))
     # These models have the same participant name, but the stored replies are not theirs.
     for other in (model("otter-32b", 0.0), model("otter/32b", 0.5)):
-        with pytest.raises(InputError, match="holds replies of another model or other settings"):
+        with pytest.raises(
+            InputError, match="the file contains replies of a model with another name or other settings"
+        ):
             await compete(SOURCE, other, Turns(number=2), out=tmp_path, engine=FakeEngine(outcome))
-    with pytest.raises(InputError, match="holds replies of more than 1 turns"):
+    with pytest.raises(InputError, match="the file contains replies of more than 1 turns"):
         await competed(tmp_path, lambda one: program(9), requests, Turns(number=1))
     assert len(requests) == 2 and len(list(read_rows(tmp_path))) == 2
 
@@ -253,7 +255,9 @@ async def test_model_is_not_asked_if_the_compiler_is_missing(tmp_path: Path) -> 
     engine = FakeEngine(outcome, capabilities=replace(profile, toolchains=tools))
     with StubServer(lambda one: program(99), "/v1").running() as server:
         model = ModelOptions(name="otter", base_url=server.url)
-        with pytest.raises(InputError, match=r"programs are not requested.*apt-get install g\+\+"):
+        with pytest.raises(
+            InputError, match=r"no program was requested from the author.*apt-get install g\+\+"
+        ):
             await compete(SOURCE, model, out=tmp_path / "run", engine=engine)
     assert server.asked == []
 

@@ -150,8 +150,11 @@ async def test_changed_rules_are_refused_even_before_first_submission(tmp_path: 
 @pytest.mark.parametrize(
     ("languages", "message"),
     [
-        (("haskell",), r"field 'languages': haskell: not available. Allow available languages: .*c\+\+"),
-        (("haskell", "c++", "pascal"), "haskell, pascal: not available"),
+        (
+            ("haskell",),
+            r"haskell: the languages are not available. Allow only available languages: .*c\+\+",
+        ),
+        (("haskell", "c++", "pascal"), "haskell, pascal: the languages are not available"),
         (("welsh",), "field 'languages': unknown language 'welsh'"),
     ],
 )

@@ -206,7 +206,7 @@ def server(answer: bytes | None) -> Any:
     [
         (None, "no answer"),
         (b"", "0 bytes read"),
-        (b"HTTP/1.1 400 Bad Request", "another server answers there"),
+        (b"HTTP/1.1 400 Bad Request", "the server at this address is not a Ray server"),
     ],
 )
 async def test_port_of_another_server_is_not_accepted_as_ray_cluster(

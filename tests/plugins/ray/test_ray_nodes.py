@@ -36,7 +36,7 @@ def test_ray_node_slots_are_free_cpus_or_declared_resource() -> None:
 def test_invalid_ray_address_is_refused_without_ray_installed() -> None:
     from ioi_eval.engines.registry import find_engine
 
-    with pytest.raises(InputError, match="not a Ray cluster"):
+    with pytest.raises(InputError, match="is not the address of a Ray cluster"):
         find_engine("ray:somewhere")
 
 

@@ -150,5 +150,5 @@ def test_engine_option_e2b_opens_rented_engine(store: Store) -> None:
     opened = open_engine(EngineChoice(text="e2b:judge*3"), store)
     assert isinstance(opened.engine, rented.RentedEngine) and opened.trusted is not None
     for engine_text in ("e2b", "e2b:judge*0", "e2b:a b"):
-        with pytest.raises(InputError, match=r"names no image|number of servers must be"):
+        with pytest.raises(InputError, match=r"does not name an image|number of servers must be"):
             open_engine(EngineChoice(text=engine_text), store)

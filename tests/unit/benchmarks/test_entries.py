@@ -240,7 +240,7 @@ def test_invalid_benchmark_entry_is_an_input_error(tmp_path: Path) -> None:
     for toml, message in (
         (ENTRY.replace("comparison", "comparisn"), "Did you mean 'comparison'"),
         (ENTRY.replace("time_limit = 2", "time_limit = -2"), "time_limit"),
-        (ENTRY.replace("tokens", "tokns"), "no such comparison: 'tokns'"),
+        (ENTRY.replace("tokens", "tokns"), "unknown comparison 'tokns'"),
         ("name = ", "not valid TOML"),
     ):
         (tmp_path / "sums.toml").write_text(toml)

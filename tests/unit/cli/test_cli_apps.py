@@ -107,7 +107,7 @@ def test_checker_option_of_score_command_changes_output_comparison(cli: CommandL
     assert results(tmp_path / "float-lines")["floats"]["resolved"] is False
     settings.write_text('checker = "float"')
     wrong = cli(*command)
-    assert wrong.returncode == 2 and "no such comparison: 'float'" in wrong.stderr
+    assert wrong.returncode == 2 and "unknown comparison 'float'" in wrong.stderr
     assert "There are white-diff, stripped," in wrong.stderr
 
 
@@ -186,7 +186,7 @@ def test_apps_benchmark_is_validated_with_its_own_solutions(cli: CommandLine, tm
 def test_filters_matching_no_problem_exit_with_2(cli: CommandLine, tmp_path: Path) -> None:
     base = ("problems", "apps", "--data-dir", write_apps(tmp_path / "copies"))
     none = cli(*base, "--problem", "apps_0", "--difficulty", "interview")
-    assert none.returncode == 2 and "the filters leave no problem. Give fewer filters" in none.stderr
+    assert none.returncode == 2 and "no problem matches the filters. Give fewer filters" in none.stderr
     without_tests = cli(*base, "--problem", "apps_2")
     assert without_tests.returncode == 2 and "0 of 1 packages can be used" in without_tests.stdout
     unknown = cli(*base, "--problem", "aps_0")

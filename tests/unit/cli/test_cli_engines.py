@@ -78,8 +78,8 @@ def test_invalid_requests_per_endpoint_is_input_error(monkeypatch: pytest.Monkey
     [
         pytest.param("ray", "Ray is not installed", marks=needs_plugin("ray")),
         pytest.param("ray://head:10001", "Ray is not installed", marks=needs_plugin("ray")),
-        pytest.param("ray:head:10001", "not a Ray cluster", marks=needs_plugin("ray")),
-        ("k8s:", "names no service"),
+        pytest.param("ray:head:10001", "is not the address of a Ray cluster", marks=needs_plugin("ray")),
+        ("k8s:", "does not name a service"),
         ("ftp://node", "not the address of a server"),
         ("", "no address"),
     ],
@@ -341,5 +341,10 @@ def test_website_is_reported_as_no_piston_server(cli: CommandLine, problems: Pat
         completed = cli(*arguments, "--engine", website)
         output = " ".join((completed.stdout + completed.stderr).split())
         assert completed.returncode == 2, (arguments, output)
-        assert output.count(f"{website} is not a Piston server (GET /api/v2/runtimes: HTTP 404)") == 1
+        assert (
+            output.count(
+                f"{website} is not a Piston server (GET /api/v2/runtimes: the server replied with HTTP 404)"
+            )
+            == 1
+        )
         assert "Name the address of a Piston server" in output and "<!DOCTYPE" not in output

@@ -25,7 +25,7 @@ def test_package_command_writes_index(cli: CommandLine) -> None:
     ("arguments", "message"),
     [
         (("file/packages",), "cannot be written"),
-        (("www", "--index", "10.0.0.5:8000"), "error: --index: servers cannot fetch from"),
+        (("www", "--index", "10.0.0.5:8000"), "error: --index: servers cannot download packages from"),
         (("www", "--headers", "python"), "error: --headers: 'python' has no header to precompile"),
     ],
 )

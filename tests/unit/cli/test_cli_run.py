@@ -242,7 +242,7 @@ def test_checker_option_of_run_command_changes_output_comparison(cli: CommandLin
             assert [instance["resolved"] for instance in instances(cli.folder / "run")] == [resolved]
     assert len(server.asked) == 1
     wrong = cli("run", "-c", config, *tasks(1), "--set", "checker=float")
-    assert wrong.returncode == 2 and "no such comparison: 'float'" in wrong.stderr
+    assert wrong.returncode == 2 and "unknown comparison 'float'" in wrong.stderr
 
 
 def test_dry_run_asks_no_model(cli: CommandLine, copies: Path) -> None:
@@ -428,7 +428,7 @@ def test_run_command_runs_agents(cli: CommandLine, copies: Path) -> None:
         zip([f"apps_{n}" for n in range(1, 7)], [True, True, False, True, False, None], strict=True)
     )
     assert shown == expected, "the agent that never exits had written its program before"
-    assert "apps_6#0: the agent left no solution.py or solution.cpp (exit 5)" in completed.stderr
+    assert "apps_6#0: the agent wrote no file solution.py or solution.cpp (exit 5)" in completed.stderr
     assert (run / "agents" / "apps_6#0" / "agent.log").read_text() == "cannot\n"
     assert (run / "agents" / "apps_1#0" / "agent.log").stat().st_size == 300_000
     assert "`solution.py`" in (run / "agents" / "apps_1#0" / "problem.md").read_text()

@@ -207,7 +207,9 @@ def test_dry_run_counts_work_without_judging(cli: CommandLine, problems: Path) -
 def test_dry_run_refuses_python_that_does_not_exist(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("a", RIGHT)])
     completed = cli("score", dump, "--problems", problems, "--python", "2.5", "--dry-run")
-    assert completed.returncode == 2 and "no Python 2.5 was found" in completed.stderr, completed.stderr
+    assert completed.returncode == 2 and "no interpreter of Python 2.5 was found" in completed.stderr, (
+        completed.stderr
+    )
 
 
 def test_dry_run_reports_unselected_rows(cli: CommandLine) -> None:

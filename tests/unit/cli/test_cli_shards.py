@@ -73,12 +73,12 @@ def test_shards_of_two_runs_are_refused(cli: CommandLine, score: Score) -> None:
     assert other.returncode == 2 and "option all-tests: false -> true" in other.stderr
     refused = score("--shard", "2/2", "--out", first_shard)
     assert refused.returncode == 2
-    assert f"{first_shard}: the folder holds shard 1/2, and this call is for shard 2/2" in refused.stderr
+    assert f"{first_shard}: the folder holds shard 1/2, but this call is for shard 2/2" in refused.stderr
     assert "Choose another --out folder, or give --fresh" in refused.stderr
 
 
 @pytest.mark.parametrize(
-    ("shard", "message"), [("5/4", "the shard 5/4 does not exist"), ("half", "'half' is not a shard")]
+    ("shard", "message"), [("5/4", "the shard 5/4 does not exist"), ("half", "'half' is not a valid shard")]
 )
 def test_invalid_shard_option_is_refused(cli: CommandLine, score: Score, shard: str, message: str) -> None:
     completed = score("--shard", shard)

@@ -63,7 +63,9 @@ async def test_problems_check_passes_without_missing_tools(
 async def test_agent_is_not_started_if_engine_lacks_compiler(packages: Path, tmp_path: Path) -> None:
     agent = AgentOptions(command=f"touch {tmp_path}/asked")
     out = tmp_path / "run"
-    with pytest.raises(InputError, match=r"problem add: programs are not requested.*apt-get install g\+\+"):
+    with pytest.raises(
+        InputError, match=r"problem add: no program was requested from the author.*apt-get install g\+\+"
+    ):
         await run(str(packages), agent, out=out, engine=without("g++"), store=Store(tmp_path / "store"))
     assert not (tmp_path / "asked").exists() and not out.exists()
 

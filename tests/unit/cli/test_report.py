@@ -274,7 +274,8 @@ def test_report_refuses_two_files_for_same_folder(cli: CommandLine, second: str)
     refused = cli("report", "a/rows.jsonl", second)
     assert (
         refused.returncode == 2
-        and f"{second}: goes to the folder runs/rows, and so does a/rows.jsonl" in refused.stderr
+        and f"{second}: this file and a/rows.jsonl would both be converted to the folder runs/rows"
+        in refused.stderr
     )
     assert contents(cli.folder / "runs" / "rows") == files_before
 

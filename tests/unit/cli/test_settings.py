@@ -80,13 +80,13 @@ def test_set_is_not_a_key_of_settings_file(cli: CommandLine) -> None:
     (cli.folder / "d.jsonl").touch()
     cli.set_keys(set=["seed=1"])
     refused = cli("score", "d.jsonl", "--problems", "p")
-    assert refused.returncode == 2 and "field 'set': no such option" in refused.stderr
+    assert refused.returncode == 2 and "field 'set': there is no option with this name" in refused.stderr
 
 
 def test_words_after_double_dash_are_not_options(cli: CommandLine) -> None:
     (cli.folder / "--revision").touch()
     refused = cli("score", "--problems", "p", "--", "--revision")
-    assert "no folder or file 'p'" in refused.stderr
+    assert "'p' is not a folder, a file or the name of a benchmark" in refused.stderr
 
 
 def test_settings_keys_are_documented() -> None:

@@ -236,7 +236,7 @@ def test_checker_option_changes_apps_comparison() -> None:
     assert evaluate(code, truth).score == 1
     assert evaluate(code, truth, checker="stripped").score == 0
     assert evaluate(code, truth, checker="lines").score == 1
-    with pytest.raises(InputError, match="no such comparison: 'testlib'"):
+    with pytest.raises(InputError, match="unknown comparison 'testlib'"):
         evaluate(code, truth, checker="testlib")
 
 

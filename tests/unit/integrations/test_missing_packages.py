@@ -62,6 +62,6 @@ def test_missing_promised_packages_are_found_before_model_is_asked(tmp_path: Pat
     rows, tests = tmp_path / "apps.jsonl", json.dumps({"inputs": ["1"], "outputs": ["1"]})
     rows.write_text(json.dumps({"question": "Print it.", "input_output": tests, "difficulty": "easy"}) + "\n")
     # No Python has all of these packages.
-    with pytest.raises(InputError, match="submissions may count on"):
+    with pytest.raises(InputError, match="submissions may import"):
         open_source(str(rows), {"packages": "numpy,sympy,sortedcontainers,atcoder"})
     assert open_source(str(rows), {"packages": "none"}).problems.packages == ()

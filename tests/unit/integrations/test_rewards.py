@@ -80,7 +80,9 @@ def test_reward_penalties_are_options() -> None:
 
 @pytest.mark.parametrize("problems", [{"sum": None}, [], "packages"])
 def test_reward_refuses_problems_that_cannot_be_found_by_id(problems: Any) -> None:
-    with pytest.raises(InputError, match=r"finds no problem by its id.*Problems\(\[problem, \.\.\.\]\)"):
+    with pytest.raises(
+        InputError, match=r"cannot look up problems by their ids.*Problems\(\[problem, \.\.\.\]\)"
+    ):
         make_reward(problems=problems)
 
 
@@ -89,7 +91,7 @@ def test_checker_option_of_rewards_changes_output_comparison() -> None:
     close = make_reward(RewardOptions(mode=RewardMode.PASS_FAIL, checker="float-lines"))
     assert close(completions=[floats], tests=[TESTS]) == [1]
     assert rewards(RewardMode.PASS_FAIL, [floats], tests=[TESTS]) == [0]
-    with pytest.raises(InputError, match="no such comparison: 'cms'"):
+    with pytest.raises(InputError, match="unknown comparison 'cms'"):
         make_reward(RewardOptions(checker="cms"))
 
 
@@ -286,9 +288,9 @@ def test_invalid_reward_options_are_input_error() -> None:
             RewardOptions(time_limit=seconds)
         with pytest.raises(InputError, match="time_limit"):
             compute_score("apps", RIGHT, TESTS, time_limit=seconds)
-    with pytest.raises(InputError, match=r"^there is no column with tests"):
+    with pytest.raises(InputError, match=r"^the dataset has no column with tests"):
         code_reward([RIGHT], verification_info=None)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="no such mode: 'best'"):
+    with pytest.raises(InputError, match="unknown mode 'best'"):
         RewardOptions(mode="best")  # type: ignore[arg-type]
 
 
@@ -488,7 +490,7 @@ def test_invalid_compute_score_option_is_input_error(options: dict[str, Any]) ->
 def test_compute_score_accepts_chat_messages() -> None:
     assert compute_score("apps", [ANSWER], TESTS) == 1
     assert compute_score("apps", None, TESTS) == 0
-    with pytest.raises(InputError, match="is not a completion"):
+    with pytest.raises(InputError, match="is not a valid completion"):
         compute_score("apps", 5, TESTS)
 
 
@@ -526,7 +528,7 @@ def test_empty_completion_has_empty_text(completion: Any) -> None:
 
 @pytest.mark.parametrize("completion", [[RIGHT, RIGHT], 5, [None], {"choices": []}, [{"content": 5}]])
 def test_value_that_is_not_a_completion_is_an_input_error(completion: Any) -> None:
-    with pytest.raises(InputError, match=r"completions.*is not a completion"):
+    with pytest.raises(InputError, match=r"completions.*is not a valid completion"):
         reply_text(completion)
 
 

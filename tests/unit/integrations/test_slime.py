@@ -56,7 +56,7 @@ def test_slime_custom_rm_rewards_sample_or_group() -> None:
     assert asyncio.run(judged()) == [1, [1, 0.5, 0, 1], []]
     own_reward = block("make_custom_rm")["custom_rm"]
     assert asyncio.run(own_reward(None, group[1])) == 0
-    with pytest.raises(InputError, match="rewards have no such option"):
+    with pytest.raises(InputError, match="there is no reward option with this name"):
         make_custom_rm(modus="pass_fail")
     with pytest.raises(InputError, match=r"is not a sample of slime.*custom_rm"):
         asyncio.run(custom_rm(None, "text"))
@@ -95,7 +95,7 @@ def test_wrong_make_reward_call_is_input_error(positional: Any, keywords: Any, m
 @pytest.mark.parametrize(
     ("positional", "keywords", "message"),
     [
-        (([RIGHT],), {}, "prompts without completions.*reward\\(completions="),
+        (([RIGHT],), {}, "the call has prompts but no completions.*reward\\(completions="),
         ((), {"completions": RIGHT}, "completions must be a list, not str"),
         ((None, {"a": RIGHT}), {}, "completions must be a list, not dict"),
     ],

@@ -132,7 +132,7 @@ async def test_promised_packages_are_checked_before_first_job(scorer: Scorer, py
     assert all(
         expected in caught.value.remedy for expected in ("python=PATH", "packages=none", "pip install numpy")
     )
-    with pytest.raises(InputError, match="no such package: 'numppy'") as caught:
+    with pytest.raises(InputError, match="unknown Python package 'numppy'") as caught:
         await scorer.judge.check_packages(["numppy"], ["python"])
     assert "numpy" in caught.value.remedy
 

@@ -123,7 +123,7 @@ def test_conflicting_archive_members_are_refused(
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        (ArchiveLimits(total=99_999), "its contents have 100000 bytes"),
+        (ArchiveLimits(total=99_999), "the archive's unpacked files have 100000 bytes"),
         (ArchiveLimits(files=1), "it contains 2 files"),
         (ArchiveLimits(ratio=100, ratio_from=1000), "times its size"),
     ],
@@ -172,7 +172,7 @@ def test_overlapping_members_are_refused(tmp_path: Path) -> None:
         struct.pack_into("<L", content, entry + 42, 0)
         struct.pack_into("<L", content, entry + 20, 10 * packed)  # and declares a larger size than possible
     archive.write_bytes(bytes(content))
-    with pytest.raises(InputError, match="its files overlap each other"):
+    with pytest.raises(InputError, match="the archive's files overlap each other"):
         extracted(archive, tmp_path / "cache")
 
 

@@ -81,7 +81,7 @@ def test_selected_broken_package_is_reported(write_package: Write, cache: Path) 
 def test_invalid_problem_source_is_input_error(tmp_path: Path, cache: Path) -> None:
     with pytest.raises(InputError, match="no such file or folder"):
         load_problems(tmp_path / "absent", cache=cache)
-    with pytest.raises(InputError, match="no problem packages in this folder"):
+    with pytest.raises(InputError, match="the folder contains no problem packages"):
         load_problems(tmp_path, cache=cache)
     text_file = tmp_path / "x.txt"
     text_file.write_text("hello")
@@ -108,7 +108,7 @@ def test_zip_without_package_is_input_error(tmp_path: Path, cache: Path) -> None
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "x.txt").write_text("hello")
-    with pytest.raises(InputError, match="no problem packages in this zip"):
+    with pytest.raises(InputError, match="the zip archive contains no problem packages"):
         load_problems(zipped(folder, tmp_path / "a.zip"), cache=cache)
 
 

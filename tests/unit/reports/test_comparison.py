@@ -103,7 +103,7 @@ def test_models_within_interval_share_rank(tmp_path: Path) -> None:
 
 
 def test_comparison_of_no_runs_is_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no run is named"):
+    with pytest.raises(InputError, match="no folder of a run is named"):
         report_sync([], out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -74,9 +74,9 @@ def test_medal_table_of_user_adds_and_replaces_years(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("m.toml", "[2024", "is no table of medals"),
-        ("m.json", "[1]", "is no table of medals"),
-        ("m.json", "{", "is no table of medals"),
+        ("m.toml", "[2024", "the file is not a table of medals"),
+        ("m.json", "[1]", "the file is not a table of medals"),
+        ("m.json", "{", "the file is not a table of medals"),
         ("m.toml", "gold = 3", "'gold' is not a year"),
         ("m.toml", "[24]\ngold = 3", "'24' is not a year"),
         ("m.toml", "2024 = 3", "field '2024'"),

@@ -95,7 +95,7 @@ def test_row_without_key_is_input_error_with_line(some: Results, name: str, brok
     path = some.folder / name
     path.write_text(path.read_text() + broken + "\n")
     for call in (some.to_frame, some.summary, lambda: write_reports(some.folder)):
-        with pytest.raises(InputError, match="broken line") as caught:
+        with pytest.raises(InputError, match="the line is not a valid result") as caught:
             call()
         assert (caught.value.where, caught.value.row) == (str(path), 3)
 

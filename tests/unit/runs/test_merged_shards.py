@@ -187,10 +187,10 @@ def test_default_run_folder_names_shard(dump: Path, problems: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("first_shard", "second_shard", "message"),
     [
-        ("1/4", "2/4", "holds shard 1/4, and this call is for shard 2/4"),
-        ("1/4", "1/5", "holds shard 1/4, and this call is for shard 1/5"),
-        ("1/4", "", "holds shard 1/4, and this call is for a whole run"),
-        ("", "1/4", "holds a whole run, and this call is for shard 1/4"),
+        ("1/4", "2/4", "holds shard 1/4, but this call is for shard 2/4"),
+        ("1/4", "1/5", "holds shard 1/4, but this call is for shard 1/5"),
+        ("1/4", "", "holds shard 1/4, but this call is for a whole run"),
+        ("", "1/4", "holds a whole run, but this call is for shard 1/4"),
     ],
 )
 def test_folder_of_another_shard_is_refused(
@@ -250,7 +250,7 @@ def test_shard_with_other_settings_is_refused(
 ) -> None:
     first_shard = scored(dump, problems, tmp_path / "one", "1/2")
     two = scored(dump, problems, tmp_path / "two", shard, **more)
-    refuses([first_shard, two], f"is not a shard of the run in {first_shard}: ", message)
+    refuses([first_shard, two], f"the folder does not contain a shard of the run in {first_shard}: ", message)
 
 
 def test_shard_of_another_dump_is_refused(dump: Path, problems: Path, tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def refuses(folders: list[Path], *message: str) -> None:
 
 def test_merging_shard_with_whole_run_is_refused(dump: Path, problems: Path) -> None:
     shards, whole = by_shards(dump, problems, 2), scored(dump, problems, dump.with_name("whole"))
-    refuses([*shards, whole], "whole", f"is not the folder of a shard, but {shards[0]} is")
+    refuses([*shards, whole], "whole", f"the folder does not contain a shard, unlike {shards[0]}")
     refuses([*shards, dump.with_name("gone")], "gone", "is not the folder of a shard")
 
 
@@ -299,7 +299,7 @@ def test_row_of_another_shard_is_refused(dump: Path, problems: Path) -> None:
     strange = (shards[0] / "results.jsonl").read_bytes().splitlines(keepends=True)[0]
     with (shards[1] / "results.jsonl").open("ab") as results:
         results.write(strange)
-    with pytest.raises(InputError, match="is not of shard 2/2"):
+    with pytest.raises(InputError, match="does not belong to shard 2/2"):
         report_sync(shards)
 
 
@@ -310,7 +310,7 @@ def test_shards_that_measured_different_limits_are_refused(dump: Path, problems:
     )
     write_limits(shards[0], {"add": limit})
     write_limits(shards[1], {"add": msgspec.structs.replace(limit, cpu_time=1.5)})
-    refuses(shards, "its measured limits of add, 1.5 s and 1 process, differ", "1 s and 1 process")
+    refuses(shards, "the shard's measured limits of add, 1.5 s and 1 process, differ", "1 s and 1 process")
     write_limits(shards[1], {"add": limit})
     report_sync(shards)
     assert read_limits(dump.with_name("part-merged")) == {"add": limit}

@@ -172,7 +172,7 @@ def test_malformed_result_line_is_input_error_with_line_number(scored: Path, bro
     lines_before = results.read_bytes().split(b"\n")
     results.write_bytes(b"\n".join([lines_before[0], broken, *lines_before[1:]]))
     content = results.read_bytes()
-    with pytest.raises(InputError, match="broken line") as caught:
+    with pytest.raises(InputError, match="the line is not a valid result") as caught:
         ResultLog.open(scored, MADE_OF)
     assert caught.value.row == 2 and caught.value.where == str(results) and caught.value.remedy
     assert results.read_bytes() == content

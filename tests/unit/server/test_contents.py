@@ -450,7 +450,7 @@ def test_full_disk_declines_content(place: Path) -> None:
 
 async def test_contents_folder_option_selects_folder(store: Store, tmp_path: Path) -> None:
     contents_folder = tmp_path / "there"
-    with pytest.raises(InputError, match=r"contents_folder.*not a writable folder"):
+    with pytest.raises(InputError, match=r"contents_folder.*the folder is not writable"):
         async with serve(store=store, options=ServerOptions(port=0, contents_folder=str(contents_folder))):
             raise AssertionError("a worker without a place for contents is none")
     contents_folder.mkdir()

@@ -68,7 +68,7 @@ def test_packaged_compiler_is_on_path_of_server(tmp_path: Path, compiler: Path) 
     assert variables["PATH"].startswith(f"{package_folder}/compiler/bin:")
     reinstalled = install_package(tmp_path / "packages")
     assert (reinstalled / "compiler" / "bin" / "our-compiler").exists(), "it stays until it is replaced"
-    with pytest.raises(InputError, match="the folder has no bin/"):
+    with pytest.raises(InputError, match="the compiler's folder has no subfolder bin/"):
         install_package(tmp_path / "packages", compiler=tmp_path)
 
 
@@ -178,7 +178,7 @@ def test_published_index_lists_package(tmp_path: Path, compiler: Path, precompil
 @pytest.mark.parametrize("write", [install_package, partial(publish_package, url="http://10.0.0.5:8000")])
 def test_folder_without_bin_is_refused_as_compiler(tmp_path: Path, write: Callable[..., Any]) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="the folder has no bin/"):
+    with pytest.raises(InputError, match="the compiler's folder has no subfolder bin/"):
         write(tmp_path / "packages", compiler=tmp_path / "empty")
     assert not (tmp_path / "packages" / "index").exists()
 

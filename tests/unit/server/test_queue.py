@@ -73,7 +73,7 @@ async def test_request_is_refused_when_slots_and_queue_are_full() -> None:
     requests = Requests(queue(slots=2, max_waiting=1))
     await requests.come("a1", "a2", "a3")
     assert (requests.queue.running, requests.queue.queued) == (2, 1)
-    full = pytest.raises(EngineOverloaded, match="all 2 slots are taken and 1 requests wait")
+    full = pytest.raises(EngineOverloaded, match="all 2 slots are busy and 1 requests are waiting")
     with full, requests.queue.enter():
         pass
     await requests.end("a1", "a2", "a3")
@@ -223,7 +223,7 @@ def test_total_size_of_concurrent_request_bodies_is_limited() -> None:
         first.count_bytes(60)
         second.count_bytes(40)
         for entry in (first, second):
-            with pytest.raises(EngineOverloaded, match="hold 100 bytes, and 100 are all they may"):
+            with pytest.raises(EngineOverloaded, match="have 100 bytes; their maximum is 100"):
                 entry.count_bytes(1)
         assert full.size == 100
     assert full.size == 0

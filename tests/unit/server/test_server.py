@@ -227,7 +227,7 @@ async def test_request_over_total_body_size_is_refused_with_503(engine: Embedded
         for data, headers in ((body_of(1 << 19), {}), (gzip.compress(body_of(1 << 20)), GZIP)):
             async with session.post(f"{API}/execute", data=data, headers=JSON | headers) as reply:
                 assert reply.status == 503 and reply.headers["Retry-After"] == "1"
-                assert "1048576 are all they may" in (await reply.json())["message"]
+                assert "their maximum is 1048576" in (await reply.json())["message"]
         running.cancel()
         assert (await waiting)[0] == 200
         assert (await call.post(f"{API}/execute", data=body_of(1 << 20), headers=JSON))[0] == 200
@@ -284,7 +284,7 @@ async def test_file_name_error_hides_sandbox_path(call: Caller, names: tuple[str
     files = [{"name": name, "content": "true"} for name in ("run", *names)]
     status, reply = await call.run("", files=files)
     assert status == 400
-    assert reply["message"] == f"{min(names, key=len)!r} is a file and a folder at once"
+    assert reply["message"] == f"{min(names, key=len)!r} is both a file and a folder"
 
 
 async def test_sandbox_failure_message_hides_path(
@@ -334,7 +334,7 @@ async def test_internal_error_is_500_without_details(
 
 async def test_port_in_use_is_input_error(server: Server, engine: EmbeddedEngine) -> None:
     with pytest.raises(
-        InputError, match=rf"127.0.0.1:{server.port}: cannot listen there: Address already in use"
+        InputError, match=rf"127.0.0.1:{server.port}: cannot listen on this address: Address already in use"
     ):
         async with Server(engine, ServerOptions(port=server.port)):
             pass

@@ -36,7 +36,7 @@ async def test_starting_worker_answers_with_build_status(unused_tcp_port: int) -
         assert (await answer(port, "/healthz"))[1]["building"] == both
         status, status_reply = await answer(port, "/api/v2/execute", "POST")
         assert status == 503 and status_reply["message"] == "this worker is starting"
-        with pytest.raises(InputError, match="cannot listen there"):
+        with pytest.raises(InputError, match="cannot listen on this address"):
             async with answer_while_starting(options):
                 raise AssertionError("two workers listen on the same port")
     with pytest.raises(aiohttp.ClientConnectorError):

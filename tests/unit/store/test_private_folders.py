@@ -28,13 +28,13 @@ def test_private_folder_is_created_once(tmp_path: Path) -> None:
 def test_symbolic_link_is_refused_as_private_folder(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     (tmp_path / "mine").symlink_to("elsewhere")
-    with pytest.raises(InputError, match=r"mine: it is not a folder\. .* set TMPDIR"):
+    with pytest.raises(InputError, match=r"mine: the path is not a folder\. .* set TMPDIR"):
         private_folder(tmp_path, "mine")
 
 
 def test_regular_file_is_refused_as_private_folder(tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
-    with pytest.raises(InputError, match="it is not a folder"):
+    with pytest.raises(InputError, match="the path is not a folder"):
         private_folder(tmp_path, "mine")
 
 

@@ -302,5 +302,5 @@ async def test_worker_dying_during_upload_is_engine_error() -> None:
     path = f"/api/v2/contents/{HASH}"
     application.add_routes([web.head(path, has), web.put(path, dies)])
     async with listen_at_address(application, ServerOptions(port=0)) as url, sender() as client:
-        with pytest.raises(EngineError, match="broke off"):
+        with pytest.raises(EngineError, match="closed the connection early"):
             await client.execute(known_endpoint(url), await job())

@@ -302,7 +302,7 @@ def test_job_timeouts_are_extended_to_limits_of_strict_server() -> None:
 async def test_oversized_reply_uses_up_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sending, "_MAX_REPLY_BYTES", 5000)
     async with Loopback(always(200, b"x" * 5001)) as server, engine_on(server, attempts=1) as engine:
-        with pytest.raises(AttemptsUsedUp, match="a reply of more than 5000 bytes"):
+        with pytest.raises(AttemptsUsedUp, match="the server's reply has more than 5000 bytes"):
             await engine.execute(job())
 
 
@@ -331,5 +331,5 @@ async def test_connect_timeout_is_reported_apart_from_answer_timeout() -> None:
         async with HttpClient(connect=0.2) as wire:
             with pytest.raises(NoAnswer, match=rf"^{url} cannot be reached: no connection within 0\.2 s$"):
                 await wire.ask("GET", url, "/api/v2/runtimes", 660.0)
-            with pytest.raises(LateAnswer, match=r"gave no answer in 0\.1 s"):
+            with pytest.raises(LateAnswer, match=r"did not answer in 0\.1 s"):
                 await wire.ask("GET", url, "/api/v2/runtimes", 0.1)

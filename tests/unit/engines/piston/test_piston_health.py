@@ -106,7 +106,7 @@ async def test_server_states_are_reported_at_start_and_end() -> None:
 async def test_job_fails_if_no_server_is_usable_for_the_maximum_wait() -> None:
     patience = Patience(drought=0.02, first_rest=60.0, longest_rest=60.0, first_wait=0.001)
     async with Loopback(hang_up) as server, engine_on(server, patience=patience) as engine:
-        with pytest.raises(AttemptsUsedUp, match=r"no server has been usable.*broke off"):
+        with pytest.raises(AttemptsUsedUp, match=r"no server has been usable.*closed the connection early"):
             await engine.execute(job())
         assert fleet_of(engine).busy == 0
 

@@ -174,7 +174,7 @@ async def test_waiting_job_raises_toolchain_gone_if_endpoint_changes_tool() -> N
     fleet.put(endpoint, State.DOWN)
     fleet.fitting, fleet.others_could = frozenset(), True
     fleet.put(endpoint, State.TRIAL)
-    with pytest.raises(ToolchainGone, match=r"no server has the g\+\+"):
+    with pytest.raises(ToolchainGone, match=r"no server has g\+\+"):
         await waiting
     assert (fleet.busy, endpoint.busy) == (1, 1)
     await fleet.close()
