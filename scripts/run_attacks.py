@@ -88,7 +88,11 @@ def _try_servers(urls: list[str], names: list[str]) -> int:
             with prepared(workshop) as ground:
                 outcomes = asyncio.run(column(url, EVERYTHING, cache, ground, workshop, names))
             half = Half(_USER, {url: outcomes})
-            print(f"{url}: {half.attempts} attempts, {len(half.faults)} successful", *half.faults, sep="\n")
+            print(
+                f"{url}: {half.attempts} attempts, {len(half.faults)} of them successful",
+                *half.faults,
+                sep="\n",
+            )
             faults += half.faults
     return 1 if faults else 0
 
@@ -106,7 +110,7 @@ def _write_table(files: list[Path], *, whole: bool) -> int:
         put_into(_DOCUMENT, table.markdown())
         print(f"{document} has been updated.")
     else:
-        print(f"{document} is unchanged: only a run as root tries both users and updates it.")
+        print(f"{document} is unchanged: only a run as root attacks as both users and updates the document.")
     return 1 if table.faults else 0
 
 

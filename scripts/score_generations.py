@@ -27,7 +27,7 @@ from ioi_eval.sources import read_packages
 
 async def main(arguments: argparse.Namespace) -> int:
     engine = EngineChoice.from_variables(arguments.engine, os.environ, per_endpoint=arguments.per_endpoint)
-    print(f"Judged on: {engine.text}")
+    print(f"The engine that judges: {engine.text}")
 
     # Load problems, judge the dump, and report. Each result is written at once, so a run that was killed can
     # be continued.
@@ -48,7 +48,11 @@ async def main(arguments: argparse.Namespace) -> int:
     print(frame.groupby(["model", "problem_id"])["points"].agg(["size", "count", "mean", "max"]).round(2))
     if len(subtasks):
         bests = subtasks.groupby(["model", "problem_id", "subtask"])["weighted_score"].max()
-        print("\nBest of each subtask, summed:\n", bests.groupby("model").sum().round(2).to_string(), sep="")
+        print(
+            "\nSum of the best scores of each subtask:\n",
+            bests.groupby("model").sum().round(2).to_string(),
+            sep="",
+        )
 
     summary = scored.summary
     for model in summary.models:

@@ -188,7 +188,8 @@ class Machine:
             disk = shutil.disk_usage(self.root).free >> 20
             memory = re.findall(r"MemAvailable: *(\d+)", Path("/proc/meminfo").read_text())
             raise error(
-                f"{name} ends with {process.returncode}; free: {disk} MiB of disk, {memory} KiB of memory:\n"
+                f"{name} exited with code {process.returncode}; free: {disk}"
+                f" MiB of disk, {memory} KiB of memory:\n"
                 f"{command}\n{process.stdout}\n{process.stderr}"
             )
         print(f"ok    {name} ({time.monotonic() - started:.0f} s)", flush=True)

@@ -44,9 +44,12 @@ def print_report(result: ValidatedSolutions) -> int:
     for solution in result.validation.solutions:
         subtask_texts = " ".join(f"{subtask.subtask}:{subtask.status}" for subtask in solution.subtasks)
         points = f"{solution.points:g} of {solution.max_points:g} points"
-        print(f"{solution.key}: got {solution.status}, {points}  {subtask_texts}")
+        print(f"{solution.key}: verdict {solution.status}, {points}  {subtask_texts}")
     for expected, statuses in result.validation.confusion.items():
-        print(f"expected {expected}: got", ", ".join(f"{status} {n} times" for status, n in statuses.items()))
+        print(
+            f"solutions with the expectation {expected} got the verdicts",
+            ", ".join(f"{status} {n} times" for status, n in statuses.items()),
+        )
     for sentence, evidence in result.differences():
         print("DIFFERENCE:", sentence, *evidence, sep="\n    ")
     for missing in result.validation.unjudged:
@@ -77,7 +80,7 @@ class PackageLine(NamedTuple):
 
 async def print_table(sources: list[str], *, generates: bool) -> int:
     store, lines = Store.usual(), list[PackageLine]()
-    print("| package | format | usable | solutions | expectations agreed | not judged | why |")
+    print("| package | format | usable | solutions | expectations agreed | not judged | reason |")
     print("|---|---|---|--:|--:|--:|---|")
     with ExitStack() as folders:
         for package in find_packages(sources, store, folders, generates=generates):
@@ -148,7 +151,7 @@ if __name__ == "__main__":
     parser.add_argument("--generate", action="store_true")
     arguments = parser.parse_args()
     if len(arguments.solutions) > 1 and not arguments.table:
-        parser.error("several sources need --table")
+        parser.error("to validate several sources, give --table")
     try:
         sys.exit(asyncio.run(main(arguments)))
     except InputError as error:

@@ -167,9 +167,9 @@ async def print_throughput(bench: Bench, rounds: int) -> None:
             slow = await bench.measure_classic_jobs(task, 2 * CORES)
         total = bench.count * bench.tests
         includes = f"{bench.headers[0]}" + (" and five common headers" if len(bench.headers) > 1 else "")
-        print(f"\n{bench.count} submissions x {bench.tests} tests, {kind}, which include {includes}")
+        print(f"\n{bench.count} submissions x {bench.tests} tests, {kind}; the programs include {includes}")
         if checker:
-            print(f"  (the checker compiles in {checker_seconds:.1f} s, once; this is not counted)")
+            print(f"  (compiling the checker once takes {checker_seconds:.1f} s, which is not counted)")
         names = (
             "bare loop",
             "bare loop, precompiled header",
@@ -181,7 +181,8 @@ async def print_throughput(bench: Bench, rounds: int) -> None:
             print_row(name, total / result.clock, results[0].clock / result.clock, cpu_text)
         print_row("classic shape", 1 / slow, results[0].clock / total / slow)
         print(
-            f"  ioi_eval to the classic shape: {slow * total / results[2].clock:.0f} times, "
+            "  Speed of ioi_eval, compared to classic jobs:"
+            f" {slow * total / results[2].clock:.0f} times without the header, "
             f"{slow * total / results[3].clock:.0f} by default"
         )
 
@@ -220,7 +221,7 @@ async def print_added_cost(bench: Bench, rounds: int) -> None:
         (bare_time, _), (our_time, _) = await measure_in_turn(
             rounds, measure_bare_loop, lambda: bench.measure_judge(scorer, task, work)
         )
-    print(f"\nA test of a program that is already built, on one core ({tests} tests)")
+    print(f"\nTime per test of a program that is already built, on one core ({tests} tests)")
     print(f"  bare loop {bare_time / tests * 1000:.2f} ms, ioi_eval {our_time / tests * 1000:.2f} ms:"
           f" {(our_time - bare_time) / tests * 1000:.2f} ms added")  # fmt: skip
 
@@ -249,7 +250,7 @@ async def measure_memory(folder: Path) -> None:
     assert result.points == 100, result
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     total = sum(test.input.size for test in task.tests) / 2**30
-    print(f"Client memory over {total:.2f} GiB of tests: {peak:.0f} MiB at its peak")
+    print(f"Peak memory of the client with {total:.2f} GiB of tests: {peak:.0f} MiB")
 
 
 def main() -> None:

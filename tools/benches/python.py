@@ -69,10 +69,12 @@ def can_import(python: str, code: str) -> bool:
 
 async def measure_program(folder: Path, python: str, rounds: int, tests: int) -> None:
     store = Store(folder / "store")
-    print(f"CPU ms per test, {tests} tests, minimum of {rounds} rounds; in brackets the program alone")
+    print(
+        f"CPU time per test in ms, {tests} tests, minimum of {rounds} rounds; in brackets only the program's"
+    )
     for name, code in PROGRAMS.items():
         if not await asyncio.to_thread(can_import, python, code):
-            print(f"{name}: not installed for {python}")
+            print(f"{name}: the imported packages are not installed for {python}")
             continue
         loops, ways = [], dict[bool, list[tuple[float, float, str]]]({False: [], True: []})
         for waiting in (False, True):
@@ -128,12 +130,15 @@ async def measure_run(folder: Path, python: str, submissions: int) -> None:
     loop_ms = await asyncio.to_thread(measure_plain_loop, folder, python, code, _TESTS)
     seconds_by_part = {
         "this process": own_s,
-        "further processes, without tests": all_s - own_s - tests_s,
+        "other processes, except tests": all_s - own_s - tests_s,
         "tests": tests_s,
     }
     part_texts = [f"{name} {1000 * seconds / submissions:.2f}" for name, seconds in seconds_by_part.items()]
-    print(f"CPU ms per submission of {_TESTS} tests, of {submissions} submissions: {', '.join(part_texts)}")
-    print(f"a loop of the programs: {loop_ms * _TESTS:.1f}")
+    print(
+        f"CPU time per submission with {_TESTS} tests, in ms, mean of"
+        f" {submissions} submissions: {', '.join(part_texts)}"
+    )
+    print(f"CPU time of a plain loop over the same tests: {loop_ms * _TESTS:.1f} ms")
 
 
 def store_tests(problem: Problem, folder: Path) -> Problem:

@@ -120,7 +120,10 @@ def measure_filters(browser: Any) -> None:
 
 
 def print_times(name: str, times: list[float]) -> None:
-    print(f"a click that {name}: median {statistics.median(times):.0f} ms, maximum {max(times):.0f} ms")
+    print(
+        f"time after a click that {name}: median"
+        f" {statistics.median(times):.0f} ms, maximum {max(times):.0f} ms"
+    )
 
 
 def open_pages(folder: Path) -> None:
@@ -146,7 +149,7 @@ def open_pages(folder: Path) -> None:
             if page.name == "report.html":
                 measure_filters(browser)
         times_text = ", ".join(f"{seconds:.2f}" for seconds in times)
-        print(f"{page.name}, {page.stat().st_size / 1e6:.2f} MB, is drawn after {times_text} s")
+        print(f"{page.name}, {page.stat().st_size / 1e6:.2f} MB, is drawn {times_text} s after opening")
 
 
 def repeat_rows(path: Path, of: int, more: int, begin: int) -> None:
@@ -167,7 +170,11 @@ def measure_report(folder: Path, rows: int) -> None:
     write_reports(folder)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{rows:,} rows: {cpu:.1f} s of CPU time, {wall:.1f} s, {peak:.0f} MiB peak", flush=True)
+    print(
+        f"report of {rows:,} rows: {cpu:.1f} s of CPU time, {wall:.1f} s"
+        f" of wall time, {peak:.0f} MiB of peak memory",
+        flush=True,
+    )
 
 
 def main() -> None:

@@ -129,7 +129,7 @@ def print_repetitions(reward: Callable[..., Sequence[float | None]], column: str
         }
         for name, completions in groups.items():
             cpu_times = [measure_cpu(reward, completions(), column, language) for _ in range(rounds)]
-            print(f"  {language:7} {name:15} {1000 * statistics.median(cpu_times):8.0f} ms of CPU")
+            print(f"  {language:7} {name:15} {1000 * statistics.median(cpu_times):8.0f} ms of CPU time")
 
 
 def measure_cpu(
@@ -155,7 +155,10 @@ def print_new_completions(
         seconds.append(time.perf_counter() - started)
     cpu_ms = 1000 * (cpu_seconds() - cpu) / rounds / number
     call_s = statistics.median(seconds)
-    print(f"  {language:7} {number:3} new: {call_s:6.3f} s per call, {cpu_ms:5.1f} ms of CPU per program")
+    print(
+        f"  {language:7} {number:3} new programs: {call_s:6.3f} s per"
+        f" call, {cpu_ms:5.1f} ms of CPU time per program"
+    )
 
 
 # --- C++ programs with different options of builds ---------------------------------------------------
@@ -190,7 +193,7 @@ async def print_ways(column: str, number: int, rounds: int) -> None:
             for at, code in enumerate(fresh_codes())
         )
         if any(result.points != 1 for result in await asyncio.gather(*work)):
-            raise SystemExit("the two rewards do not agree")
+            raise SystemExit("a submission did not get full points")
 
     with tempfile.TemporaryDirectory(prefix="ioi-eval-bench-") as name:
         async with contextlib.AsyncExitStack() as stack:
@@ -212,7 +215,7 @@ async def print_ways(column: str, number: int, rounds: int) -> None:
                             await asyncio.to_thread(_run_by_gpp, Path(name), code, pairs)
                     times.append(cpu_seconds() - cpu_before)
     for way, times in spent.items():
-        print(f"  {way:27} {1000 * statistics.median(times) / number:6.1f} ms of CPU per completion")
+        print(f"  {way:27} {1000 * statistics.median(times) / number:6.1f} ms of CPU time per completion")
 
 
 def _run_by_gpp(folder: Path, code: str, pairs: Sequence[tuple[str, str]]) -> None:
@@ -224,7 +227,7 @@ def _run_by_gpp(folder: Path, code: str, pairs: Sequence[tuple[str, str]]) -> No
             [folder / "one"], input=input_text, capture_output=True, text=True, timeout=10
         )
         if process.stdout.strip() != expected.strip():
-            raise SystemExit("the two rewards do not agree")
+            raise SystemExit("the program printed a wrong output")
 
 
 def main() -> None:
@@ -241,7 +244,7 @@ def main() -> None:
     theirs = measure(lambda: reward_by_exec(completions, columns), options.rounds)
     started = measure(lambda: reward_by_subprocess(completions, columns), 1)
     if not list(ours.rewards) == list(theirs.rewards) == list(started.rewards):
-        raise SystemExit("the two rewards do not agree")
+        raise SystemExit("the three ways to judge do not agree")
     print(f"{len(completions)} completions with {options.tests} tests each, median of {options.rounds}")
     for name, result in (
         ("judged in sandboxes", ours),
@@ -249,12 +252,12 @@ def main() -> None:
         ("exec in this process", theirs),
     ):
         per_test = 1000 * result.cpu / options.tests
-        print(f"  {name:22} {result.per_second:8.1f} rewards/s  {per_test:8.3f} ms of CPU for a test")
+        print(f"  {name:22} {result.per_second:8.1f} rewards/s  {per_test:8.3f} ms of CPU time per test")
     for language, number in itertools.product(PROGRAMS, (1, len(completions))):
         print_new_completions(reward, columns[0], language, number, options.rounds)
-    print(f"{len(completions)} new completions in C++, each with {options.tests} tests each")
+    print(f"{len(completions)} completions in C++ with new programs, {options.tests} tests each")
     asyncio.run(print_ways(columns[0], len(completions), options.rounds))
-    print(f"{_EQUALS} completions of a prompt, and a single completion")
+    print(f"CPU time of a call with {_EQUALS} completions of a prompt, and with one completion")
     print_repetitions(reward, columns[0], options.rounds)
     close_all()
 

@@ -172,7 +172,7 @@ async def measure_load(arguments: argparse.Namespace) -> None:
             await asyncio.gather(*(load.work() for _ in range(2 * arguments.slots)))
             # The first tenth is left out, because it opens the connections.
             first, last = load.moments[1], load.moments[-1]
-            print("memory after the first tenth of the jobs:")
+            print("load after the first tenth of the jobs:")
             print_load(first, last)
             print_growth(first, last)
 
@@ -207,7 +207,7 @@ async def print_curve(arguments: argparse.Namespace) -> None:
 
 def print_growth(first: Snapshot, last: Snapshot) -> None:
     jobs, cpu = last.done - first.done, last.cpu - first.cpu
-    print(f"{cpu / jobs * 1e6:.0f} us of a core for a job; over {jobs:,} jobs memory grew by "
+    print(f"{cpu / jobs * 1e6:.0f} us of CPU time per job; during {jobs:,} jobs, memory grew by "
           f"{last.memory - first.memory:.1f} MiB")  # fmt: skip
 
 

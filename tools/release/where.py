@@ -341,7 +341,10 @@ def format_row(place: Environment, answer: Mapping[str, Any]) -> str:
 def main(folder: str, real_python: str, python: str, *names: str) -> None:
     (profile,) = Path(folder, "docker").rglob("profiles/seccomp/default.json")
     rig = Setup(Path(folder), real_python, python, json.loads(profile.read_text()))
-    print("| where | layers that hold | the doctor besides | rows | what helps |\n|---|---|---|---|---|")
+    print(
+        "| environment | active layers of confinement | other results of `ioi-eval"
+        " doctor` | rows | remedy |\n|---|---|---|---|---|"
+    )
     for environment in PLACES:
         if not names or environment.name in names:
             answer = run_environment(environment, rig)

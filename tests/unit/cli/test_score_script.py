@@ -91,4 +91,4 @@ def test_score_script_judges_on_named_servers(cli: CommandLine, problems: Path, 
     assert (completed.returncode, f"{nobody} cannot be reached" in completed.stderr) == (2, True), (
         completed.stderr
     )
-    assert f"Judged on: {nobody}" in completed.stdout
+    assert f"The engine that judges: {nobody}" in completed.stdout
