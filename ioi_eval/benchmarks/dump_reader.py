@@ -246,7 +246,7 @@ class DumpRow(Fields):
         value = self.raw_value(column)
         if (name := parse_name(value)) is not None:
             return name
-        expected = "Expected a text or a whole number"
+        expected = "Expected a string or a whole number"
         if isinstance(value, dict | list):  # pandas writes data frames to JSON in this form by default
             expected += "; a table by columns has to be written by rows (to_json(orient='records'))"
         raise self.make_error(column, f"{self.format_value(value)} is not a valid name", expected + or_else)
@@ -268,7 +268,7 @@ class DumpRow(Fields):
                 raise self.make_error(
                     name,
                     f"{self.format_value(value)} is not the name of a model",
-                    f"Expected a text or a whole number; {option}PATH names another column, or a part of one",
+                    f"Expected a string or a whole number; {option}PATH names another column, or a part of one",
                 )
 
     def read_year(self) -> int | None:

@@ -86,7 +86,7 @@ def test_missing_values_in_dataframe_are_null() -> None:
         ),
         (
             [{"code": "", "problem_id": "a"}, {"problem_id": "a", "code": b"\xe9"}],
-            "rows, line 2, field 'code': bytes that are not UTF-8",
+            "rows, line 2, field 'code': the value contains bytes that are not UTF-8",
         ),
         (datasets.DatasetDict(train=datasets.Dataset.from_list(ROWS)), "from the type DatasetDict .train."),
     ],

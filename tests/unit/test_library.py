@@ -33,10 +33,10 @@ async def test_problem_of_pairs_is_judged() -> None:
 @pytest.mark.parametrize(
     ("tests", "message"),
     [
-        ("1 2", "tests is str"),
-        ({"1 2": "3"}, "tests is dict"),
-        (["1 2"], "test 1 is '1 2'"),
-        ([("1 2", "3"), ("1", "2", "3")], "test 2 is ('1', '2', '3')"),
+        ("1 2", "tests has the type str"),
+        ({"1 2": "3"}, "tests has the type dict"),
+        (["1 2"], "test 1 is not a pair, but '1 2'"),
+        ([("1 2", "3"), ("1", "2", "3")], "test 2 is not a pair, but ('1', '2', '3')"),
         ([(1, "3")], "test 1 holds int and str"),
         ([], "tests is empty"),
     ],

@@ -223,7 +223,9 @@ async def test_model_is_not_asked_about_an_unusable_problem(tmp_path: Path) -> N
             str(rows), model, out=tmp_path / "run", engine=FakeEngine(outcome), choice=choice
         )
     assert server.asked == []
-    assert result.unwritten == {"otter/apps_0": "Could not parse test cases: 1 inputs and 0 outputs"}
+    assert result.unwritten == {
+        "otter/apps_0": "Could not parse test cases: the tests have 1 inputs but 0 outputs"
+    }
     assert result.summary.models[0].unscored == 1
 
 

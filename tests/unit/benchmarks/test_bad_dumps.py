@@ -17,7 +17,7 @@ from ioi_eval.models import Problem
 def test_subtask_of_problem_without_subtasks_is_refused(tmp_path: Path) -> None:
     bare = Problems([Problem(id="sum")])
     path = write_jsonl(tmp_path / "x.jsonl", [row(subtask="01-small")])
-    with pytest.raises(InputError, match="There are: none"):
+    with pytest.raises(InputError, match="subtasks are: none"):
         open_dump([path], problems=bare)
 
 
@@ -37,7 +37,7 @@ def test_dump_submissions_are_read_one_by_one(tmp_path: Path) -> None:
     assert next(submissions).code == CODE
     with path.open("r+") as stream:
         stream.truncate(2_000_000)  # of three million bytes, the last of which are not read yet
-    with pytest.raises(InputError, match="broken JSON"):
+    with pytest.raises(InputError, match="the file is not valid JSON"):
         list(submissions)
 
 

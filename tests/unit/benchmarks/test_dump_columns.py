@@ -133,7 +133,7 @@ def test_parquet_list_of_replies_is_split(tmp_path: Path) -> None:
 @pytest.mark.parametrize("code", [b"\xff", [b"\xff", b"fine"]])
 def test_non_utf8_code_is_bad_row(tmp_path: Path, code: Any) -> None:
     path = write_parquet(tmp_path / "x.parquet", [row(code=code)])
-    with pytest.raises(InputError, match=r"field 'code': bytes that are not UTF-8"):
+    with pytest.raises(InputError, match=r"field 'code': the value contains bytes that are not UTF-8"):
         read(path)
 
 

@@ -145,7 +145,7 @@ def test_tests_are_read_in_all_supported_forms() -> None:
     for value, message in (
         ([{"input": "1", "output": "2", "testtype": "functional"}], "but its name is missing"),
         ([PAIRS[0], call], "several kinds"),
-        ([call, call | {"fn_name": "g"}], "several functions in one problem: f, g"),
+        ([call, call | {"fn_name": "g"}], "tests of several functions: f, g"),
         ([{**PAIRS[0], "type": "function_call", "metadata": "[1]"}], "but its name is missing"),
         ([1], "must be pairs or lists"),
         ("neither", "not a literal value"),

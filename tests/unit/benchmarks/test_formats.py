@@ -142,7 +142,7 @@ def test_broken_json_line_is_input_error_with_line(tmp_path: Path, line: str) ->
     path.write_text('{"a": 1}\n' * 16 + line + "\n" + '{"a": 1}\n')
     error = failing(path)
     assert error.row == 17
-    assert "broken JSON" in str(error)
+    assert "the file is not valid JSON" in str(error)
 
 
 def test_deeply_nested_json_row_is_refused_with_line(tmp_path: Path) -> None:

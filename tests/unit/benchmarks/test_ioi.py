@@ -158,7 +158,7 @@ def with_file(name: str, content: str | None) -> Callable[[Row], None]:
 @pytest.mark.parametrize(
     ("change", "field", "message"),
     [
-        (rows_without("id"), "id", "None is not a text or a whole number"),
+        (rows_without("id"), "id", "None is not a string or a whole number"),
         (rows_without("year"), "year", "None is not a number"),
         (rows_without("time_limit"), "time_limit", "not a number above 0"),
         (lambda row: row.update(time_limit=-1.0), "time_limit", "-1.0 is not a number above 0"),

@@ -54,10 +54,10 @@ def test_standard_input_is_not_read_unless_named() -> None:
     ("content", "message"),
     [
         (b"", "standard input: standard input is empty"),
-        (b"a,b\n1,2\n", "standard input, line 1: broken JSON"),
-        (LINES + b"{\n", "standard input, line 4: broken JSON"),
+        (b"a,b\n1,2\n", "standard input, line 1: the file is not valid JSON"),
+        (LINES + b"{\n", "standard input, line 4: the file is not valid JSON"),
         (LINES + b"{}\n", "standard input, line 4"),
-        (gzip.compress(LINES)[:-9], "standard input: cannot be read"),
+        (gzip.compress(LINES)[:-9], "standard input: the file cannot be read"),
     ],
     ids=["nothing", "csv", "broken", "no problem", "cut off"],
 )
@@ -84,5 +84,5 @@ def test_standard_input_named_twice_is_refused() -> None:
 def test_named_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
     pipe = tmp_path / "rows.jsonl"
     os.mkfifo(pipe)
-    with pytest.raises(InputError, match=r"rows\.jsonl: it is a pipe .* Name - in its place"):
+    with pytest.raises(InputError, match=r"rows\.jsonl: a dump must be a file.* Name - in its place"):
         open_dump([pipe], problems=PROBLEMS)

@@ -148,14 +148,14 @@ def test_fields_are_read_with_types(tmp_path: Path) -> None:
     [
         (lambda one: one.read_text("number"), "3 is not a text"),
         (lambda one: one.read_text("long"), "is not a text"),
-        (lambda one: one.read_name("blank"), "' ' is not a text or a whole number"),
+        (lambda one: one.read_name("blank"), "' ' is not a string or a whole number"),
         (lambda one: one.read_number("text"), "'x' is not a number"),
         (lambda one: one.read_number("number", above=3), "3 is not a number above 3"),
         (lambda one: one.read_integer("half"), "2.5 is not a whole number"),
         (lambda one: one.read_flag("text"), "'x' is not true or false"),
         (lambda one: one.read_texts("numbers"), "[1] is not a list of texts"),
         (lambda one: one.read_objects("numbers"), "[1] is not a list of objects"),
-        (lambda one: one.read_json("text"), "broken JSON"),
+        (lambda one: one.read_json("text"), "the value is not valid JSON"),
         (lambda one: one.read_content("number"), "3 is not a text"),
         (
             lambda one: one.read_text("absent"),

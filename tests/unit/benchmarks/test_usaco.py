@@ -68,7 +68,7 @@ def test_missing_usaco_files_are_reported(tmp_path: Path) -> None:
     assert not loaded(tmp_path / "a", num_tests=3)[NAME].unusable, "the files exist now"
     assert loaded(tmp_path / "b", num_tests=0)[NAME].unusable == "No test cases provided"
     for folder in ("", str(tmp_path / "nothing")):
-        with pytest.raises(InputError, match=r"no usaco_subset307_dict.json.*data.zip"):
+        with pytest.raises(InputError, match=r"no file .*usaco_subset307_dict.json.*data.zip"):
             load(find_benchmark("usaco"), BenchmarkOptions(data_dir=folder), cache=tmp_path / "c")
 
 

@@ -189,7 +189,10 @@ def test_cache_writable_by_others_exits_with_2(cli: CommandLine) -> None:
     assert (completed.returncode, completed.stdout, completed.stderr.count("\n")) == (2, "", 1), (
         completed.stderr
     )
-    assert f"{theirs}: it is accessible to other users (owner {os.geteuid()}, mode 0777)" in completed.stderr
+    assert (
+        f"{theirs}: the folder is accessible to other users (owner {os.geteuid()}, mode 0777)"
+        in completed.stderr
+    )
     assert "IOI_EVAL_CACHE" in completed.stderr
 
 

@@ -81,7 +81,8 @@ def test_cache_writable_by_other_users_is_refused(tmp_path: Path, bits: int) -> 
     """They could add a checker that accepts everything."""
     tmp_path.chmod(bits)
     with pytest.raises(
-        InputError, match=rf"it is accessible to other users \(owner {os.geteuid()}, mode {bits:04o}\)"
+        InputError,
+        match=rf"the folder is accessible to other users \(owner {os.geteuid()}, mode {bits:04o}\)",
     ):
         Store(tmp_path)
     assert list(tmp_path.iterdir()) == []
@@ -90,6 +91,6 @@ def test_cache_writable_by_other_users_is_refused(tmp_path: Path, bits: int) -> 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can change a folder's owner")
 def test_root_refuses_cache_of_another_user(tmp_path: Path) -> None:
     os.chown(tmp_path, 65534, 65534)
-    with pytest.raises(InputError, match=r"it belongs to another user \(owner 65534, mode 0700\)"):
+    with pytest.raises(InputError, match=r"the folder belongs to another user \(owner 65534, mode 0700\)"):
         Store(tmp_path)
     assert list(tmp_path.iterdir()) == []
