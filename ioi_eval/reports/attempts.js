@@ -4,8 +4,8 @@
 const MOST_EQUAL = 6; // links
 
 class Attempts {
-  constructor({ whole, rows }, own) {
-    this.whole = whole;
+  constructor({ author, whole, rows }, own) {
+    [this.author, this.whole] = [author, whole];
     this.every = rows.map(([page, key, model, attempt, verdict, group]) => ({ page, key, model, attempt, verdict, group }));
     this.own = this.every.find(({ page }) => page === own);
   }
@@ -45,7 +45,7 @@ function fillAttempts(nav, attempts) {
   });
   if (ofModel.length > 1) {
     const pages = attempts.whole ? "" : ", of those with pages";
-    nav.append(words(`Attempt ${place + 1} of ${ofModel.length.toLocaleString("en")} of this model${pages}:`));
+    nav.append(words(`Attempt ${place + 1} of ${ofModel.length.toLocaleString("en")} of this ${attempts.author}${pages}:`));
   }
   if (earlier) nav.append(attemptLink(earlier, "← ", "k"));
   if (later) nav.append(attemptLink(later, "→ ", "j"));

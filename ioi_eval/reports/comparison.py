@@ -312,10 +312,10 @@ def _paired_problems_section(pairs: Sequence[ModelPair]) -> Section:
 
 
 def changed_ranks(a: Summary, b: Summary) -> Section | None:
-    """Return a table of the ranks in both runs, for models that both runs have."""
+    """Return a table of the ranks in both runs, for models that both runs have. Contests have none."""
     measure = common_measure([*a.models, *b.models])
     names = {model.model for model in a.models} & {model.model for model in b.models}
-    if len(names) < 2:
+    if len(names) < 2 or a.settings.has_feedback or b.settings.has_feedback:
         return None
     ranks_by_run = list[dict[str, int]]()
     for run in (a, b):

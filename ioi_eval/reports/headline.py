@@ -32,6 +32,7 @@ from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.rules.selection import Budget
 
 NO_NAME = "(no name)"
+MODEL = "model"
 _MAX_COMPILERS = 3
 # Minimum of a run's maximum points from which on its intervals are rounded to whole points.
 _MIN_ROUNDED_POINTS = 100
@@ -84,6 +85,21 @@ class Entry(Value):
     model: ModelSummary
     limit: int  # number of submissions per problem in the budget `limited`
     mode: ScoreMode
+    author: str = MODEL  # noun, see `Settings.author`
+
+
+def author_head(entries: Iterable[Entry]) -> str:
+    """Return the head of the column with the names: Model, or Participant in a contest."""
+    authors = {entry.author for entry in entries}
+    return (authors.pop() if len(authors) == 1 else MODEL).capitalize()
+
+
+def are_compared(entries: Iterable[Entry]) -> bool:
+    """Return True if ranks and differences of these models are shown.
+
+    Participants of a contest are not compared: each program answers the verdict on an earlier program.
+    """
+    return all(entry.author == MODEL for entry in entries)
 
 
 def model_ranks(entries: Sequence[Entry], measure: Measure) -> list[int]:
@@ -105,10 +121,15 @@ def sort_models(models: Iterable[ModelSummary]) -> tuple[ModelSummary, ...]:
     return tuple(sorted(models, key=sort_key))
 
 
-def make_headline(models: Sequence[ModelSummary], mode: ScoreMode, limit: int) -> Headline:
+def make_headline(
+    models: Sequence[ModelSummary], mode: ScoreMode, limit: int, author: str = MODEL
+) -> Headline:
     """Return the headline of a run. `models`: the best first."""
     measure = common_measure(models)
-    entries = [Entry(name=model.model or NO_NAME, model=model, limit=limit, mode=mode) for model in models]
+    entries = [
+        Entry(name=model.model or NO_NAME, model=model, limit=limit, mode=mode, author=author)
+        for model in models
+    ]
     wholes = {
         Measure.PASS_AT_1: None,
         Measure.POINTS: max((model.max_points for model in models), default=0.0),
@@ -127,7 +148,7 @@ def make_headline(models: Sequence[ModelSummary], mode: ScoreMode, limit: int) -
 
 
 def _compare_first_two(entries: Sequence[Entry], measure: Measure) -> str:
-    if len(entries) < 2:
+    if len(entries) < 2 or not are_compared(entries):
         return ""
     first_values, second_values = (
         values_by_problem(entry.model, measure, entry.mode) for entry in entries[:2]
@@ -205,11 +226,11 @@ def headline_section(entries: Sequence[Entry], *, compare: bool = True) -> Secti
     """
     entries = sort_entries(entries)
     measure = common_measure(entry.model for entry in entries)
-    has_several, with_points = len(entries) > 1, measure is Measure.POINTS
+    has_ranks, with_points = len(entries) > 1 and are_compared(entries), measure is Measure.POINTS
     unscored = any(entry.model.unscored for entry in entries)
     column_heads = [
-        "Model",
-        *(["Rank"] if has_several else []),
+        author_head(entries),
+        *(["Rank"] if has_ranks else []),
         *(
             ["All", f"Best of {limits_text(entries)}", "of"]
             if with_points
@@ -227,7 +248,7 @@ def headline_section(entries: Sequence[Entry], *, compare: bool = True) -> Secti
         rows.append(
             [
                 entry.name,
-                *([str(rank)] if has_several else []),
+                *([str(rank)] if has_ranks else []),
                 format_value(row.value),
                 *([number(row.limited), number(entry.model.max_points)] if with_points else []),
                 ("none: all equal" if _missing_interval(row, measure) else NOTHING)
@@ -294,13 +315,13 @@ _HEAD_MEANINGS = {
 def leaderboard_section(entries: Sequence[Entry], *, has_model_pages: bool = False) -> Section:
     """Return the leaderboard of a report. `entries`: the best first; `has_model_pages`: each has a page."""
     measure = common_measure(entry.model for entry in entries)
-    has_several, with_points = len(entries) > 1, measure is Measure.POINTS
+    has_ranks, with_points = len(entries) > 1 and are_compared(entries), measure is Measure.POINTS
     columns = [values_by_problem(entry.model, measure, entry.mode) for entry in entries]
     difference_cells = offset_cells([mean_difference(column, columns[0]) for column in columns])
     medal_texts = [_medals_text(entry) for entry in entries]
     rows: list[list[Cell]] = []
     column_heads = [
-        "Model",
+        author_head(entries),
         "Rank",
         headline_head(measure, entries),
         f"Best of {limits_text(entries)}",
@@ -333,8 +354,8 @@ def leaderboard_section(entries: Sequence[Entry], *, has_model_pages: bool = Fal
             ]
         )
     is_left_out = {
-        "Rank": not has_several,
-        "Minus the leader": not has_several,
+        "Rank": not has_ranks,
+        "Minus the leader": not has_ranks,
         column_heads[3]: not with_points,
         "Points": with_points or not any(entry.model.max_points for entry in entries),
         "Medals": not any(medal_texts),
@@ -429,18 +450,20 @@ def paper_section(headline: Headline, settings: Settings) -> Section:
         else f" of {number(headline.of)}"
     )
     limited = f" & with {headline.submission_limit} submissions" if headline.submission_limit else ""
-    head = f"% model & {headline.measure}{unit}{limited} & 95 \\% interval & problems & submissions"
+    head = (
+        f"% {settings.author} & {headline.measure}{unit}{limited} & 95 \\% interval & problems & submissions"
+    )
     return Section(
         title="Copy for a paper",
-        folded=counted(len(headline.models), "model"),
+        folded=counted(len(headline.models), settings.author),
         lines=[
             CodeLines(
-                sentence="A row of LaTeX for each model:",
+                sentence=f"A row of LaTeX for each {settings.author}:",
                 lines=[f"{head} \\\\", *(_latex_row(row, headline) for row in headline.models)],
                 language="latex",
             ),
             CodeLines(
-                sentence="A sentence for each model:",
+                sentence=f"A sentence for each {settings.author}:",
                 lines=[_paper_sentence(row, headline, judge_names) for row in headline.models],
                 language="text",
             ),

@@ -141,7 +141,7 @@ def run_document(
     has_scores = bool(run.scored)
     problems_source = str(run.settings.given.get("problems") or "")
     without_program = run.verdicts.get(Reason.NO_PROGRAM, 0)
-    authors = counted(len(entries), "participant" if run.settings.has_feedback else "model")
+    authors = counted(len(entries), run.settings.author)
     scored = authors if run.settings.has_feedback else counted(run.submissions, "submission")
     return Document(
         title=f"Scores on {problems_source}" if problems_source else f"Scores of {scored}",

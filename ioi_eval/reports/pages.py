@@ -92,7 +92,7 @@ class PageSelection:
 
     def __init__(self, page_choice: PageChoice, run: Summary) -> None:
         best = (best.key for model in run.models for problem in model.problems for best in problem.subtasks)
-        self.pages = page_choice
+        self.pages, self.author = page_choice, run.settings.author
         self.named = frozenset([*best, *(key for cause in run.causes for key in cause.examples)])
         # The step of the sample is a power of two, so that the sample of a growing run changes little.
         self.step = 1 << max(0, (run.scored // SAMPLE_SIZE).bit_length() - 1)
@@ -582,8 +582,8 @@ def problem_document(
             *(_statement_section(task) if task else ()),
             *_subtasks_section(task),
             *_histogram_sections(statistics, task),
-            _solved_by_section(submissions_by_model, statistics),
-            Section(title="Submissions", text=["By model, those with the most points first."]),
+            _solved_by_section(submissions_by_model, statistics, selection.author),
+            Section(title="Submissions", text=[f"By {selection.author}, those with the most points first."]),
             *model_sections,
             *_equal_programs_section(submissions, selection),
             _tests_section(statistics),
@@ -607,7 +607,9 @@ def _subtasks_section(task: Task | None) -> Iterator[Section]:
 
 
 def _solved_by_section(
-    submissions_by_model: Mapping[str, tuple[Sequence[ListRow], int]], statistics: TestStatistics
+    submissions_by_model: Mapping[str, tuple[Sequence[ListRow], int]],
+    statistics: TestStatistics,
+    author: str,
 ) -> Section:
     """Return a table of the models. Those with the highest share of solved submissions come first."""
     models = sorted(
@@ -616,9 +618,9 @@ def _solved_by_section(
     solvers = sum(statistics.solved[model] > 0 for model in submissions_by_model)
     return Section(
         title="Solved by",
-        lead=f"{counted(solvers, 'model')} of {len(models):,} {'solves' if solvers == 1 else 'solve'} it.",
+        lead=f"{counted(solvers, author)} of {len(models):,} {'solves' if solvers == 1 else 'solve'} it.",
         table=TableBlock(
-            heads=["Model", "Share", "Solved", "of", "Best points"],
+            heads=[author.capitalize(), "Share", "Solved", "of", "Best points"],
             rows=[
                 [
                     Link(text=model or "no model's name", href=f"#{model_anchor(model)}"),
@@ -704,7 +706,11 @@ def _equal_programs_section(submissions: Sequence[ListRow], selection: PageSelec
         yield Section(
             title="Equal programs",
             anchor=EQUAL,
-            table=TableBlock(heads=["Judged", "Equal to it", "Model", "Verdict"], rows=rows, align="llll"),
+            table=TableBlock(
+                heads=["Judged", "Equal to it", selection.author.capitalize(), "Verdict"],
+                rows=rows,
+                align="llll",
+            ),
             notes=[f"The first {_MAX_LISTED:,} of {len(repeated):,}."] if len(repeated) > _MAX_LISTED else [],
         )
 
@@ -822,7 +828,7 @@ def _submissions_table(
     column_heads = {
         "key": "Submission",
         "attempt": "Attempt",
-        "model": "Model",
+        "model": selection.author.capitalize(),
         "problem": "Problem",
         "language": "Language",
         "status": "Verdict",

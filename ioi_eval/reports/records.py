@@ -67,6 +67,11 @@ def has_feedback(options: Mapping[str, Any]) -> bool:
     return options.get(WITH_FEEDBACK) is True
 
 
+def author_noun(options: Mapping[str, Any]) -> str:
+    """Return the noun for an author of programs in a run: model, or participant of a contest."""
+    return "participant" if has_feedback(options) else "model"
+
+
 class Measure(StrEnum):
     """The kinds of headlines: the number of a run that counts."""
 
@@ -275,6 +280,11 @@ class Settings(Value):
     def has_feedback(self) -> bool:
         """Return True if each program was written after the verdict on the previous program."""
         return has_feedback(self.options)
+
+    @property
+    def author(self) -> str:
+        """Return the noun for an author of programs: model, or participant of a contest."""
+        return author_noun(self.options)
 
 
 class Summary(Value, kw_only=True):

@@ -128,6 +128,7 @@ function interval(values, weights) {
 // --- the address
 
 const RUN = typeof CHOICES === "undefined" ? JSON.parse(document.querySelector("main").dataset.run || "null") : CHOICES;
+const AUTHOR = RUN?.author && RUN.author[0].toUpperCase() + RUN.author.slice(1); // head of the column of names
 const parts = new Map([...document.querySelectorAll(".part")].map((part) => [part.id, part]));
 const FILTERS = ["tag", "difficulty", "language", "from", "to"];
 const chosen = { part: "", model: [], with: "" };
@@ -234,7 +235,7 @@ class Leaderboard {
     this.less = table.tHead.rows[0].cells[this.heads.indexOf("Minus the leader")]?.firstChild;
     this.answer = document.querySelector(".answer");
     this.said = this.answer?.textContent;
-    if (RUN.models.length < 2) return;
+    if (!this.less) return; // models are not compared
     this.list = select("Compared with", "with", [["", "the leader"], ...RUN.models.map((name) => [name, name])]);
     table.closest(".scroll").before(made("div", { className: "tools" }, this.list.parentNode));
   }
@@ -263,7 +264,7 @@ class Leaderboard {
     for (const [place, model] of models.entries()) {
       const cells = Object.fromEntries(this.heads.map((head, column) => [head, this.rows[model].cells[column]]));
       const counts = countsOf(model);
-      for (const [head, cell] of Object.entries(cells)) {
+      for (const [column, [head, cell]] of Object.entries(cells).entries()) {
         if (head === "Rank") cell.textContent = ranks[place];
         else if (head === "Minus the leader") this.offset(cell, model === other ? null : offsets.get(model), Math.min(...ends), Math.max(...ends));
         else if (head === RUN.head) this.meter(cell, found[model]);
@@ -273,7 +274,7 @@ class Leaderboard {
         else if (head === "Solved" && !chosen.language) {
           const problems = [...RUN.problems.keys()].filter(hasProblem);
           cell.textContent = `${problems.filter((one) => RUN.solved[model][one]).length} of ${problems.length}`;
-        } else if (head !== "Model" && isFiltered()) cell.textContent = "–"; // nothing here can be counted again
+        } else if (column && isFiltered()) cell.textContent = "–"; // nothing here can be counted again
       }
     }
     this.listing.every = [...models.map((model) => this.rows[model]), ...this.rows.filter((_, model) => !hasModel(model))];
@@ -382,7 +383,7 @@ class Submissions {
     const problems = new Map(RUN.problems.map((name, problem) => [name, problem]));
     const text = (row, head) => row.cells[heads.indexOf(head)].textContent;
     this.listing.keep = (row) => hasProblem(problems.get(text(row, "Problem")))
-      && (!chosen.model.length || chosen.model.includes(text(row, "Model"))) && (!chosen.language || text(row, "Language") === chosen.language);
+      && (!chosen.model.length || chosen.model.includes(text(row, AUTHOR))) && (!chosen.language || text(row, "Language") === chosen.language);
   }
 
   show() { this.listing.refresh(); }
@@ -424,7 +425,7 @@ class Filters {
       choose();
     });
     this.said = made("summary");
-    this.models = made("details", { className: "choice" }, made("summary", { textContent: "Models" }),
+    this.models = made("details", { className: "choice" }, made("summary", { textContent: `${AUTHOR}s` }),
       made("div", { className: "models" }, ...this.boxes.map((box, model) => made("label", {}, box, ` ${RUN.models[model]}`))));
     const inside = made("div", { className: "tools" }, ...this.lists.map(([, list]) => list.parentNode), clear);
     if (RUN.models.length > 1) inside.append(this.models);
@@ -436,7 +437,7 @@ class Filters {
     for (const [name, list] of this.lists) list.value = chosen[name] ?? "";
     this.boxes.forEach((box, model) => { box.checked = hasModel(model); });
     const said = FILTERS.filter((name) => chosen[name]).map((name) => `${name} ${chosen[name]}`);
-    if (chosen.model.length) said.unshift(`${chosen.model.length} of ${several(RUN.models.length, "model")}`);
+    if (chosen.model.length) said.unshift(`${chosen.model.length} of ${several(RUN.models.length, RUN.author)}`);
     const number = [...RUN.problems.keys()].filter(hasProblem).length;
     if (said.length) said.push(several(number, "problem"));
     this.said.textContent = `Filter: ${said.join(", ") || "everything"}`;

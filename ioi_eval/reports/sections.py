@@ -34,6 +34,7 @@ from ioi_eval.reports.document import (
 from ioi_eval.reports.headline import (
     NO_NAME,
     Entry,
+    author_head,
     common_measure,
     headline_head,
     limits_text,
@@ -53,7 +54,13 @@ _EASY_TO_HARD = ("introductory", "easy", "interview", "medium", "competition", "
 
 def run_entries(run: Summary, prefix: str = "") -> list[Entry]:
     return [
-        Entry(name=prefix + model_name(model.model), model=model, limit=run.submission_limit, mode=run.mode)
+        Entry(
+            name=prefix + model_name(model.model),
+            model=model,
+            limit=run.submission_limit,
+            mode=run.mode,
+            author=run.settings.author,
+        )
         for model in run.models
     ]
 
@@ -90,7 +97,7 @@ def budgets_section(entries: Sequence[Entry]) -> Section | None:
             "longest.",
         ],
         figures=figures.points_figures(entries),
-        table=TableBlock(heads=["Model", "All", limit_text, "One", "of"], rows=rows),
+        table=TableBlock(heads=[author_head(entries), "All", limit_text, "One", "of"], rows=rows),
     )
 
 
@@ -114,7 +121,9 @@ def pass_at_k_section(entries: Sequence[Entry], unscored: int) -> Section | None
             f"parentheses is the 95 % interval, by a bootstrap over problems. {FEW_SUBMISSIONS_NOTE}"
         ],
         figures=figures.pass_at_k_figures(entries),
-        table=TableBlock(heads=["Model", *(f"pass@{k}" for k in ks), "Problems", "Unscored"], rows=rows)
+        table=TableBlock(
+            heads=[author_head(entries), *(f"pass@{k}" for k in ks), "Problems", "Unscored"], rows=rows
+        )
         if ks
         else None,
         notes=[
@@ -195,7 +204,7 @@ def medals_section(entries: Sequence[Entry]) -> Section | None:
             "The medals that the points would have won. A medal needs all problems of that year's contest."
         ],
         table=TableBlock(
-            heads=["Model", "Contest", "All", limits_text(entries), "One", "Remark"],
+            heads=[author_head(entries), "Contest", "All", limits_text(entries), "One", "Remark"],
             rows=[row for entry in entries for row in _award_rows(entry)],
             align="lrrrrl",
         ),
@@ -264,7 +273,7 @@ def group_sections(entries: Sequence[Entry]) -> Iterator[Section]:
         yield Section(
             title=f"By {kind}: {measure.noun.removeprefix('the ')}, %",
             tab=SLICES,
-            text=[f"The mean over problems of {_MEASURE_OF_PROBLEM[measure]}."],
+            text=[f"The mean over problems of {_problem_meaning(measure, entries)}."],
             table=TableBlock(
                 heads=[kind.capitalize(), "Problems", *(entry.name for entry in entries)],
                 rows=rows,
@@ -342,13 +351,14 @@ def problems_section(entries: Sequence[Entry], *, has_pages: bool = False) -> Se
             else percent(mean_value, 1)
         )
         rows.append([Link(text=name, href=page) if has_page else name, second_cell, *cells])
+    author = author_head(entries).lower()
     return Section(
-        title="Problems by models",
+        title=f"Problems by {author}s",
         tab=PROBLEMS,
         text=[
-            "The points that all of a model's submissions for a problem earn together, coloured by share."
+            f"The points that all of a {author}'s submissions for a problem earn together, coloured by share."
             if with_points
-            else f"Of each problem {_MEASURE_OF_PROBLEM[measure]}."
+            else f"Of each problem {_problem_meaning(measure, entries)}."
         ],
         table=TableBlock(
             heads=["Problem", "of" if with_points else "Mean", *(entry.name for entry in entries)],
@@ -359,11 +369,16 @@ def problems_section(entries: Sequence[Entry], *, has_pages: bool = False) -> Se
     )
 
 
-_MEASURE_OF_PROBLEM = {
-    Measure.PASS_AT_1: "pass@1, the share of a model's submissions that get full marks",
-    Measure.POINTS: "the share of its points that all of a model's submissions earn together",
-    Measure.SOLVED: "100 if it is solved",
-}
+def _problem_meaning(measure: Measure, entries: Iterable[Entry]) -> str:
+    """Return the meaning of a cell with a problem's value."""
+    author = author_head(entries).lower()
+    match measure:
+        case Measure.PASS_AT_1:
+            return f"pass@1, the share of a {author}'s submissions that get full marks"
+        case Measure.POINTS:
+            return f"the share of its points that all of a {author}'s submissions earn together"
+        case Measure.SOLVED:
+            return "100 if it is solved"
 
 
 def points_text(problem: ProblemSummary) -> str:
@@ -407,7 +422,7 @@ def limit_usage_section(entries: Sequence[Entry]) -> Section | None:
         ],
         table=TableBlock(
             heads=[
-                "Model",
+                author_head(entries),
                 *(
                     f"{resource.capitalize()}, {limit_share}"
                     for resource in resources
@@ -447,7 +462,7 @@ def verdicts_section(entries: Sequence[Entry], total: Mapping[str, int], unscore
         is_whole=True,
         text=["Submissions by verdict. Each submission counts once, with the worst verdict of its subtasks."],
         table=TableBlock(
-            heads=["Model", *statuses, "Unscored"],
+            heads=[author_head(entries), *statuses, "Unscored"],
             rows=rows,
             meanings={str(status): _VERDICT_MEANINGS[status] for status in statuses},
         ),
@@ -548,7 +563,7 @@ def explorer_json(entries: Sequence[Entry], run: Summary | None = None) -> str:
     ]
     problems = [problems_by_name[name] for name in names]
     data = {
-        **filter_values([entry.name for entry in entries], problems, languages),
+        **filter_values(entries, problems, languages),
         "measure": measure,
         "head": headline_head(measure, entries),
         "noun": measure.noun,
@@ -576,17 +591,18 @@ def filters_json(run: Summary) -> str:
     entries = run_entries(run)
     problems_by_name = collect_problems(entries)
     languages = {name for entry in entries for problem in entry.model.problems for name in problem.languages}
-    values = filter_values([entry.name for entry in entries], [*problems_by_name.values()], sorted(languages))
+    values = filter_values(entries, [*problems_by_name.values()], sorted(languages))
     return msgspec.json.encode(values).decode()
 
 
 def filter_values(
-    models: Sequence[str], problems: Sequence[ProblemSummary], languages: Sequence[str]
+    entries: Sequence[Entry], problems: Sequence[ProblemSummary], languages: Sequence[str]
 ) -> dict[str, Any]:
     """Return the values that a page's filters offer."""
     bins = bin_difficulties([problem.difficulty for problem in problems])
     return {
-        "models": [*map(_bounded_text, models)],
+        "author": author_head(entries).lower(),
+        "models": [_bounded_text(entry.name) for entry in entries],
         "problems": [_bounded_text(problem.problem_id) for problem in problems],
         "languages": [*map(_bounded_text, languages)],
         "difficulty": [_bounded_text(bins[problem.difficulty]) for problem in problems],

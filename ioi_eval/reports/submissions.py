@@ -147,11 +147,11 @@ def _facts(
     row: Mapping[str, Any], result: SubmissionResult, task: Task | None, selection: PageSelection
 ) -> Section:
     same = selection.link(result.repeats, result.verdict) if result.repeats else NOTHING
-    attempts_link = Link(text="all of this model for this problem", href=_attempts(row, result))
+    attempts_link = Link(text=f"all of this {selection.author} for this problem", href=_attempts(row, result))
     equal = f"{problem_page(result.problem_id)}#{EQUAL}"
     rows: list[list[Cell]] = [
         ["Problem", Link(text=result.problem_id, href=problem_page(result.problem_id))],
-        ["Model", model_of_row(row) or NOTHING],
+        [selection.author.capitalize(), model_of_row(row) or NOTHING],
         ["Verdict", outcome_name(result)],
         ["Points", f"{number(result.points)} of {number(_max_points(result))}"],
         ["Language", str(row.get("language") or NOTHING)],
@@ -358,5 +358,7 @@ class AttemptIndex:
             (page, shorten(visible(key), _MAX_KEY), model, attempt, ending, groups.get(judged_key, 0))
             for key, judged_key, model, attempt, ending, page in self._rows
         ]
-        shown = json.dumps({"whole": self._is_whole, "rows": rows}, separators=(",", ":"))
+        shown = json.dumps(
+            {"author": self._selection.author, "whole": self._is_whole, "rows": rows}, separators=(",", ":")
+        )
         return f"const ATTEMPTS = {shown};\n"

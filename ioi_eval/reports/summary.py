@@ -32,6 +32,7 @@ from ioi_eval.reports.records import (
     Causes,
     EndingCounts,
     Failures,
+    Headline,
     LanguageSummary,
     LimitUsage,
     ModelSummary,
@@ -41,6 +42,7 @@ from ioi_eval.reports.records import (
     Step,
     Summary,
     TrustSummary,
+    author_noun,
     has_feedback,
     no_program_warning,
 )
@@ -730,7 +732,7 @@ class RowPass:
             problems=len(self._all_problems(tallies)),
             verdicts=count_verdicts(model.verdicts for model in models),
             models=models,
-            headline=make_headline(models, self._options.mode, self._options.submissions),
+            headline=self._make_headline(models),
             trust=self._trusted_headline(tallies, traits),
             failures=_group_failures(self._failures.values()),
             causes=counts.causes.count_causes(models),
@@ -757,8 +759,12 @@ class RowPass:
             audit=trust.audit,
             sha256=trust.sha256,
             problems={name: trust.problems[name] for _, name in sorted(tallies) if name in trust.problems},
-            headline=make_headline(models, self._options.mode, self._options.submissions),
+            headline=self._make_headline(models),
         )
+
+    def _make_headline(self, models: Sequence[ModelSummary]) -> Headline:
+        author = author_noun(self._info.fingerprint.options)
+        return make_headline(models, self._options.mode, self._options.submissions, author)
 
     def _incomplete_warning(self, judged: int) -> str:
         """Return the warning about a run in which submissions lack a result."""

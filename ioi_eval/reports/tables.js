@@ -2,7 +2,8 @@
 // Tables sort by a click on a head; above a long one its rows are filtered. Without this script they are tables.
 
 const LONG = 15; // rows
-const CHOSEN = ["Model", "Problem", "Verdict"]; // columns that have a list to choose from
+const AUTHORS = ["Model", "Participant"];
+const CHOSEN = [...AUTHORS, "Problem", "Verdict"]; // columns that have a list to choose from
 const MOST = 400; // entries of such a list
 const listings = new Map(); // by table
 
@@ -116,7 +117,7 @@ function filterable(table, listing) {
     shown.textContent = all ? "" : `${count(listing.found)} of ${count(listing.every)}`;
   };
   const heads = [...table.tHead.rows[0].cells].map((head) => head.textContent);
-  const wanted = CHOSEN.filter((name) => name !== "Model" || table.dataset.kind !== "submissions"); // the page has a filter for models
+  const wanted = CHOSEN.filter((name) => !AUTHORS.includes(name) || table.dataset.kind !== "submissions"); // the page has a filter for models
   const lists = heads.flatMap((name, place) => (wanted.includes(name) && place ? choice(listing, place, name, changed) : []));
   tools.className = "tools";
   field.type = "search";

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import aiohttp
@@ -265,3 +266,24 @@ async def test_comparison_of_contests_has_no_mean_scores(tmp_path: Path) -> None
 )
 def test_clock_text_formats_seconds(seconds: float, expected_text: str) -> None:
     assert clock_text(seconds) == expected_text
+
+
+async def test_contest_report_names_participants_and_does_not_rank_them_as_models(tmp_path: Path) -> None:
+    await hold_contest(tmp_path, STEPS)
+    folder = tmp_path / "cup"
+    report_text = (folder / "report.md").read_text()
+    tables = re.findall(r"\n\n\| (\w+) ", report_text)
+    assert tables.count("Participant") == 4 and "Model" not in tables, tables
+    scripts = re.compile("<script>.*?</script>", re.DOTALL)
+    pages = [report_text, *(scripts.sub("", page.read_text()) for page in folder.rglob("*.html"))]
+    named_models = [
+        line
+        for page in pages
+        for line in page.splitlines()
+        if re.search(">Model<|[0-9] models?\\b|a model", line)
+    ]
+    assert not named_models
+    [leaderboard] = re.findall("## Leaderboard\n\n.*\n\n(.*)", report_text)
+    assert "Rank" not in leaderboard and "leader " not in leaderboard, "the scoreboard has the places"
+    headline = Results.open(folder).summary().headline
+    assert headline is not None and headline.sentence == ""
