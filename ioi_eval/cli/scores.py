@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.model.values import Verdict
+from ioi_eval.model.values import Value, Verdict
 from ioi_eval.reports import ComparedRun, ModelSummary, Summary, headline, sections
 from ioi_eval.reports.comparison import Differences, comparability_notes, difference_sections, entries
 from ioi_eval.reports.comparison import warnings as comparison_warnings
@@ -36,26 +36,55 @@ _MAX_PROBLEMS = 20  # maximum number of problems that are listed; the file conta
 _PASS_AT_K_EXPLANATION = "pass@k: how likely one of k submissions solves its problem or subtask"
 
 
+class _Table(Value):
+    column_heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    right: Sequence[str] = ()  # columns of numbers
+    spare: Sequence[str] = ()  # columns that a narrow terminal may omit, by increasing importance
+
+
+class _Block(Value):
+    """Sentences and a table that are printed together, or not at all."""
+
+    before: Sequence[str] = ()  # sentences above the table
+    table: _Table | None = None
+    after: Sequence[str] = ()
+
+    @property
+    def line_count(self) -> int:
+        """Return the number of lines in a file, where nothing is wrapped."""
+        return len(self.before) + (1 + len(self.table.rows) if self.table else 0) + len(self.after)
+
+    def print(self) -> None:
+        for sentence in self.before:
+            console.print_wrapped(sentence)
+        if self.table is not None:
+            console.print_table(
+                self.table.column_heads, self.table.rows, right=self.table.right, spare=self.table.spare
+            )
+        for sentence in self.after:
+            console.print_wrapped(sentence)
+
+
 class _ScreenPrinter:
     """Prints tables while they fit on a screen, and the names of the omitted tables."""
 
     def __init__(self, last: Section | None = None, sentences: Sequence[str] = ()) -> None:
         """`last` is always printed, after the other tables, and `sentences` below it."""
         self._last, self._sentences, self._omitted = last, sentences, list[str]()
-        # The limit does not depend on the terminal's height, so that the same tables are always printed.
         rows = 3 + len(last.table.rows) if last is not None and last.table is not None else 0
         self._free_lines = _MAX_LINES - rows - _SENTENCE_LINES * len(sentences)
 
-    def add(self, name: str, lines: Iterable[str]) -> None:
-        block = ["", *lines]
-        if len(block) == 1:
+    def add(self, name: str, block: _Block | None) -> None:
+        """Print an empty line and the block, if it fits. Every width has the same tables."""
+        if block is None:
             return
-        if len(block) > self._free_lines:
+        if 1 + block.line_count > self._free_lines:
             self._omitted.append(name)
             return
-        self._free_lines -= len(block)
-        for line in block:
-            console.print_line(line)
+        self._free_lines -= 1 + block.line_count
+        console.print_line("")
+        block.print()
 
     def end(self) -> None:
         if self._omitted:
@@ -63,8 +92,7 @@ class _ScreenPrinter:
             console.print_wrapped(f"In the report: {', '.join(dict.fromkeys(self._omitted))}.")
         if self._last is not None:
             console.print_line("")
-            for line in _format_section(self._last):
-                console.print_line(line)
+            _format_section(self._last).print()
         for sentence in self._sentences:
             console.print_wrapped(sentence)
 
@@ -76,9 +104,8 @@ def print_scores(summary: Summary) -> None:
         return
     screen = _ScreenPrinter(*_shorten_headline(model_entries))
     for warning in summary.warnings:
-        screen.add(
-            "warnings", console.wrap_text(shorten(console.replace_argument_names(warning), _MAX_WARNING))
-        )
+        sentence = shorten(console.replace_argument_names(warning), _MAX_WARNING)
+        screen.add("warnings", _Block(before=[sentence]))
     statuses = list(summary.verdicts)[::-1]
     _add_model_tables(screen, model_entries, summary.unscored)
     for model in summary.models[:_MAX_MODELS]:
@@ -94,9 +121,8 @@ def print_comparison(runs: Sequence[ComparedRun], run_differences: Differences |
     last, headline_notes = _shorten_headline(model_entries, compare=not pairs)
     screen = _ScreenPrinter(last, [*headline_notes, *(pair.sentence for pair in pairs)])
     for warning in (*comparison_warnings(runs), *comparability_notes(runs)):
-        screen.add(
-            "warnings", console.wrap_text(shorten(console.replace_argument_names(warning), _MAX_WARNING))
-        )
+        sentence = shorten(console.replace_argument_names(warning), _MAX_WARNING)
+        screen.add("warnings", _Block(before=[sentence]))
     if run_differences is not None:
         first_section, *matrix = list(difference_sections(run_differences))[:2]
         screen.add(first_section.title, _format_section(first_section))
@@ -125,8 +151,8 @@ def _add_model_tables(screen: _ScreenPrinter, model_entries: Sequence[Entry], un
             screen.add(section.title, _format_section(section))
 
 
-def _format_changed_results(run_differences: Differences) -> Iterator[str]:
-    """Yield a table of the first submissions whose results differ."""
+def _format_changed_results(run_differences: Differences) -> _Block | None:
+    """Return a table of the first submissions whose results differ, or None without any."""
     column_heads, changed_results = ("submission", "problem", "verdict", "why"), run_differences.changed
     rows = [
         [
@@ -137,23 +163,21 @@ def _format_changed_results(run_differences: Differences) -> Iterator[str]:
         ]
         for change in changed_results[:_MAX_CHANGED]
     ]
-    if rows:
-        yield from console.format_table(column_heads, rows)
-    if len(changed_results) > _MAX_CHANGED:
-        yield f"and {len(changed_results) - _MAX_CHANGED:,} more in the report"
+    more = len(changed_results) - _MAX_CHANGED
+    note = [f"and {more:,} more in the report"] if more > 0 else []
+    return _Block(table=_Table(column_heads=column_heads, rows=rows), after=note) if rows else None
 
 
-def _format_section(section: Section) -> Iterator[str]:
-    yield section.title
+def _format_section(section: Section) -> _Block:
+    table = None
     if section.table is not None:
         column_heads = [
             head if head.isupper() else head[:1].lower() + head[1:] for head in section.table.heads
         ]
         right = [head for head, side in zip(column_heads, section.table.sides, strict=True) if side == "r"]
         rows = [[visible(str(cell)) for cell in row] for row in section.table.rows]
-        yield from console.format_table(column_heads, rows, right=right, spare=right[:0:-1])
-    for note in (*section.items, *section.notes):
-        yield from console.wrap_text(note)
+        table = _Table(column_heads=column_heads, rows=rows, right=right, spare=right[:0:-1])
+    return _Block(before=[section.title], table=table, after=[*section.items, *section.notes])
 
 
 def exit_if_incomplete(runs: Sequence[ComparedRun], *, silent: bool) -> None:
@@ -196,9 +220,9 @@ def _shorten_headline(
     ), full_section.notes
 
 
-def _format_pass_at_k(model_entries: Sequence[Entry], unscored: int) -> Iterator[str]:
+def _format_pass_at_k(model_entries: Sequence[Entry], unscored: int) -> _Block | None:
     if (section := sections.pass_at_k_section(model_entries, unscored)) is None:
-        return
+        return None
     ks = sections.known_ks(entry.model.pass_at for entry in model_entries)
     column_heads = [f"pass@{k}" for k in ks]
     rows = [
@@ -208,20 +232,19 @@ def _format_pass_at_k(model_entries: Sequence[Entry], unscored: int) -> Iterator
         ]
         for entry in model_entries[:_MAX_MODELS]
     ]
-    if ks:
-        yield from console.wrap_text(_PASS_AT_K_EXPLANATION)
-        yield from console.format_table(
-            ["model", *column_heads], rows, right=column_heads, spare=column_heads[:0:-1]
-        )
-    if any(
+    has_missing_estimates = any(
         estimate.value is None
         for entry in model_entries
         for estimate in entry.model.pass_at
         if estimate.k in ks
-    ):
-        yield from console.wrap_text(sections.FEW_SUBMISSIONS_NOTE)
-    for note in section.notes:
-        yield from console.wrap_text(note)
+    )
+    notes = [*([sections.FEW_SUBMISSIONS_NOTE] if has_missing_estimates else []), *section.notes]
+    if not ks:
+        return _Block(after=notes) if notes else None
+    table = _Table(
+        column_heads=["model", *column_heads], rows=rows, right=column_heads, spare=column_heads[:0:-1]
+    )
+    return _Block(before=[_PASS_AT_K_EXPLANATION], table=table, after=notes)
 
 
 def _format_estimate(estimate: PassAtK) -> str:
@@ -239,9 +262,7 @@ def _format_pass_rate(pass_rate: float | None) -> list[str]:
 # --- problems ----------------------------------------------------------------------------------------
 
 
-def _format_problems(model: ModelSummary, statuses: Sequence[str], name: str) -> Iterator[str]:
-    if name:
-        yield f"Problems{name}"
+def _format_problems(model: ModelSummary, statuses: Sequence[str], name: str) -> _Block:
     occurring_statuses = [status for status in statuses if model.verdicts.get(status)]
     number_heads = [
         "points",
@@ -259,9 +280,10 @@ def _format_problems(model: ModelSummary, statuses: Sequence[str], name: str) ->
             points = [number(problem.points), max_points_text]
         row = [visible(problem.problem_id), *points, str(problem.submissions), *counts]
         rows.append([*row, *([str(problem.unscored)] if model.unscored else [])])
-    yield from console.format_table(
-        ["problem", *number_heads], rows, right=number_heads, spare=number_heads[:1:-1]
+    table = _Table(
+        column_heads=["problem", *number_heads], rows=rows, right=number_heads, spare=number_heads[:1:-1]
     )
+    return _Block(before=[f"Problems{name}"] if name else [], table=table)
 
 
 # --- a benchmark's own solutions ---------------------------------------------------------------------

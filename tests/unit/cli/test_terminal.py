@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from ioi_eval.cli import console
-from ioi_eval.cli.scores import _ScreenPrinter, print_comparison, print_scores
+from ioi_eval.cli.scores import _Block, _ScreenPrinter, print_comparison, print_scores
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ComparedRun, ModelSummary, ProblemSummary, Summary
 from ioi_eval.reports.headline import make_headline
@@ -55,6 +55,8 @@ def model(name: str, problems: int, *, unscored: int = 0) -> ModelSummary:
         model=name,
         points=sum(entry.points or 0 for entry in model_problems),
         max_points=100 * problems,
+        share_low=0.4,
+        share_high=0.7,
         problems_solved=problems // 2,
         submissions=number,
         scored=number - unscored * problems,
@@ -66,8 +68,6 @@ def model(name: str, problems: int, *, unscored: int = 0) -> ModelSummary:
             for status in model_problems[0].verdicts
         },
         problems=model_problems,
-        share_low=0.21,
-        share_high=0.83,
         pass_at=tuple(
             PassAtK(k=k, value=0.405 + k / 100, low=0.254, high=0.54, problems=problems, lacking=0)
             for k in (1, 5, 10)
@@ -181,7 +181,7 @@ def test_list_of_omitted_tables_fits_terminal_width(
 ) -> None:
     screen, tables = _ScreenPrinter(), [f"table {number} of many" for number in range(8)]
     for name in tables:
-        screen.add(name, ["a row"] * 100)
+        screen.add(name, _Block(before=["a sentence"] * 100))
     screen.end()
     lines = capsys.readouterr().out.splitlines()[1:]
     assert " ".join(lines) == f"In the report: {', '.join(tables)}." and fits(lines, width)

@@ -14,8 +14,7 @@ from support.terminals import written_to_terminal
 EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
 SOLUTION = EXAMPLES / "garland" / "solutions" / "correct"
 FRESH = ("--limit", "1", "--fresh", "--out")
-# optional lines: space reserved by other engines, waits for a busy machine, tables that fit
-SAYS_MORE = {"compare", "doctor", "score"}
+SAYS_MORE = {"doctor", "score"}  # optional lines: space reserved by other engines, waits for a busy machine
 COMMANDS = {
     "problems": ("problems", EXAMPLES),
     "report": ("report", "run"),
