@@ -488,7 +488,7 @@ def forecast_dump(
             work = rows.make_work(dump, loaded, setup.result_settings, {})
             with open_journal(work, setup) as journal:
                 judged_again = supersede_outdated_results(work, journal)
-                new_submissions, empty_count = _unjudged_submissions(work, journal)
+                new_submissions, empty_count = _unjudged_submissions(work, journal, setup.options.share)
                 timed_problems = [
                     with_time_factor(loaded[submission.problem_id], setup.options.timing.factor)
                     for submission in new_submissions
@@ -518,9 +518,16 @@ def forecast_dump(
                 )
 
 
-def _unjudged_submissions(work: Work, journal: ResultLog) -> tuple[list[Submission], int]:
-    """Return the submissions to judge, without their code, and the number of empty submissions."""
-    distinct: dict[str, Submission] = {}
+def _unjudged_submissions(work: Work, journal: ResultLog, share: bool) -> tuple[list[Submission], int]:
+    """Return the submissions to judge, without their code, and the number of empty submissions.
+
+    Args:
+        work: The submissions and their problems.
+        journal: The results of earlier calls.
+        share: Equal submissions are judged once.
+    """
+    unjudged: list[Submission] = []
+    identities = set[str]()
     empty_count = 0
     for submission in work.submissions if isinstance(work.submissions, Iterable) else ():
         if submission.key in journal.done:
@@ -529,10 +536,14 @@ def _unjudged_submissions(work: Work, journal: ResultLog) -> tuple[list[Submissi
             empty_count += 1
             continue
         identity = submission_identity(work.problems[submission.problem_id], submission)
-        if identity in distinct or journal.find_result(identity, submission.problem_id):
+        row = journal.find_result(identity, submission.problem_id)
+        if (share and identity in identities) or (
+            row is not None and (share or row["key"] == submission.key)
+        ):
             continue
-        distinct[identity] = Submission(key=submission.key, problem_id=submission.problem_id, code=None)
-    return list(distinct.values()), empty_count
+        identities.add(identity)
+        unjudged.append(Submission(key=submission.key, problem_id=submission.problem_id, code=None))
+    return unjudged, empty_count
 
 
 def _expected_cpu_hours(journal: ResultLog, submissions: Iterable[Submission]) -> float | None:

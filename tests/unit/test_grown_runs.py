@@ -410,6 +410,19 @@ async def test_dry_run_forecast_equals_the_following_run(session: Session) -> No
     assert dict(second.again.reasons) == session.told
 
 
+async def test_dry_run_forecast_counts_equal_programs_if_nothing_is_shared(session: Session) -> None:
+    session.rows = [*programs(range(3)), {**programs([0])[0], "uuid": "equal"}]
+    first = forecast(session, share=False)
+    assert (first.judged, first.known) == (4, 0)
+    await session.score(share=False)
+    assert len(session.judged) == first.judged
+    session.rows.append({**programs([1])[0], "uuid": "later"})
+    second = forecast(session, share=False)
+    assert (second.judged, second.known) == (1, 4)
+    await session.score(share=False)
+    assert len(session.judged) == second.judged
+
+
 async def test_forecast_refuses_changed_options_like_call(session: Session) -> None:
     session.rows = programs(range(2))
     await session.score()
