@@ -563,8 +563,8 @@ class DumpOptions(Value):
         str,  # name of a language; empty means that it is detected, see rules.languages
         CliOption(
             metavar="NAME",
-            help="The language of rows that name none, whatever else tells it.",
-            unset="told by the dump's format, the problem, the reply; the benchmark's; c++",
+            help="The language of rows without one, before all other hints.",
+            unset="that of the dump's format, the problem, or the reply; else the benchmark's, else c++",
             read=canonical_language,
         ),
     ] = ""
@@ -614,9 +614,7 @@ class DumpOptions(Value):
     subtask_column: Annotated[
         str | None, CliOption(metavar="PATH", help="The column with the subtask aimed at.")
     ] = None
-    skip_bad_rows: Annotated[bool, CliOption(help="Leave out rows that cannot be used, and list them.")] = (
-        False
-    )
+    skip_bad_rows: Annotated[bool, CliOption(help="Skip rows that cannot be used, and list them.")] = False
     extract: Annotated[
         Extraction,
         CliOption(help="Which part of a `generation` is the program: see docs/dumps.md."),

@@ -258,12 +258,13 @@ class Command(TyperCommand):
                 formatter.write_dl(sections[title])
         if usual_names is not None:
             with formatter.section("More"):
-                keys_text = f" and {len(keys)} keys" if keys else ""
+                keys_text = f", and {len(keys)} key{'s'[: len(keys) > 1]} for {_SET}" if keys else ""
                 number = sum(not getattr(parameter, "hidden", False) for parameter in self.get_params(ctx))
                 formatter.write_text(f"ioi-eval {self.name} {_ALL}: all {number} options{keys_text}")
         elif keys:
             with formatter.section(f"Keys, for {_SET} KEY=VALUE and {console.SETTINGS_FILE}"):
                 formatter.write_dl(keys)
+                formatter.write_text(f"{console.SETTINGS_FILE} sets them for each call: docs/environment.md.")
 
 
 def list_commands() -> list[str]:
@@ -306,7 +307,11 @@ _LOG_FORMAT = "--log-format"
 _SET = "--set"
 _SetOption = Annotated[
     list[str] | None,
-    typer.Option(_SET, metavar="KEY=VALUE", help="Set a key for this call; may be repeated."),
+    typer.Option(
+        _SET,
+        metavar="KEY=VALUE",
+        help="Set a key of the list below, or an option by its name, for this call; may be repeated.",
+    ),
 ]
 # Types of errors that the user may be able to fix. `_format_user_error` decides which errors the user can
 # fix.

@@ -141,7 +141,7 @@ def score(
     *,
     source: Annotated[
         str | None,
-        problems_option(show_default="the benchmark that ids and columns tell"),
+        problems_option(show_default="the benchmark of the dump's ids and columns"),
     ] = None,
     problems: ProblemOptions,
     trust: Annotated[

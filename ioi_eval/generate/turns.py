@@ -18,7 +18,7 @@ class Feedback(StrEnum):
     NONE = "none"  # show only whether the submission compiles
 
 
-FeedbackChoice = Annotated[Feedback, CliOption(help="The part of a result that its participant is told.")]
+FeedbackChoice = Annotated[Feedback, CliOption(help="The part of a result that the participant receives.")]
 
 
 class TurnRules(Value):
@@ -44,7 +44,7 @@ class Turns(Value):
             name="feedback_prompt",
             metavar="PATH",
             help="The template of the message after a submission.",
-            unset="ours",
+            unset="the built-in template",
             key_only=True,
         ),
     ] = ""

@@ -141,6 +141,14 @@ def test_help_shows_options_in_groups(capsys: pytest.CaptureFixture[str]) -> Non
     headings = [line.rstrip(":") for line in help_text.splitlines() if line.endswith(":") and line[0] != " "]
     keys = "Keys, for --set KEY=VALUE and ioi-eval.toml"
     assert headings == ["Arguments", "Problems", "Input", "Judging", "Engine", "Output", "Options", keys]
+    assert "--set KEY=VALUE" in help_text and "a key of the list below" in " ".join(help_text.split())
+    assert help_text.rstrip().endswith("ioi-eval.toml sets them for each call: docs/environment.md.")
+
+
+@pytest.mark.parametrize(("name", "keys"), [("report", "1 key for --set"), ("score", "22 keys for --set")])
+def test_brief_help_counts_keys(capsys: pytest.CaptureFixture[str], name: str, keys: str) -> None:
+    load_command(name).main(["--help"], standalone_mode=False)
+    assert f"options, and {keys}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", list_commands())

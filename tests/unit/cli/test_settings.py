@@ -49,7 +49,7 @@ def test_set_option_wins_over_settings_file(cli: CommandLine, problems: object) 
     hours = json.loads(cli(*command).stdout)["cpu_hours"]
     completed = cli(*command, "--set", "share=false", "--set=time-limit=6")
     assert completed.returncode == 0, completed.stderr
-    assert json.loads(completed.stdout)["cpu_hours"] == pytest.approx(2 * hours)
+    assert json.loads(completed.stdout)["cpu_hours"] == pytest.approx(2 * 2 * hours)
     assert json.loads(cli(*command, "--set", "limit=1").stdout)["rows"] == 1  # options are keys
 
 
