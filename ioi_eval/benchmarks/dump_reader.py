@@ -268,7 +268,7 @@ class DumpRow(Fields):
                 raise self.make_error(
                     name,
                     f"{self.format_value(value)} is not the name of a model",
-                    f"Expected a string or a whole number; {option}PATH selects another column or a part of one",
+                    f"Expected a string or a whole number; {option}PATH selects another column or its part",
                 )
 
     def read_year(self) -> int | None:

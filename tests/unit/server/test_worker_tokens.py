@@ -10,7 +10,7 @@ import pytest
 from server_helpers import API, Caller, job
 
 from ioi_eval import EmbeddedEngine
-from ioi_eval.engines.piston.reports import EndpointReport, findings
+from ioi_eval.engines.piston.reports import EndpointReport, make_health_checks
 from ioi_eval.errors import InputError
 from ioi_eval.model.secret import Secret
 from ioi_eval.server import Event, Server, ServerOptions, check_address
@@ -115,7 +115,7 @@ async def test_loopback_worker_answers_only_host_names_of_this_machine(
             status, reply = await call.get("/", headers={"Host": name})
             assert status == 403 and "allow_hosts=NAME" in reply["message"], name
             report = EndpointReport(url=server.url, reachable=False, reason=f"HTTP 403: {reply['message']}")
-            assert findings(report)[0].remedy == "", "the worker's message contains the remedy"
+            assert make_health_checks(report)[0].remedy == "", "the worker's message contains the remedy"
         for origin in ("http://evil.example", "https://10.0.0.7", "null", "file://"):
             status, reply = await call.post(f"{API}/execute", json=job("true"), headers={"Origin": origin})
             assert status == 403 and "allow_hosts=NAME" in reply["message"], origin
