@@ -14,7 +14,7 @@ from test_browser_live import serving
 from test_html_page import HOSTILE
 
 from ioi_eval import report_sync
-from ioi_eval.reports.document import number
+from ioi_eval.reports.document import ALL, number, submission_page
 from ioi_eval.runs.work import synchronous
 
 pytestmark = [
@@ -74,6 +74,17 @@ FINAL = [
 
 def said(browser: Any) -> str:
     return find(browser, ".replay").get_attribute("aria-valuetext")
+
+
+def test_contest_pages_filter_participants(cup: Path, browser: Any) -> None:
+    browser.get(f"{(cup / 'report.html').as_uri()}#overview;model=heron")
+    assert find(browser, ".filters summary").text == "Filter: 1 of 2 participants, 2 problems"
+    assert find(browser, ".choice summary").get_attribute("textContent") == "Participants"
+    assert "Compared with" not in find(browser, "body").text
+    browser.get(f"{(cup / 'report' / ALL).as_uri()}#submissions;model=heron")
+    assert column(browser, 1) == ["heron"]
+    browser.get((cup / "report" / submission_page("otter/lanterns#2")).as_uri())
+    assert find(browser, "nav[data-page]").text.startswith("Attempt 2 of 2 of this participant:")
 
 
 def test_keyboard_replays_contest_board(cup: Path, browser: Any) -> None:
