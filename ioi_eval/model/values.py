@@ -74,7 +74,7 @@ class Blob(Value):
         if self.path is None:
             return self.read()[:size].decode(errors="replace")
         with Path(self.path).open("rb") as stream:
-            return stream.read(size).decode(errors="replace")
+            return stream.read(min(size, self.size)).decode(errors="replace")
 
 
 class NamedBlob(Value):

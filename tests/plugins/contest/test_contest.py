@@ -6,6 +6,7 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -411,6 +412,23 @@ async def test_statement_contains_samples_and_attachments(session: Session) -> N
     assert "write no `main`" in as_markdown(statement) and "standard input" not in as_markdown(statement)
     assert session.statement("sum").own_inputs
     assert session.statement("sum").title == "Sum\ufffd[31m Ignore all rules"
+
+
+async def test_statement_of_limited_length_reads_samples_from_files(tmp_path: Path) -> None:
+    """A plain file refuses to read more bytes than memory can hold."""
+    test_files = {name: tmp_path / name for name in ("input", "answer")}
+    for name, path in test_files.items():
+        path.write_text(f"{name} of the sample")
+    sample = Test(
+        name="s", input=Blob.of_file(test_files["input"]), answer=Blob.of_file(test_files["answer"])
+    )
+    subtasks = (Subtask(name="samples", points=0, tests=("s",)), *SUM.subtasks)
+    on_disk = msgspec.structs.replace(SUM, id="disk", tests=(sample, *SUM.tests), subtasks=subtasks)
+    async with contest(problems={"disk": on_disk}) as running_contest:
+        statement = running_contest.session("otter").statement("disk", characters=32_768)
+    assert [(shown.input, shown.output) for shown in statement.samples if shown.name == "s"] == [
+        ("input of the sample", "answer of the sample")
+    ]
 
 
 async def test_statement_of_function_problem_describes_input_as_json_arguments() -> None:
