@@ -76,12 +76,25 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("dumps", nargs="+", metavar="DUMP")
     parser.add_argument("--problems", required=True, metavar="SOURCE")
-    parser.add_argument("--packages", type=read_packages, metavar="NAMES", help="Python packages, or none")
-    parser.add_argument("--data-dir", default="", metavar="DIR", help="copies of a benchmark's datasets")
+    parser.add_argument(
+        "--packages",
+        type=read_packages,
+        metavar="NAMES",
+        help="Python packages that programs may import, or none",
+    )
+    parser.add_argument(
+        "--data-dir", default="", metavar="DIR", help="folder with local copies of a benchmark's datasets"
+    )
     parser.add_argument("--out", type=Path, default=Path("runs/generations"), metavar="DIR")
-    parser.add_argument("--engine", metavar="ENGINE", help="servers or embedded; default: PISTON_ENDPOINTS")
-    parser.add_argument("--per-endpoint", type=int, metavar="N", help="jobs at a time on each server")
-    parser.add_argument("--limit", type=int, metavar="N", help="only the first N submissions")
+    parser.add_argument(
+        "--engine",
+        metavar="ENGINE",
+        help="URLs of servers, or embedded; default: the environment variable PISTON_ENDPOINTS",
+    )
+    parser.add_argument(
+        "--per-endpoint", type=int, metavar="N", help="maximum number of jobs at the same time on each server"
+    )
+    parser.add_argument("--limit", type=int, metavar="N", help="judge only the first N submissions")
     try:
         sys.exit(asyncio.run(main(parser.parse_args())))
     except (InputError, EngineUnavailable) as error:

@@ -150,75 +150,94 @@ class BenchmarkOptions(Value):
     """
 
     problems: Annotated[
-        frozenset[str], CliOption(name="problem", metavar="ID", help="Only this problem; may be repeated.")
+        frozenset[str],
+        CliOption(
+            name="problem", metavar="ID", help="Select only the problem with this ID. May be repeated."
+        ),
     ] = frozenset()
     years: Annotated[
         frozenset[int],
-        CliOption(name="year", metavar="YEAR", help="Only problems of this year; may be repeated."),
+        CliOption(name="year", metavar="YEAR", help="Select only problems of this year. May be repeated."),
     ] = frozenset()
     difficulty: Annotated[
         frozenset[str],  # names of difficulties in the dataset, in upper or lower case
-        CliOption(metavar="WORD", help="Only problems of this difficulty; may be repeated."),
+        CliOption(metavar="WORD", help="Select only problems of this difficulty. May be repeated."),
     ] = frozenset()
     tags: Annotated[
         # Tags, in upper or lower case. A problem needs at least one of them. Its platform counts as a tag.
         frozenset[str],
-        CliOption(name="tag", metavar="WORD", help="Only problems with this tag; may be repeated."),
+        CliOption(name="tag", metavar="WORD", help="Select only problems with this tag. May be repeated."),
     ] = frozenset()
     date_from: Annotated[
-        str, CliOption(metavar="DAY", help="Only problems from this day on: 2024-05-31.", read=read_day)
+        str,
+        CliOption(
+            metavar="DAY", help="Select only problems from this day on, written as 2024-05-31.", read=read_day
+        ),
     ] = ""
-    date_to: Annotated[str, CliOption(metavar="DAY", help="Only problems up to this day.", read=read_day)] = (
-        ""
-    )
+    date_to: Annotated[
+        str, CliOption(metavar="DAY", help="Select only problems up to this day.", read=read_day)
+    ] = ""
     first: Annotated[
         Count | None,  # maximum number of problems, applied after all other filters, in the order of the rows
-        CliOption(metavar="N", help="Only the first N problems."),
+        CliOption(metavar="N", help="Select only the first N problems."),
     ] = None
     sample: Annotated[
         # Number of problems in a random sample, applied after all other filters, independent of the rows'
         # order.
         Count | None,
-        CliOption(metavar="N", help="Only N of the selected problems."),
+        CliOption(metavar="N", help="Select a random sample of N problems."),
     ] = None
-    seed: Annotated[int, CliOption(metavar="S", help="Seed of the sample.", key_only=True)] = 0
+    seed: Annotated[
+        int, CliOption(metavar="S", help="Seed of the random sample of problems.", key_only=True)
+    ] = 0
     data_dir: Annotated[
         str,
         CliOption(
             typed=Path,
             read=str,
             metavar="DIR",
-            help="Folder with copies of the datasets: nothing is fetched.",
+            help="Folder with local copies of the benchmark's datasets. Nothing is downloaded.",
         ),
     ] = ""
     dataset: Annotated[
         str,  # id of a dataset on the hub, or path of a file with rows
-        CliOption(metavar="ID", help="Another dataset with the benchmark's columns.", key_only=True),
+        CliOption(
+            metavar="ID",
+            help="Dataset to read instead of the benchmark's own. It must have the same columns.",
+            key_only=True,
+        ),
     ] = ""
     config: Annotated[
         str,
         CliOption(
             name="dataset_config",
             metavar="NAME",
-            help="The dataset's config, if it has several.",
+            help="Name of the dataset's config, if the dataset has several configs.",
             key_only=True,
         ),
     ] = ""
     split: Annotated[
-        str, CliOption(metavar="NAME", help="The dataset's split, or several as a+b.", key_only=True)
+        str,
+        CliOption(
+            metavar="NAME",
+            help="Name of the dataset's split, or of several splits, written as a+b.",
+            key_only=True,
+        ),
     ] = ""
     revision: Annotated[
-        str, CliOption(metavar="REV", help="The dataset's revision on the hub.", key_only=True)
+        str, CliOption(metavar="REV", help="Revision of the dataset on the Hugging Face hub.", key_only=True)
     ] = ""
     generated_tests: Annotated[
         bool,
         # This option has an effect only if the dataset marks such tests.
-        CliOption(help="Include tests that the contest itself did not have.", key_only=True),
+        CliOption(help="Include generated tests, which the original contest did not have.", key_only=True),
     ] = True
     checker: Annotated[
         str,  # name of the comparison of programs' outputs; it is ignored for problems with a checker
         CliOption(
-            metavar="KIND", help="Compare outputs in another way than the benchmark: apps.", key_only=True
+            metavar="KIND",
+            help="Built-in comparison of outputs, such as apps, to use instead of the benchmark's.",
+            key_only=True,
         ),
     ] = ""
     packages: Annotated[
@@ -227,7 +246,7 @@ class BenchmarkOptions(Value):
             typed=str,
             read=read_packages,
             metavar="NAME[,NAME...]",
-            help="Python packages that the judge must have for programs; none: no package.",
+            help="Python packages that programs may import and the judge must have. none means no package.",
             unset="those that the benchmark promises",
             panel="Judging",
         ),
@@ -236,7 +255,7 @@ class BenchmarkOptions(Value):
         Annotated[float, msgspec.Meta(ge=0.001, le=1e6)] | None,
         CliOption(
             metavar="S",
-            help="Seconds of CPU for each test, instead of the problems' own.",
+            help="CPU time limit of each test, in seconds, instead of the problem's own limit.",
             panel="Judging",
             key_only=True,
         ),
@@ -249,7 +268,7 @@ class BenchmarkOptions(Value):
             maximum=1e9,
             read=mebibytes_to_bytes,
             metavar="MIB",
-            help="Memory for each test, instead of the problems' own.",
+            help="Memory limit of each test, in MiB, instead of the problem's own limit.",
             panel="Judging",
             key_only=True,
         ),

@@ -563,8 +563,8 @@ class DumpOptions(Value):
         str,  # name of a language; empty means that it is detected, see rules.languages
         CliOption(
             metavar="NAME",
-            help="The language of rows without one, before all other hints.",
-            unset="that of the dump's format, the problem, or the reply; else the benchmark's, else c++",
+            help="Language of all rows that do not name a language. Nothing else is used to detect it.",
+            unset="detected by the dump's format, the problem or the reply; else the benchmark's, else c++",
             read=canonical_language,
         ),
     ] = ""
@@ -572,7 +572,11 @@ class DumpOptions(Value):
     default_language: str = ""
     id_column: Annotated[
         str | None,
-        CliOption(metavar="NAME", help="The column with each row's id; empty: none.", unset="uuid or id"),
+        CliOption(
+            metavar="NAME",
+            help="Name of the column with each row's id. An empty name means that rows have no ids.",
+            unset="uuid or id",
+        ),
     ] = None
     # If True, keys of rows without an id are derived from their content; if False, as in older runs, from
     # file and index.
@@ -582,42 +586,54 @@ class DumpOptions(Value):
         str | None,
         CliOption(
             metavar="PATH",
-            help="The column with the program; with always_extract=True, the reply it is in;"
-            " `a.b` is b in a.",
+            help="Path of the column with the program (with"
+            " always_extract=True, with the reply that contains it);"
+            " `a.b` means key b of column a.",
         ),
     ] = None
     always_extract: Annotated[
-        bool, CliOption(help="Read code from `generation`, even if there is a `code`.", key_only=True)
+        bool,
+        CliOption(
+            help="Extract each program from the column `generation`, even if a column `code` exists.",
+            key_only=True,
+        ),
     ] = False
     split_lists: Annotated[
         bool,
         CliOption(
-            help="Read a string that contains a list, in the notation of JSON or Python, as several replies.",
+            help="If a string contains a JSON or Python list, read its elements as several replies.",
             key_only=True,
         ),
     ] = False
-    problem_column: Annotated[str | None, CliOption(metavar="PATH", help="The column with the problem.")] = (
-        None
-    )
+    problem_column: Annotated[
+        str | None, CliOption(metavar="PATH", help="Path of the column with the problem's id.")
+    ] = None
     prompt_column: Annotated[
         str | None,
         CliOption(
             metavar="PATH",
-            help="The column with the problem's statement, word for word, also inside a prompt.",
+            help="Path of the column with the exact statement of the problem, alone or inside a prompt.",
         ),
     ] = None
     language_column: Annotated[
-        str | None, CliOption(metavar="PATH", help="The column with the language.")
+        str | None, CliOption(metavar="PATH", help="Path of the column with the program's language.")
     ] = None
-    model_column: Annotated[str | None, CliOption(metavar="PATH", help="The column with the model.")] = None
-    year_column: Annotated[str | None, CliOption(metavar="PATH", help="The column with the year.")] = None
+    model_column: Annotated[
+        str | None, CliOption(metavar="PATH", help="Path of the column with the model's name.")
+    ] = None
+    year_column: Annotated[
+        str | None, CliOption(metavar="PATH", help="Path of the column with the problem's year.")
+    ] = None
     subtask_column: Annotated[
-        str | None, CliOption(metavar="PATH", help="The column with the subtask aimed at.")
+        str | None,
+        CliOption(metavar="PATH", help="Path of the column with the subtask that the program should solve."),
     ] = None
-    skip_bad_rows: Annotated[bool, CliOption(help="Skip rows that cannot be used, and list them.")] = False
+    skip_bad_rows: Annotated[
+        bool, CliOption(help="Skip rows that cannot be judged, and list them, instead of stopping.")
+    ] = False
     extract: Annotated[
         Extraction,
-        CliOption(help="Which part of a `generation` is the program: see docs/dumps.md."),
+        CliOption(help="Rule that selects the program in a model's reply: see docs/dumps.md."),
     ] = Extraction.LAST
     repairs: Repairs = Repairs()
 
@@ -638,16 +654,20 @@ class Selection(Value):
     problems: frozenset[str] = frozenset()  # ids of the problems to select (default: all problems)
     keys: Annotated[
         frozenset[str],  # ids of the rows to select; empty means all rows
-        CliOption(name="only", metavar="ID", help="Only this submission; may be repeated."),
+        CliOption(
+            name="only", metavar="ID", help="Select only the submission with this key. May be repeated."
+        ),
     ] = frozenset()
-    limit: Annotated[Count | None, CliOption(metavar="N", help="Only the first N submissions.")] = None
+    limit: Annotated[
+        Count | None, CliOption(metavar="N", help="Select only the first N submissions of the dump.")
+    ] = None
     shard: Annotated[
         Shard | None,
         CliOption(
             typed=str,
             read=Shard.parse,
             metavar="I/N",
-            help="Only shard I of N: `report` makes one run of the folders of all shards.",
+            help="Judge only shard I of N. `ioi-eval report` merges the folders of all shards into one run.",
         ),
     ] = None
 

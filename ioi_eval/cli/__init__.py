@@ -137,7 +137,7 @@ class Commands(TyperGroup):
             )
             formatter.dedent()
         if plugin_commands := _list_plugin_commands():
-            formatter.write("Of other packages\n")
+            formatter.write("Commands of other installed packages\n")
             formatter.indent()
             formatter.write_dl(
                 [(name.ljust(_LONGEST), _read_summary(load_function(name))) for name in plugin_commands]
@@ -310,7 +310,7 @@ _SetOption = Annotated[
     typer.Option(
         _SET,
         metavar="KEY=VALUE",
-        help="Set a key of the list below, or an option by its name, for this call; may be repeated.",
+        help="Set a key of the list below, or an option by its name, for this command. May be repeated.",
     ),
 ]
 # Types of errors that the user may be able to fix. `_format_user_error` decides which errors the user can
@@ -485,7 +485,12 @@ def _print_version(is_given: bool) -> None:
 def _declare_global_options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version of ioi-eval and exit.",
+        ),
     ] = False,
 ) -> None:
     """Score programs that models wrote for olympiad problems. No Docker, no root.

@@ -51,7 +51,7 @@ class Config(Value):
             name="timeout",
             typed=float,
             metavar="S",
-            help="Seconds for a reply, or for the agent.",
+            help="Maximum time for one reply of the model, or for one run of the agent, in seconds.",
             key_only=True,
         ),
     ] = 300.0

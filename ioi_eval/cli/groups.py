@@ -60,7 +60,7 @@ _LogLevel = Annotated[
     Literal["debug", "info", "warning"] | None,
     typer.Option(
         metavar="LEVEL",
-        help="Log from this level on: warning, info, or debug for each step of each submission.",
+        help="Lowest level of logged events: warning, info, or debug (each step of each submission).",
         show_default="info",
     ),
 ]

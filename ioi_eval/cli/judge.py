@@ -71,7 +71,7 @@ def judge(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The program's language.",
+            help="Programming language of the program.",
             show_default="by the file's extension",
             rich_help_panel="Input",
         ),

@@ -46,7 +46,7 @@ def new(
         Path,
         typer.Argument(
             metavar="PATH",
-            help="The folder or file to write. The last part of a package's folder is the problem's id.",
+            help="Folder or file to write. A package's folder name becomes the problem's id.",
         ),
     ],
     kind: Annotated[
@@ -54,7 +54,8 @@ def new(
         typer.Option(
             "--type",
             metavar="TYPE",
-            help="batch, grader, function, communication, interactive, output-only, examples or config."
+            help="Template: batch, grader, function, communication,"
+            " interactive, output-only, examples or config."
             " examples: problems and a dump of generations. config: the commented YAML file of"
             " `ioi-eval run`. The others are packages. In batch, a submission reads and prints; in grader,"
             " your code calls it; in function, it is called in Python with arguments as JSON.",

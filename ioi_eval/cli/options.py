@@ -56,12 +56,12 @@ def problems_option(help_text: str = SOURCE_HELP, panel: str | None = "Problems"
     return typer.Option(*names, metavar="SOURCE", help=help_text, rich_help_panel=panel, **others)
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print only JSON.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")]
 AllowSuspicious = Annotated[
     bool,
     typer.Option(
         "--allow-suspicious",
-        help="Exit with 0 even if the results are hardly plausible.",
+        help="Exit with code 0 even if the results are implausible.",
         rich_help_panel="Output",
         hidden=True,
     ),
@@ -94,7 +94,7 @@ _COLUMNS = DeclaredOption(
     "columns",
     CliOption(
         metavar="K=NAME",
-        help="The names of columns: problem=meta.id,code=out.",
+        help="Column of each field, written as problem=meta.id,code=out.",
     ),
     list[str],
     None,
@@ -167,7 +167,8 @@ def _read_repairs(text: str) -> Repairs:
 ScoredRows = Annotated[RowOptions, OptionGroup("Input", fields_of=(_COLUMNS, *_READ, _REPAIR_OPTION))]
 _SOLUTION_ROWS = tuple(each for each in _READ if each.field != "extract")
 _AND_EXPECTED = _COLUMNS.with_changes(
-    help=f"{_COLUMNS.cli_option.help} expected: the scores or verdicts of a file of solutions."
+    help=f"{_COLUMNS.cli_option.help} The field `expected` holds the"
+    " scores or verdicts of a file of solutions."
 )
 SolutionRows = Annotated[RowOptions, OptionGroup("Input", fields_of=(_AND_EXPECTED, *_SOLUTION_ROWS))]
 TimingOptions = Annotated[Timing, OptionGroup("Judging")]
@@ -224,14 +225,17 @@ class OutputOptions(Value):
         Path | None,
         CliOption(
             metavar="DIR",
-            help="The run's folder: a new or empty folder, or an earlier run.",
+            help="Folder for the run's results: a new or empty folder, or an earlier run to continue.",
             unset="runs/<its name>",
         ),
     ] = None
     quiet: Annotated[
-        bool, CliOption(short="q", read=console.set_quiet, help="Print no progress and no table.")
+        bool,
+        CliOption(short="q", read=console.set_quiet, help="Do not print progress or the table of results."),
     ] = False
-    as_json: Annotated[bool, CliOption(name="json", help="Print only a summary as JSON at the end.")] = False
+    as_json: Annotated[
+        bool, CliOption(name="json", help="Print only a JSON summary of the run, at its end.")
+    ] = False
 
     @property
     def is_silent(self) -> bool:

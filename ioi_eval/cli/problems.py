@@ -35,7 +35,7 @@ def problems(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Write copies of packages into DIR, and generate their missing tests in sandboxes.",
+            help="Copy packages to DIR, and generate their missing tests there in sandboxes.",
         ),
     ] = None,
     generate_seconds: Annotated[
@@ -44,7 +44,7 @@ def problems(
             metavar="S",
             min=1.0,
             callback=make_bounds_check(),
-            help="CPU time limit for each file that a program of a package generates or checks.",
+            help="CPU time limit for each test file that a package's programs generate or check, in seconds.",
             hidden=True,
         ),
     ] = PROGRAM_SECONDS,

@@ -34,15 +34,17 @@ _EXAMPLES = """
 def report(
     folders: Annotated[
         list[Path],
-        typer.Argument(metavar="DIR", help="Folders of runs, or files of rows that were judged elsewhere."),
+        typer.Argument(
+            metavar="DIR", help="Folders of runs, or files with rows that another program judged."
+        ),
     ],
     *,
     as_json: Json = False,
-    show: Annotated[bool, typer.Option("--open", help="Show the report in a browser.")] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
     options: Annotated[ReportOptions, OptionGroup("")],
     medals: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Medal cut-offs of further contests, as TOML or JSON."),
+        typer.Option(metavar="FILE", help="TOML or JSON file with medal cut-offs of more contests."),
     ] = None,
     out: Annotated[
         Path | None,

@@ -61,16 +61,24 @@ def run(
     running: RunningOptions,
     config: Annotated[
         Path | None,
-        typer.Option("--config", "-c", metavar="FILE", help="YAML; `ioi-eval new` writes one."),
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="FILE",
+            help="YAML file with the configuration of the run; `ioi-eval new` writes a template.",
+        ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Ask no model: print the first prompt and exit.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Print the first prompt and exit, without sending a request to a model."
+        ),
     ] = False,
     rejudge: Annotated[
         bool,
         typer.Option(
             "--rejudge",
-            help="Judge all programs again, without asking the model again.",
+            help="Judge all programs again, without new requests to the model.",
             rich_help_panel="Judging",
         ),
     ] = False,

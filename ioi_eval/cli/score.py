@@ -58,15 +58,29 @@ class ExportOptions(Value):
 
     results: Annotated[
         Path | None,
-        CliOption(typed=str, read=Path, metavar="FILE", help="Write the rows here too: .parquet or .jsonl."),
+        CliOption(
+            typed=str,
+            read=Path,
+            metavar="FILE",
+            help="Also write the result rows to this file: .parquet or .jsonl.",
+        ),
     ] = None
     push_to_hub: Annotated[
-        str, CliOption(metavar="REPO", help=f"Push rows and report to this dataset, with {TOKEN_VARIABLE}.")
+        str,
+        CliOption(
+            metavar="REPO",
+            help="Push result rows and report to this dataset on the"
+            f" hub, with the token in {TOKEN_VARIABLE}.",
+        ),
     ] = ""
-    public: Annotated[bool, CliOption(help="Create the dataset as public.", key_only=True)] = False
+    public: Annotated[
+        bool, CliOption(help="Make the pushed dataset public if this command creates it.", key_only=True)
+    ] = False
     dry_run: Annotated[
         bool,
-        CliOption(help="Judge nothing, and say what would be judged; with --push-to-hub, push nothing."),
+        CliOption(
+            help="Print which submissions would be judged, without judging. With --push-to-hub, push nothing."
+        ),
     ] = False
 
     def __post_init__(self) -> None:
@@ -134,7 +148,8 @@ def score(
         list[str],
         typer.Argument(
             metavar="DUMP",
-            help="Files (.jsonl, .json, .csv, also with .gz or .zst; .parquet), folders, `-` for standard"
+            help="Dumps to judge: files (.jsonl, .json, .csv, also with .gz or"
+            " .zst; .parquet), folders, `-` for standard"
             " input, or datasets as OWNER/NAME[/CONFIG][@REVISION].",
         ),
     ],
@@ -148,7 +163,7 @@ def score(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Also report the numbers without the problems that this audit does not trust.",
+            help="Audit file: also report scores without the problems that this audit does not trust.",
             rich_help_panel="Problems",
         ),
     ] = None,

@@ -55,7 +55,7 @@ def validate(
         str,
         typer.Argument(
             metavar="SOLUTIONS",
-            help="A problem package, a folder of them, a benchmark, or a file of solutions.",
+            help="A problem package, a folder of packages, a benchmark, or a file of solutions.",
         ),
     ],
     *,
@@ -63,7 +63,7 @@ def validate(
     expected_scale: Annotated[
         Literal["points", "fraction"] | None,
         typer.Option(
-            help="The unit of the column's scores.",
+            help="Unit of the scores in the column of expected scores.",
             show_default="fraction if none is above 1",
             hidden=True,
             rich_help_panel="Input",
@@ -81,7 +81,7 @@ def validate(
         bool,
         typer.Option(
             "--compare-checkers",
-            help="Judge with each built-in comparison, and list the problems for which it matters.",
+            help="Judge with each built-in comparison, and list the problems whose results differ.",
             hidden=True,
             rich_help_panel="Problems",
         ),
@@ -90,8 +90,9 @@ def validate(
         bool,
         typer.Option(
             "--calibrate",
-            help="Propose a --time-factor for this hardware that separates right solutions from slow ones."
-            " The solutions run one at a time; nothing else should run on the machine.",
+            help="Propose a --time-factor for this hardware that separates"
+            " right solutions from too slow solutions."
+            " Solutions run one at a time, and no other program should run on the machine.",
             rich_help_panel="Judging",
         ),
     ] = False,
@@ -101,7 +102,7 @@ def validate(
             min=1.1,
             callback=make_bounds_check(),
             metavar="TIMES",
-            help="With --calibrate: stop solutions after this many times the limit.",
+            help="With --calibrate: stop a solution after this multiple of its time limit.",
             hidden=True,
             show_default=f"{REACH:g}",
             rich_help_panel="Judging",

@@ -44,7 +44,7 @@ def worker(
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="File with the token that requests must send, or lines of NAME TOKEN.",
+            help="File with the token that requests must send, or with lines of NAME TOKEN.",
             rich_help_panel="Access",
         ),
     ] = None,
@@ -52,20 +52,25 @@ def worker(
         bool,
         typer.Option(
             "--open-to-all",
-            help="Accept requests from other machines without a token, in a closed network.",
+            help="Accept requests from other machines without a token. Only for closed networks.",
             rich_help_panel="Access",
         ),
     ] = False,
     slots: Slots = None,
     packages: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", exists=True, file_okay=False, help="Packages in Piston's layout."),
+        typer.Option(
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="Folder with language packages in Piston's layout.",
+        ),
     ] = None,
     allow_unconfined: Unconfined = False,
     python: PythonText = None,
     log_format: Annotated[
         Literal["text", "json"],
-        typer.Option(help="Log each event as a sentence or as a JSON object.", hidden=True),
+        typer.Option(help="Format of logged events: a sentence or a JSON object each.", hidden=True),
     ] = "text",
 ) -> None:
     """Serve jobs over Piston's HTTP API: a cluster's worker without Docker or privileges.
@@ -171,10 +176,13 @@ def view(
     token_file: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", exists=True, dir_okay=False, help="File with the token that viewers must send."
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="File with the token that viewers of the page must send.",
         ),
     ] = None,
-    show: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Show a run in a browser while it is in progress.
 
@@ -216,13 +224,17 @@ _PACKAGE_EXAMPLES = """
 @command(_PACKAGE_EXAMPLES)
 def package(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The servers' folder of packages, or the index's.")
+        Path,
+        typer.Argument(
+            metavar="DIR", help="Folder of packages of the servers, or folder of the index of packages."
+        ),
     ],
     index: Annotated[
         str,
         typer.Option(
             metavar="URL",
-            help="Write an archive and a line for an index instead. DIR is served at URL.",
+            help="Instead, write the package as an archive, and its line of"
+            " the index. A web server serves DIR at URL.",
         ),
     ] = "",
     compiler: Annotated[
@@ -231,14 +243,15 @@ def package(
             metavar="PREFIX",
             exists=True,
             file_okay=False,
-            help="Folder with a compiler to include: bin/, lib/, lib64/.",
+            help="Folder with a compiler (bin/, lib/, lib64/) to include in the package.",
         ),
     ] = None,
     headers: Annotated[
         str,
         typer.Option(
             metavar="STANDARD,...",
-            help="Include bits/stdc++.h precompiled for these standards: gnu++17,gnu++20. Each takes 250 MB"
+            help="Include bits/stdc++.h precompiled for these standards,"
+            " such as gnu++17,gnu++20. Each takes 250 MB"
             " and a minute. The g++ in PREFIX or of this machine compiles it; other compilers ignore it.",
         ),
     ] = "",

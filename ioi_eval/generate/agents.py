@@ -44,7 +44,12 @@ class AgentOptions(Value):
     """An agent's command, folder and time limit."""
 
     # A shell command that starts an agent in a folder that contains the problem's statement.
-    command: Annotated[str, CliOption(metavar="TEXT", help="Start this agent instead of asking a model.")]
+    command: Annotated[
+        str,
+        CliOption(
+            metavar="TEXT", help="Command that starts an agent, which writes the programs instead of a model."
+        ),
+    ]
     folder: str = ""  # path of the folder that contains a folder for each request
     timeout: float = 600.0  # maximum seconds for a request
 

@@ -45,7 +45,8 @@ class Sampling(Value):
     """Sampling options for the model. `None` leaves an option to the model's server."""
 
     temperature: Annotated[
-        _Amount | None, CliOption(typed=float, metavar="T", help="The model's temperature.", key_only=True)
+        _Amount | None,
+        CliOption(typed=float, metavar="T", help="Sampling temperature of the model.", key_only=True),
     ] = None
     top_p: _Amount | None = None
     max_tokens: Annotated[
@@ -58,8 +59,10 @@ class Sampling(Value):
 class ModelOptions(Value):
     """A model, its server, and how requests are sent."""
 
-    name: Annotated[str, CliOption(name="model", short="m", metavar="NAME", help="The model's name.")]
-    base_url: Annotated[str, CliOption(metavar="URL", help="The model's server, without /chat/completions.")]
+    name: Annotated[str, CliOption(name="model", short="m", metavar="NAME", help="Name of the model.")]
+    base_url: Annotated[
+        str, CliOption(metavar="URL", help="URL of the model's server, without /chat/completions.")
+    ]
     system: str = ""  # text of the system message before the prompt; empty for no system message
     sampling: Sampling = Sampling()
     timeout: float = 600.0  # maximum seconds until a reply is complete

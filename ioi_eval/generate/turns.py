@@ -18,7 +18,9 @@ class Feedback(StrEnum):
     NONE = "none"  # show only whether the submission compiles
 
 
-FeedbackChoice = Annotated[Feedback, CliOption(help="The part of a result that the participant receives.")]
+FeedbackChoice = Annotated[
+    Feedback, CliOption(help="Part of each result that the participant receives as feedback.")
+]
 
 
 class TurnRules(Value):
@@ -35,7 +37,8 @@ class Turns(Value):
         CliOption(
             name="turns",
             metavar="N",
-            help="Programs that a model or an agent may submit for a problem, with feedback in between.",
+            help="Maximum number of programs that a model or an agent may"
+            " submit to a problem, with feedback after each.",
         ),
     ] = 10
     template: Annotated[
@@ -43,7 +46,7 @@ class Turns(Value):
         CliOption(
             name="feedback_prompt",
             metavar="PATH",
-            help="The template of the message after a submission.",
+            help="Template of the message that a model receives after a submission.",
             unset="the built-in template",
             key_only=True,
         ),

@@ -39,14 +39,18 @@ class CliOption(Value):
 
 # Types of fields that several structs share.
 AllTests = Annotated[
-    bool, CliOption(help="Also run tests that can no longer change a score.", panel="Judging")
+    bool,
+    CliOption(help="Run all tests, including tests that can no longer change the score.", panel="Judging"),
 ]
-Slots = Annotated[Count | None, CliOption(metavar="N", help="Jobs at the same time.")]
+Slots = Annotated[
+    Count | None, CliOption(metavar="N", help="Maximum number of jobs that run at the same time.")
+]
 Interpreter = Annotated[
     str,  # path or version of a Python interpreter, or `caller`
     CliOption(
         metavar="PATH|VERSION",
-        help="Python for submissions on this machine; caller: the one running ioi-eval.",
+        help="Python interpreter for submissions on this machine. caller"
+        " means the interpreter that runs ioi-eval.",
     ),
 ]
 
@@ -96,7 +100,7 @@ Band = Annotated[
     CliOption(
         typed=str,
         metavar="LOW:HIGH",
-        help="Measure times in this band of the limit again; 1:1 switches it off.",
+        help="Measure a time again if it is within this band around the time limit. 1:1 means never.",
     ),
 ]
 

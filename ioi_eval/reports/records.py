@@ -35,20 +35,23 @@ class PageChoice(StrEnum):
 
 
 class ReportOptions(Value):
-    mode: Annotated[ScoreMode, CliOption(help="How several submissions make a problem's points.")] = (
-        ScoreMode.MAX_SUBTASK
-    )
+    mode: Annotated[
+        ScoreMode, CliOption(help="Rule that computes a problem's points from several submissions.")
+    ] = ScoreMode.MAX_SUBTASK
     submissions: Annotated[
-        Count, CliOption(metavar="N", help="Submissions per problem, where their number is limited.")
+        Count, CliOption(metavar="N", help="Number of submissions per problem that rules with a limit count.")
     ] = SUBMISSIONS
     ks: Annotated[
         tuple[Count, ...],
-        CliOption(name="k", metavar="K", help="pass@K; may be repeated.", unset="1, 5 and 10"),
+        CliOption(
+            name="k", metavar="K", help="Also report pass@K for this K. May be repeated.", unset="1, 5 and 10"
+        ),
     ] = (1, 5, 10)
     pages: Annotated[
         PageChoice | None,
         CliOption(
-            help="Submissions with pages of their own; sample and failed add those that the report names.",
+            help="Submissions that get their own page. sample and failed"
+            " add submissions that the report mentions.",
             unset="all, of more than 20,000 submissions a sample",
         ),
     ] = None

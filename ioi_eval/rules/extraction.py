@@ -765,14 +765,14 @@ _INCLUDE = re.compile(r'^[ \t]*+#[ \t]*+include[ \t]*+["<]([^">\n]*+)[">]', re.M
 class Repairs(Value):
     """Repairs to apply to code. If all are off, the code is judged as it was written."""
 
-    add_includes: Annotated[bool, CliOption(help="Repair: add #include <bits/stdc++.h>.")] = False
+    add_includes: Annotated[bool, CliOption(help="Repair programs: add #include <bits/stdc++.h>.")] = False
     add_header: Annotated[
         bool,  # graders/<id>.h
-        CliOption(help="Repair: add the problem's own header."),
+        CliOption(help="Repair programs: add an #include of the problem's own header."),
     ] = False
-    add_namespace: Annotated[bool, CliOption(help="Repair: add using namespace std;")] = False
+    add_namespace: Annotated[bool, CliOption(help="Repair programs: add using namespace std;")] = False
     add_imports: Annotated[
-        bool, CliOption(help="Repair: add what benchmarks import for Python programs.")
+        bool, CliOption(help="Repair Python programs: add the imports that benchmarks usually add.")
     ] = False
 
 

@@ -68,13 +68,18 @@ AnyAuthor = ModelOptions | AgentOptions | Function
 class Asking(Value):
     """The options of requests to an author: number of programs, language, and prompt."""
 
-    samples: Annotated[Count, CliOption(metavar="N", help="Programs for each problem.")] = 1
+    samples: Annotated[
+        Count, CliOption(metavar="N", help="Number of programs to request for each problem.")
+    ] = 1
     # Language of programs; by default the problem's only language, the benchmark's language, or C++.
     language: str = ""
     # Name of a benchmark's prompt, or path of a template; by default the benchmark's own prompt.
     prompt: str = ""
     concurrency: Annotated[
-        Count, CliOption(metavar="N", help="Requests or agents at a time.", key_only=True)
+        Count,
+        CliOption(
+            metavar="N", help="Maximum number of requests, or of agents, at the same time.", key_only=True
+        ),
     ] = 8
 
 

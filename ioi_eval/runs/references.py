@@ -51,7 +51,7 @@ class ReferenceOptions(Value):
         CliOption(
             name="references",
             metavar="N",
-            help="Also judge N of the benchmark's own solutions per problem, and report which pass.",
+            help="Also judge N of the benchmark's own solutions per problem, and report which of them pass.",
             unset="no solution",
             key_only=True,
         ),
@@ -60,7 +60,7 @@ class ReferenceOptions(Value):
         bool,
         CliOption(
             name="skip_unreliable",
-            help="Leave out problems whose own solutions do not pass.",
+            help="Exclude problems for which the benchmark's own solutions do not pass.",
             key_only=True,
         ),
     ] = False

@@ -82,7 +82,8 @@ class Timing(Value):
         CliOption(
             name="time_factor",
             metavar="F",
-            help="Multiply all time limits; `ioi-eval validate` can propose a factor for this hardware.",
+            help="Factor for all time limits; `ioi-eval validate"
+            " --calibrate` proposes a factor for this hardware.",
         ),
     ] = 1.0
     borderline: Annotated[Band, CliOption(read=parse_borderline, unset=str(Borderline()), key_only=True)] = (
@@ -100,20 +101,25 @@ class RunOptions(Value):
     """Options of a run, for dumps, solutions and generated programs."""
 
     timing: Timing = Timing()
-    fresh: Annotated[bool, CliOption(help="Discard earlier results and start over.")] = False
+    fresh: Annotated[
+        bool, CliOption(help="Discard the folder's earlier results and judge everything again.")
+    ] = False
     reuse: Annotated[
         tuple[str, ...],  # folders
-        CliOption(metavar="DIR", help="Take over results of another run; may be repeated."),
+        CliOption(metavar="DIR", help="Folder of another run whose results are reused. May be repeated."),
     ] = ()
     accept_compiler: Annotated[
-        bool, CliOption(help="Go on with another compiler than the run's.", key_only=True)
+        bool,
+        CliOption(
+            help="Continue the run even if its earlier results were built by another compiler.", key_only=True
+        ),
     ] = False
     share: Annotated[
-        bool, CliOption(help="Judge equal submissions once.", panel="Judging", key_only=True)
+        bool, CliOption(help="Judge identical submissions only once.", panel="Judging", key_only=True)
     ] = True
     keep_outputs: Annotated[
         bool,
-        CliOption(help="Store the start of the first failing test's input and output."),
+        CliOption(help="Store the beginning of the first failed test's input and output."),
     ] = False
     all_tests: AllTests = False
     command: str = ""  # command that continues the run, for reports

@@ -49,12 +49,14 @@ class ServerOptions(Value):
 
     port: Annotated[
         Annotated[int, msgspec.Meta(ge=0, le=65535)],
-        CliOption(metavar="N", help="The port to listen on; 0: any free port.", panel="Access"),
+        CliOption(metavar="N", help="Port to listen on. 0 means any free port.", panel="Access"),
     ] = 2000
     host: Annotated[
         str,
         CliOption(
-            metavar="ADDRESS", help="The address to listen on; 0.0.0.0: all addresses.", panel="Access"
+            metavar="ADDRESS",
+            help="Address to listen on. 0.0.0.0 means all addresses of the machine.",
+            panel="Access",
         ),
     ] = "127.0.0.1"
     allow_hosts: Annotated[
@@ -62,7 +64,7 @@ class ServerOptions(Value):
         CliOption(
             name="allow_host",
             metavar="NAME",
-            help="A further host name of this machine; may be repeated.",
+            help="Additional host name by which requests may address this machine. May be repeated.",
             panel="Access",
             key_only=True,
             read=lambda names: [name.lower() for name in names],
@@ -71,13 +73,17 @@ class ServerOptions(Value):
     tls_cert: Annotated[
         Path | None,
         CliOption(
-            metavar="FILE", help="Certificate, with its chain, in PEM: serve https only.", panel="Access"
+            metavar="FILE",
+            help="PEM file with the TLS certificate and its chain. The server then accepts only https.",
+            panel="Access",
         ),
     ] = None
     tls_key: Annotated[
         Path | None,
         CliOption(
-            metavar="FILE", help="The private key, if it is not in the certificate's file.", panel="Access"
+            metavar="FILE",
+            help="PEM file with the private key, if the certificate's file does not contain the key.",
+            panel="Access",
         ),
     ] = None
     queue: Annotated[
@@ -103,18 +109,20 @@ class ServerOptions(Value):
         int | None,
         _SIZED,
         CliOption(
-            help="Disk space for files that clients send once; 0: no cache.",
+            help="Maximum disk space for the cache of clients' files. 0 means no cache.",
             unset="8gb, at most a quarter of the free space",
         ),
     ] = None
     contents_folder: Annotated[
         str,
-        CliOption(metavar="DIR", help="Folder for files of clients.", unset="$TMPDIR", key_only=True),
+        CliOption(
+            metavar="DIR", help="Folder of the cache of clients' files.", unset="$TMPDIR", key_only=True
+        ),
     ] = ""
     max_output: Annotated[
         int,
         _SIZED,
-        CliOption(default="64mb", help="Maximum size of a job's standard output, and of its error output."),
+        CliOption(default="64mb", help="Maximum size of a job's standard output, and of its standard error."),
     ] = 64 << 20
     run_timeout: Annotated[int, _TIMED, CliOption(default=900, help="Maximum run time of a job.")] = 900_000
     compile_timeout: Annotated[int, _TIMED, CliOption(default=120, help="Maximum compile time of a job.")] = (

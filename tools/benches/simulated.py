@@ -290,7 +290,9 @@ async def start_simulated(cache: Path, size: int, seconds: float) -> AsyncIterat
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, required=True, help="of the real worker")
+    parser.add_argument(
+        "--cache", type=Path, required=True, help="disk cache of the real worker for clients' files"
+    )
     parser.add_argument("--size", type=int, required=True)
     parser.add_argument("--seconds", type=float, required=True)
     asked = parser.parse_args()

@@ -27,36 +27,52 @@ _MAX_SHOWN = 20  # maximum number of problems that are printed in the terminal
 def audit(
     source: Annotated[
         str,
-        typer.Argument(metavar="SOURCE", help="A benchmark's name, problem packages, or a file of its rows."),
+        typer.Argument(
+            metavar="SOURCE", help="Name of a benchmark, file of a benchmark's rows, or problem packages."
+        ),
     ],
     *,
     problem: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Audit this problem only; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="ID", help="Audit only the problem with this id. May be repeated."),
     ] = None,
     sample: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Audit a sample of N problems.")
+        int | None, typer.Option(metavar="N", min=1, help="Audit a random sample of N problems.")
     ] = None,
     seed: Annotated[
-        int, typer.Option(metavar="S", help="Seed of the sample and of the mutants.", hidden=True)
+        int,
+        typer.Option(
+            metavar="S",
+            help="Seed of the random sample of problems and of the mutated solutions.",
+            hidden=True,
+        ),
     ] = 0,
     data_dir: Annotated[
-        str, typer.Option(metavar="DIR", help="Copies of the benchmark's files.", show_default="the hub")
+        str,
+        typer.Option(
+            metavar="DIR", help="Folder with local copies of the benchmark's files.", show_default="the hub"
+        ),
     ] = "",
     checker: Annotated[
         str,
         typer.Option(
-            metavar="KIND", help="Another built-in comparison.", show_default="the source's", hidden=True
+            metavar="KIND",
+            help="Built-in comparison of outputs to use instead of the benchmark's.",
+            show_default="the source's",
+            hidden=True,
         ),
     ] = "",
     solutions: Annotated[
         str,
-        typer.Option(metavar="DUMP", help="More solutions: a dump with known verdicts.", show_default="none"),
+        typer.Option(
+            metavar="DUMP", help="Dump with more solutions, whose verdicts are known.", show_default="none"
+        ),
     ] = "",
     expected_column: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The dump's column of verdicts.",
+            help="Column of the dump with the verdicts.",
             show_default="if there is one only",
             hidden=True,
         ),
@@ -64,7 +80,11 @@ def audit(
     references: Annotated[
         int,
         typer.Option(
-            metavar="N", min=1, help="A benchmark's solutions of each kind per problem.", hidden=True
+            metavar="N",
+            min=1,
+            help="Maximum number of the benchmark's right solutions, and"
+            " of its wrong solutions, per problem.",
+            hidden=True,
         ),
     ] = REFERENCES,
     mutants: Annotated[
@@ -72,24 +92,33 @@ def audit(
         typer.Option(
             metavar="N",
             min=0,
-            help="Change right solutions until a problem has N wrong ones.",
+            help="Mutate right solutions until each problem has N wrong solutions.",
             show_default="0",
         ),
     ] = 0,
     time_factor: Annotated[
-        float, typer.Option(metavar="F", min=0.01, max=1000, help="Multiply all time limits.")
+        float,
+        typer.Option(metavar="F", min=0.01, max=1000, help="Factor by which all time limits are multiplied."),
     ] = 1.0,
     engine: Annotated[
         str | None,
-        typer.Option(metavar="ENGINE", help="Where jobs run, as for `score`.", show_default="this machine"),
+        typer.Option(
+            metavar="ENGINE",
+            help="Engine that runs the jobs, as for `ioi-eval score`.",
+            show_default="this machine",
+        ),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Jobs that run at once.", show_default="all")
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Maximum number of jobs that run at the same time.", show_default="all"
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The audit's folder.", show_default="audits/<SOURCE>")
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder for the audit's results.", show_default="audits/<SOURCE>"),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Discard what was judged before.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Discard the folder's earlier results.")] = False,
     log_level: Annotated[
         Literal["debug", "info", "warning"] | None,
         typer.Option(
@@ -98,7 +127,9 @@ def audit(
             show_default="info",
         ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print only errors, without progress.")
+    ] = False,
 ) -> None:
     """Check how reliable the tests of SOURCE are, by solutions known to be right or wrong.
 

@@ -51,7 +51,7 @@ class _AccessOptions(Value):
         str | None,
         CliOption(
             metavar="FILE|N",
-            help="A file with NAME or NAME<TAB>TOKEN in each line, or the number of participants.",
+            help="Number of participants, or a file with NAME or NAME<TAB>TOKEN in each line.",
         ),
     ] = None
     stdio: Annotated[
@@ -61,7 +61,9 @@ class _AccessOptions(Value):
 
 @command(_EXAMPLES)
 def contest(
-    action: Annotated[Literal["serve"], typer.Argument(metavar="serve", help="Hold a contest over MCP.")],
+    action: Annotated[
+        Literal["serve"], typer.Argument(metavar="serve", help="Serve a contest to agents over MCP.")
+    ],
     source: Source,
     problems: ProblemOptions,
     rules: Annotated[Rules, OptionGroup("Rules")],
@@ -75,7 +77,8 @@ def contest(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="The contest's folder: a new or empty one, or that of a contest to continue.",
+            help="Folder for the contest's results: a new or empty folder,"
+            " or the folder of a contest to continue.",
             show_default="runs/<SOURCE>-contest",
             rich_help_panel="Output",
         ),
@@ -305,10 +308,13 @@ _EXPORT_EXAMPLES = """
 
 @command(_EXPORT_EXAMPLES)
 def export(
-    form: Annotated[Literal["harbor"], typer.Argument(metavar="harbor", help="Tasks of Harbor.")],
+    form: Annotated[
+        Literal["harbor"],
+        typer.Argument(metavar="harbor", help="Export problem packages as tasks of Harbor."),
+    ],
     source: Source,
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The folder that gets a folder for each task.")
+        Path, typer.Argument(metavar="DIR", help="Folder in which each task gets its own folder.")
     ],
     problems: Annotated[BenchmarkOptions, OptionGroup("Problems", only=("problems", "sample", "seed"))],
 ) -> None:

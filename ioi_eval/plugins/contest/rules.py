@@ -62,7 +62,7 @@ class Rules(Value):
         Count | None,
         _LIMITED,
         CliOption(
-            help="Submissions of a participant for a problem; 0: no limit.",
+            help="Maximum number of submissions by a participant to a problem. 0 means no limit.",
             unset=str(SUBMISSIONS),
         ),
     ] = SUBMISSIONS
@@ -77,36 +77,48 @@ class Rules(Value):
     feedback: FeedbackChoice = Feedback.FULL
     seconds: Annotated[
         Annotated[float, msgspec.Meta(gt=0)] | None,
-        CliOption(name="contest_time", metavar="S", minimum=1, help="Length of the contest.", unset="no end"),
+        CliOption(
+            name="contest_time",
+            metavar="S",
+            minimum=1,
+            help="Duration of the contest, in seconds.",
+            unset="no end",
+        ),
     ] = None
     runs: Annotated[
         Count | None,
         _LIMITED,
         CliOption(
             name="own_runs",
-            help="Runs of a participant on own inputs for a problem; 0: no limit.",
+            help="Maximum number of runs on a participant's own inputs, per problem. 0 means no limit.",
             unset="200",
             key_only=True,
         ),
     ] = 200
     mode: Annotated[
         ScoreMode,
-        CliOption(help="The rule by which several submissions make a problem's points."),
+        CliOption(help="Rule that computes a problem's points from several submissions."),
     ] = ScoreMode.MAX_SUBTASK
     times: Annotated[
         bool,
-        CliOption(name="show_times", help="Show the longest time of hidden tests.", key_only=True),
+        CliOption(
+            name="show_times",
+            help="Show participants the longest run time of the hidden tests.",
+            key_only=True,
+        ),
     ] = False
-    scoreboard: Annotated[bool, CliOption(help="Show the points of all participants to everyone.")] = False
+    scoreboard: Annotated[bool, CliOption(help="Show every participant the points of all participants.")] = (
+        False
+    )
     freeze: Annotated[
         Annotated[float, msgspec.Meta(gt=0)] | None,
         CliOption(
             metavar="S",
-            help="Hide results on the scoreboard for the last S seconds.",
+            help="Hide new results on the scoreboard in the last S seconds of the contest.",
             unset="never",
         ),
     ] = None
-    medals: Annotated[MedalRule, CliOption(help="The rule by which the scoreboard gives medals.")] = (
+    medals: Annotated[MedalRule, CliOption(help="Rule that determines the medals on the scoreboard.")] = (
         MedalRule.NONE
     )
     languages: Annotated[
@@ -114,7 +126,7 @@ class Rules(Value):
         CliOption(
             name="allow_language",
             metavar="NAME",
-            help="A language to allow; may be repeated.",
+            help="Programming language that participants may use. May be repeated.",
             unset="all",
             key_only=True,
         ),

@@ -19,13 +19,16 @@ Tool = Callable[..., Coroutine[Any, Any, Struct]]
 AnyCallable = TypeVar("AnyCallable", bound=Callable[..., Any])
 ProblemName = Annotated[str, Meta(description="The id of the problem.")]
 LanguageName = Annotated[
-    str, Meta(description="The language of the program. Without it: the problem's default.")
+    str, Meta(description="The language of the program. Default: the problem's default language.")
 ]
 _Code = Annotated[str, Meta(description="The whole source of the program.")]
-_Input = Annotated[str, Meta(description="The text that the program reads.")]
+_Input = Annotated[str, Meta(description="The input that the program reads from standard input.")]
 _Outputs = Annotated[
     dict[str, str] | None,
-    Meta(description="Only if the problem asks for files: their texts by the names of the tests."),
+    Meta(
+        description="Only for problems that ask for output files: the text"
+        " of each file, by the name of its test."
+    ),
 ]
 
 

@@ -231,5 +231,5 @@ def test_problem_that_cannot_be_built_is_named_with_the_reason(cli: CommandLine)
 
 def test_audit_of_dataset_without_solutions_is_refused(cli: CommandLine) -> None:
     completed = cli("audit", write_rows(cli.folder, row("none", [])).name)
-    assert completed.returncode == 2 and "no solutions that must be right or wrong" in completed.stderr
+    assert completed.returncode == 2 and "no solutions with known verdicts" in completed.stderr
     assert not (cli.folder / "audits").exists()

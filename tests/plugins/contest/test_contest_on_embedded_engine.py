@@ -97,7 +97,7 @@ async def test_compiler_output_does_not_contain_the_hidden_grader(session: Sessi
     )
     tested = await session.test("graded", shouting)
     assert tested.samples[0].verdict is Verdict.RE
-    with pytest.raises(RefusedCall, match="only the judge has"):
+    with pytest.raises(RefusedCall, match="that participants do not have"):
         await session.run("graded", shouting, input="1 2")
     answers = [*replies, tested, await session.submit("graded", shouting), session.statement("graded")]
     assert not find_hidden_strings(*answers)
@@ -132,7 +132,7 @@ async def test_own_inputs_run_with_sample_manager_from_attachments(store: Store)
     ).read_text()
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         session = Contest({"drums": open_to_all, "secret": drums}, judge=scorer.judge).session("otter")
-        with pytest.raises(RefusedCall, match="only the judge has"):
+        with pytest.raises(RefusedCall, match="that participants do not have"):
             await session.run("secret", code, input="1\n2 1 0\n")
         right = await session.run("drums", code, input="1\n2 1 0\n")
         assert right.compiles and right.ended == "completed" and right.words.startswith("sample manager: ")

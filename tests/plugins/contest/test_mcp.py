@@ -172,7 +172,7 @@ async def test_long_statement_is_read_in_parts(letter: str) -> None:
         notes_read = await told(otter, "attachment", problem="sum", name="statement.md")
         assert notes_read == {"name": "statement.md", "characters": 5, "offset": 0, "text": "notes"}
         for wrong, message in (
-            ({"name": "hidden"}, "sum has no text 'hidden': there are _statement.md"),
+            ({"name": "hidden"}, "sum has no text 'hidden': its texts are _statement.md"),
             ({"name": "long.h", "offset": -1}, "the offset must be 0 to 80000, not -1"),
             ({"name": "long.h", "offset": 80_001}, "the offset must be 0 to 80000, not 80001"),
             ({"name": "long.h", "offset": "x"}, "`offset` must be a whole number"),
@@ -596,7 +596,7 @@ async def test_full_disk_is_reported_to_the_operator(warm: WarmCommand, cli: Com
     assert answers[0]["number"] == 1 and second_reply["number"] == 2
     assert all("the judge failed; this costs nothing" in answer for answer in answers[1:])
     (line,) = complaints.splitlines()
-    assert line.startswith("a call was not answered") and line.endswith("(logged once)")
+    assert line.startswith("a tool call was not answered") and line.endswith("(logged once)")
     assert "cup/results.jsonl: cannot be written: No space left on device. Free space" in line
 
 

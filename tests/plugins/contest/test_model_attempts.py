@@ -246,7 +246,7 @@ async def test_python_packages_are_required_only_for_python_programs(
         asks = compete(
             rows, model, out=tmp_path / "run", engine=python_without_packages(), choice=choice, asking=asking
         )
-        with nullcontext() if number else pytest.raises(InputError, match="may count on numpy"):
+        with nullcontext() if number else pytest.raises(InputError, match="may import numpy"):
             await asks
     assert len(server.asked) == number
 

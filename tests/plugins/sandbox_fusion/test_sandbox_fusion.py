@@ -188,7 +188,7 @@ async def test_request_without_free_slot_waits_and_then_gets_504(
         assert not late.done()
         await clock.advance(3.1)
         status, reply = await late
-        assert status == 504 and "slots are taken" in reply["message"]
+        assert status == 504 and "slots are busy" in reply["message"]
     late = asyncio.create_task(post(call, "print(1)"))
     await until(lambda: server._queue._entry_locks[""].locked())
     for posted in jobs:
@@ -507,8 +507,8 @@ async def test_submit_compares_outputs_like_sandbox_fusion(call: Caller) -> None
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"provided_data": None}, "provided_data must have the row"),
-        ({"provided_data": [{"id": 1}, {"id": 2}]}, "provided_data must have the row"),
+        ({"provided_data": None}, "provided_data must contain the dataset's row"),
+        ({"provided_data": [{"id": 1}, {"id": 2}]}, "provided_data must contain the dataset's row"),
         ({"provided_data": {"test": "["}}, "provided_data.test"),
         ({"provided_data": {"test": []}}, "no tests"),
         ({"language": None}, "config.language"),

@@ -197,7 +197,7 @@ def test_invalid_benchmark_options_print_one_error_line(cli: CommandLine, tmp_pa
             "packages",
             "--difficulty",
             "easy",
-        ): "only problems of a benchmark can be chosen",
+        ): "this option selects only problems of a benchmark",
         ("--problems", "codeforces", "--data-dir", "nowhere"): "nowhere",
         ("--problems", "codeforces", "--data-dir", str(copies), "--results", "x.xlsx"): "Expected one of",
         ("--problems", "codeforces", "--push-to-hub", "me/x"): "Set HF_TOKEN, or add --dry-run",

@@ -177,7 +177,7 @@ def test_missing_or_irregular_file_path_is_rejected(box: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize("names", [("a", "a/b"), ("a/b", "a")])
 def test_name_used_as_file_and_folder_is_rejected(box: Path, names: tuple[str, str]) -> None:
-    with pytest.raises(JobRejected, match="at once"), convert_file_errors():
+    with pytest.raises(JobRejected, match="both a file and a folder"), convert_file_errors():
         fill(box, [file(name, "x") for name in names], None, Lock())
 
 

@@ -126,7 +126,7 @@ async def test_caught_import_error_is_scored(scorer: Scorer) -> None:
 async def test_promised_packages_are_checked_before_first_job(scorer: Scorer, python: Path) -> None:
     await scorer.judge.check_packages(["networkx"], ["python"])
     await scorer.judge.check_packages(["numpy"], ["c++", "pypy"])
-    with pytest.raises(InputError, match=r"may count on numpy, which") as caught:
+    with pytest.raises(InputError, match=r"may import numpy, which") as caught:
         await scorer.judge.check_packages(["networkx", "numpy"], ["python", "c++"])
     assert str(python) in str(caught.value)
     assert all(
@@ -174,7 +174,7 @@ def test_program_with_failing_import_earns_no_reward(variable_runtime: Runtime) 
 def test_reward_runtime_checks_promised_packages_at_start(variable_runtime: Runtime) -> None:
     promising = Runtime(Setup(packages=("networkx",)))
     promising.close()
-    with pytest.raises(InputError, match="may count on numpy"):
+    with pytest.raises(InputError, match="may import numpy"):
         Runtime(Setup(packages=("networkx", "numpy")))
 
 

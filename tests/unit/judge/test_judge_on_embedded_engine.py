@@ -300,7 +300,7 @@ async def test_checker_compile_error_is_checker_broken(scorer: Scorer) -> None:
 
 
 async def test_unsupported_cpp_standard_is_judge_failure(scorer: Scorer) -> None:
-    with pytest.raises(JudgeFailure, match="cannot build an empty program"):
+    with pytest.raises(JudgeFailure, match="cannot build even an empty program"):
         await scorer.score(summing(cpp_standard="gnu++99"), submission(ADD))
 
 

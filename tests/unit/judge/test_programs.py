@@ -297,7 +297,9 @@ async def test_compiler_out_of_space_twice_is_uncached_compile_error(tmp_path: P
 async def test_machine_failing_control_program_is_judge_failure(tmp_path: Path) -> None:
     stage = Ending(stderr="cc1plus: No space left on device", code=90, status=StageStatus.RE)
     async with opened(tmp_path, FakeEngine(faults=[stage])) as artifacts:
-        with pytest.raises(JudgeFailure, match=r"g\+\+ 1\.0 cannot build an empty program.*No space.*doctor"):
+        with pytest.raises(
+            JudgeFailure, match=r"g\+\+ 1\.0 cannot build even an empty program.*No space.*doctor"
+        ):
             await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
 
 

@@ -117,7 +117,9 @@ def test_nested_zip_is_input_error(write_package: Write, tmp_path: Path, cache: 
     folder = write_package("contest/sum").parent
     zipped(write_package("other", code="other"), folder / "other.zip")
     assert list(load_problems(folder, cache=cache)) == ["other", "sum"]
-    with pytest.raises(InputError, match=r"zips in zips are not supported: other[.]zip\. Extract this one"):
+    with pytest.raises(
+        InputError, match=r"zips in zips are not supported: other[.]zip\. Extract this archive"
+    ):
         load_problems(zipped(folder, tmp_path / "contest.zip"), cache=cache)
 
 

@@ -101,5 +101,5 @@ def test_unreadable_medal_table_is_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         read_contests(tmp_path / "none.toml")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="is no table"):
+    with pytest.raises(InputError, match="is not a table of medals"):
         read_contests(tmp_path / "binary")

@@ -277,7 +277,7 @@ def refuses(folders: list[Path], *message: str) -> None:
 def test_merging_shard_with_whole_run_is_refused(dump: Path, problems: Path) -> None:
     shards, whole = by_shards(dump, problems, 2), scored(dump, problems, dump.with_name("whole"))
     refuses([*shards, whole], "whole", f"the folder does not contain a shard, unlike {shards[0]}")
-    refuses([*shards, dump.with_name("gone")], "gone", "is not the folder of a shard")
+    refuses([*shards, dump.with_name("gone")], "gone", "the folder does not contain a shard")
 
 
 def test_runs_by_shards_are_compared_by_their_merged_folders(dump: Path, problems: Path) -> None:

@@ -186,7 +186,7 @@ def test_folder_without_bin_is_refused_as_compiler(tmp_path: Path, write: Callab
 @pytest.mark.parametrize("url", ["10.0.0.5:8000", "http://", "http://x/a,b", "http://x/a b", "http://x\ny"])
 def test_publish_refuses_url_that_servers_cannot_fetch(tmp_path: Path, url: str) -> None:
     """A server splits lines of the index at commas, and needs a URL with a scheme."""
-    with pytest.raises(InputError, match="cannot fetch from"):
+    with pytest.raises(InputError, match="cannot download packages from"):
         publish_package(tmp_path / "www", url)
     assert not (tmp_path / "www").exists()
 

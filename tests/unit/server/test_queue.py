@@ -192,7 +192,7 @@ async def test_request_that_waits_too_long_to_enter_is_refused() -> None:
     doors = Doors(queue(max_waiting=0))
     await doors.come("a1", "a2")
     await FastForwardClock().advance(60.1)
-    with pytest.raises(EngineOverloaded, match="slots are taken"):
+    with pytest.raises(EngineOverloaded, match="slots are busy"):
         await doors.tasks["a2"]
     await doors.next()
     check_empty(doors.queue)

@@ -209,7 +209,7 @@ async def test_full_queue_answers_503_with_retry_after(server: Server, call: Cal
     await until_counted(call, "ioi_eval_jobs_queued", 1)
     async with call.session.post(f"{API}/execute", json=job("true")) as reply:
         assert reply.status == 503 and reply.headers["Retry-After"] == "1"
-        assert "slots are taken" in (await reply.json())["message"]
+        assert "slots are busy" in (await reply.json())["message"]
     running.cancel()
     status, reply_of_waiting = await waiting
     assert (status, reply_of_waiting["run"]["stdout"]) == (200, "waited\n")

@@ -421,7 +421,7 @@ async def test_compiler_that_fails_on_control_program_is_judge_failure(
     tmp_path: Path, result: JobResult, runtimes: tuple[str, ...]
 ) -> None:
     async with opened(tmp_path, Server(result, runtimes=runtimes)) as artifacts:
-        with pytest.raises(JudgeFailure, match="cannot build an empty program"):
+        with pytest.raises(JudgeFailure, match="cannot build even an empty program"):
             await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("code"))
 
 
@@ -472,7 +472,7 @@ async def test_damaged_delivery_is_retried_then_judge_failure(tmp_path: Path) ->
     half = Ending(stdout=delivered().stdout[:-20], code=0)
     server = Server(JobResult(compile=Ending(code=0), run=half))
     async with opened(tmp_path, server) as artifacts:
-        with pytest.raises(JudgeFailure, match="arrived damaged"):
+        with pytest.raises(JudgeFailure, match="is damaged"):
             await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("code"))
     assert len(server.jobs) == 4
 
