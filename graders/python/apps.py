@@ -70,13 +70,13 @@ def main(source, only_load=False):
         exit_process(2)
 
 
-def run_program(source, input_text, only_loads):
+def run_program(source, input_text, load_only):
     """Return the program's output, or the error that stopped it."""
     code = -2
     try:
         method = getattr(load_module(source), FUNCTION)
         code = -1
-        return "" if only_loads else call_with_input(method, input_text)
+        return "" if load_only else call_with_input(method, input_text)
     except Exception as error:
         try:
             return MARK + encode_json(make_error_report(code, error))

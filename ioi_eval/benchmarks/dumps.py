@@ -224,7 +224,7 @@ class Dump(Collection[Submission]):
         return isinstance(submission, Submission) and submission.key in self.problem_ids
 
     def __iter__(self) -> Iterator[Submission]:
-        return (located.submission for located in self.read_located())
+        return (located.submission for located in self.read_with_locations())
 
     @property
     def has_other_shards(self) -> bool:
@@ -270,12 +270,12 @@ class Dump(Collection[Submission]):
         remaining_dump._skips_earlier = True
         return remaining_dump
 
-    def read_located(self) -> Iterator[LocatedSubmission]:
+    def read_with_locations(self) -> Iterator[LocatedSubmission]:
         """Return the submissions with the file and line of their rows."""
         # Stop here, so that no row after the last submission is read.
-        return islice(self._read_all_located(), len(self) - self._skipped_count)
+        return islice(self._read_all_with_locations(), len(self) - self._skipped_count)
 
-    def _read_all_located(self) -> Iterator[LocatedSubmission]:
+    def _read_all_with_locations(self) -> Iterator[LocatedSubmission]:
         """Yield the submissions of all files, with the file and line of their rows."""
         start = 0, 0
         reader = DumpReader(self._problems, self._options, self._selection, self.problem_ids)

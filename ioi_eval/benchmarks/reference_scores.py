@@ -81,7 +81,7 @@ def read_reference_scores(
     ]
     is_fraction = scale == "fraction" if scale else max(numbers, default=0.0) <= 1
     digits = max(map(_count_digits, numbers), default=0)
-    cases = [_make_case(row, problems, name, is_fraction, digits) for row in dump.read_located()]
+    cases = [_make_case(row, problems, name, is_fraction, digits) for row in dump.read_with_locations()]
     has_scores = any(case.score is not None for case in cases)
     kind = ("fractions" if is_fraction else "points") if has_scores else "verdicts"
     return ReferenceScores(column=name, kind=kind, cases=tuple(cases))

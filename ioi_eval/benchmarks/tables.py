@@ -170,7 +170,7 @@ class Row(Fields):
     def read_content(self, field: str) -> memoryview:
         """Return the bytes of a string without copying them."""
         scalar: Any = self.table.scalar(field, self.index) if self.has_field(field) else None
-        buffer = _string_buffer(scalar)
+        buffer = _read_arrow_string(scalar)
         if buffer is None:
             raise self.mismatch_error(field, "a text")
         self.table.count_read_bytes(len(buffer))
@@ -187,7 +187,7 @@ class Row(Fields):
         except (AttributeError, KeyError) as error:
             raise self.mismatch_error(field, f"a list of objects with {', '.join(names)}") from error
         for index in range(len(objects)):
-            buffers = [_string_buffer(column[index]) for column in columns]
+            buffers = [_read_arrow_string(column[index]) for column in columns]
             views = tuple(memoryview(buffer) for buffer in buffers if buffer is not None)
             if len(views) != len(names):
                 raise self.make_error(field, f"item {index + 1} of the list has no string")
@@ -201,7 +201,7 @@ class Row(Fields):
         return super().mismatch_error(field, expected)
 
 
-def _string_buffer(scalar: Any) -> Any:
+def _read_arrow_string(scalar: Any) -> Any:
     """Return the bytes of an Arrow string without copying them, or None if it is not a string."""
     return scalar.as_buffer() if hasattr(scalar, "as_buffer") else None
 

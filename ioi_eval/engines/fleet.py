@@ -93,7 +93,7 @@ def state_diagram() -> str:
     return "\n".join(["stateDiagram-v2", f"    [*] --> {State.NEW.name}: found", *lines])
 
 
-R = TypeVar("R")
+ReportT = TypeVar("ReportT")
 """The type of an inspection's report about an endpoint."""
 
 _RATE_S = 60.0  # seconds over which the rate of an endpoint's jobs is averaged
@@ -102,13 +102,13 @@ _FAULTS = 3  # number of failed jobs in a row after which an endpoint rests
 _FAILED_TRIALS = 2
 
 
-class Endpoint(Generic[R]):
+class Endpoint(Generic[ReportT]):
     """A server or node. Only its fleet writes these fields."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.state, self.since = State.NEW, time.time()
-        self.report: R | None = None  # report of the last successful inspection
+        self.report: ReportT | None = None  # report of the last successful inspection
         self.slots = 0
         self.busy = 0  # number of jobs that the endpoint executes now
         self.errors = 0  # number of jobs that failed on the endpoint
@@ -233,7 +233,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _change_of_error(error: EngineError) -> Change:
+def _choose_state_change(error: EngineError) -> Change:
     if isinstance(error, EngineOverloaded):
         return Change.FULL
     if isinstance(error, ServerReplaced):
@@ -251,11 +251,11 @@ def _list_names(names: Iterable[str]) -> str:
 # --- a job -------------------------------------------------------------------------------------------
 
 
-E = Endpoint[Any]
-Fits = Callable[[E], bool]
+AnyEndpoint = Endpoint[Any]
+Fits = Callable[[AnyEndpoint], bool]
 
 
-def _fits_all(endpoint: E) -> bool:
+def _fits_all(endpoint: AnyEndpoint) -> bool:
     return True
 
 
@@ -263,8 +263,10 @@ def _fits_all(endpoint: E) -> bool:
 class _SlotRequest:
     """The endpoints that suit a job that waits for a slot."""
 
-    avoid: Collection[E] = ()  # endpoints that get the job only if no other endpoint that fits is usable
-    prefer: E | None = None  # endpoint that gets the job if the endpoint has a free slot now
+    avoid: Collection[
+        AnyEndpoint
+    ] = ()  # endpoints that get the job only if no other endpoint that fits is usable
+    prefer: AnyEndpoint | None = None  # endpoint that gets the job if the endpoint has a free slot now
     fits: Fits = _fits_all  # a function that returns False for endpoints that must not get the job
 
 
@@ -274,12 +276,12 @@ class JobAttempts:
 
     attempts_left: int
     waits: Waits
-    tried_endpoints: list[E] = field(default_factory=list)
+    tried_endpoints: list[AnyEndpoint] = field(default_factory=list)
     # Time of the first refusal for lack of capacity; None if there was no such refusal.
     overloaded_since: float | None = None
     last_failure: EngineError | None = None
 
-    def add_failure(self, endpoint: E, error: EngineError) -> None:
+    def add_failure(self, endpoint: AnyEndpoint, error: EngineError) -> None:
         """Count a failed attempt, except a refusal for lack of capacity and a first replacement."""
         self.last_failure, is_repeated = error, endpoint in self.tried_endpoints
         self.tried_endpoints.append(endpoint)
@@ -312,7 +314,7 @@ class JobAttempts:
     def _tried_names(self) -> str:
         return _list_names(dict.fromkeys(endpoint.url for endpoint in self.tried_endpoints))
 
-    def endpoints_to_avoid(self, fitting: Collection[E]) -> list[E]:
+    def endpoints_to_avoid(self, fitting: Collection[AnyEndpoint]) -> list[AnyEndpoint]:
         """Return all tried endpoints if an untried endpoint fits.
 
         Otherwise return the last tried endpoint, or nothing if only a single endpoint fits.
@@ -329,7 +331,7 @@ class JobAttempts:
 class _SentJob:
     """A job on an endpoint, and on a second endpoint if the first is late."""
 
-    endpoint: E
+    endpoint: AnyEndpoint
     job: Job
     attempts: JobAttempts
     check: Check | None
@@ -344,7 +346,7 @@ class _SentJob:
 # --- the fleet ---------------------------------------------------------------------------------------
 
 
-class Fleet(ABC, Generic[R]):
+class Fleet(ABC, Generic[ReportT]):
     """Endpoints, their states, and a queue for their slots.
 
     A job that fails by an endpoint's fault is tried on another endpoint. An endpoint that fails rests, is
@@ -358,27 +360,29 @@ class Fleet(ABC, Generic[R]):
 
     def __init__(self, waits: Waits, *, attempts: int, total: int | None, on_event: OnServer) -> None:
         self._waits, self._attempts, self._total, self._on_event = waits, attempts, total, on_event
-        self.endpoints = dict[str, Endpoint[R]]()  # all endpoints that any search found, by address
-        self.usable: dict[Endpoint[R], None] = {}
+        self.endpoints = dict[str, Endpoint[ReportT]]()  # all endpoints that any search found, by address
+        self.usable: dict[Endpoint[ReportT], None] = {}
         self.found: frozenset[str] = frozenset()
         # True after the first search; an endpoint that joins later is reported as an event.
         self.begun = False
         self.busy = 0  # number of jobs that run on all endpoints
         # Endpoints with a free slot, by number of running jobs. The endpoint that is idle for longest comes
         # first.
-        self._free_by_jobs: list[dict[E, None]] = [{}]
+        self._free_by_jobs: list[dict[AnyEndpoint, None]] = [{}]
         self._has_no_free_slot = True
-        self._slot_requests: OrderedDict[asyncio.Future[E], _SlotRequest] = OrderedDict()
+        self._slot_requests: OrderedDict[asyncio.Future[AnyEndpoint], _SlotRequest] = OrderedDict()
         # Healthy endpoints, and endpoints with a job on a first trial.
-        self._working_endpoints: dict[E, None] = {}
+        self._working_endpoints: dict[AnyEndpoint, None] = {}
         # Jobs that wait although no working endpoint fits them.
-        self._stranded_requests = set[asyncio.Future[E]]()
+        self._stranded_requests = set[asyncio.Future[AnyEndpoint]]()
         self._drought_timer: asyncio.TimerHandle | None = None
         # Start of the clock of a drought, and seconds that passed before this start.
         self._drought_start = self._drought_elapsed = 0.0
         self._refusal_reason = ""  # reason why no job gets a slot; empty if jobs get slots
         self._active_jobs = dict[_SentJob, None]()
-        self._under_inspection = set[E]()  # endpoints that are inspected until they are fit for jobs
+        self._under_inspection = set[
+            AnyEndpoint
+        ]()  # endpoints that are inspected until they are fit for jobs
         self._tasks = set[asyncio.Task[None]]()
 
     # --- methods that each kind of cluster implements ---------------------------------------------------
@@ -388,23 +392,23 @@ class Fleet(ABC, Generic[R]):
         """Return the addresses of all endpoints. Raises EngineError or InputError."""
 
     @abstractmethod
-    async def inspect(self, address: str) -> R:
+    async def inspect(self, address: str) -> ReportT:
         """Return a report about an endpoint that is fit for jobs. Raises NoAnswer or EndpointUnfit."""
 
     @abstractmethod
-    async def ask(self, endpoint: Endpoint[R]) -> None:
+    async def ask(self, endpoint: Endpoint[ReportT]) -> None:
         """Raise EngineError if an endpoint does not answer or is another server now."""
 
     @abstractmethod
-    async def send(self, endpoint: Endpoint[R], job: Job) -> Any:
+    async def send(self, endpoint: Endpoint[ReportT], job: Job) -> Any:
         """Execute a job on an endpoint once. Raises EngineError."""
 
     @abstractmethod
-    def count_slots(self, report: R) -> int:
+    def count_slots(self, report: ReportT) -> int:
         """Return the number of jobs that an endpoint gets at a time."""
 
     @abstractmethod
-    def fits(self, endpoint: Endpoint[R], job: Job, *, exactly: bool = True) -> bool:
+    def fits(self, endpoint: Endpoint[ReportT], job: Job, *, exactly: bool = True) -> bool:
         """Return True if an endpoint can execute a job.
 
         If not `exactly`, other versions of the job's toolchains are enough.
@@ -413,11 +417,11 @@ class Fleet(ABC, Generic[R]):
     def update_capabilities(self) -> None:
         """Update the capabilities of the engine. Called after endpoints joined, left or changed."""
 
-    def describe_changes(self, before: R, after: R) -> str:
+    def describe_changes(self, before: ReportT, after: ReportT) -> str:
         """Return a message about the changes between two reports of an endpoint."""
         return ""
 
-    def max_job_seconds(self, endpoint: Endpoint[R], job: Job) -> float:
+    def max_job_seconds(self, endpoint: Endpoint[ReportT], job: Job) -> float:
         """Return the maximum seconds that a job runs on an endpoint."""
         return math.inf
 
@@ -431,7 +435,7 @@ class Fleet(ABC, Generic[R]):
         }
 
     @property
-    def members(self) -> list[Endpoint[R]]:
+    def members(self) -> list[Endpoint[ReportT]]:
         """The endpoints that get jobs, or may get jobs again."""
         return [endpoint for endpoint in self.endpoints.values() if endpoint.is_member]
 
@@ -441,7 +445,7 @@ class Fleet(ABC, Generic[R]):
         return max(1, total_slots if self._total is None else min(total_slots, self._total))
 
     def change_state(
-        self, endpoint: Endpoint[R], cause: Cause, change: Change | None, reason: str = ""
+        self, endpoint: Endpoint[ReportT], cause: Cause, change: Change | None, reason: str = ""
     ) -> None:
         """Change the state of an endpoint. Log it, and emit an event unless `change` is `None`."""
         old_state, new_state = endpoint.state, TRANSITIONS[endpoint.state, cause]
@@ -483,8 +487,8 @@ class Fleet(ABC, Generic[R]):
     # --- the queue ---------------------------------------------------------------------------------------
 
     async def take_slot(
-        self, avoid: Collection[E] = (), prefer: E | None = None, fits: Fits = _fits_all
-    ) -> Endpoint[R]:
+        self, avoid: Collection[AnyEndpoint] = (), prefer: AnyEndpoint | None = None, fits: Fits = _fits_all
+    ) -> Endpoint[ReportT]:
         """Reserve a slot, and return its endpoint. The caller must release the slot.
 
         Args:
@@ -500,7 +504,7 @@ class Fleet(ABC, Generic[R]):
             raise EngineUnavailable(self._refusal_reason)
         if (endpoint := self.take_free_slot(avoid, prefer, fits)) is not None:
             return endpoint
-        assigned: asyncio.Future[E] = asyncio.get_running_loop().create_future()
+        assigned: asyncio.Future[AnyEndpoint] = asyncio.get_running_loop().create_future()
         request = self._slot_requests[assigned] = _SlotRequest(avoid, prefer, fits)
         if self._is_stranded(request):
             self._stranded_requests.add(assigned)
@@ -516,19 +520,19 @@ class Fleet(ABC, Generic[R]):
             self._watch_for_drought()
 
     def take_free_slot(
-        self, avoid: Collection[E] = (), prefer: E | None = None, fits: Fits = _fits_all
-    ) -> Endpoint[R] | None:
+        self, avoid: Collection[AnyEndpoint] = (), prefer: AnyEndpoint | None = None, fits: Fits = _fits_all
+    ) -> Endpoint[ReportT] | None:
         """Reserve a slot that no job waits for, and return its endpoint, or None."""
         endpoint = None if self._slot_requests else self._choose_endpoint(_SlotRequest(avoid, prefer, fits))
         if endpoint is not None:
             self._update_load(endpoint, +1)
         return endpoint
 
-    def release_slot(self, endpoint: E) -> None:
+    def release_slot(self, endpoint: AnyEndpoint) -> None:
         self._update_load(endpoint, -1)
         self._assign_slots()
 
-    def _choose_endpoint(self, request: _SlotRequest) -> E | None:
+    def _choose_endpoint(self, request: _SlotRequest) -> AnyEndpoint | None:
         """Return the endpoint for a job: the preferred endpoint, otherwise the endpoint with the fewest jobs.
 
         Of endpoints with equally few jobs, it is the endpoint that has been idle longest.
@@ -555,13 +559,13 @@ class Fleet(ABC, Generic[R]):
             assigned.set_result(endpoint)
         self._watch_for_drought()
 
-    def _assignable_slots(self) -> Iterator[tuple[asyncio.Future[E], E]]:
+    def _assignable_slots(self) -> Iterator[tuple[asyncio.Future[AnyEndpoint], AnyEndpoint]]:
         """Yield the waiting jobs that can have a slot now, in order, each with its endpoint."""
         for assigned, request in self._slot_requests.items():
             if not assigned.done() and (endpoint := self._choose_endpoint(request)) is not None:
                 yield assigned, endpoint
 
-    def _update_load(self, endpoint: E, jobs: int = 0) -> None:
+    def _update_load(self, endpoint: AnyEndpoint, jobs: int = 0) -> None:
         """Add a number of jobs to an endpoint, and update the tables of free slots."""
         if jobs:
             self._free_by_jobs[endpoint.busy].pop(endpoint, None)
@@ -586,7 +590,7 @@ class Fleet(ABC, Generic[R]):
         all_taken = self._total is not None and self.busy >= self._total
         self._has_no_free_slot = all_taken or not any(self._free_by_jobs)
 
-    def _remove_request(self, assigned: asyncio.Future[E]) -> None:
+    def _remove_request(self, assigned: asyncio.Future[AnyEndpoint]) -> None:
         self._slot_requests.pop(assigned, None)
         self._stranded_requests.discard(assigned)
 
@@ -635,7 +639,7 @@ class Fleet(ABC, Generic[R]):
                 sent_job.give_up_reason = reason
                 sent_job.wait.reschedule(now())
 
-    def _fail_requests(self, requests: Iterable[asyncio.Future[E]], error: Exception) -> None:
+    def _fail_requests(self, requests: Iterable[asyncio.Future[AnyEndpoint]], error: Exception) -> None:
         for assigned in requests:
             if not assigned.done():
                 assigned.set_exception(error)
@@ -694,7 +698,7 @@ class Fleet(ABC, Generic[R]):
                 self.release_slot(endpoint)
             await asyncio.sleep(self._waits.wait_after(len(attempts.tried_endpoints)))
 
-    def _fits_job(self, job: Job, endpoint: E) -> bool:
+    def _fits_job(self, job: Job, endpoint: AnyEndpoint) -> bool:
         return self.fits(endpoint, job)
 
     def _is_outdated(self, job: Job) -> bool:
@@ -738,7 +742,7 @@ class Fleet(ABC, Generic[R]):
                 sent_job.second_task.cancel()
                 await asyncio.wait([sent_job.second_task])
 
-    async def _send_to(self, endpoint: Endpoint[R], sent_job: _SentJob) -> Any:
+    async def _send_to(self, endpoint: Endpoint[ReportT], sent_job: _SentJob) -> Any:
         """Send a job once, and update the endpoint's state before its slot is free again."""
         result: Any = None
         refusal: JobRejected | None = None
@@ -770,7 +774,7 @@ class Fleet(ABC, Generic[R]):
             raise refusal
         return result
 
-    def _count_useless(self, endpoint: Endpoint[R], error: EngineError) -> None:
+    def _count_useless(self, endpoint: Endpoint[ReportT], error: EngineError) -> None:
         """Count an answer or a refusal that is useless.
 
         A job that all endpoints fail does not show a fault of this endpoint, so it rests only if another
@@ -783,7 +787,7 @@ class Fleet(ABC, Generic[R]):
         )
 
     def count_failure(
-        self, endpoint: Endpoint[R], error: EngineError, *, others_work: bool | None = None
+        self, endpoint: Endpoint[ReportT], error: EngineError, *, others_work: bool | None = None
     ) -> None:
         """Count a failed job, and let the endpoint rest after too many of them.
 
@@ -800,9 +804,9 @@ class Fleet(ABC, Generic[R]):
             else others_work and endpoint.uselessness >= 2 * _FAULTS
         )
         if endpoint.usable and (is_certain or has_many):
-            self.suspend_endpoint(endpoint, _change_of_error(error), str(error))
+            self.suspend_endpoint(endpoint, _choose_state_change(error), str(error))
 
-    def suspend_endpoint(self, endpoint: Endpoint[R], trouble: Change, reason: str) -> None:
+    def suspend_endpoint(self, endpoint: Endpoint[ReportT], trouble: Change, reason: str) -> None:
         endpoint.is_full = trouble is Change.FULL
         self.change_state(endpoint, Cause.FAILED, trouble, reason)
         self._begin_inspection(endpoint)
@@ -824,12 +828,12 @@ class Fleet(ABC, Generic[R]):
                     LATE_JOB.log(_log, f"{sent_job.endpoint.url} has not answered, {other.url} is free")
                     sent_job.second_task = self.spawn(self._send_second(sent_job, other))
 
-    async def _check_alive(self, endpoint: Endpoint[R]) -> None:
+    async def _check_alive(self, endpoint: Endpoint[ReportT]) -> None:
         try:
             await self.ask(endpoint)
         except EngineError as error:
             if endpoint.usable:
-                self.suspend_endpoint(endpoint, _change_of_error(error), str(error))
+                self.suspend_endpoint(endpoint, _choose_state_change(error), str(error))
         else:
             endpoint.answered_at = now()
 
@@ -839,11 +843,11 @@ class Fleet(ABC, Generic[R]):
         is_late = not sent_job.endpoint.usable or now() - sent_job.began > max_s
         return sent_job.second_task is None and is_late
 
-    def _can_send_second(self, sent_job: _SentJob, endpoint: E) -> bool:
+    def _can_send_second(self, sent_job: _SentJob, endpoint: AnyEndpoint) -> bool:
         was_tried = endpoint is sent_job.endpoint or endpoint in sent_job.attempts.tried_endpoints
         return not was_tried and self.fits(endpoint, sent_job.job)
 
-    async def _send_second(self, sent_job: _SentJob, other: Endpoint[R]) -> None:
+    async def _send_second(self, sent_job: _SentJob, other: Endpoint[ReportT]) -> None:
         try:
             sent_job.answer = await self._send_to(other, sent_job)
         except (EngineError, AnswerRefused) as error:
@@ -879,36 +883,36 @@ class Fleet(ABC, Generic[R]):
             if endpoint is None or endpoint.state is State.GONE:
                 self._begin_inspection(self.add_endpoint(address))
 
-    def add_endpoint(self, address: str) -> Endpoint[R]:
+    def add_endpoint(self, address: str) -> Endpoint[ReportT]:
         """Return the endpoint of an address."""
-        endpoint = self.endpoints.setdefault(address, Endpoint[R](address))
+        endpoint = self.endpoints.setdefault(address, Endpoint[ReportT](address))
         if endpoint.state is State.GONE:
             endpoint.inspections = 0
             self.change_state(endpoint, Cause.FOUND, None)
         return endpoint
 
-    def _begin_inspection(self, endpoint: Endpoint[R]) -> None:
+    def _begin_inspection(self, endpoint: Endpoint[ReportT]) -> None:
         if endpoint not in self._under_inspection:
             self._under_inspection.add(endpoint)
             self.spawn(self._inspect_until_fit(endpoint))
 
-    def admit_endpoint(self, endpoint: Endpoint[R], report: R) -> None:
+    def admit_endpoint(self, endpoint: Endpoint[ReportT], report: ReportT) -> None:
         """Make an endpoint healthy, so that it gets jobs."""
         self._store_report(endpoint, report)
         endpoint.failed_in_a_row = endpoint.uselessness = endpoint.inspections = 0
         endpoint.news, endpoint.is_full = "", False
         self.change_state(endpoint, Cause.FIT, Change.JOINED if self.begun else None)
 
-    def leave_out(self, endpoint: Endpoint[R], reason: str) -> None:
+    def leave_out(self, endpoint: Endpoint[ReportT], reason: str) -> None:
         self.change_state(endpoint, Cause.UNFIT, Change.LEFT_OUT if self.begun else None, reason)
 
-    def _store_report(self, endpoint: Endpoint[R], report: R) -> None:
+    def _store_report(self, endpoint: Endpoint[ReportT], report: ReportT) -> None:
         """Store the report of an inspection. There may be another server at the address now."""
         if endpoint.report is not None:
             endpoint.news = self.describe_changes(endpoint.report, report)
         endpoint.report, endpoint.slots = report, self.count_slots(report)
 
-    async def _inspect_until_fit(self, endpoint: Endpoint[R]) -> None:
+    async def _inspect_until_fit(self, endpoint: Endpoint[ReportT]) -> None:
         """Inspect a new endpoint until it answers, and a failed endpoint, after rests, until it is fit."""
         try:
             while endpoint.state in (State.NEW, State.DOWN) or (
@@ -923,7 +927,7 @@ class Fleet(ABC, Generic[R]):
         finally:
             self._under_inspection.discard(endpoint)
 
-    async def _inspect_once(self, endpoint: Endpoint[R]) -> None:
+    async def _inspect_once(self, endpoint: Endpoint[ReportT]) -> None:
         try:
             if endpoint.is_full and endpoint.report is not None:
                 await self.ask(endpoint)

@@ -42,7 +42,7 @@ from ioi_eval.engines.embedded.toolchains import (
     is_in_system_folder,
     toolchains,
 )
-from ioi_eval.engines.jobs.headers import BIG, empty_spec, header_spec
+from ioi_eval.engines.jobs.headers import BIG, header_spec, make_empty_build_spec
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.job import SHOW_OR_NAME, Toolchain
 from ioi_eval.model.languages import LANGUAGES, MAIN_MODULES, find_language
@@ -182,7 +182,9 @@ def check_headers(found: Toolchain | None, store: Store) -> list[HealthCheck]:
     standards = [
         standard
         for standard in dict.fromkeys(standard for _, standard in find_language("c++").dialects)
-        if store.get(header_spec(empty_spec(find_language("c++"), standard)).key(platform.machine(), found))
+        if store.get(
+            header_spec(make_empty_build_spec(find_language("c++"), standard)).key(platform.machine(), found)
+        )
     ]
     detail = (
         f"{BIG[0]}, precompiled for {', '.join(standards)}" if standards else "none yet; made beside the work"

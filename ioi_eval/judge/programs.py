@@ -59,7 +59,7 @@ from ioi_eval.model.values import (
 from ioi_eval.rules.limits import count_processes, make_manager_limits, make_plan_limits, raise_cpu_limit
 from ioi_eval.rules.plan import Schedule, refuse_invalid_problem
 from ioi_eval.rules.verdicts import SubmissionProcesses
-from ioi_eval.store.memory import MOST_PROBLEMS, LruCache, problem_cache_size
+from ioi_eval.store.memory import MOST_PROBLEMS, LruCache, count_problem_cache_entries
 from ioi_eval.store.resources import graders_folder, proctor_sources
 
 T = TypeVar("T")
@@ -241,7 +241,7 @@ class Artifacts:
         prepared = self._prepared.get(name)
         if prepared is None or prepared.problem is not problem:
             prepared = PreparedProblem(problem, self._limits)
-            self._prepared.keep(name, prepared, problem_cache_size(problem))
+            self._prepared.keep(name, prepared, count_problem_cache_entries(problem))
         return prepared
 
     async def build_problem_programs(self, problem: PreparedProblem) -> ProblemPrograms:

@@ -51,7 +51,7 @@ from ioi_eval.rules import scoring
 from ioi_eval.rules.json_tests import parse_list
 from ioi_eval.rules.metrics import Trials, bootstrap_interval, estimate_pass_at, mean
 from ioi_eval.rules.scoring import BestSubtask, ScoreMode, outcome_name, pass_rate
-from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, known_target
+from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, find_known_target
 from ioi_eval.rules.verdicts import ENDINGS
 from ioi_eval.store.files import has_incomplete_line, read_value
 from ioi_eval.store.folder import (
@@ -206,7 +206,7 @@ class LanguageTally(msgspec.Struct):
     def add(self, attempt: Attempt, failure_cause: str) -> None:
         result = attempt.result
         # A submission passes if it has full points on its target, which is the whole problem or a subtask.
-        target = known_target(attempt)
+        target = find_known_target(attempt)
         has_full_marks = (
             subtask.exact_score >= 1 for subtask in result.subtasks if subtask.subtask == target
         )

@@ -273,7 +273,7 @@ def max_group_points(group: Grading) -> float:
     return compute_bounds(group).points[1]
 
 
-def list_needed_tests(group: Grading, results: Mapping[str, TestResult]) -> Iterator[str]:
+def list_undecided_tests(group: Grading, results: Mapping[str, TestResult]) -> Iterator[str]:
     """Yield the tests without a result that can still change a group's points.
 
     If the group has a custom grader, these are all tests without a result, because the grader reads every

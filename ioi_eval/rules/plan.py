@@ -253,7 +253,7 @@ class Schedule:
         }
         results_by_name = {name: result for test, result in finished for name in test.names}
         needed_in_trees = {
-            index: set(grading.list_needed_tests(subtask.grading, results_by_name))
+            index: set(grading.list_undecided_tests(subtask.grading, results_by_name))
             for index, subtask in enumerate(self._groups)
             if subtask.grading is not None
         }

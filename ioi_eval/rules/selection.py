@@ -89,7 +89,7 @@ def order_by_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
     groups: dict[str | None, list[Attempt]] = {}
     for candidate in candidates:
         if candidate.result.compiles:
-            groups.setdefault(known_target(candidate), []).append(candidate)
+            groups.setdefault(find_known_target(candidate), []).append(candidate)
     any_group = next(iter(groups.values()), [])
     order = _round_targets(any_group[0].result.subtasks) if any_group else []
     # The queues are sorted by decreasing rank, so the next attempt of a queue is its last element.
@@ -118,7 +118,7 @@ def _round_targets(subtasks: Sequence[SubtaskResult]) -> list[str | None]:
     return [None, *(subtask.subtask for subtask in reversed(subtasks) if subtask.points)]
 
 
-def known_target(candidate: Attempt) -> str | None:
+def find_known_target(candidate: Attempt) -> str | None:
     """Return the subtask for which an attempt is written. None means the whole problem, or is unknown."""
     names = {subtask.subtask for subtask in candidate.result.subtasks}
     return candidate.target if candidate.target in names else None
@@ -151,7 +151,7 @@ def select_single(candidates: Iterable[Attempt]) -> Attempt | None:
 
 def _single_rank(candidate: Attempt) -> tuple[int, _Order]:
     """Return the sort key of `select_single`: the target in the order of a round, then by submission."""
-    order, target = _round_targets(candidate.result.subtasks), known_target(candidate)
+    order, target = _round_targets(candidate.result.subtasks), find_known_target(candidate)
     return (order.index(target) if target in order else len(order)), candidate.sort_key
 
 
@@ -207,7 +207,7 @@ class SubmissionPool:
         if self._single is None or single_rank < self._single[0]:
             self._single = single_rank, candidate
         if result.compiles:
-            queue = self._queues.setdefault(known_target(candidate), [])
+            queue = self._queues.setdefault(find_known_target(candidate), [])
             queue.append((target_rank(candidate), candidate))
             if len(queue) >= 2 * self._submissions:
                 queue.sort(key=itemgetter(0))

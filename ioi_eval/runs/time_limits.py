@@ -26,7 +26,7 @@ from ioi_eval.store.folder import (
     with_forks,
     with_limit,
 )
-from ioi_eval.store.memory import MOST_PROBLEMS, LruCache, problem_cache_size
+from ioi_eval.store.memory import MOST_PROBLEMS, LruCache, count_problem_cache_entries
 
 _MAX_CPU_S = 60.0  # CPU limit of a solution on a test during a measurement, in seconds
 _MAX_FORKS = 15  # maximum number of additional processes of a solution during a measurement
@@ -75,7 +75,7 @@ class TimeLimits:
         cached = self._limited_problems.get(name)
         if cached is None or cached[0] is not problem:
             cached = problem, await self._with_limits(problem)
-            self._limited_problems.keep(name, cached, problem_cache_size(problem))
+            self._limited_problems.keep(name, cached, count_problem_cache_entries(problem))
         return cached[1]
 
     async def _with_limits(self, problem: Problem) -> Problem:

@@ -28,7 +28,7 @@ import msgspec
 from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER
 from ioi_eval.engines.embedded.packages import INFO, INSTALLED
 from ioi_eval.engines.embedded.toolchains import find_command
-from ioi_eval.engines.jobs.headers import BIG, empty_spec, header_file_name, header_spec
+from ioi_eval.engines.jobs.headers import BIG, header_file_name, header_spec, make_empty_build_spec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import Language, find_language
 from ioi_eval.model.values import Value
@@ -185,7 +185,7 @@ def _precompile_header(language: Language, prefix: Path | None, folder: Path) ->
     if compiler is None or not compiler.is_file():
         problem = f"cannot precompile: {language.command} was not found"
         raise InputError(problem, where=os.fspath(prefix or ""), field="headers", remedy=language.remedy)
-    build_spec = header_spec(empty_spec(language, tool=os.fspath(compiler)))
+    build_spec = header_spec(make_empty_build_spec(language, tool=os.fspath(compiler)))
     with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as build_folder:
         for source in build_spec.sources:
             Path(build_folder, source.name).write_bytes(source.content.read())

@@ -174,7 +174,7 @@ class LruCache(Generic[T]):
         self.forget(tuple(self._values))
 
 
-def problem_cache_size(problem: Problem) -> int:
+def count_problem_cache_entries(problem: Problem) -> int:
     """Return a problem's size in a table of `MOST_PROBLEMS` problems, as a multiple of the normal size.
 
     Contents in files need no memory.

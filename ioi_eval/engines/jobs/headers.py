@@ -137,7 +137,7 @@ def header_options(head: Sequence[str], folder: str) -> str:
     return options.format(folder)
 
 
-def empty_spec(language: Language, standard: str = "", tool: str = "") -> BuildSpec:
+def make_empty_build_spec(language: Language, standard: str = "", tool: str = "") -> BuildSpec:
     """Return a build of nothing with the flags of submissions, whose headers are therefore theirs."""
     empty = NamedBlob(name="empty.cpp", content=Blob.of(""))
     return BuildSpec(

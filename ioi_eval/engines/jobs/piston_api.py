@@ -77,7 +77,7 @@ def too_large(limit: int) -> RefusedRequest:
     return RefusedRequest(f"a request's body may have {limit} bytes", body={"stack": stack})
 
 
-def refused_above(name: str, limit: int) -> RefusedRequest:
+def make_limit_refusal(name: str, limit: int) -> RefusedRequest:
     return RefusedRequest(f"{name} cannot exceed the configured limit of {limit}")
 
 
@@ -550,7 +550,7 @@ def check_limits(job: Job, limits: Mapping[str, int]) -> None:
     for name in LIMITS:
         value, limit = getattr(job, name), limits.get(name, 0)
         if value is not None and 0 < limit < value:
-            raise refused_above(name, limit)
+            raise make_limit_refusal(name, limit)
 
 
 def _decode_object(body: bytes) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from ioi_eval.rules.grading import award_each_if_passed, award_minimum_if_passed
 _GENERATED = "generated"  # folder of the files that generators have written
 
 
-class _Part(NamedTuple):
+class _CaseOrBatch(NamedTuple):
     """A case, or a batch of cases."""
 
     name: str  # name of the batch; empty for a single case
@@ -66,8 +66,8 @@ class CaseReader:
 
     def read_subtasks(self) -> tuple[Subtask, ...]:
         """Read all cases, and return the subtasks."""
-        pretests = self._read_parts(PRETESTS) if self._header.has_field(PRETESTS) else []
-        batches = [*(batch._replace(points=0.0) for batch in pretests), *self._read_parts(CASES)]
+        pretests = self._read_cases_and_batches(PRETESTS) if self._header.has_field(PRETESTS) else []
+        batches = [*(batch._replace(points=0.0) for batch in pretests), *self._read_cases_and_batches(CASES)]
         if not batches:
             self._header.report_fault(CASES, "no cases", CASE_EXAMPLE)
         elif not any(batch.points for batch in batches):
@@ -82,7 +82,7 @@ class CaseReader:
 
     # --- listed cases ------------------------------------------------------------------------------------
 
-    def _read_parts(self, key: str) -> list[_Part]:
+    def _read_cases_and_batches(self, key: str) -> list[_CaseOrBatch]:
         """Return the cases and batches in a key of init.yml."""
         cases = self._header.raw_value(key)
         if cases is None or isinstance(cases, Mapping):
@@ -92,17 +92,19 @@ class CaseReader:
             return []
         inherited = {name: self._header.raw_value(name) for name in _list_inherited_names(self._header)}
         return [
-            self._read_part(
+            self._read_case_or_batch(
                 self._header.fields_under(f"{key}.{index}", {"points": 1, **inherited, **case}), case
             )
             for index, case in enumerate(cases)
         ]
 
-    def _read_part(self, fields: Fields, case_values: Mapping[str, Any]) -> _Part:
+    def _read_case_or_batch(self, fields: Fields, case_values: Mapping[str, Any]) -> _CaseOrBatch:
         """Return a case or a batch. `case_values` are its keys, `fields` include inherited keys."""
         points = CaseKeys.points.read(fields)
         if "batched" not in case_values:
-            return _Part("", points, (self._read_case(fields, points, case_values, batch=0, stops=False),))
+            return _CaseOrBatch(
+                "", points, (self._read_case(fields, points, case_values, batch=0, stops=False),)
+            )
         self._batch_count += 1
         CaseKeys.from_fields(fields).check_keys(list(case_values))
         number, cases = self._batch_count, case_values["batched"]
@@ -128,7 +130,7 @@ class CaseReader:
             )
             for index, case in enumerate(cases)
         ]
-        return _Part(f"batch {number}", points, tuple(tests), self._read_dependencies(fields, number))
+        return _CaseOrBatch(f"batch {number}", points, tuple(tests), self._read_dependencies(fields, number))
 
     def _read_dependencies(self, fields: Fields, batch_number: int) -> tuple[int, ...]:
         """Return the numbers of the batches that must pass before the batch with this number counts."""
@@ -306,7 +308,7 @@ def _compile_pattern(keys: ArchiveKeys, key: str, expression: str) -> re.Pattern
 # --- subtasks ----------------------------------------------------------------------------------------
 
 
-def _make_subtasks(parts: Sequence[_Part], batches: Sequence[_Part]) -> Iterator[Subtask]:
+def _make_subtasks(parts: Sequence[_CaseOrBatch], batches: Sequence[_CaseOrBatch]) -> Iterator[Subtask]:
     """Yield a subtask for each batch and each run of cases.
 
     Parts without points must pass for all later parts.
@@ -343,7 +345,7 @@ def _make_subtasks(parts: Sequence[_Part], batches: Sequence[_Part]) -> Iterator
             required += points if is_worthless else ()
 
 
-def _list_batch_tests(batches: Sequence[_Part], batch_number: int) -> Iterable[str]:
+def _list_batch_tests(batches: Sequence[_CaseOrBatch], batch_number: int) -> Iterable[str]:
     """Yield the tests of a batch and of the batches that it depends on, at any depth."""
     batch = batches[batch_number - 1]
     for dependency in batch.dependencies:

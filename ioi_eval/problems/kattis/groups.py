@@ -41,7 +41,7 @@ class DataGroup(NamedTuple):
         return tuple(test for group in list_groups(self) for test in group.tests)
 
     @property
-    def flags_name(self) -> str:
+    def validator_flags_key(self) -> str:
         """Return the key that holds the validator's arguments, which depends on the version."""
         return _ARGUMENTS if self.fields.has_field(_ARGUMENTS) else _VALIDATOR_FLAGS
 

@@ -87,7 +87,7 @@ class Kattis(DeclaredFormat[KattisHeader]):
         for group in list_groups(data) if not (validation.custom or alike) else ():
             for arguments in dict.fromkeys(test.arguments for test in group.tests):
                 # Called to report invalid flags.
-                make_default_checker(group.fields, group.flags_name, arguments)
+                make_default_checker(group.fields, group.validator_flags_key, arguments)
         program = _find_validator(folder, validation, faults, new=is_newer)
         tests = tuple(
             replace(test, full=scores.own_full.get(test.name), arguments=() if alike else test.arguments)

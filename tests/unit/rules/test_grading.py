@@ -18,7 +18,7 @@ from ioi_eval.rules.grading import (
     compute_bounds,
     compute_grade,
     compute_share,
-    list_needed_tests,
+    list_undecided_tests,
     max_group_points,
 )
 from ioi_eval.rules.grading import list_tests as all_of
@@ -208,7 +208,7 @@ def test_skipping_unneeded_tests_keeps_score(tree: Grading, said: dict[str, Verd
         for name, status in said.items()
         if name in all_of(tree)
     }
-    needed_names = set(list_needed_tests(tree, known_results))
+    needed_names = set(list_undecided_tests(tree, known_results))
     assert needed_names.isdisjoint(known_results) and needed_names <= set(all_of(tree))
     skipped = {name: v for name, v in unknown(tree, known_results).items() if name not in needed_names}
     for results in outcomes(tree, known_results):
@@ -226,13 +226,13 @@ def test_test_is_needed_while_it_can_change_points() -> None:
     least_points = Grading(
         parts=("a", "b", "c"), points=Points.LEAST, stops=False, acceptance=Acceptance.ALWAYS
     )
-    assert set(list_needed_tests(least_points, judged(AC))) == {"b", "c"}
-    assert set(list_needed_tests(least_points, judged(WA))) == set()
+    assert set(list_undecided_tests(least_points, judged(AC))) == {"b", "c"}
+    assert set(list_undecided_tests(least_points, judged(WA))) == set()
     assert compute_share(least_points, judged(WA, Verdict.SKIPPED, Verdict.SKIPPED)) == 0
     gate = Grading(parts=(Grading(parts=("a", "b")), Grading(parts=("c", "d"))))
-    assert set(list_needed_tests(gate, judged(WA))) == set(), "the tests after it are not judged"
+    assert set(list_undecided_tests(gate, judged(WA))) == set(), "the tests after it are not judged"
 
 
 def test_package_grader_needs_every_test() -> None:
     tree = Grading(parts=("a", Grading(parts=("b", "c"), flags=(), full=5.0)), points=Points.LEAST)
-    assert set(list_needed_tests(tree, judged(WA))) == {"b", "c"}
+    assert set(list_undecided_tests(tree, judged(WA))) == {"b", "c"}

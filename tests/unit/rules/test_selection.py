@@ -15,7 +15,7 @@ from ioi_eval.rules.selection import (
     Attempt,
     Budget,
     SubmissionPool,
-    known_target,
+    find_known_target,
     order_by_rounds,
     select_limited,
     select_single,
@@ -194,7 +194,7 @@ def test_selection_equals_independent_round_robin(made: list[Attempt]) -> None:
     """In each round the next unsolved target with candidates left is chosen."""
     turns = [None, "02-full", "01-few"]
     candidates_by_turn = {
-        turn: [entry for entry in made if entry.result.compiles and known_target(entry) == turn]
+        turn: [entry for entry in made if entry.result.compiles and find_known_target(entry) == turn]
         for turn in turns
     }
     solved: set[str] = set()
