@@ -21,7 +21,7 @@ from ioi_eval.cli.options import OutputOptions
 from ioi_eval.engines.contract import Change, JobsWait, ServerChanged, ServerEvent
 from ioi_eval.model.values import ServerState
 from ioi_eval.reports import ModelSummary
-from ioi_eval.reports.document import counted, format_share
+from ioi_eval.reports.document import format_count, format_share
 from ioi_eval.reports.sections import model_name
 from ioi_eval.runs.events import (
     EngineStarting,
@@ -146,7 +146,7 @@ class RunProgress:
                     describe_overload(event, "This machine is" if self._is_local else "The servers are")
                 )
             case ReferencesStarted():
-                problems = counted(event.problems, "problem")
+                problems = format_count(event.problems, "problem")
                 self._print_above_bar(f"Judging up to {event.most} own solutions of {problems}")
         if isinstance(event, RunStarted | SubmissionJudged | SubmissionFailed):
             self.update_bar()
@@ -187,7 +187,7 @@ class RunProgress:
         counts = f"{self.tests} tests, {self.tests / seconds:.0f} tests/s"
         if self._server_states:
             healthy_count = sum(server.state == _HEALTHY for server in self._server_states)
-            counts += f", {healthy_count} of {counted(len(self._server_states), 'server')}"
+            counts += f", {healthy_count} of {format_count(len(self._server_states), 'server')}"
         return f"{counts}, {self.failed} failed" if self.failed else counts
 
     async def _update_regularly(self) -> None:
@@ -212,8 +212,8 @@ def describe_overload(event: Overloaded, machine: str = "This machine is") -> st
 def describe_servers(servers_found: ServersFound) -> Iterator[str]:
     """Yield lines about an engine's servers: their number, and the unused servers."""
     server_count, job_capacity = (
-        counted(servers_found.servers, "server"),
-        f"{counted(servers_found.slots, 'job')} at a time",
+        format_count(servers_found.servers, "server"),
+        f"{format_count(servers_found.slots, 'job')} at a time",
     )
     if servers_found.cores:
         job_capacity += f" on {servers_found.cores} cores (--set per-endpoint=N gives each server N jobs)"
@@ -252,11 +252,11 @@ def describe_replaced_results(event: JudgedAgain) -> Iterator[str]:
         problem_names = (
             f" ({', '.join(event.problems[:_MAX_LISTED])})" if reason is ResultChange.PROBLEM else ""
         )
-        yield f"{counted(number, 'earlier result')}: {_CHANGE_MESSAGES[reason]}{problem_names}"
+        yield f"{format_count(number, 'earlier result')}: {_CHANGE_MESSAGES[reason]}{problem_names}"
 
 
 def describe_measured_limit(limit: MeasuredLimit) -> str:
-    process_count = counted(limit.processes, "process", "processes")
+    process_count = format_count(limit.processes, "process", "processes")
     forks = (
         f"{limit.problem}: {process_count} in all, which accepted solutions need with "
         f"{', '.join(limit.forks_by)}; CPU time and memory are limited for all together"
@@ -382,7 +382,7 @@ def print_failures(failures: Mapping[str, str], out: str) -> None:
     if remedy_counts:
         next_step = f"fix the causes below, then {next_step}"
     console.print_message(
-        f"{counted(number, 'submission')} could not be judged, see {out}/failures.jsonl; {next_step}"
+        f"{format_count(number, 'submission')} could not be judged, see {out}/failures.jsonl; {next_step}"
     )
     for remedy, affected in remedy_counts.most_common(_SHOWN_FAILURES):
         console.print_message(f"{affected:,} of them: {console.replace_argument_names(remedy)}")
@@ -405,15 +405,15 @@ def summarize_call(call: RunSummary, seconds: float, *, unscored: int) -> str:
     if not call.judged and not unscored:
         if not call.skipped:
             return "Nothing to judge."
-        number = counted(call.skipped, "submission")
+        number = format_count(call.skipped, "submission")
         return f"Nothing new to do: {number} asked for, all scored by earlier calls."
-    summary = f"Scored {counted(call.judged, 'submission')}"
+    summary = f"Scored {format_count(call.judged, 'submission')}"
     if call.repeated:
         summary += f" ({call.repeated} equal to another one)"
     rate = call.tests / seconds
     # Two significant digits, so that a low rate is not shown as 0.
     rate_text = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"
-    summary += f" in {seconds:.1f} s: {counted(call.tests, 'test')}, {rate_text} a second"
+    summary += f" in {seconds:.1f} s: {format_count(call.tests, 'test')}, {rate_text} a second"
     verb = "was" if call.skipped == 1 else "were"
     return f"{summary}; {call.skipped} {verb} scored by earlier calls" if call.skipped else summary
 
@@ -510,7 +510,7 @@ class ServerEventLog:
                 is_or_are = _CHANGE_VERBS[change][len(changed) > 1]
                 reason = f" ({changed[0].reason})" if changed[0].reason else ""
                 usable = last_event or changed[-1]
-                servers, jobs = counted(usable.usable, "server"), counted(usable.slots, "job")
+                servers, jobs = format_count(usable.usable, "server"), format_count(usable.slots, "job")
                 yield f"{names}{unnamed} {is_or_are}{reason}; {servers} for {jobs} at a time now"
         if jobs_wait is not None and (last_event is None or not last_event.usable):
             yield (

@@ -17,7 +17,7 @@ from ioi_eval.cli.options import AllowSuspicious, Json
 from ioi_eval.cli.scores import exit_if_incomplete, exit_if_suspicious, print_comparison, print_scores
 from ioi_eval.model.errors import InputError
 from ioi_eval.reports import ReportOptions, read_contests
-from ioi_eval.reports.document import counted, visible
+from ioi_eval.reports.document import format_count, visible
 from ioi_eval.runs import Event, ReportProgress, RunReported, report_sync
 
 _EXAMPLES = """
@@ -116,5 +116,5 @@ class ReportProgressBar:
                 )
             case RunReported() if self._several:
                 outcome = "read, reports written" if event.written else "read; its folder is read-only"
-                submissions = counted(event.submissions, "submission")
+                submissions = format_count(event.submissions, "submission")
                 self._line.write(visible(f"{event.folder}: {submissions} {outcome}"), file=sys.stderr)

@@ -28,7 +28,7 @@ from ioi_eval.generate import AgentOptions, ModelOptions
 from ioi_eval.model.errors import InputError
 from ioi_eval.registries import Registry, find_registered, needs_plugin
 from ioi_eval.reports import Summary
-from ioi_eval.reports.document import counted, visible
+from ioi_eval.reports.document import format_count, visible
 from ioi_eval.runs.authors import INSTANCES, GeneratedRun, create_prompts
 from ioi_eval.runs.authors import run as generate
 
@@ -192,4 +192,4 @@ def _print_unwritten(unwritten: Mapping[str, str], unasked: Collection[str]) -> 
     next_step = (
         "no other try helps" if number == len(unasked) else f"the same command asks only for {retried} again"
     )
-    console.print_message(f"{counted(number, 'program')} not written; {next_step}")
+    console.print_message(f"{format_count(number, 'program')} not written; {next_step}")

@@ -41,7 +41,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import CliOption
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
-from ioi_eval.reports.document import counted
+from ioi_eval.reports.document import format_count
 from ioi_eval.reports.trust import trust_sentence
 from ioi_eval.runs import ReferenceOptions, Selection
 from ioi_eval.runs.score import Forecast, ScoredDump, forecast_dump, score_dump, skipped_row_notes
@@ -256,15 +256,15 @@ def _print_forecast(forecast: Forecast, output: OutputOptions) -> None:
         return
     console.print_message(f"Rows: {forecast.understood}")
     console.print_line(
-        f"{counted(forecast.rows, 'submission')}: {forecast.judged:,} to judge "
-        f"({counted(forecast.problems, 'problem')}, {counted(forecast.tests, 'test')}), "
+        f"{format_count(forecast.rows, 'submission')}: {forecast.judged:,} to judge "
+        f"({format_count(forecast.problems, 'problem')}, {format_count(forecast.tests, 'test')}), "
         f"{forecast.known:,} known or equal to another"
         + (f", {forecast.without:,} without a program" if forecast.without else "")
     )
     for line in describe_replaced_results(forecast.again) if forecast.again is not None else ():
         console.print_line(line)
     if forecast.rejected:
-        console.print_line(f"{counted(forecast.rejected, 'row')} cannot be used")
+        console.print_line(f"{format_count(forecast.rejected, 'row')} cannot be used")
     for note in forecast.notes:
         console.print_wrapped(console.replace_argument_names(note))
     if forecast.cpu_hours is None:

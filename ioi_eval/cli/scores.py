@@ -12,7 +12,7 @@ from ioi_eval.model.values import Value, Verdict
 from ioi_eval.reports import ComparedRun, ModelSummary, Summary, headline, sections
 from ioi_eval.reports.comparison import Differences, comparability_notes, difference_sections, entries
 from ioi_eval.reports.comparison import warnings as comparison_warnings
-from ioi_eval.reports.document import Section, format_share, number, percent, visible
+from ioi_eval.reports.document import Section, format_number, format_percent, format_share, visible
 from ioi_eval.reports.headline import Entry
 from ioi_eval.reports.parts import part_sections
 from ioi_eval.rules.metrics import PassAtK
@@ -256,7 +256,7 @@ def _format_estimate(estimate: PassAtK) -> str:
 
 def _format_pass_rate(pass_rate: float | None) -> list[str]:
     """Return the cells for a problem without points: the share of passed tests."""
-    return [_NOTHING if pass_rate is None else f"{percent(pass_rate, 0)}%", "tests"]
+    return [_NOTHING if pass_rate is None else f"{format_percent(pass_rate, 0)}%", "tests"]
 
 
 # --- problems ----------------------------------------------------------------------------------------
@@ -276,8 +276,8 @@ def _format_problems(model: ModelSummary, statuses: Sequence[str], name: str) ->
         counts = [str(problem.verdicts.get(status, 0)) for status in occurring_statuses]
         points = _format_pass_rate(problem.best_pass_rate)
         if problem.points is not None:
-            max_points_text = _NOTHING if problem.max_points is None else number(problem.max_points)
-            points = [number(problem.points), max_points_text]
+            max_points_text = _NOTHING if problem.max_points is None else format_number(problem.max_points)
+            points = [format_number(problem.points), max_points_text]
         row = [visible(problem.problem_id), *points, str(problem.submissions), *counts]
         rows.append([*row, *([str(problem.unscored)] if model.unscored else [])])
     table = _Table(

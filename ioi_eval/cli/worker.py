@@ -20,7 +20,7 @@ from ioi_eval.engines.environment import PYTHON
 from ioi_eval.engines.health_checks import check_confinement
 from ioi_eval.engines.open_files import raise_open_files
 from ioi_eval.model.secret import Secret
-from ioi_eval.reports.document import counted
+from ioi_eval.reports.document import format_count
 from ioi_eval.server import EmitEvent, Event, Server, ServerOptions, check_address, serve
 from ioi_eval.server.jobs import read_tokens
 from ioi_eval.server.packaging import install_package, publish_package
@@ -137,13 +137,13 @@ async def _serve_until_signal(
     async with opening as server:
         health_checks = await check_confinement(await asyncio.to_thread(find_compiler), store)
         if not as_json:
-            console.print_line(f"ioi-eval worker at {server.url}, {counted(server.slots, 'slot')}")
+            console.print_line(f"ioi-eval worker at {server.url}, {format_count(server.slots, 'slot')}")
             console.print_line(f"confinement: {health_checks[0].detail}")
         facts = {"url": server.url, "confinement": health_checks[0].detail, **server.facts}
         emit(Event(name="started", message=f"ioi-eval worker at {server.url}", facts=facts))
         await signals.wait()
         if server.running:
-            message = f"Finishing {counted(server.running, 'job')}; a second signal stops at once."
+            message = f"Finishing {format_count(server.running, 'job')}; a second signal stops at once."
             emit(Event(name="draining", message=message, facts={"jobs": server.running}))
         draining, second_signal = asyncio.create_task(server.drain()), asyncio.create_task(signals.wait())
         await asyncio.wait({draining, second_signal}, return_when=asyncio.FIRST_COMPLETED)

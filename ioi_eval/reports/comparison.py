@@ -16,7 +16,15 @@ from typing import Any
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports import headline, sections
-from ioi_eval.reports.document import NOTHING, Cell, Document, Section, TableBlock, counted, number
+from ioi_eval.reports.document import (
+    NOTHING,
+    Cell,
+    Document,
+    Section,
+    TableBlock,
+    format_count,
+    format_number,
+)
 from ioi_eval.reports.headline import (
     Entry,
     common_measure,
@@ -101,11 +109,11 @@ def comparison(runs: Sequence[ComparedRun], run_differences: Differences | None 
             *difference_sections(run_differences),
         ]
     return Document(
-        title=f"{counted(len(runs), 'run')} side by side",
+        title=f"{format_count(len(runs), 'run')} side by side",
         answer=answer,
         in_parts=True,
         data=sections.explorer_json(entries_of_runs) if entries_of_runs else "",
-        lead=f"{counted(unscored, 'submission')} could not be judged." if unscored else "",
+        lead=f"{format_count(unscored, 'submission')} could not be judged." if unscored else "",
         text=[
             *(["No score or average counts them."] if unscored else []),
             *warnings(runs),
@@ -158,7 +166,9 @@ def comparability_notes(runs: Sequence[ComparedRun]) -> Iterator[str]:
     ]
     shared = set.intersection(*columns) if columns else set()
     if any(column != shared for column in columns):
-        yield f"The runs have different problems: {counted(len(shared), 'problem')} in all of these runs."
+        yield (
+            f"The runs have different problems: {format_count(len(shared), 'problem')} in all of these runs."
+        )
     hashes = [run.summary.settings.problems for run in runs]
     changed = [
         name
@@ -505,7 +515,7 @@ def _model_difference(name: str, losses_by_problem: Mapping[str, list[float]]) -
 
 def sentence(run_differences: Differences) -> str:
     """Return how many submissions of both runs have different results."""
-    both = counted(run_differences.shared, "submission")
+    both = format_count(run_differences.shared, "submission")
     if not run_differences.changed:
         return (
             f"The same result for all {both} of both runs"
@@ -518,7 +528,7 @@ def sentence(run_differences: Differences) -> str:
 def difference_sections(run_differences: Differences) -> Iterator[Section]:
     """Yield the tables of submissions that both runs have, and of those with different results."""
     unshared = [
-        f"{counted(number_of, 'submission')} only in {name}"
+        f"{format_count(number_of, 'submission')} only in {name}"
         for name, number_of in (
             (run_differences.before, run_differences.only_before),
             (run_differences.after, run_differences.only_after),
@@ -561,7 +571,7 @@ def difference_sections(run_differences: Differences) -> Iterator[Section]:
             model_name(change.model),
             change.before,
             change.after,
-            f"{number(change.points_before)} -> {number(change.points_after)}",
+            f"{format_number(change.points_before)} -> {format_number(change.points_after)}",
             "; ".join(change.why) or NOTHING,
         ]
         for change in run_differences.changed[:_MAX_SHOWN]

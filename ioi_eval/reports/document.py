@@ -59,19 +59,19 @@ def remove_invisible(text: str, allowed: str) -> str:
     )
 
 
-def inline(value: Any) -> Markdown:
+def escape_inline(value: Any) -> Markdown:
     """Return a value as Markdown on one line, for a paragraph or a list."""
     if isinstance(value, Markdown):
         return value
     return Markdown(_SPECIAL.sub(lambda found: "\\" + found.group(), visible(str(value))))
 
 
-def cell(value: Any) -> Markdown:
+def escape_cell(value: Any) -> Markdown:
     """Return a value as Markdown for a cell or a heading, cut at 300 characters."""
-    return inline(value if isinstance(value, Markdown) else shorten(visible(str(value)), _MAX_CELL))
+    return escape_inline(value if isinstance(value, Markdown) else shorten(visible(str(value)), _MAX_CELL))
 
 
-def block(text: str, language: str = "sh") -> Markdown:
+def format_code_block(text: str, language: str = "sh") -> Markdown:
     """Return lines as a fenced block of code. The lines cannot close the fence."""
     shown = "\n".join(visible(line) for line in text.split("\n"))
     fence = fence_for(shown)
@@ -83,9 +83,9 @@ def fence_for(text: str) -> str:
     return "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
-def table(heads: Sequence[Any], rows: Iterable[Sequence[Any]], align: str) -> Markdown:
+def format_table(heads: Sequence[Any], rows: Iterable[Sequence[Any]], align: str) -> Markdown:
     """Return a table as Markdown with padded columns. `align` has `l` or `r` for each column."""
-    cells = [[cell(value) for value in row] for row in (heads, *rows)]
+    cells = [[escape_cell(value) for value in row] for row in (heads, *rows)]
     widths = [max(3, *(min(_MAX_PADDED, len(row[n])) for row in cells)) for n in range(len(heads))]
     rules = [
         ("-" * (width - 1)) + (":" if side == "r" else "-") for width, side in zip(widths, align, strict=True)
@@ -107,7 +107,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], align: str) -> str:
 NOTHING = "–"  # noqa: RUF001 - shown instead of a missing value
 
 
-def number(value: float | None) -> str:
+def format_number(value: float | None) -> str:
     """Return a number with up to two decimals, without trailing zeros: 100, 30.5, 33.33."""
     if value is None:
         return NOTHING
@@ -116,27 +116,27 @@ def number(value: float | None) -> str:
 
 def format_share(part: float | None, whole: float | None) -> str:
     """Return a share in percent, or a dash if `part` is None or `whole` is None or 0."""
-    return NOTHING if part is None or not whole else f"{percent(part / whole, 1)} %"
+    return NOTHING if part is None or not whole else f"{format_percent(part / whole, 1)} %"
 
 
-def percent(part: float, digits: int) -> str:
+def format_percent(part: float, digits: int) -> str:
     """Return a number in [0, 1] in percent. A number below 1 is never rounded to 100."""
     max_percent = 100 - 0.1**digits if part < 1 - _BINARY else math.inf
     return f"{min(100 * part, max_percent):.{digits}f}"
 
 
-def between(low: float, high: float) -> str:
+def format_interval(low: float, high: float) -> str:
     """Return an interval of shares as ` (30.0 to 55.2)`, in percent."""
     return f" ({100 * low:.1f} to {100 * high:.1f})"
 
 
-def bar(part: float, whole: float, width: int = 12) -> str:
+def draw_text_bar(part: float, whole: float, width: int = 12) -> str:
     """Return a bar of block characters."""
     full = round(min(max(width * part / whole, 0), width)) if whole else 0
     return "█" * full + "░" * (width - full)
 
 
-def counted(value: int, one: str, many: str | None = None) -> str:
+def format_count(value: int, one: str, many: str | None = None) -> str:
     """Return a number with its noun in singular or plural: `1 problem`, `2 problems`."""
     return f"{value:,} {one if value == 1 else many or one + 's'}"
 
@@ -151,11 +151,11 @@ class Meter(Value):
     said: str = ""  # text of the cell (default: its share)
 
     def __str__(self) -> str:
-        return f"{bar(self.part, self.whole)} {self.text}"
+        return f"{draw_text_bar(self.part, self.whole)} {self.text}"
 
     @property
     def text(self) -> str:
-        sure = "" if self.low is None or self.high is None else between(self.low, self.high)
+        sure = "" if self.low is None or self.high is None else format_interval(self.low, self.high)
         return self.said or format_share(self.part, self.whole) + sure
 
     @property
@@ -447,7 +447,7 @@ def _markdown_template() -> jinja2.Template:
     import jinja2
 
     environment = jinja2.Environment(
-        finalize=inline,
+        finalize=escape_inline,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -456,10 +456,10 @@ def _markdown_template() -> jinja2.Template:
     )
     source = importlib.resources.files("ioi_eval.reports").joinpath("report.md.j2").read_text("utf-8")
     helpers = {
-        "block": block,
-        "heading": cell,
-        "table": table,
-        "paragraphs": lambda text: Markdown("\n\n".join(map(inline, text))),
+        "block": format_code_block,
+        "heading": escape_cell,
+        "table": format_table,
+        "paragraphs": lambda text: Markdown("\n\n".join(map(escape_inline, text))),
         "hashes": lambda level: Markdown("#" * level),
     }
     return environment.from_string(source, globals=helpers)
@@ -493,7 +493,7 @@ _WORDS = {"yes": "good", "NO": "bad", "not judged": "bad", Reason.NO_PROGRAM: "b
 
 
 @cache
-def asset(name: str) -> str:
+def read_asset(name: str) -> str:
     """Return the style sheet or the script of all pages."""
     return "".join((_FOLDER / file_name).read_text("utf-8") for file_name in _PARTS[name])
 
@@ -522,7 +522,7 @@ def _html_template(beside: bool) -> jinja2.Template:
         undefined=jinja2.StrictUndefined,
         autoescape=True,
     )
-    style, script = asset(STYLE), asset(SCRIPT)
+    style, script = read_asset(STYLE), read_asset(SCRIPT)
 
     def policy(document: Document, scripts: Sequence[str]) -> str:
         # Chromium does not match 'self' for local files, so all local files are allowed as styles and
@@ -533,11 +533,11 @@ def _html_template(beside: bool) -> jinja2.Template:
         allowed += ["connect-src 'self'"] if document.live else []
         return "; ".join(("default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'"))
 
-    environment.filters |= {"drawn": Markup, "raw": escape, "indented": indented, "trusted": Markup}
+    environment.filters |= {"drawn": Markup, "raw": escape, "indented": render_indented, "trusted": Markup}
     environment.globals |= {
-        "rows": rows_of,
-        "numbered": numbered_html,
-        "compared": compared_html,
+        "rows": render_rows,
+        "numbered": render_numbered_code,
+        "compared": render_comparison,
         "beside": beside,
         "style": Markup(style),
         "script": Markup(script),
@@ -558,7 +558,7 @@ def _finalized(value: Any) -> Any:
     return shorten(visible(value), MAX_TEXT)
 
 
-def rows_of(table: TableBlock) -> Any:
+def render_rows(table: TableBlock) -> Any:
     """Return the rows of a table as HTML. A template would be too slow for tables with many cells."""
     from markupsafe import Markup
 
@@ -587,7 +587,7 @@ def _cell(cell: Cell, side: str) -> str:
     cell_html = _link(cell) if isinstance(cell, Link) else str(escape(shorten(visible(cell), MAX_TEXT)))
     if isinstance(cell, Link) and cell.note:
         cell_html += f"<small>{escape(cell.note)}</small>"
-    style = style_of(cell, side)
+    style = choose_cell_style(cell, side)
     return f'<td class="{style}">{cell_html}</td>' if style else f"<td>{cell_html}</td>"
 
 
@@ -602,19 +602,19 @@ def _link(link: Link) -> str:
 _text_cell = lru_cache(1 << 14)(_cell)
 
 
-def shade(share: float) -> str:
+def choose_shade(share: float) -> str:
     """Return the class of a share's colour. Only 0 is g0, and only 1 is g10."""
     step = max(1, min(9, math.floor(10 * share + 0.5)))  # rounds in the same way as report.js
     return f"g{0 if share <= 0 else 10 if share > 1 - _BINARY else step}"
 
 
-def style_of(cell: Cell, side: str) -> str:
+def choose_cell_style(cell: Cell, side: str) -> str:
     """Return the classes of a cell. Verdicts, medals and a few other keywords have colours."""
     if isinstance(cell, Meter | Offset | Links | Squares):
         return ""
     classes = ["number"] if side == "r" else ["text"] if len(str(cell)) > _SHORT else []
     if isinstance(cell, Link):
-        return " ".join([*classes, *([] if cell.share is None else [shade(cell.share)])])
+        return " ".join([*classes, *([] if cell.share is None else [choose_shade(cell.share)])])
     last = cell.rpartition(" ")[2]
     if cell in _STATUSES:
         classes += ["status", cell.lower()]
@@ -649,7 +649,7 @@ def _pygments(language: str) -> tuple[Any, Any]:
     return get_lexer_by_name(language, stripnl=False), HtmlFormatter(nowrap=True)
 
 
-def numbered_html(code: Code) -> Any:
+def render_numbered_code(code: Code) -> Any:
     """Return a program as HTML lines. Each line starts with its number, which links to the line."""
     from markupsafe import Markup, escape
     from pygments import highlight
@@ -668,7 +668,7 @@ def numbered_html(code: Code) -> Any:
     )
 
 
-def indented(line: str) -> Any:
+def render_indented(line: str) -> Any:
     """Return a line of a program or a compiler as HTML, with all its spaces."""
     from markupsafe import escape
 
@@ -684,7 +684,7 @@ _PIECE = re.compile(r"\n|[^\S\n]+|\S+")
 _SYMBOLS = {" ": "·", "\t": "⇥", "\r": r"\r", "\n": "↵"}
 
 
-def compared_html(output: str, expected: str) -> Any:
+def render_comparison(output: str, expected: str) -> Any:
     """Return rows of a table as HTML: line number, line of the output, expected line."""
     from markupsafe import Markup
 

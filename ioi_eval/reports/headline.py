@@ -20,10 +20,10 @@ from ioi_eval.reports.document import (
     Offset,
     Section,
     TableBlock,
-    counted,
+    format_count,
+    format_number,
     format_share,
     model_page,
-    number,
     visible,
 )
 from ioi_eval.reports.records import Headline, HeadlineRow, Measure, ModelSummary, ProblemSummary, Settings
@@ -208,7 +208,7 @@ _MEASURE_TEXTS = {
 def headline_head(measure: Measure, entries: Sequence[Entry]) -> str:
     """Return the head of the column with the headlines."""
     if measure is Measure.POINTS:
-        return f"Points of {number(max((entry.model.max_points for entry in entries), default=0.0))}"
+        return f"Points of {format_number(max((entry.model.max_points for entry in entries), default=0.0))}"
     return measure.value.capitalize() if measure is Measure.SOLVED else measure.value
 
 
@@ -244,13 +244,13 @@ def headline_section(entries: Sequence[Entry], *, compare: bool = True) -> Secti
     rows = []
     for entry, rank in zip(entries, model_ranks(entries, measure), strict=True):
         row = _headline_row(entry, rank, measure)
-        format_value = percent_or_dash if measure is Measure.PASS_AT_1 else number
+        format_value = percent_or_dash if measure is Measure.PASS_AT_1 else format_number
         rows.append(
             [
                 entry.name,
                 *([str(rank)] if has_ranks else []),
                 format_value(row.value),
-                *([number(row.limited), number(entry.model.max_points)] if with_points else []),
+                *([format_number(row.limited), format_number(entry.model.max_points)] if with_points else []),
                 ("none: all equal" if _missing_interval(row, measure) else NOTHING)
                 if row.low is None
                 else f"{format_value(row.low)} to {format_value(row.high)}",
@@ -276,7 +276,7 @@ def headline_sentence(entries: Sequence[Entry]) -> str:
     if len(entries) > 1:
         return _compare_first_two(entries, measure)
     row = _headline_row(entries[0], 1, measure)
-    shown = percent_or_dash if measure is Measure.PASS_AT_1 else number
+    shown = percent_or_dash if measure is Measure.PASS_AT_1 else format_number
     interval = _missing_interval(row, measure)
     if row.low is not None:
         interval = f"95 % interval {shown(row.low)} to {shown(row.high)}"
@@ -286,11 +286,17 @@ def headline_sentence(entries: Sequence[Entry]) -> str:
         case _ if row.value is None:
             return ""
         case Measure.PASS_AT_1:
-            return f"{name}: pass@1 is {shown(row.value)}{interval} over {counted(row.problems, 'problem')}."
+            return (
+                f"{name}: pass@1 is {shown(row.value)}{interval} over"
+                f" {format_count(row.problems, 'problem')}."
+            )
         case Measure.POINTS:
-            return f"{name}: {shown(row.value)} of {number(entries[0].model.max_points)} points{interval}."
+            return (
+                f"{name}: {shown(row.value)} of"
+                f" {format_number(entries[0].model.max_points)} points{interval}."
+            )
         case Measure.SOLVED:
-            problem_count = counted(len(entries[0].model.problems), "problem")
+            problem_count = format_count(len(entries[0].model.problems), "problem")
             return f"{name}: {shown(row.value)} of {problem_count} solved."
 
 
@@ -343,9 +349,9 @@ def leaderboard_section(entries: Sequence[Entry], *, has_model_pages: bool = Fal
                 else entry.name,
                 str(rank),
                 _meter_cell(row, measure, entry),
-                number(row.limited),
+                format_number(row.limited),
                 NOTHING if entry is entries[0] else difference_cell,
-                f"{number(model.points)} of {number(model.max_points)}",
+                f"{format_number(model.points)} of {format_number(model.max_points)}",
                 f"{model.problems_solved:,} of {len(model.problems):,}",
                 medal_text or NOTHING,
                 format_share(model.verdicts.get(Reason.NO_PROGRAM, 0), model.scored),
@@ -407,7 +413,7 @@ def _meter_cell(row: HeadlineRow, measure: Measure, entry: Entry) -> Cell:
         Measure.POINTS: entry.model.max_points,
         Measure.SOLVED: float(len(entry.model.problems)),
     }
-    total, format_value = totals[measure], percent_or_dash if measure is Measure.PASS_AT_1 else number
+    total, format_value = totals[measure], percent_or_dash if measure is Measure.PASS_AT_1 else format_number
     if row.low is None or row.high is None:
         return Meter(part=row.value, whole=total, said=format_value(row.value))
     ends = (row.low, row.high)
@@ -447,7 +453,7 @@ def paper_section(headline: Headline, settings: Settings) -> Section:
         if headline.measure is Measure.PASS_AT_1
         else ""
         if headline.of is None
-        else f" of {number(headline.of)}"
+        else f" of {format_number(headline.of)}"
     )
     limited = f" & with {headline.submission_limit} submissions" if headline.submission_limit else ""
     head = (
@@ -455,7 +461,7 @@ def paper_section(headline: Headline, settings: Settings) -> Section:
     )
     return Section(
         title="Copy for a paper",
-        folded=counted(len(headline.models), settings.author),
+        folded=format_count(len(headline.models), settings.author),
         lines=[
             CodeLines(
                 sentence=f"A row of LaTeX for each {settings.author}:",
@@ -475,7 +481,7 @@ _TEX_ESCAPES = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\te
 
 
 def _latex_row(row: HeadlineRow, headline: Headline) -> str:
-    format_value = percent_or_dash if headline.measure is Measure.PASS_AT_1 else number
+    format_value = percent_or_dash if headline.measure is Measure.PASS_AT_1 else format_number
     name = re.sub(
         r"[\\~^&%$#_{}]",
         lambda match: _TEX_ESCAPES.get(match[0], "\\" + match[0]),
@@ -486,7 +492,7 @@ def _latex_row(row: HeadlineRow, headline: Headline) -> str:
         name = "{}" + name
     numbers = [
         format_value(row.value),
-        *([number(row.limited)] if headline.submission_limit else []),
+        *([format_number(row.limited)] if headline.submission_limit else []),
         NOTHING if row.low is None else f"{format_value(row.low)}--{format_value(row.high)}",
         str(row.problems),
         str(row.scored),
@@ -496,26 +502,28 @@ def _latex_row(row: HeadlineRow, headline: Headline) -> str:
 
 
 def _paper_sentence(row: HeadlineRow, headline: Headline, judges: str) -> str:
-    format_value = percent_or_dash if headline.measure is Measure.PASS_AT_1 else number
+    format_value = percent_or_dash if headline.measure is Measure.PASS_AT_1 else format_number
     interval = _missing_interval(row, headline.measure)
     if row.low is not None:
         interval = (
             f"95 % interval {format_value(row.low)} to {format_value(row.high)} by a bootstrap over problems"
         )
     interval += ", " if interval else ""
-    size = f"{counted(row.problems, 'problem')}, {counted(row.scored, 'submission')}"
+    size = f"{format_count(row.problems, 'problem')}, {format_count(row.scored, 'submission')}"
     name = visible(row.model or NO_NAME)
     match headline.measure:
         case Measure.PASS_AT_1:
             result = f"a pass@1 of {format_value(row.value)} ({interval}n = {size}, k = 1)"
         case Measure.POINTS:
             limited_points = (
-                f"{number(row.limited)} with the best of {headline.submission_limit} for each problem"
+                f"{format_number(row.limited)} with the best of {headline.submission_limit} for each problem"
             )
-            points = f"{number(row.value)} of {number(headline.of)} points with all submissions"
+            points = f"{format_number(row.value)} of {format_number(headline.of)} points with all submissions"
             result = f"{points}, {limited_points} ({interval}n = {size})"
         case Measure.SOLVED:
-            result = f"{number(row.value)} of {number(headline.of)} problems solved (n = {size})"
+            result = (
+                f"{format_number(row.value)} of {format_number(headline.of)} problems solved (n = {size})"
+            )
     return f"{name} has {result}, judged by {judges}."
 
 
@@ -527,7 +535,7 @@ def difference_sentence(first: str, second: str, measure: Measure, difference: M
     """Return whether A and B differ, with the interval of A minus B that decides it."""
     if difference.mean is None:
         return f"No problem has scored submissions of both {first} and {second}."
-    problems = counted(difference.number, "problem")
+    problems = format_count(difference.number, "problem")
     if difference.is_zero and difference.number > 1:
         same = f"{first} and {second} have the same for each of {problems}"
         return f"There is no difference in {measure.noun}: {same}."

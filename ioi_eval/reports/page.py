@@ -27,12 +27,12 @@ from ioi_eval.reports.document import (
     Link,
     Section,
     TableBlock,
-    counted,
+    format_count,
+    format_number,
     format_share,
     html,
     markdown,
     model_page,
-    number,
     problem_page,
     submission_page,
 )
@@ -141,15 +141,15 @@ def run_document(
     has_scores = bool(run.scored)
     problems_source = str(run.settings.given.get("problems") or "")
     without_program = run.verdicts.get(Reason.NO_PROGRAM, 0)
-    authors = counted(len(entries), run.settings.author)
-    scored = authors if run.settings.has_feedback else counted(run.submissions, "submission")
+    authors = format_count(len(entries), run.settings.author)
+    scored = authors if run.settings.has_feedback else format_count(run.submissions, "submission")
     return Document(
         title=f"Scores on {problems_source}" if problems_source else f"Scores of {scored}",
         about=", ".join(
             [
                 authors,
-                counted(run.problems, "problem"),
-                counted(run.submissions, "submission"),
+                format_count(run.problems, "problem"),
+                format_count(run.submissions, "submission"),
                 *(["complete"] if run.complete and run.of is not None and not run.unscored else []),
                 *([run.date] if run.date else []),
             ]
@@ -165,7 +165,7 @@ def run_document(
         answer=headline.headline_sentence(entries)
         if has_scores and validation is None and (len(entries) == 1 or not run.settings.has_feedback)
         else "",
-        lead=f"{counted(run.unscored, 'submission')} could not be judged." if run.unscored else "",
+        lead=f"{format_count(run.unscored, 'submission')} could not be judged." if run.unscored else "",
         text=[
             *(
                 [_FINAL if all(failure.final for failure in run.failures) else _UNSCORED]
@@ -249,12 +249,14 @@ def _overview_sections(
 def _verdict_notes(run: Summary) -> Iterator[str]:
     if run.repeated:
         singular, plural = "repeats another program and shares its", "repeat another program and share its"
-        number = counted(run.repeated, "submission")
+        number = format_count(run.repeated, "submission")
         yield f"{number} {singular if run.repeated == 1 else plural} result."
     if run.measured_again:
         yield (
-            f"{counted(run.measured_again, 'test')} took as long as the time limit or a little longer, and "
-            f"ran again. {counted(run.saved, 'verdict')} hung on that: the least time was within the limit."
+            f"{format_count(run.measured_again, 'test')} took as long as"
+            " the time limit or a little longer, and "
+            f"ran again. {format_count(run.saved, 'verdict')} hung on"
+            " that: the least time was within the limit."
         )
 
 
@@ -287,8 +289,8 @@ def _model_sections(
             [
                 "" if index else problem.problem_id,
                 subtask.subtask,
-                number(subtask.weighted_score),
-                number(subtask.points),
+                format_number(subtask.weighted_score),
+                format_number(subtask.points),
                 subtask.status,
                 Link(text=subtask.key, href=f"{folder}{submission_page(subtask.key)}" if has_pages else "")
                 if subtask.weighted_score
@@ -332,7 +334,7 @@ def _problems_table(model: ModelSummary, folder: str) -> TableBlock:
                 sections.max_points_text([problem]),
                 format_share(problem.mean_points, 1)
                 if problem.points is None
-                else number(problem.mean_points),
+                else format_number(problem.mean_points),
                 f"{problem.solved:,}",
                 *(
                     sections.estimate_text(pass_at_k, brief=True)
@@ -425,14 +427,14 @@ def _setting_rows(settings: Settings) -> Iterator[tuple[str, str]]:
     )
     yield from ((f"Version of {name}", value) for name, value in sorted(settings.versions.items()))
     yield from (
-        ("Compiled with", f"{name} ({counted(submissions, 'submission')})")
+        ("Compiled with", f"{name} ({format_count(submissions, 'submission')})")
         for name, submissions in settings.compilers.items()
     )
     yield from (
         (f"Checker of {problem}", ", ".join(names)) for problem, names in settings.checkers.items() if names
     )
     yield from (
-        ("Repaired", f"{name} ({counted(submissions, 'submission')})")
+        ("Repaired", f"{name} ({format_count(submissions, 'submission')})")
         for name, submissions in settings.repairs.items()
     )
     yield from (("Confinement", _confinement_text(confinement)) for confinement in settings.confinements)

@@ -39,14 +39,14 @@ from ioi_eval.reports.document import (
     Meter,
     Section,
     TableBlock,
-    asset,
     attempts_script,
-    counted,
+    format_count,
+    format_number,
     html,
     model_anchor,
-    number,
     part_page,
     problem_page,
+    read_asset,
     sample_number,
     submission_page,
 )
@@ -236,7 +236,7 @@ class SubmissionLists:
             _write_html(
                 folder / ALL,
                 Document(
-                    title=f"All {counted(sum(counts.values()), 'submission')}",
+                    title=f"All {format_count(sum(counts.values()), 'submission')}",
                     tab=SUBMISSIONS,
                     script=_CHOICES,
                     sections=[
@@ -389,7 +389,7 @@ def write_pages(
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
         for name in (STYLE, SCRIPT):
-            (draft / name).write_text(asset(name), "utf-8")
+            (draft / name).write_text(read_asset(name), "utf-8")
         (draft / _CHOICES).write_text(f"const CHOICES = {filters};\n", "utf-8")
         for name, page in extra_pages.items():
             _write_html(draft / name, page)
@@ -594,7 +594,7 @@ def problem_document(
 
 def _problem_line(task: Task) -> str:
     """Return a line with a problem's name, type, limits and checker."""
-    tests = counted(task.tests, "test") if task.tests else ""
+    tests = format_count(task.tests, "test") if task.tests else ""
     return ", ".join(
         filter(None, (task.name, task.type, *(value for _, value in limits(task)), tests, task.checker))
     )
@@ -602,7 +602,9 @@ def _problem_line(task: Task) -> str:
 
 def _subtasks_section(task: Task | None) -> Iterator[Section]:
     if task is not None and task.subtasks:
-        rows = [[subtask.name, number(subtask.points), f"{subtask.tests:,}"] for subtask in task.subtasks]
+        rows = [
+            [subtask.name, format_number(subtask.points), f"{subtask.tests:,}"] for subtask in task.subtasks
+        ]
         yield Section(title="Subtasks", table=TableBlock(heads=["Subtask", "Points", "Tests"], rows=rows))
 
 
@@ -618,7 +620,8 @@ def _solved_by_section(
     solvers = sum(statistics.solved[model] > 0 for model in submissions_by_model)
     return Section(
         title="Solved by",
-        lead=f"{counted(solvers, author)} of {len(models):,} {'solves' if solvers == 1 else 'solve'} it.",
+        lead=f"{format_count(solvers, author)} of {len(models):,}"
+        f" {'solves' if solvers == 1 else 'solve'} it.",
         table=TableBlock(
             heads=[author.capitalize(), "Share", "Solved", "of", "Best points"],
             rows=[
@@ -627,7 +630,7 @@ def _solved_by_section(
                     Meter(part=statistics.solved[model], whole=statistics.judged[model]),
                     f"{statistics.solved[model]:,}",
                     f"{statistics.judged[model]:,}",
-                    number(submissions_by_model[model][0][0].points),
+                    format_number(submissions_by_model[model][0][0].points),
                 ]
                 for model in models
             ],
@@ -756,7 +759,9 @@ def _tests_section(statistics: TestStatistics) -> Section:
                 for name, ends in statistics.ends.items()
             ],
         ),
-        notes=[f"{counted(len(never_failed), 'test')} that no submission fails: {', '.join(never_failed)}."]
+        notes=[
+            f"{format_count(len(never_failed), 'test')} that no submission fails: {', '.join(never_failed)}."
+        ]
         if never_failed
         else [],
     )
@@ -801,7 +806,7 @@ def list_index_document(list_pages: Sequence[Sequence[ProblemSlice]], counts: Ma
         if not problem_slice.begin
     }
     return Document(
-        title=f"All {counted(sum(counts.values()), 'submission')}",
+        title=f"All {format_count(sum(counts.values()), 'submission')}",
         tab=SUBMISSIONS,
         sections=[
             Section(
@@ -839,12 +844,12 @@ def _submissions_table(
     for list_row in submissions:
         cells: dict[str, Cell] = {
             "key": selection.link(list_row.key, list_row.ending),
-            "attempt": number(list_row.attempt),
+            "attempt": format_number(list_row.attempt),
             "model": list_row.model or NOTHING,
             "problem": Link(text=list_row.problem, href=problem_page(list_row.problem)),
             "language": list_row.language or NOTHING,
             "status": list_row.ending,
-            "points": number(list_row.points),
+            "points": format_number(list_row.points),
             "feedback": list_row.feedback or NOTHING,
         }
         rows.append([cells[name] for name in columns])

@@ -14,7 +14,7 @@ import msgspec
 from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Value, Verdict
-from ioi_eval.reports.document import counted, percent, sample_number, visible
+from ioi_eval.reports.document import format_count, format_percent, sample_number, visible
 from ioi_eval.reports.medals import Award, Contests
 from ioi_eval.rules.expectations import ExpectedSolution
 from ioi_eval.rules.metrics import PassAtK
@@ -537,7 +537,7 @@ class Suspicion(Value):
                 problem = f'do not compile, with the same first line: "{self.line}"'
             case None:
                 problem = f'fail with the same first line: "{self.line}"'
-        finding = f"{self.rows:,} of the {counted(self.of, 'scored submission')}{model_suffix} {problem}"
+        finding = f"{self.rows:,} of the {format_count(self.of, 'scored submission')}{model_suffix} {problem}"
         return f"These results are hardly plausible: {finding}. {self.remedy}."
 
 
@@ -624,7 +624,7 @@ def no_program_warning(ends: Mapping[str, EndingCounts]) -> str:
         [
             sentence,
             *model_sentences,
-            *([f"And {counted(other_count, 'other model')}."] if other_count > 0 else []),
+            *([f"And {format_count(other_count, 'other model')}."] if other_count > 0 else []),
         ]
     )
 
@@ -646,7 +646,7 @@ def _no_program_share(end: EndingCounts) -> float:
 
 def _rows_text(reasons: Counter[str], scored: int) -> str:
     rows = reasons.total()
-    return f"{rows:,} of {counted(scored, 'scored submission')} ({percent(rows / scored, 1)} %)"
+    return f"{rows:,} of {format_count(scored, 'scored submission')} ({format_percent(rows / scored, 1)} %)"
 
 
 def _main_reason_sentence(reasons: Counter[str]) -> str:

@@ -22,12 +22,12 @@ from ioi_eval.reports.document import (
     Links,
     Section,
     TableBlock,
-    between,
-    counted,
+    format_count,
+    format_interval,
+    format_number,
+    format_percent,
     format_share,
     model_anchor,
-    number,
-    percent,
     problem_page,
     visible,
 )
@@ -77,8 +77,8 @@ def budgets_section(entries: Sequence[Entry]) -> Section | None:
     rows = [
         [
             entry.name,
-            *(number(entry.model.budgets[budget]) for budget in Budget),
-            number(entry.model.max_points),
+            *(format_number(entry.model.budgets[budget]) for budget in Budget),
+            format_number(entry.model.max_points),
         ]
         for entry in entries
         if entry.model.budgets
@@ -129,7 +129,7 @@ def pass_at_k_section(entries: Sequence[Entry], unscored: int) -> Section | None
         notes=[
             *(_missing_k_sentence(k, [entry.model.pass_at for entry in entries]) for k in missing_ks),
             *(
-                [f"These numbers do not count {counted(unscored, 'unscored submission')}."]
+                [f"These numbers do not count {format_count(unscored, 'unscored submission')}."]
                 if unscored
                 else []
             ),
@@ -146,12 +146,12 @@ FEW_SUBMISSIONS_NOTE = (
 def _missing_k_sentence(k: int, columns: Iterable[Iterable[PassAtK]]) -> str:
     """Return a sentence about why every model lacks an estimate for this k."""
     counts = sorted({passed.lacking for column in columns for passed in column if passed.k == k})
-    condition = f"fewer than {counted(k, 'scored submission')}"
+    condition = f"fewer than {format_count(k, 'scored submission')}"
     if counts == [0]:
         return f"pass@{k}: nothing was scored."
     if len(counts) > 1:
         return f"pass@{k}: {counts[0]:,} to {counts[-1]:,} problems or subtasks have {condition}."
-    subject = counted(counts[0], "problem or subtask has", "problems or subtasks have")
+    subject = format_count(counts[0], "problem or subtask has", "problems or subtasks have")
     return f"pass@{k}: {subject} {condition}."
 
 
@@ -172,7 +172,7 @@ def estimate_text(pass_at_k: PassAtK | None, *, brief: bool = False) -> str:
     interval = (
         ""
         if brief or pass_at_k.low is None or pass_at_k.high is None
-        else between(pass_at_k.low, pass_at_k.high)
+        else format_interval(pass_at_k.low, pass_at_k.high)
     )
     return format_share(pass_at_k.value, 1) + interval
 
@@ -234,7 +234,9 @@ def _award_rows(entry: Entry) -> Iterator[list[str]]:
             for budget_award in entry.model.awards
             if budget_award.award.year == year
         }
-        cells = [f"{number(awards[budget].points)} {awards[budget].medal or NOTHING}" for budget in Budget]
+        cells = [
+            f"{format_number(awards[budget].points)} {awards[budget].medal or NOTHING}" for budget in Budget
+        ]
         reasons = dict.fromkeys(award.reason for award in awards.values() if award.reason)
         unscored = sum(problem.unscored for problem in entry.model.problems if problem.year == year)
         remark = f"{unscored:,} unscored: it may be more" if unscored else ""
@@ -308,7 +310,7 @@ def _coloured_cell(value: float | None, href: str = "", label: str = "") -> Cell
     return (
         NOTHING
         if value is None
-        else Link(text=label or percent(value, 1).removesuffix(".0"), href=href, share=value)
+        else Link(text=label or format_percent(value, 1).removesuffix(".0"), href=href, share=value)
     )
 
 
@@ -338,7 +340,7 @@ def problems_section(entries: Sequence[Entry], *, has_pages: bool = False) -> Se
             value = None if summary is None else problem_value(summary, measure, entry.mode)
             values.append(value)
             href = f"{page}#{model_anchor(entry.model.model)}" if has_pages and value is not None else ""
-            label = number(summary.points) if summary is not None and with_points else ""
+            label = format_number(summary.points) if summary is not None and with_points else ""
             cells.append(_coloured_cell(value, href, label))
         problem_summaries = [column[name] for column in columns if name in column]
         has_page = has_pages and any(problem.scored for problem in problem_summaries)
@@ -348,7 +350,7 @@ def problems_section(entries: Sequence[Entry], *, has_pages: bool = False) -> Se
             if with_points
             else NOTHING
             if mean_value is None
-            else percent(mean_value, 1)
+            else format_percent(mean_value, 1)
         )
         rows.append([Link(text=name, href=page) if has_page else name, second_cell, *cells])
     author = author_head(entries).lower()
@@ -385,13 +387,15 @@ def points_text(problem: ProblemSummary) -> str:
     """Return a problem's points; without subtasks the highest share of tests that a submission passed."""
     if not problem.scored:
         return NOTHING
-    return format_share(problem.best_pass_rate, 1) if problem.points is None else number(problem.points)
+    return (
+        format_share(problem.best_pass_rate, 1) if problem.points is None else format_number(problem.points)
+    )
 
 
 def max_points_text(problems: Sequence[ProblemSummary]) -> str:
     max_points = next((problem.max_points for problem in problems if problem.max_points is not None), None)
     if max_points is not None:
-        return number(max_points)
+        return format_number(max_points)
     return "tests" if any(problem.scored for problem in problems) else NOTHING
 
 
@@ -489,14 +493,15 @@ def causes_section(run: Summary, make_link: Callable[[str], Link]) -> Section:
         )
     if other_causes:
         submissions = sum(cause.submissions for cause in other_causes)
-        label = counted(len(other_causes), "other cause")
+        label = format_count(len(other_causes), "other cause")
         rows.append([NOTHING, label, f"{submissions:,}", format_share(submissions, run.scored), ""])
     failed_count = sum(cause.submissions for cause in run.causes)
     return Section(
         title="Why submissions fail",
         tab=FAILED,
         text=[
-            f"{failed_count:,} of {counted(run.scored, 'scored submission')} have less than full marks. Each "
+            f"{failed_count:,} of"
+            f" {format_count(run.scored, 'scored submission')} have less than full marks. Each "
             "submission counts once, by its verdict and, if several submissions share it, the first line "
             "of the compiler or run-time error (without names in quotes). A sample is a test of a subtask "
             "without points."

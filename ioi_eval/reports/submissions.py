@@ -30,9 +30,9 @@ from ioi_eval.reports.document import (
     Squares,
     TableBlock,
     attempts_script,
-    counted,
+    format_count,
+    format_number,
     model_anchor,
-    number,
     problem_page,
     submission_page,
     visible,
@@ -131,7 +131,10 @@ def _attempts(row: Mapping[str, Any], result: SubmissionResult) -> str:
 def _verdict(row: Mapping[str, Any], result: SubmissionResult) -> Section:
     """Return a submission's result in a sentence or two."""
     failed_test = first_failed(result)
-    lead = f"{outcome_name(result)}: {number(result.points)} of {number(_max_points(result))} points."
+    lead = (
+        f"{outcome_name(result)}: {format_number(result.points)} of"
+        f" {format_number(_max_points(result))} points."
+    )
     if result.compiles and failed_test is not None:
         feedback = f": {shorten(visible(failed_test.feedback), MAX_FEEDBACK)}" if failed_test.feedback else ""
         lead += f" The first failed test is {failed_test.test_name} ({failed_test.status}){feedback}"
@@ -153,7 +156,7 @@ def _facts(
         ["Problem", Link(text=result.problem_id, href=problem_page(result.problem_id))],
         [selection.author.capitalize(), model_of_row(row) or NOTHING],
         ["Verdict", outcome_name(result)],
-        ["Points", f"{number(result.points)} of {number(_max_points(result))}"],
+        ["Points", f"{format_number(result.points)} of {format_number(_max_points(result))}"],
         ["Language", str(row.get("language") or NOTHING)],
         ["Compiled with", result.compiler or NOTHING],
         ["Checker", result.checker or NOTHING],
@@ -217,8 +220,8 @@ def _compiled(result: SubmissionResult) -> Iterator[Section]:
                     [
                         subtask.subtask,
                         _squares(subtask.test_results),
-                        number(subtask.weighted_score),
-                        number(subtask.points),
+                        format_number(subtask.weighted_score),
+                        format_number(subtask.points),
                         subtask.status,
                     ]
                     for subtask in result.subtasks
@@ -247,7 +250,7 @@ def _tests(result: SubmissionResult) -> Section:
                 [
                     test.test_name,
                     test.status,
-                    number(test.score),
+                    format_number(test.score),
                     NOTHING if test.cpu_time is None else f"{test.cpu_time:.3f} s",
                     NOTHING if test.wall_time is None else f"{test.wall_time:.3f} s",
                     NOTHING if test.memory is None else f"{test.memory / (1 << 20):.1f} MiB",
@@ -258,7 +261,9 @@ def _tests(result: SubmissionResult) -> Section:
             ],
             align="llrrrrl",
         ),
-        notes=[f"{counted(len(skipped), 'test')} skipped, as no score depends on it: {', '.join(skipped)}."]
+        notes=[
+            f"{format_count(len(skipped), 'test')} skipped, as no score depends on it: {', '.join(skipped)}."
+        ]
         if skipped
         else [],
     )
@@ -309,7 +314,7 @@ def _program(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
     is_cut = len(reply) > _MAX_GENERATION
     yield Section(
         title="Reply",
-        folded=f"The reply of {counted(len(written), 'character')}"
+        folded=f"The reply of {format_count(len(written), 'character')}"
         + (f", the first {_MAX_GENERATION:,} of them" if is_cut else ""),
         lines=[CodeLines(lines=shorten(reply, _MAX_GENERATION).splitlines())],
     )

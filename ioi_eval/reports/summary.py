@@ -23,7 +23,7 @@ import msgspec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
-from ioi_eval.reports.document import counted
+from ioi_eval.reports.document import format_count
 from ioi_eval.reports.headline import make_headline, sort_models
 from ioi_eval.reports.medals import award, known_contests, problems_of
 from ioi_eval.reports.parts import add_model_numbers, collect_run_numbers, part_warnings
@@ -770,9 +770,9 @@ class RowPass:
         """Return the warning about a run in which submissions lack a result."""
         expected = self._info.expected
         progress = (
-            f"{counted(judged, 'submission')} judged, and its dump is not read to the end"
+            f"{format_count(judged, 'submission')} judged, and its dump is not read to the end"
             if expected is None
-            else f"{judged:,} of {counted(expected, 'submission')} judged"
+            else f"{judged:,} of {format_count(expected, 'submission')} judged"
         )
         if is_written_now(self._folder):
             next_step = "A process is judging this run now: make the report again when it has ended."

@@ -10,7 +10,7 @@ import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value
-from ioi_eval.reports.document import Section, TableBlock, counted, number, visible
+from ioi_eval.reports.document import Section, TableBlock, format_count, format_number, visible
 from ioi_eval.reports.headline import NO_NAME, percent_or_dash
 from ioi_eval.reports.records import HeadlineRow, Measure, Summary
 
@@ -59,7 +59,7 @@ def trust_sentence(run: Summary) -> str:
         f" (all problems: {_shown(row, run.headline.measure)})"
         for row in run.headline.models
     )
-    left_out = counted(len(trust.problems), "problem")
+    left_out = format_count(len(trust.problems), "problem")
     return f"{run.headline.measure.value} without {left_out} that {trust.audit} does not trust: {numbers}."
 
 
@@ -83,4 +83,4 @@ def trust_section(run: Summary) -> Section | None:
 
 def _shown(row: HeadlineRow | None, measure: Measure) -> str:
     value = None if row is None else row.value
-    return percent_or_dash(value) if measure is Measure.PASS_AT_1 else number(value)
+    return percent_or_dash(value) if measure is Measure.PASS_AT_1 else format_number(value)

@@ -10,7 +10,15 @@ import msgspec
 
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.values import STATUS_ORDER, Problem, SubmissionResult, TestResult, Verdict, worst
-from ioi_eval.reports.document import NOTHING, CodeLines, Section, TableBlock, counted, number, visible
+from ioi_eval.reports.document import (
+    NOTHING,
+    CodeLines,
+    Section,
+    TableBlock,
+    format_count,
+    format_number,
+    visible,
+)
 from ioi_eval.reports.records import Check, SolutionCheck, SubtaskCheck, UnjudgedSolution, Validation
 from ioi_eval.rules.expectations import (
     Expectation,
@@ -232,16 +240,16 @@ _SUBTASK = "  subtask "
 
 def conclusion(outcome: Validation) -> str:
     """Return a sentence with the outcome of a validation."""
-    solutions = counted(len(outcome.solutions), "solution")
+    solutions = format_count(len(outcome.solutions), "solution")
     if outcome.differences:
         sentence = (
-            f"{counted(outcome.differences, 'difference')}, in {len(outcome.differing):,} of {solutions}"
+            f"{format_count(outcome.differences, 'difference')}, in {len(outcome.differing):,} of {solutions}"
         )
     elif not outcome.expectations:
         sentence = "Nothing was compared"
     else:
-        sentence = f"No difference: {counted(outcome.expectations, 'expectation')} of {solutions} met"
-    unjudged = counted(len(outcome.unjudged), "solution")
+        sentence = f"No difference: {format_count(outcome.expectations, 'expectation')} of {solutions} met"
+    unjudged = format_count(len(outcome.unjudged), "solution")
     return f"{sentence}; {unjudged} could not be judged" if outcome.unjudged else sentence
 
 
@@ -277,7 +285,7 @@ def rows(outcome: Validation) -> Iterator[list[str]]:
             _points_text(solution.points, solution.max_points),
             agreement if solution.checks else NOTHING,
             " ".join(
-                f"PA({number(subtask.score)})" if subtask.status == "PA" else subtask.status
+                f"PA({format_number(subtask.score)})" if subtask.status == "PA" else subtask.status
                 for subtask in solution.subtasks
             )
             or NOTHING,
@@ -296,7 +304,7 @@ def rows(outcome: Validation) -> Iterator[list[str]]:
 
 
 def _points_text(part: float, whole: float) -> str:
-    return f"{number(part)} of {number(whole)}"
+    return f"{format_number(part)} of {format_number(whole)}"
 
 
 def confusion_matrix(outcome: Validation) -> tuple[list[str], list[list[str]]]:
@@ -327,9 +335,9 @@ def _evidence_lines(solution: SolutionCheck, check: Check) -> Iterator[str]:
         yield from (visible(line) for line in lines[:_COMPILE_LINES])
         return
     if not check.not_right:
-        yield f"all of its {counted(check.tests, 'test')} are right; the slowest:"
+        yield f"all of its {format_count(check.tests, 'test')} are right; the slowest:"
     else:
-        yield f"{check.not_right:,} of {counted(check.tests, 'test')} not right; the first:"
+        yield f"{check.not_right:,} of {format_count(check.tests, 'test')} not right; the first:"
     yield from (evidence_line(test) for test in check.evidence)
 
 

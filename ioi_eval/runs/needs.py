@@ -15,7 +15,7 @@ from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import find_language
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.values import Problem, TaskType, Value
-from ioi_eval.reports.document import counted
+from ioi_eval.reports.document import format_count
 from ioi_eval.rules.languages import choose_language, list_allowed_languages
 from ioi_eval.runs.scorer import Scorer
 from ioi_eval.runs.sources import check_source_problems, language_of, packages_of
@@ -67,7 +67,7 @@ async def check_needs(
     overall_check = HealthCheck(
         name="problems",
         ok=bool(fit_count) and not broken and all(need.ok is not False for need in unmet_needs),
-        detail=f"{fit_count} of {counted(problem_count, 'problem')} of {source} can be judged",
+        detail=f"{fit_count} of {format_count(problem_count, 'problem')} of {source} can be judged",
     )
     return (overall_check, *promises, *broken, *_make_health_checks(unmet_needs))
 

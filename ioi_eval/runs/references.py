@@ -23,7 +23,7 @@ from ioi_eval.model.languages import find_language
 from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.values import Problem, Solution, Submission, Value, Verdict
 from ioi_eval.problems import Problems, fingerprint
-from ioi_eval.reports.document import counted
+from ioi_eval.reports.document import format_count
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.verdicts import names_missing_library
 from ioi_eval.runs.events import Event, ReferencesStarted
@@ -248,7 +248,7 @@ def summarize_references(outcomes: References, options: ReferenceOptions) -> str
     counts = {reliability: len(outcomes.labels(reliability)) for reliability in Reliability}
     exclusion_note = " (left out)" if options.skip and counts[Reliability.UNRELIABLE] else ""
     return (
-        f"up to {outcomes.most} of each of {counted(len(outcomes.problems), 'problem')} judged: "
+        f"up to {outcomes.most} of each of {format_count(len(outcomes.problems), 'problem')} judged: "
         f"{counts[Reliability.RELIABLE]} reliable, {counts[Reliability.UNRELIABLE]}"
         f" unreliable{exclusion_note}, "
         f"{counts[Reliability.UNKNOWN]} unknown"

@@ -36,7 +36,7 @@ from ioi_eval.model.errors import BadRows, InputError
 from ioi_eval.model.values import Submission, TaskType, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports import Results, Summary, write_reports
-from ioi_eval.reports.document import counted
+from ioi_eval.reports.document import format_count
 from ioi_eval.reports.records import write_json
 from ioi_eval.reports.trust import TRUST, read_audit
 from ioi_eval.rules.calibration import with_time_factor
@@ -304,19 +304,20 @@ def skipped_row_notes(info: DumpInfo) -> list[str]:
         reason: number for reason, number in info.left_out.items() if reason not in ASKED_FOR
     }
     notes = [
-        f"Left out {counted(number, 'row')}: {reason}"
+        f"Left out {format_count(number, 'row')}: {reason}"
         for reason, number in sorted(unrequested_counts.items())
     ]
     if info.rejected:
-        notes.append(f"Left out {counted(info.rejected, 'row')} that cannot be used: see rejected.jsonl")
+        notes.append(f"Left out {format_count(info.rejected, 'row')} that cannot be used: see rejected.jsonl")
     if skipped_files := info.other_files:
         names = ", ".join(skipped_files[:_MAX_NAMED]) + (", ..." if len(skipped_files) > _MAX_NAMED else "")
         notes.append(
-            f"Left out {counted(len(skipped_files), 'file')} whose suffix is of no format of rows: {names}"
+            f"Left out {format_count(len(skipped_files), 'file')} whose"
+            f" suffix is of no format of rows: {names}"
         )
     return [
         *notes,
-        *(f"Note: {counted(number, 'row')} {note}" for note, number in sorted(info.noted.items())),
+        *(f"Note: {format_count(number, 'row')} {note}" for note, number in sorted(info.noted.items())),
     ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.reports.document import counted
+from ioi_eval.reports.document import format_count
 from ioi_eval.rules.shards import Shard
 from ioi_eval.runs.references import REFERENCES
 from ioi_eval.store.folder import (
@@ -163,7 +163,7 @@ def _common_limits(shards: Sequence[ShardFolder]) -> dict[str, MeasuredLimit]:
 
 
 def _format_limit(limit: MeasuredLimit) -> str:
-    return f"{limit.cpu_time:g} s and {counted(limit.processes, 'process', 'processes')}"
+    return f"{limit.cpu_time:g} s and {format_count(limit.processes, 'process', 'processes')}"
 
 
 def _copy_rows(shard: ShardFolder, journal: ResultLog) -> None:

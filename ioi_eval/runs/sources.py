@@ -26,7 +26,7 @@ from ioi_eval.model.fields import suggest_names
 from ioi_eval.problems import Package, Problems, check_problems
 from ioi_eval.problems import load_problems as load_packages
 from ioi_eval.registries import MissingPlugin
-from ioi_eval.reports.document import counted
+from ioi_eval.reports.document import format_count
 from ioi_eval.store import Store
 
 _ROW_SUFFIXES = frozenset({".parquet", ".jsonl", ".json", ".csv"})
@@ -74,7 +74,7 @@ def check_source_type(source: object) -> None:
 def source_name(source: Source) -> str:
     """Return the name of a source in reports."""
     check_source_type(source)
-    return f"{counted(len(source), 'problem')}, loaded" if isinstance(source, Problems) else str(source)
+    return f"{format_count(len(source), 'problem')}, loaded" if isinstance(source, Problems) else str(source)
 
 
 def open_source(
@@ -156,9 +156,11 @@ def check_source_problems(source: str, options: BenchmarkOptions, store: Store) 
         for package in usable_packages
         if package.problem and package.problem.unusable
     )
-    notes = tuple(f"{counted(number, 'problem')} left out: {reason}" for reason, number in left_out.items())
+    notes = tuple(
+        f"{format_count(number, 'problem')} left out: {reason}" for reason, number in left_out.items()
+    )
     notes += tuple(
-        f"{counted(number, 'problem')} that cannot be judged: {unusable_reason}"
+        f"{format_count(number, 'problem')} that cannot be judged: {unusable_reason}"
         for unusable_reason, number in unusable_counts.items()
     )
     return (*usable_packages, *([Package(where=source, format=benchmark.name, notes=notes)] if notes else []))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ioi_eval.model.values import STATUS_ORDER
-from ioi_eval.reports.document import NOTHING, Cell, Section, TableBlock, counted, rows_of, visible
+from ioi_eval.reports.document import NOTHING, Cell, Section, TableBlock, format_count, render_rows, visible
 from ioi_eval.reports.plots import WIDE, draw_columns, make_figure
 from ioi_eval.rules.verdicts import ENDINGS
 from ioi_eval.server.monitor import RunState
@@ -67,7 +67,7 @@ def _template() -> jinja2.Template:
         undefined=jinja2.StrictUndefined,
         autoescape=True,
     )
-    environment.globals["rows"] = rows_of
+    environment.globals["rows"] = render_rows
     return environment.get_template("live.html.j2")
 
 
@@ -112,10 +112,10 @@ def _tiles(state: RunState) -> Iterator[tuple[str, str]]:
 def _tables(state: RunState, now: float) -> Iterator[tuple[str, str, TableBlock]]:
     """Yield id, summary and table of the submissions in progress and of the servers, if there are any."""
     if state.under_way:
-        summary = f"Being judged now: {counted(state.under_way, 'submission')}"
+        summary = f"Being judged now: {format_count(state.under_way, 'submission')}"
         if state.building:
             waiting = f" ({state.builds_waiting:,} waiting for a slot)" if state.builds_waiting else ""
-            summary += f", {counted(state.building, 'build')}{waiting}"
+            summary += f", {format_count(state.building, 'build')}{waiting}"
         if len(state.submissions) < state.under_way:
             summary += f". Here are the {len(state.submissions):,} that have taken the longest"
         column_heads = ["Submission", "Problem", "Step", "Where", "For"]

@@ -24,7 +24,7 @@ from ioi_eval.plugins.contest import Contest, Rules, Session, open_contest
 from ioi_eval.plugins.contest.harbor import write_tasks
 from ioi_eval.plugins.contest.names import ParticipantNames
 from ioi_eval.plugins.contest.scoreboard import read_scoreboard
-from ioi_eval.reports.document import counted, number, visible
+from ioi_eval.reports.document import format_count, format_number, visible
 from ioi_eval.runs import BenchmarkOptions, RunOptions
 from ioi_eval.runs.score import run_name
 from ioi_eval.server import ServerOptions
@@ -238,7 +238,7 @@ async def _serve_contest(
                 await stop_signals.wait()
     if pending_count := len([*(folder / IN_PROGRESS).glob("[!.]*.json")]):
         console.print_line(
-            f"note: {counted(pending_count, 'submission')} in progress: the same command judges them"
+            f"note: {format_count(pending_count, 'submission')} in progress: the same command judges them"
         )
     if not quiet:
         _print_standings(folder)
@@ -252,7 +252,7 @@ def _print_standings(folder: Path) -> None:
     console.print_table(
         ("place", "participant", "points"),
         [
-            (str(entrant.place), visible(entrant.participant), number(entrant.points))
+            (str(entrant.place), visible(entrant.participant), format_number(entrant.points))
             for entrant in entrants[:_MAX_STANDINGS]
         ],
         right=("place", "points"),
@@ -328,4 +328,4 @@ def export(
     exported = write_tasks(source, folder, choice=problems, store=open_store())
     for label, reason in exported.left_out.items():
         console.print_line(f"note: {visible(label)} is excluded: {reason}")
-    console.print_line(f"{counted(len(exported.tasks), 'task')} in {folder}")
+    console.print_line(f"{format_count(len(exported.tasks), 'task')} in {folder}")

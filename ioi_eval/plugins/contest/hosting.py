@@ -41,7 +41,7 @@ from ioi_eval.model.values import Problem, Value, Verdict
 from ioi_eval.plugins.contest.contest import AT, PARTICIPANT, PROBLEM, Contest, Session, allowed_languages
 from ioi_eval.plugins.contest.rules import RefusedCall, Rules, ScoreboardRow, UnjudgedCall
 from ioi_eval.reports import Results, Summary, write_reports
-from ioi_eval.reports.document import counted
+from ioi_eval.reports.document import format_count
 from ioi_eval.reports.records import WITH_FEEDBACK
 from ioi_eval.rules.extraction import extract
 from ioi_eval.runs.authors import (
@@ -216,7 +216,7 @@ def _refuse_lost_results(journal: ResultLog) -> None:
     if lost_problems := [journal.read_row(key)["problem_id"] for key in journal.superseded]:
         raise InputError(
             f"{', '.join(sorted({*lost_problems}))}: changed or renamed since the contest began, "
-            f"which would lose {counted(len(lost_problems), 'submission')}",
+            f"which would lose {format_count(len(lost_problems), 'submission')}",
             where=str(journal.folder),
             remedy="Restore the problems, choose another out=FOLDER, or discard all with fresh=True",
         )

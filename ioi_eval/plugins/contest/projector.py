@@ -14,7 +14,7 @@ import msgspec
 
 from ioi_eval.plugins.contest.rules import Rules
 from ioi_eval.plugins.contest.scoreboard import clock_text, read_scoreboard, read_script, scoreboard_table
-from ioi_eval.reports.document import Document, LiveBlock, Section, counted, html
+from ioi_eval.reports.document import Document, LiveBlock, Section, format_count, html
 from ioi_eval.store.files import read_value
 from ioi_eval.store.folder import CONTEST, RESULTS, ContestStart, is_written_now, read_info
 
@@ -84,8 +84,8 @@ class ScoreboardPage:
             table=scoreboard_table(board, lambda problem: "", None),
         )
         self._counts = [
-            counted(len(board.entrants), "participant"),
-            counted(len(board.problems), "problem"),
+            format_count(len(board.entrants), "participant"),
+            format_count(len(board.problems), "problem"),
         ]
 
     def _freeze_note(self, frozen_from: float) -> str:

@@ -20,8 +20,8 @@ from ioi_eval.reports.document import (
     Link,
     Section,
     TableBlock,
-    counted,
-    number,
+    format_count,
+    format_number,
     problem_page,
 )
 from ioi_eval.reports.parts import ReportPart
@@ -241,7 +241,7 @@ class ScoreboardPart(ReportPart):
         """Yield a warning if models stopped early."""
         if stopped := read_stopped(folder):
             reasons = "; ".join(f"{name}: {reason}" for name, reason in list(stopped.items())[:_MAX_NAMED])
-            times = counted(len(stopped), "time")
+            times = format_count(len(stopped), "time")
             yield (
                 f"Stopped early {times}, so that points there may be too low ({reasons})."
                 " Repeat the command that started the run to continue."
@@ -298,7 +298,7 @@ def _leaders_sentence(board: Scoreboard) -> str:
     leaders = [entrant for entrant in board.entrants if entrant.place == 1 and entrant.points > 0]
     if not leaders:
         return ""
-    names, points = [entrant.participant for entrant in leaders], number(leaders[0].points)
+    names, points = [entrant.participant for entrant in leaders], format_number(leaders[0].points)
     if len(names) == 1:
         return f"{names[0]} is first with {points} points."
     other_leaders = f"{len(names) - _MAX_NAMED} others" if len(names) > _MAX_NAMED + 1 else names.pop()
@@ -326,7 +326,7 @@ def scoreboard_table(
                 str(entrant.place),
                 entrant.participant,
                 *([entrant.medal or NOTHING] if has_medals else []),
-                number(entrant.points),
+                format_number(entrant.points),
                 clock_text(entrant.gained),
                 *(
                     _make_progress_cell(
@@ -337,7 +337,7 @@ def scoreboard_table(
                     )
                     for problem in shown
                 ),
-                *([] if submission_limit is None else [number(entrant.limited)]),
+                *([] if submission_limit is None else [format_number(entrant.limited)]),
             ]
         )
     by_rule = f"By {submission_limit}"
@@ -373,7 +373,7 @@ def _make_progress_cell(
     facts = [f"{progress.attempts}", *([] if progress.gained is None else [clock_text(progress.gained)])]
     facts += [f"{progress.hidden} hidden"] if progress.hidden else []
     return Link(
-        text=number(progress.points),
+        text=format_number(progress.points),
         href=href,
         share=progress.points / problem.max_points,
         note=f"{_STAR} " * is_first + ", ".join(facts),

@@ -14,7 +14,7 @@ from test_browser_live import serving
 from test_html_page import HOSTILE
 
 from ioi_eval import report_sync
-from ioi_eval.reports.document import ALL, number, submission_page
+from ioi_eval.reports.document import ALL, format_number, submission_page
 from ioi_eval.runs.work import synchronous
 
 pytestmark = [
@@ -154,7 +154,7 @@ def test_projector_page_updates_itself(tmp_path: Path, browser: Any) -> None:
 def test_replay_rounds_points_like_board(cup: Path, browser: Any) -> None:
     browser.get((cup / "report.html").as_uri())
     points = [n / 16 for n in range(1000)] + [172.125, 1.005, 33.335, 99.995]
-    assert browser.execute_script("return arguments[0].map(digits)", points) == [*map(number, points)]
+    assert browser.execute_script("return arguments[0].map(digits)", points) == [*map(format_number, points)]
 
 
 def test_last_gain_column_sorts_by_time(tmp_path: Path, browser: Any) -> None:

@@ -19,7 +19,7 @@ from support.runs import ReportOptions, result_row, summary
 
 from ioi_eval.models import Verdict
 from ioi_eval.reports import figures, sections
-from ioi_eval.reports.document import NOTHING, STYLE, Figure, Link, asset
+from ioi_eval.reports.document import NOTHING, STYLE, Figure, Link, read_asset
 from ioi_eval.reports.headline import Entry
 from ioi_eval.reports.plots import (
     SERIES,
@@ -248,7 +248,7 @@ def oklab(red: float, green: float, blue: float) -> tuple[float, float, float]:
 
 @pytest.mark.parametrize("index", [0, 1], ids=["light", "dark"])
 def test_figure_colours_are_distinct_and_contrast_with_page(index: int) -> None:
-    blocks = re.findall(r":root[^{]*\{([^}]+)\}", asset(STYLE))
+    blocks = re.findall(r":root[^{]*\{([^}]+)\}", read_asset(STYLE))
     ours, pages = (
         [colours(block) for block in blocks if f"--{name}:" in block][index] for name in ("m0", "paper")
     )

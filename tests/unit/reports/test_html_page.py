@@ -20,7 +20,15 @@ from support.runs import as_json_value, failure_row, read_result, result_row
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Solution, Verdict
 from ioi_eval.reports import html, run_document, summary, write_reports
-from ioi_eval.reports.document import CodeLines, Document, Meter, Section, TableBlock, style_of, visible
+from ioi_eval.reports.document import (
+    CodeLines,
+    Document,
+    Meter,
+    Section,
+    TableBlock,
+    choose_cell_style,
+    visible,
+)
 from ioi_eval.reports.plots import Axis, Series, draw_columns, draw_curves, make_figure
 from ioi_eval.reports.records import VALIDATION, write_json
 from ioi_eval.reports.validation import validation
@@ -207,12 +215,12 @@ def test_page_policy_allows_only_own_style_and_script() -> None:
 
 
 def test_css_class_of_a_cell_comes_from_a_fixed_list() -> None:
-    assert style_of("AC", "l") == "status ac"
-    assert style_of("600 gold", "r") == "number word gold"
-    assert style_of("yes", "l") == "word good"
-    assert style_of("NO", "l") == "word bad"
-    assert style_of('ac" onclick="x', "r") == "number"
-    assert style_of("x" * 99, "l") == "text"
+    assert choose_cell_style("AC", "l") == "status ac"
+    assert choose_cell_style("600 gold", "r") == "number word gold"
+    assert choose_cell_style("yes", "l") == "word good"
+    assert choose_cell_style("NO", "l") == "word bad"
+    assert choose_cell_style('ac" onclick="x', "r") == "number"
+    assert choose_cell_style("x" * 99, "l") == "text"
 
 
 def test_meter_is_drawn_to_scale() -> None:

@@ -15,7 +15,7 @@ from support.runs import ReportOptions, ScoreMode, failure_row, read_result, res
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Subtask, Verdict
 from ioi_eval.reports import ModelSummary
-from ioi_eval.reports.document import Meter, TableBlock, markdown, number
+from ioi_eval.reports.document import Meter, TableBlock, format_number, markdown
 from ioi_eval.reports.headline import leaderboard_section
 from ioi_eval.reports.medals import ContestYear, known_contests
 from ioi_eval.reports.page import run_document
@@ -297,7 +297,7 @@ def test_leaderboard_shows_medals_and_intervals(tmp_path: Path) -> None:
     assert line["Medals"] == "2 gold" and isinstance(points, Meter)
     assert points.low is not None and points.high is not None
     assert 0.7 < points.low < points.part / points.whole < points.high == 1
-    assert points.text == f"{number(points.part)} ({1200 * points.low:.0f} to 1200)"
+    assert points.text == f"{format_number(points.part)} ({1200 * points.low:.0f} to 1200)"
     assert set(table.meanings) <= set(table.heads) and "Medals" in table.meanings
     alone = leading(write_run(tmp_path / "alone", contest(2024)))
     assert alone.rows[0][alone.heads.index("Medals")] == "gold"

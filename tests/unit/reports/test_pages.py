@@ -28,11 +28,11 @@ from ioi_eval.reports.document import (
     TableBlock,
     _pygments,
     attempts_script,
-    compared_html,
-    numbered_html,
     part_page,
     problem_page,
-    rows_of,
+    render_comparison,
+    render_numbered_code,
+    render_rows,
     submission_page,
     visible,
 )
@@ -247,7 +247,7 @@ def test_output_diff_marks_differences(
         f"<tr><td>{n}</td>{cell(first)}{cell(second)}</tr>\n"
         for n, (first, second) in enumerate(rows, start=1)
     )
-    assert str(compared_html(output, expected)) == "".join(lines)
+    assert str(render_comparison(output, expected)) == "".join(lines)
 
 
 def test_reply_keeps_whitespace_on_page(tmp_path: Path) -> None:
@@ -389,11 +389,11 @@ def test_report_update_reads_each_row_once_and_new_rows_twice(
 
 
 def test_long_table_hides_rows_after_200() -> None:
-    table_parts = str(rows_of(TableBlock(heads=["A"], rows=[[f"{n}"] for n in range(201)], align="l"))).split(
-        "<tbody hidden>"
-    )
+    table_parts = str(
+        render_rows(TableBlock(heads=["A"], rows=[[f"{n}"] for n in range(201)], align="l"))
+    ).split("<tbody hidden>")
     assert [table_part.count("<tr>") for table_part in table_parts] == [200, 1]
-    assert "<tbody" not in str(rows_of(TableBlock(heads=["A"], rows=[["1"]] * 200, align="l")))
+    assert "<tbody" not in str(render_rows(TableBlock(heads=["A"], rows=[["1"]] * 200, align="l")))
 
 
 def test_page_of_a_replaced_row_is_rebuilt(tmp_path: Path) -> None:
@@ -421,19 +421,19 @@ def test_pygments_is_usable_while_another_thread_loads_it(monkeypatch: pytest.Mo
     first.__path__ = list(pygments.formatters.__path__)
     monkeypatch.setitem(sys.modules, "pygments.formatters", first)
     _pygments.cache_clear()
-    assert "<span" in str(numbered_html(Code(text="int main() {}", lexer="cpp")))
+    assert "<span" in str(render_numbered_code(Code(text="int main() {}", lexer="cpp")))
 
 
 def test_code_lines_are_numbered_once_each() -> None:
     for code in ("a\n\n\nb", "\n\nx = '''\n\n'''\n", "/*\n*/\n", "\tx\r\n"):
         for lexer in ("", "python", "cpp"):
-            shown = str(numbered_html(Code(text=code, lexer=lexer)))
+            shown = str(render_numbered_code(Code(text=code, lexer=lexer)))
             assert shown.count("<a ") == code.rstrip("\n").count("\n") + 1, (code, lexer)
 
 
 def test_slow_to_highlight_program_is_not_coloured() -> None:
     """Pygments needs 30 s for 20,000 consecutive blanks."""
     for code in (f"int {' ' * 1100}f", "\n" * 1100 + "int f;", "#if 0\n" + "x\n" * 600):
-        assert "<span" not in str(numbered_html(Code(text=code, lexer="cpp")))
+        assert "<span" not in str(render_numbered_code(Code(text=code, lexer="cpp")))
     long = f"int x[] = {{{'1, ' * 600}2}};  // {'word ' * 190}\n"
-    assert "<span" in str(numbered_html(Code(text=long, lexer="cpp")))
+    assert "<span" in str(render_numbered_code(Code(text=long, lexer="cpp")))

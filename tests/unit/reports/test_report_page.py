@@ -23,13 +23,13 @@ from ioi_eval.reports.document import (
     Document,
     Markdown,
     Section,
-    bar,
-    block,
-    cell,
+    draw_text_bar,
+    escape_cell,
+    escape_inline,
+    format_code_block,
+    format_number,
     format_share,
-    inline,
-    number,
-    table,
+    format_table,
     visible,
 )
 from ioi_eval.reports.page import OPTION_DEFAULTS
@@ -84,14 +84,14 @@ def cells(page: str) -> list[list[list[str]]]:
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_text_from_rows_is_escaped(hostile: str) -> None:
-    assert cells(table(["Head", "Other"], [[hostile, "x"]], "ll"))[0][1] == [visible(hostile), "x"]
-    (heading,) = [token for token in parse(f"## {inline(hostile)}") if token.type == "inline"]
+    assert cells(format_table(["Head", "Other"], [[hostile, "x"]], "ll"))[0][1] == [visible(hostile), "x"]
+    (heading,) = [token for token in parse(f"## {escape_inline(hostile)}") if token.type == "inline"]
     assert text_of(heading) == visible(hostile)
 
 
 @given(st.lists(st.tuples(texts, texts), max_size=3))
 def test_markdown_table_cell_keeps_any_text(rows: list[tuple[str, str]]) -> None:
-    page_cells = cells(table(["A", "B"], rows, "lr"))[0]
+    page_cells = cells(format_table(["A", "B"], rows, "lr"))[0]
     assert page_cells == [["A", "B"], *[[visible(a), visible(b)] for a, b in rows]]
 
 
@@ -103,12 +103,12 @@ def test_visible_text_is_one_printable_line(text: str) -> None:
 
 def test_bare_addresses_are_escaped_in_markdown() -> None:
     """Some readers turn bare addresses into links, which a backslash prevents."""
-    assert inline("see https://a.b or www.a.b") == "see https\\://a.b or www\\.a.b"
-    assert inline("snake_case 1-a sum.cpp: a:b") == "snake_case 1-a sum.cpp: a:b"
+    assert escape_inline("see https://a.b or www.a.b") == "see https\\://a.b or www\\.a.b"
+    assert escape_inline("snake_case 1-a sum.cpp: a:b") == "snake_case 1-a sum.cpp: a:b"
 
 
 def test_cells_and_headings_are_cut_at_300_characters() -> None:
-    assert len(cell("x" * 5000)) == 300
+    assert len(escape_cell("x" * 5000)) == 300
     rendered = markdown(Document(title="x" * 5000, sections=[Section(title="x" * 5000)]))
     assert {len(line.lstrip("# ")) for line in rendered.splitlines() if line} == {300}
 
@@ -131,27 +131,27 @@ def test_paragraphs_notes_and_items_of_a_report_are_whole_sentences() -> None:
 
 @given(st.text(st.sampled_from("`\n a~")))
 def test_code_block_contains_any_text(text: str) -> None:
-    (fence,) = parse(block(text))
+    (fence,) = parse(format_code_block(text))
     assert fence.type == "fence" and fence.content == "\n".join(map(visible, text.split("\n"))) + "\n"
 
 
 def test_markdown_is_not_escaped_twice() -> None:
-    assert inline(Markdown("**x**")) == "**x**"
+    assert escape_inline(Markdown("**x**")) == "**x**"
 
 
 @pytest.mark.parametrize(
     ("formatted", "shown"),
     [
-        (number(100.0), "100"),
-        (number(30.5), "30.5"),
-        (number(100 / 3), "33.33"),
-        (number(0.0), "0"),
-        (number(None), NOTHING),
+        (format_number(100.0), "100"),
+        (format_number(30.5), "30.5"),
+        (format_number(100 / 3), "33.33"),
+        (format_number(0.0), "0"),
+        (format_number(None), NOTHING),
         (format_share(1, 3), "33.3 %"),
         (format_share(1, 0), NOTHING),
-        (bar(1, 4, 8), "██░░░░░░"),
-        (bar(0, 0, 4), "░░░░"),
-        (bar(1e9, 1, 4), "████"),
+        (draw_text_bar(1, 4, 8), "██░░░░░░"),
+        (draw_text_bar(0, 0, 4), "░░░░"),
+        (draw_text_bar(1e9, 1, 4), "████"),
     ],
 )
 def test_number_is_formatted_for_reports(formatted: str, shown: str) -> None:
@@ -159,7 +159,7 @@ def test_number_is_formatted_for_reports(formatted: str, shown: str) -> None:
 
 
 def test_markdown_table_source_is_aligned() -> None:
-    assert table(["Name", "N"], [["a", 1], ["longer", 100]], "lr").splitlines() == [
+    assert format_table(["Name", "N"], [["a", 1], ["longer", 100]], "lr").splitlines() == [
         "| Name   |   N |",
         "| ------ | --: |",
         "| a      |   1 |",
