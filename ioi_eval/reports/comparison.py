@@ -26,6 +26,7 @@ from ioi_eval.reports.document import (
     format_number,
 )
 from ioi_eval.reports.headline import (
+    MODEL,
     Entry,
     common_measure,
     difference_text,
@@ -37,7 +38,7 @@ from ioi_eval.reports.headline import (
 )
 from ioi_eval.reports.headline import difference_sentence as sentence_about
 from ioi_eval.reports.page import write_document
-from ioi_eval.reports.records import Measure, Summary, write_json
+from ioi_eval.reports.records import Measure, Summary, author_noun, write_json
 from ioi_eval.reports.sections import model_name
 from ioi_eval.reports.summary import check_run, count_verdicts
 from ioi_eval.rules.paired import MeanDifference, compute_mean_difference
@@ -124,7 +125,14 @@ def comparison(runs: Sequence[ComparedRun], run_differences: Differences | None 
             Section(
                 title="Runs",
                 table=TableBlock(
-                    heads=["Run", "Submissions", "Scored", "Unscored", "Problems", "Models"],
+                    heads=[
+                        "Run",
+                        "Submissions",
+                        "Scored",
+                        "Unscored",
+                        "Problems",
+                        f"{headline.author_head(entries_of_runs)}s",
+                    ],
                     rows=[
                         [
                             run.name,
@@ -403,12 +411,14 @@ class Differences(Value):
     changed: tuple[ChangedSubmission, ...]
     # Comparisons of models that are in both runs, even if their submissions differ.
     paired: tuple[ModelPair, ...] = ()
+    author: str = MODEL  # noun for an author of both runs, see `Settings.author`
 
 
 def differences(before: Path, after: Path, pairs: Sequence[ModelPair] = ()) -> Differences:
     """Compare two runs submission by submission. `pairs`: the result of `paired` for the same runs."""
     old_info, new_info = check_run(before), check_run(after)
     edited_problems = new_info.fingerprint.edited_problems(old_info.fingerprint)
+    authors = {author_noun(info.fingerprint.options) for info in (old_info, new_info)}
     old_rows = dict[tuple[str, str], JudgedRow]()
     for _, row, result in read_results(before):
         old_rows[_submission_identity(row, "before")] = _judged_row(result)
@@ -447,6 +457,7 @@ def differences(before: Path, after: Path, pairs: Sequence[ModelPair] = ()) -> D
         models=tuple(_model_difference(name, problems) for name, problems in sorted(losses.items())),
         changed=tuple(sorted(changed, key=lambda change: (change.problem, change.model, change.key))),
         paired=tuple(pairs),
+        author=authors.pop() if len(authors) == 1 else MODEL,
     )
 
 
@@ -527,6 +538,7 @@ def sentence(run_differences: Differences) -> str:
 
 def difference_sections(run_differences: Differences) -> Iterator[Section]:
     """Yield the tables of submissions that both runs have, and of those with different results."""
+    author = run_differences.author.capitalize()
     unshared = [
         f"{format_count(number_of, 'submission')} only in {name}"
         for name, number_of in (
@@ -548,7 +560,7 @@ def difference_sections(run_differences: Differences) -> Iterator[Section]:
     yield Section(
         title="Same submissions",
         items=[f"{sentence(run_differences)}.", *unshared, *run_differences.options],
-        table=TableBlock(heads=["Model", "Submissions", "A better", "B better", "A minus B"], rows=model_rows)
+        table=TableBlock(heads=[author, "Submissions", "A better", "B better", "A minus B"], rows=model_rows)
         if model_rows
         else None,
     )
@@ -580,7 +592,7 @@ def difference_sections(run_differences: Differences) -> Iterator[Section]:
     yield Section(
         title="Different results",
         table=TableBlock(
-            heads=["Submission", "Problem", "Model", "In A", "In B", "Points", "Why"],
+            heads=["Submission", "Problem", author, "In A", "In B", "Points", "Why"],
             rows=changed_rows,
             align="lllllrl",
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import aiohttp
@@ -26,7 +27,8 @@ from ioi_eval.plugins.contest.scoreboard import (
     read_scoreboard,
     scoreboard_table,
 )
-from ioi_eval.reports import ReportOptions, Results
+from ioi_eval.reports import ReportOptions, Results, name_runs, write_comparison
+from ioi_eval.reports.comparison import differences
 from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.server import ServerOptions
 from ioi_eval.server.view import serve_live_page
@@ -287,3 +289,14 @@ async def test_contest_report_names_participants_and_does_not_rank_them_as_model
     assert "Rank" not in leaderboard and "leader " not in leaderboard, "the scoreboard has the places"
     headline = Results.open(folder).summary().headline
     assert headline is not None and headline.sentence == ""
+
+
+async def test_comparison_of_contests_names_participants(tmp_path: Path) -> None:
+    await hold_contest(tmp_path, STEPS)
+    shutil.copytree(tmp_path / "cup", tmp_path / "copy")
+    folders = [tmp_path / "cup", tmp_path / "copy"]
+    runs = name_runs({folder: Results.open(folder).summary() for folder in folders})
+    write_comparison(runs, tmp_path / "both", differences(*folders))
+    comparison_text = (tmp_path / "both" / "comparison.md").read_text()
+    assert "| Participant | Submissions |" in comparison_text and "Model" not in comparison_text
+    assert "Rank" not in comparison_text
