@@ -171,7 +171,14 @@ class Command(TyperCommand):
             if not {"-h", "--help", _ALL}.intersection(args) and not ctx.resilient_parsing:
                 args = self._expand_keys(args)
                 ctx.default_map = read_option_values(_option_names_by_key(self), _list_option_keys)
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
+        console.FILE_ARGUMENTS[:] = [
+            argument
+            for key, name in _option_names_by_key(self).items()
+            if name in (ctx.default_map or {}) and ctx.get_parameter_source(name).name == "DEFAULT_MAP"
+            for argument in _format_key_arguments(key, ctx.default_map[name])
+        ]
+        return rest
 
     def _expand_keys(self, args: Sequence[str]) -> list[str]:
         """Return the arguments with the option of each key instead of `--set KEY=VALUE`.
@@ -375,6 +382,12 @@ def _expand_key(keys: Mapping[str, Any], pair: str) -> list[str]:
     return [f"--{key}={value}"]
 
 
+def _format_key_arguments(key: str, value: object) -> Iterator[str]:
+    """Yield `--set KEY=VALUE` for a key of the settings file; several times if the key has a list."""
+    for item in value if isinstance(value, list) else [value]:
+        yield from (_SET, f"{key}={str(item).lower() if isinstance(item, bool) else item}")
+
+
 def _format_key_help(option: Any, ctx: Any) -> tuple[str, str]:
     """Return a line of help about an option that is only a key of `ioi-eval.toml`."""
     option.hidden = False
@@ -544,6 +557,14 @@ def main() -> NoReturn:
 
 def _format_usage_error(error: typer.BadParameter) -> str:
     """Return the message about an invalid command line, with the help page to look at."""
+    if error.ctx is not None and (similar := getattr(error, "possibilities", None)):
+        keys = {
+            option: f"{_SET} {option[2:]}=..."
+            for parameter in error.ctx.command.params
+            if getattr(parameter, "hidden", False)
+            for option in parameter.opts
+        }
+        error.possibilities = [keys.get(option, option) for option in similar]  # type: ignore[attr-defined]
     message = error.format_message().removeprefix("Invalid value for ")
     if (value_error := _format_value_error(error.__cause__)) is not None:
         message = message.partition(": ")[0] + f": {value_error}"
@@ -556,7 +577,8 @@ def _format_usage_error(error: typer.BadParameter) -> str:
     else:
         name = r"\1"
     message = re.sub(r"^'(--[\w-]+)'", name, message)
-    help_hint = f". See {context.command_path} --help" if context is not None else ""
+    full_stop = "" if message.endswith("?") else "."
+    help_hint = f"{full_stop} See {context.command_path} --help" if context is not None else ""
     return f"{message[:1].lower()}{message[1:]}{help_hint}"
 
 

@@ -35,6 +35,8 @@ INTERRUPTED = 130
 # Option or key of `ioi-eval.toml` for each field. It is filled when commands are loaded (groups.py).
 FLAGS: dict[str, str] = {"scale": "expected-scale"}
 KEYS_SET: set[str] = set()  # keys that this command line sets with --set
+# Arguments that set the same values as `ioi-eval.toml`, except values that the command line sets.
+FILE_ARGUMENTS: list[str] = []
 # Options for those arguments of the library that messages name, in addition to FLAGS.
 _REPLACEMENTS = {
     "rejudge=True": "--rejudge",

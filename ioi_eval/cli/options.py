@@ -139,7 +139,8 @@ def read_column_names(arguments: Iterable[str]) -> dict[str, str]:
             suggestion = "".join(
                 f". Did you mean {close}?" for close in find_similar_names(content, contents)[:1]
             )
-            remedy = f"Write WHAT=COLUMN, WHAT one of {', '.join(contents)}{suggestion}"
+            names = f"{', '.join(contents)} (code: programs or replies)"
+            remedy = f"Write WHAT=COLUMN, WHAT one of {names}{suggestion}"
             raise InputError(f"{pair!r} does not name a column", field="--columns", remedy=remedy)
         if content in columns:
             raise InputError(
@@ -243,10 +244,12 @@ class OutputOptions(Value):
 
     @property
     def resume_command(self) -> str:
-        """Return the command that continues the run: without options that would start it over."""
-        return shlex.join(
-            ["ioi-eval", *(argument for argument in sys.argv[1:] if argument not in ("--fresh", "--rejudge"))]
-        )
+        """Return the command that continues the run, with the values of `ioi-eval.toml`.
+
+        It lacks the options that would start the run again.
+        """
+        arguments = (argument for argument in sys.argv[1:] if argument not in ("--fresh", "--rejudge"))
+        return shlex.join(["ioi-eval", *arguments, *console.FILE_ARGUMENTS])
 
     def complete_run_options(
         self, run_options: RunOptions, timing: Timing, *, all_tests: bool = False

@@ -37,6 +37,10 @@ def read_option_values(
         raise InputError(
             f"the file is not valid TOML ({error})", where=str(SETTINGS_FILE), remedy=remedy
         ) from error
+    for key, value in values.items():
+        if isinstance(value, dict):
+            remedy = "Write its keys without the table: they hold for all commands that have them"
+            raise InputError("a table has no meaning", where=str(SETTINGS_FILE), field=key, remedy=remedy)
     used_keys = [key for key in values if key in options and key not in _NOT_SET]
     if other_keys := values.keys() - used_keys:
         _check_keys(sorted(other_keys), {*list_all_keys()} - _NOT_SET)

@@ -42,6 +42,52 @@ def test_key_is_refused_as_option(cli: CommandLine, arguments: tuple[str, ...], 
     )
 
 
+def test_command_in_report_contains_values_of_settings_file(cli: CommandLine, problems: object) -> None:
+    """The command gives the same results in a folder without the file."""
+    write_dump(cli.folder / "d.jsonl", [row("a", RIGHT)])
+    settings = 'problems = "problems"\ntime-factor = 2\nshare = false\nlimit = 1\n'
+    (cli.folder / "ioi-eval.toml").write_text(settings)
+    completed = cli("score", "d.jsonl", "--out", "run", "--limit", "2")
+    assert completed.returncode == 0, completed.stderr
+    command = (
+        "ioi-eval score d.jsonl --out run --limit 2 --set problems=problems --set time-factor=2"
+        " --set share=false"
+    )
+    lines = (cli.folder / "run" / "report.md").read_text().splitlines()
+    assert [line.strip() for line in lines if line.strip().startswith("ioi-eval score")] == [command]
+    (cli.folder / "ioi-eval.toml").unlink()
+    again = cli(*command.split()[1:])
+    assert again.returncode == 0, again.stderr
+    assert "judged again" not in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("misspelt", "suggestion"),
+    [("--checkr", "--set checker=..."), ("--worker", "--repair, --set borderline=..., --workers")],
+)
+def test_misspelt_option_suggests_keys_with_set(cli: CommandLine, misspelt: str, suggestion: str) -> None:
+    (cli.folder / "d.jsonl").touch()
+    refused = cli("score", "d.jsonl", misspelt, "3")
+    assert refused.returncode == 2
+    assert f"no such option: {misspelt} (Possible options: {suggestion}). See" in refused.stderr
+
+
+def test_table_in_settings_file_is_refused(cli: CommandLine) -> None:
+    (cli.folder / "d.jsonl").touch()
+    (cli.folder / "ioi-eval.toml").write_text("[score]\nlimit = 1\n")
+    refused = cli("score", "d.jsonl")
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        "error: ioi-eval.toml, field 'score': a table has no meaning."
+        " Write its keys without the table: they hold for all commands that have them\n",
+    )
+
+
+def test_misspelt_command_message_has_one_mark_after_suggestion(cli: CommandLine) -> None:
+    expected = "error: no such command 'scroe'. Did you mean 'score'? See ioi-eval --help\n"
+    assert cli("scroe").stderr == expected
+
+
 def test_set_option_wins_over_settings_file(cli: CommandLine, problems: object) -> None:
     write_dump(cli.folder / "d.jsonl", [row("a", RIGHT), row("b", RIGHT)])
     cli.set_keys(time_limit=3)
