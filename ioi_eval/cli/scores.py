@@ -10,8 +10,13 @@ import typer
 from ioi_eval.cli import console
 from ioi_eval.model.values import Value, Verdict
 from ioi_eval.reports import ComparedRun, ModelSummary, Summary, headline, sections
-from ioi_eval.reports.comparison import Differences, comparability_notes, difference_sections, entries
-from ioi_eval.reports.comparison import warnings as comparison_warnings
+from ioi_eval.reports.comparison import (
+    Differences,
+    collect_warnings,
+    comparability_notes,
+    difference_sections,
+    make_entries,
+)
 from ioi_eval.reports.document import Section, format_number, format_percent, format_share, visible
 from ioi_eval.reports.headline import Entry
 from ioi_eval.reports.parts import part_sections
@@ -116,11 +121,11 @@ def print_scores(summary: Summary) -> None:
 
 def print_comparison(runs: Sequence[ComparedRun], run_differences: Differences | None = None) -> None:
     """Print the scores of several runs, and the differences between two runs."""
-    model_entries = entries(runs)
+    model_entries = make_entries(runs)
     pairs = run_differences.paired[:_MAX_PAIRS] if run_differences is not None else ()
     last, headline_notes = _shorten_headline(model_entries, compare=not pairs)
     screen = _ScreenPrinter(last, [*headline_notes, *(pair.sentence for pair in pairs)])
-    for warning in (*comparison_warnings(runs), *comparability_notes(runs)):
+    for warning in (*collect_warnings(runs), *comparability_notes(runs)):
         sentence = shorten(console.replace_argument_names(warning), _MAX_WARNING)
         screen.add("warnings", _Block(before=[sentence]))
     if run_differences is not None:

@@ -26,7 +26,7 @@ from ioi_eval.cli.options import (
 from ioi_eval.cli.progress import print_failures, run_with_progress, summarize_call
 from ioi_eval.model.errors import InputError
 from ioi_eval.reports.document import visible
-from ioi_eval.reports.validation import HEADS, RIGHT, confusion_matrix, number_sentences, rows
+from ioi_eval.reports.validation import HEADS, RIGHT, confusion_matrix, make_table_rows, number_sentences
 from ioi_eval.runs.references import MOST, ReferenceOptions
 from ioi_eval.runs.score import run_name
 from ioi_eval.runs.solutions import KINDS, REACH, ValidatedSolutions, compare_checkers
@@ -181,7 +181,10 @@ def _print_validation(outcome: ValidatedSolutions, seconds: float, output: Outpu
             console.print_wrapped(outcome.note)
         console.print_line("")
         console.print_table(
-            HEADS, [[*map(_clean_cell, row)] for row in rows(validation)], right=RIGHT, spare=[HEADS[-1]]
+            HEADS,
+            [[*map(_clean_cell, row)] for row in make_table_rows(validation)],
+            right=RIGHT,
+            spare=[HEADS[-1]],
         )
         column_heads, lines = confusion_matrix(validation)
         if lines:

@@ -4,8 +4,8 @@ The package computes numbers from rows, tables and sentences from the numbers, a
 `rules` scores submissions, `runs` writes rows, and `cli` prints tables in a terminal.
 """
 
-from ioi_eval.reports.comparison import ComparedRun, comparison, name_runs, write_comparison
-from ioi_eval.reports.document import html, markdown
+from ioi_eval.reports.comparison import ComparedRun, make_comparison, name_runs, write_comparison
+from ioi_eval.reports.document import render_html, render_markdown
 from ioi_eval.reports.medals import read_contests
 from ioi_eval.reports.page import run_document, write_reports
 from ioi_eval.reports.records import (
@@ -28,11 +28,11 @@ __all__ = [
     "Results",
     "Settings",
     "Summary",
-    "comparison",
-    "html",
-    "markdown",
+    "make_comparison",
     "name_runs",
     "read_contests",
+    "render_html",
+    "render_markdown",
     "run_document",
     "summary",
     "write_comparison",

@@ -87,14 +87,14 @@ def write_comparison(
         write_json(folder / DIFFERENCES, run_differences)
     write_json(folder / f"{_NAME}.json", runs)
     write_document(
-        comparison(runs, run_differences), folder, markdown_name=f"{_NAME}.md", html_name=f"{_NAME}.html"
+        make_comparison(runs, run_differences), folder, markdown_name=f"{_NAME}.md", html_name=f"{_NAME}.html"
     )
     return folder / f"{_NAME}.html"
 
 
-def comparison(runs: Sequence[ComparedRun], run_differences: Differences | None = None) -> Document:
+def make_comparison(runs: Sequence[ComparedRun], run_differences: Differences | None = None) -> Document:
     """Return the comparison as a document. `run_differences`: the differences, if there are two runs."""
-    entries_of_runs = headline.sort_entries(entries(runs))
+    entries_of_runs = headline.sort_entries(make_entries(runs))
     unscored = sum(run.summary.unscored for run in runs)
     verdicts = count_verdicts(run.summary.verdicts for run in runs)
     difference_parts = list[Section]()
@@ -117,7 +117,7 @@ def comparison(runs: Sequence[ComparedRun], run_differences: Differences | None 
         lead=f"{format_count(unscored, 'submission')} could not be judged." if unscored else "",
         text=[
             *(["No score or average counts them."] if unscored else []),
-            *warnings(runs),
+            *collect_warnings(runs),
             *([f"A is {runs[0].name}, B is {runs[1].name}."] if run_differences is not None else []),
         ],
         sections=[
@@ -157,12 +157,12 @@ def comparison(runs: Sequence[ComparedRun], run_differences: Differences | None 
     )
 
 
-def warnings(runs: Sequence[ComparedRun]) -> list[str]:
+def collect_warnings(runs: Sequence[ComparedRun]) -> list[str]:
     """Return the warnings that the page shows above all numbers."""
     return [f"{run.name}: {warning}" for run in runs for warning in run.summary.warnings]
 
 
-def entries(runs: Sequence[ComparedRun]) -> list[Entry]:
+def make_entries(runs: Sequence[ComparedRun]) -> list[Entry]:
     """Return all models of all runs."""
     return [entry for run in runs for entry in sections.run_entries(run.summary, prefix=f"{run.name}: ")]
 
@@ -414,7 +414,7 @@ class Differences(Value):
     author: str = MODEL  # noun for an author of both runs, see `Settings.author`
 
 
-def differences(before: Path, after: Path, pairs: Sequence[ModelPair] = ()) -> Differences:
+def find_differences(before: Path, after: Path, pairs: Sequence[ModelPair] = ()) -> Differences:
     """Compare two runs submission by submission. `pairs`: the result of `paired` for the same runs."""
     old_info, new_info = check_run(before), check_run(after)
     edited_problems = new_info.fingerprint.edited_problems(old_info.fingerprint)
@@ -524,7 +524,7 @@ def _model_difference(name: str, losses_by_problem: Mapping[str, list[float]]) -
 # --- shown -------------------------------------------------------------------------------------------
 
 
-def sentence(run_differences: Differences) -> str:
+def describe_differences(run_differences: Differences) -> str:
     """Return how many submissions of both runs have different results."""
     both = format_count(run_differences.shared, "submission")
     if not run_differences.changed:
@@ -559,7 +559,7 @@ def difference_sections(run_differences: Differences) -> Iterator[Section]:
     ]
     yield Section(
         title="Same submissions",
-        items=[f"{sentence(run_differences)}.", *unshared, *run_differences.options],
+        items=[f"{describe_differences(run_differences)}.", *unshared, *run_differences.options],
         table=TableBlock(heads=[author, "Submissions", "A better", "B better", "A minus B"], rows=model_rows)
         if model_rows
         else None,

@@ -90,11 +90,11 @@ def format_table(heads: Sequence[Any], rows: Iterable[Sequence[Any]], align: str
     rules = [
         ("-" * (width - 1)) + (":" if side == "r" else "-") for width, side in zip(widths, align, strict=True)
     ]
-    lines = [_line(row, widths, align) for row in cells]
-    return Markdown("\n".join([lines[0], _line(rules, widths, align), *lines[1:]]))
+    lines = [_format_table_line(row, widths, align) for row in cells]
+    return Markdown("\n".join([lines[0], _format_table_line(rules, widths, align), *lines[1:]]))
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], align: str) -> str:
+def _format_table_line(cells: Sequence[str], widths: Sequence[int], align: str) -> str:
     padded = (
         cell.rjust(width) if side == "r" else cell.ljust(width)
         for cell, width, side in zip(cells, widths, align, strict=True)
@@ -161,7 +161,7 @@ class Meter(Value):
     @property
     def drawing(self) -> str:
         full = 100 * self.part / self.whole if self.whole else 0.0
-        return _METER.format(f"{full:.2f}", *_whisker(self.low, self.high, 0, 1))
+        return _METER.format(f"{full:.2f}", *_draw_whisker(self.low, self.high, 0, 1))
 
 
 class Offset(Value):
@@ -183,14 +183,18 @@ class Offset(Value):
             _position_percent(value, self.min_value, self.max_value) for value in (0, self.value or 0)
         )
         width = "0" if self.value is None else "2"
-        return _OFFSET.format(zero, *_whisker(self.low, self.high, self.min_value, self.max_value), at, width)
+        return _OFFSET.format(
+            zero, *_draw_whisker(self.low, self.high, self.min_value, self.max_value), at, width
+        )
 
 
 def _position_percent(value: float, min_value: float, max_value: float) -> str:
     return f"{100 * (value - min_value) / ((max_value - min_value) or 1):.2f}"
 
 
-def _whisker(low: float | None, high: float | None, min_value: float, max_value: float) -> tuple[str, str]:
+def _draw_whisker(
+    low: float | None, high: float | None, min_value: float, max_value: float
+) -> tuple[str, str]:
     """Return the position and the length of a line from low to high, in percent of the width."""
     if low is None or high is None:
         return "0", "0"
@@ -437,7 +441,7 @@ def _short_hash(name: str) -> str:
 # --- as Markdown -------------------------------------------------------------------------------------
 
 
-def markdown(document: Document) -> str:
+def render_markdown(document: Document) -> str:
     """Return the document as Markdown, with all text escaped."""
     return _markdown_template().render(document=document).rstrip("\n") + "\n"
 
@@ -498,7 +502,7 @@ def read_asset(name: str) -> str:
     return "".join((_FOLDER / file_name).read_text("utf-8") for file_name in _PARTS[name])
 
 
-def html(document: Document, *, beside: bool = False) -> str:
+def render_html(document: Document, *, beside: bool = False) -> str:
     """Return the document as HTML, with all text of users escaped.
 
     `beside`: style and script are files in the same folder. Otherwise the page contains them.
@@ -568,14 +572,14 @@ def render_rows(table: TableBlock) -> Any:
         if row_index == _PAGE:
             lines.append("</tbody>\n<tbody hidden>\n")
         pieces = (
-            _text_cell(cell, side) if isinstance(cell, str) else _cell(cell, side)
+            _text_cell(cell, side) if isinstance(cell, str) else _render_cell(cell, side)
             for cell, side in zip(row, table.sides, strict=True)
         )
         lines.append(f"<tr>{''.join(pieces)}</tr>\n")
     return Markup("".join(lines))
 
 
-def _cell(cell: Cell, side: str) -> str:
+def _render_cell(cell: Cell, side: str) -> str:
     from markupsafe import escape
 
     if isinstance(cell, Meter | Offset):
@@ -583,15 +587,17 @@ def _cell(cell: Cell, side: str) -> str:
     if isinstance(cell, Squares):
         return f"<td>{cell.html()}</td>"
     if isinstance(cell, Links):
-        return f'<td class="text">{", ".join(map(_link, cell.links))}</td>'
-    cell_html = _link(cell) if isinstance(cell, Link) else str(escape(shorten(visible(cell), MAX_TEXT)))
+        return f'<td class="text">{", ".join(map(_render_link, cell.links))}</td>'
+    cell_html = (
+        _render_link(cell) if isinstance(cell, Link) else str(escape(shorten(visible(cell), MAX_TEXT)))
+    )
     if isinstance(cell, Link) and cell.note:
         cell_html += f"<small>{escape(cell.note)}</small>"
     style = choose_cell_style(cell, side)
     return f'<td class="{style}">{cell_html}</td>' if style else f"<td>{cell_html}</td>"
 
 
-def _link(link: Link) -> str:
+def _render_link(link: Link) -> str:
     from markupsafe import escape
 
     label_html = str(escape(shorten(visible(link.text), MAX_TEXT)))
@@ -599,7 +605,7 @@ def _link(link: Link) -> str:
 
 
 # Cached, because the tests of thousands of submissions have the same names, verdicts and scores.
-_text_cell = lru_cache(1 << 14)(_cell)
+_text_cell = lru_cache(1 << 14)(_render_cell)
 
 
 def choose_shade(share: float) -> str:
@@ -640,7 +646,7 @@ _MAX_STRETCH, _ENDS = 1000, re.compile(r"[;(){},=+]")
 
 
 @cache
-def _pygments(language: str) -> tuple[Any, Any]:
+def _load_pygments(language: str) -> tuple[Any, Any]:
     """Return the lexer and the formatter for a language. Both are stateless."""
     # Imported here, because the package pygments.formatters replaces this module when it is loaded.
     from pygments.formatters.html import HtmlFormatter
@@ -660,7 +666,7 @@ def render_numbered_code(code: Code) -> Any:
     shown = str(escape(source_code))
     coloured = code.lexer and len(source_code) <= _MAX_COLOURED
     if coloured and max(map(len, _ENDS.split(source_code))) <= _MAX_STRETCH:
-        lexer, formatter = _pygments(code.lexer)
+        lexer, formatter = _load_pygments(code.lexer)
         shown = highlight(source_code, lexer, formatter)
     lines = enumerate(shown.rstrip("\n").split("\n"), start=1)
     return Markup(
@@ -724,17 +730,21 @@ def _compare_lines(output: list[str] | None, expected: list[str] | None) -> tupl
             (right_parts, expected[other_start:other_end], "ins"),
         ):
             cell_parts += (
-                map(_plain_piece, pieces) if same == "equal" else [_tagged(tag, pieces)] if pieces else []
+                map(_plain_piece, pieces)
+                if same == "equal"
+                else [_render_tagged(tag, pieces)]
+                if pieces
+                else []
             )
     return f"<td>{''.join(left_parts)}</td>", f"<td>{''.join(right_parts)}</td>"
 
 
 def _changed_line_cell(pieces: list[str] | None, tag: str) -> str:
     """Return the cell of a line that only this side has, or an empty cell if `pieces` is None."""
-    return '<td class="none"></td>' if pieces is None else f"<td>{_tagged(tag, pieces)}</td>"
+    return '<td class="none"></td>' if pieces is None else f"<td>{_render_tagged(tag, pieces)}</td>"
 
 
-def _tagged(tag: str, pieces: Sequence[str]) -> str:
+def _render_tagged(tag: str, pieces: Sequence[str]) -> str:
     return f"<{tag}>{''.join(map(_visible_piece, pieces))}</{tag}>"
 
 

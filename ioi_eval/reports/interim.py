@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.reports.document import Document, LiveBlock, Section, html
+from ioi_eval.reports.document import Document, LiveBlock, Section, render_html
 from ioi_eval.reports.page import choose_pages, needs_model_pages, run_document
 from ioi_eval.reports.records import ReportOptions, Summary, read_validation
 from ioi_eval.reports.summary import INCOMPLETE, PassCounts, RowPass
@@ -38,7 +38,7 @@ class InterimReport:
             run = self._count_rows()
         except InputError as error:
             self._forget_rows()
-            return html(Document(title=self._folder.resolve().name, lead=str(error), live=live))
+            return render_html(Document(title=self._folder.resolve().name, lead=str(error), live=live))
         document = run_document(
             run,
             read_validation(self._folder),
@@ -48,7 +48,7 @@ class InterimReport:
         # Remove the request to rebuild the report, because the live page updates itself.
         paragraphs = [paragraph for paragraph in document.text if not paragraph.startswith(INCOMPLETE)]
         sections = _insert_section(document.sections, progress_section)
-        return html(replace(document, live=live, text=paragraphs, sections=sections))
+        return render_html(replace(document, live=live, text=paragraphs, sections=sections))
 
     def _count_rows(self) -> Summary:
         """Count the new rows, and return the run's numbers."""

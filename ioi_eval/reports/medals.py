@@ -48,7 +48,7 @@ class Award(Value):
     reason: str = ""
 
 
-def problems_of(contest: ContestYear, names: Collection[str], source: str) -> Collection[str]:
+def find_contest_problems(contest: ContestYear, names: Collection[str], source: str) -> Collection[str]:
     """Return the problems that belong to the contest of their year, or nothing if that is unclear.
 
     `source`: the source of the run's problems. It is needed because problems of other contests have years as
@@ -64,12 +64,14 @@ def problems_of(contest: ContestYear, names: Collection[str], source: str) -> Co
     return contest_problems if len(contest_problems) in (len(names), len(ids)) else ()
 
 
-def award(year: int, contest: ContestYear, problems: Mapping[str, float | None], points: float) -> Award:
+def award_medal(
+    year: int, contest: ContestYear, problems: Mapping[str, float | None], points: float
+) -> Award:
     """Return the medal for points in a contest. Only a run with all problems of the contest gets a medal.
 
     `problems`: the run's problems of that year, with their maximum points (None if missing).
     """
-    reason = _not_the_contest(contest, problems)
+    reason = _explain_no_award(contest, problems)
     if reason:
         return Award(year=year, points=points, medal=None, reason=reason)
     for colour, cutoff in contest.cutoffs().items():
@@ -82,7 +84,7 @@ def award(year: int, contest: ContestYear, problems: Mapping[str, float | None],
     return Award(year=year, points=points, medal=None, reason=reason)
 
 
-def _not_the_contest(contest: ContestYear, problems: Mapping[str, float | None]) -> str:
+def _explain_no_award(contest: ContestYear, problems: Mapping[str, float | None]) -> str:
     if len(problems) != contest.problems:
         return f"the contest had {contest.problems} problems, the run has {len(problems)} of that year"
     if unknown := sorted(name for name, worth in problems.items() if worth is None):
@@ -99,7 +101,7 @@ def _not_the_contest(contest: ContestYear, problems: Mapping[str, float | None])
 def known_contests() -> dict[int, ContestYear]:
     """Return the cut-offs of the package."""
     toml_text = importlib.resources.files("ioi_eval.reports").joinpath("medals.toml").read_text("utf-8")
-    return _contests(tomllib.loads(toml_text), "medals.toml")
+    return _parse_contests(tomllib.loads(toml_text), "medals.toml")
 
 
 def read_contests(path: Path) -> dict[int, ContestYear]:
@@ -112,10 +114,10 @@ def read_contests(path: Path) -> dict[int, ContestYear]:
         raise InputError(
             f"the file is not a table of medals: {error}", where=str(path), remedy=_FORM
         ) from error
-    return {**known_contests(), **_contests(table, str(path))}
+    return {**known_contests(), **_parse_contests(table, str(path))}
 
 
-def _contests(table: Any, where: str) -> dict[int, ContestYear]:
+def _parse_contests(table: Any, where: str) -> dict[int, ContestYear]:
     if not isinstance(table, dict):
         raise InputError("the file is not a table of medals", where=where, remedy=_FORM)
     contests = dict[int, ContestYear]()
@@ -126,12 +128,12 @@ def _contests(table: Any, where: str) -> dict[int, ContestYear]:
             contest = contests[int(name)] = msgspec.convert(entry, ContestYear)
         except msgspec.ValidationError as error:
             raise InputError(str(error), where=where, field=name, remedy=_FORM) from error
-        if fault := _fault(contest):
+        if fault := _find_fault(contest):
             raise InputError(fault, where=where, field=name)
     return contests
 
 
-def _fault(contest: ContestYear) -> str:
+def _find_fault(contest: ContestYear) -> str:
     cutoffs = contest.cutoffs()
     if not cutoffs:
         return "no cut-off of gold, silver or bronze"

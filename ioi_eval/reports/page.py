@@ -30,10 +30,10 @@ from ioi_eval.reports.document import (
     format_count,
     format_number,
     format_share,
-    html,
-    markdown,
     model_page,
     problem_page,
+    render_html,
+    render_markdown,
     submission_page,
 )
 from ioi_eval.reports.headline import Entry, paper_section
@@ -72,7 +72,7 @@ from ioi_eval.reports.summary import (
 )
 from ioi_eval.reports.tables import TESTS, TestsTableState, writing_tests
 from ioi_eval.reports.trust import trust_section
-from ioi_eval.reports.validation import sections as validation_sections
+from ioi_eval.reports.validation import make_sections
 from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.store.files import draft_path, read_value, remove_stale_drafts, replace
 from ioi_eval.store.folder import RESULTS
@@ -178,7 +178,7 @@ def run_document(
         in_parts=True,
         data=sections.explorer_json(entries, run) if has_scores else "",
         sections=[
-            *(validation_sections(validation) if validation is not None else ()),
+            *(make_sections(validation) if validation is not None else ()),
             *filter(None, [trust_section(run)]),
             *_overview_sections(run, entries, selection, has_model_pages=has_model_pages),
             *(
@@ -604,8 +604,8 @@ def write_document(
         markdown_name: File name of the Markdown.
         html_name: File name of the HTML.
     """
-    replace(folder / markdown_name, [markdown(document).encode()])
-    replace(folder / html_name, [html(html_document or document).encode()])
+    replace(folder / markdown_name, [render_markdown(document).encode()])
+    replace(folder / html_name, [render_html(html_document or document).encode()])
 
 
 # --- the index that a report leaves for the next report ----------------------------------------------

@@ -42,11 +42,11 @@ from ioi_eval.reports.document import (
     attempts_script,
     format_count,
     format_number,
-    html,
     model_anchor,
     part_page,
     problem_page,
     read_asset,
+    render_html,
     sample_number,
     submission_page,
 )
@@ -54,7 +54,13 @@ from ioi_eval.reports.parts import part_files
 from ioi_eval.reports.plots import draw_columns, make_figure
 from ioi_eval.reports.records import VALIDATION, LimitUsage, PageChoice, ReportOptions, Summary
 from ioi_eval.reports.statements import StatementHtml
-from ioi_eval.reports.submissions import MAX_FEEDBACK, AttemptIndex, first_failed, limits, submission_document
+from ioi_eval.reports.submissions import (
+    MAX_FEEDBACK,
+    AttemptIndex,
+    find_first_failed_test,
+    list_limit_texts,
+    submission_document,
+)
 from ioi_eval.reports.summary import measure_limit_usage
 from ioi_eval.reports.trust import TRUST
 from ioi_eval.rules.scoring import outcome_name
@@ -303,7 +309,7 @@ class SubmissionLists:
 
 
 def _write_html(path: Path, page: Document) -> None:
-    path.write_text(html(page, beside=True), "utf-8")
+    path.write_text(render_html(page, beside=True), "utf-8")
 
 
 class ProblemSlice(NamedTuple):
@@ -483,7 +489,7 @@ class ListRow(NamedTuple):
 
     @classmethod
     def of(cls, result: SubmissionResult, model: str, attempt: float | None, language: str) -> ListRow:
-        failed_test, feedback = first_failed(result), ""
+        failed_test, feedback = find_first_failed_test(result), ""
         if not result.compiles:
             feedback = result.compile_output.strip().partition("\n")[0]
         elif failed_test is not None:
@@ -596,7 +602,9 @@ def _problem_line(task: Task) -> str:
     """Return a line with a problem's name, type, limits and checker."""
     tests = format_count(task.tests, "test") if task.tests else ""
     return ", ".join(
-        filter(None, (task.name, task.type, *(value for _, value in limits(task)), tests, task.checker))
+        filter(
+            None, (task.name, task.type, *(value for _, value in list_limit_texts(task)), tests, task.checker)
+        )
     )
 
 

@@ -72,7 +72,7 @@ class StatementHtml(Value):
 
 def _markdown(text: str) -> str:
     try:
-        parser = _parser()
+        parser = _make_parser()
     except ModuleNotFoundError:  # the package is installed without its optional dependencies
         return f"<pre>{html.escape(text)}</pre>"
     tokens = parser.parse(text)
@@ -81,7 +81,7 @@ def _markdown(text: str) -> str:
 
 
 @cache
-def _parser() -> Any:
+def _make_parser() -> Any:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
@@ -161,7 +161,7 @@ def mathml(tex: str, *, block: bool = False) -> str | None:
         return None
     try:
         root = Converter(display="block" if block else "inline").convert_to_element(tex)
-        return _element(root, 0)
+        return _render_formula_element(root, 0)
     except _converter_errors():
         return None
 
@@ -175,7 +175,7 @@ def _converter_errors() -> tuple[type[Exception], ...]:
     return (*of_package, StopIteration, LookupError, ValueError, TypeError, AttributeError, RuntimeError)
 
 
-def _element(element: Element, depth: int) -> str:
+def _render_formula_element(element: Element, depth: int) -> str:
     """Return an element as a string. The converter's own string would contain a formula's HTML unescaped."""
     if depth > _MAX_DEPTH:
         raise ValueError("the formula is nested too deeply")
@@ -188,6 +188,6 @@ def _element(element: Element, depth: int) -> str:
         if _ATTRIBUTES.fullmatch(name) and _VALUE.fullmatch(value)
     )
     inner = html.escape(html.unescape(element.text or "")) + "".join(
-        _element(child, depth + 1) for child in element
+        _render_formula_element(child, depth + 1) for child in element
     )
     return f"<{tag}{more}>{inner}</{tag}>"

@@ -86,28 +86,28 @@ def submission_document(
         tab=SUBMISSIONS,
         links=[
             Link(text=result.problem_id, href=problem_page(result.problem_id)),
-            Link(text="Other attempts", href=_attempts(row, result)),
+            Link(text="Other attempts", href=_attempts_address(row, result)),
             Link(text="Link to this page", href=submission_page(result.key)),
         ],
         sections=[
             *(
                 msgspec.structs.replace(section, side=_BESIDE)
                 for section in (
-                    _verdict(row, result),
-                    *_compiled(result),
-                    *wrong_output(row),
-                    _facts(row, result, task, selection),
+                    _make_verdict_section(row, result),
+                    *_make_compilation_sections(result),
+                    *make_wrong_output_sections(row),
+                    _make_facts_section(row, result, task, selection),
                 )
             ),
-            *_program(row, coloured),
-            _tests(result),
+            *_make_program_sections(row, coloured),
+            _make_tests_section(result),
         ],
         page=submission_page(result.key),
         script=attempts_script(result.problem_id),
     )
 
 
-def limits(task: Task) -> Iterator[tuple[str, str]]:
+def list_limit_texts(task: Task) -> Iterator[tuple[str, str]]:
     """Yield names and values of a problem's limits."""
     if task.cpu_time is not None:
         yield (
@@ -119,18 +119,18 @@ def limits(task: Task) -> Iterator[tuple[str, str]]:
         yield "Memory limit", f"{task.memory / (1 << 20):g} MiB"
 
 
-def first_failed(result: SubmissionResult) -> TestResult | None:
+def find_first_failed_test(result: SubmissionResult) -> TestResult | None:
     """Return the first failed test, or None if there is none."""
     return next((test for test in result.tests if test.status not in PASSED), None)
 
 
-def _attempts(row: Mapping[str, Any], result: SubmissionResult) -> str:
+def _attempts_address(row: Mapping[str, Any], result: SubmissionResult) -> str:
     return f"{problem_page(result.problem_id)}#{model_anchor(model_of_row(row))}"
 
 
-def _verdict(row: Mapping[str, Any], result: SubmissionResult) -> Section:
+def _make_verdict_section(row: Mapping[str, Any], result: SubmissionResult) -> Section:
     """Return a submission's result in a sentence or two."""
-    failed_test = first_failed(result)
+    failed_test = find_first_failed_test(result)
     lead = (
         f"{outcome_name(result)}: {format_number(result.points)} of"
         f" {format_number(_max_points(result))} points."
@@ -146,11 +146,13 @@ def _max_points(result: SubmissionResult) -> float:
     return sum(subtask.points for subtask in result.subtasks) if result.subtasks else 1.0
 
 
-def _facts(
+def _make_facts_section(
     row: Mapping[str, Any], result: SubmissionResult, task: Task | None, selection: PageSelection
 ) -> Section:
     same = selection.link(result.repeats, result.verdict) if result.repeats else NOTHING
-    attempts_link = Link(text=f"all of this {selection.author} for this problem", href=_attempts(row, result))
+    attempts_link = Link(
+        text=f"all of this {selection.author} for this problem", href=_attempts_address(row, result)
+    )
     equal = f"{problem_page(result.problem_id)}#{EQUAL}"
     rows: list[list[Cell]] = [
         ["Problem", Link(text=result.problem_id, href=problem_page(result.problem_id))],
@@ -166,12 +168,12 @@ def _facts(
         ["Same result as", same],  # link to the equal submission that was judged
         ["Equal programs", Link(text="all of this problem", href=equal) if result.repeats else NOTHING],
     ]
-    rows += [[name, limit] for name, limit in (limits(task) if task else ())]
+    rows += [[name, limit] for name, limit in (list_limit_texts(task) if task else ())]
     shown = [line for line in rows if line[1] != NOTHING]
     return Section(title="Submission", table=TableBlock(heads=["What", "Value"], rows=shown, align="ll"))
 
 
-def wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
+def make_wrong_output_sections(row: Mapping[str, Any]) -> Iterator[Section]:
     """Yield the failed test's input, and its output next to the expected output, if the row contains them."""
     stored_output = row.get("wrong_output")
     if not stored_output:
@@ -183,11 +185,11 @@ def wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
         stored_output["expected"],
     )
     if test_input is not None:
-        yield _text(f"Input of test {name}", test_input)
+        yield _make_text_section(f"Input of test {name}", test_input)
     title = f"Output of test {name}"
     if output is None:  # the output was empty, or the program was stopped before it wrote
         if expected is not None:
-            yield _text(f"Expected output of test {name}", expected)
+            yield _make_text_section(f"Expected output of test {name}", expected)
         return
     if expected is None:
         yield Section(title=title, lines=[CodeLines(lines=output.splitlines())])
@@ -202,12 +204,12 @@ def wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
     yield Section(title=title, outputs=Outputs(output=output, expected=expected), notes=[*notes, _BLANKS])
 
 
-def _text(title: str, text: str) -> Section:
+def _make_text_section(title: str, text: str) -> Section:
     cut = f", its first {MAX_OUTPUT:,} bytes" if len(text.encode()) >= MAX_OUTPUT else ""
     return Section(title=title + cut, lines=[CodeLines(lines=text.removesuffix("\n").split("\n"))])
 
 
-def _compiled(result: SubmissionResult) -> Iterator[Section]:
+def _make_compilation_sections(result: SubmissionResult) -> Iterator[Section]:
     if result.compile_output:
         title = "No program" if find_unjudged_reason(result) is Reason.NO_PROGRAM else "Compiler"
         yield Section(title=title, lines=[CodeLines(lines=result.compile_output.splitlines())])
@@ -219,7 +221,7 @@ def _compiled(result: SubmissionResult) -> Iterator[Section]:
                 rows=[
                     [
                         subtask.subtask,
-                        _squares(subtask.test_results),
+                        _make_squares_cell(subtask.test_results),
                         format_number(subtask.weighted_score),
                         format_number(subtask.points),
                         subtask.status,
@@ -230,16 +232,16 @@ def _compiled(result: SubmissionResult) -> Iterator[Section]:
             ),
         )
     elif result.compiles:
-        shown = TableBlock(heads=["Tests"], rows=[[_squares(result.tests)]], align="l")
+        shown = TableBlock(heads=["Tests"], rows=[[_make_squares_cell(result.tests)]], align="l")
         yield Section(title="Every test", table=shown)
 
 
-def _squares(tests: Sequence[TestResult]) -> Cell:
+def _make_squares_cell(tests: Sequence[TestResult]) -> Cell:
     shown = [(test.test_name, str(test.status)) for test in tests[:_MAX_SQUARES]]
     return Squares(tests=shown) if shown else NOTHING
 
 
-def _tests(result: SubmissionResult) -> Section:
+def _make_tests_section(result: SubmissionResult) -> Section:
     skipped = [test.test_name for test in result.tests if test.status is Verdict.SKIPPED]
     return Section(
         title="Tests",
@@ -286,7 +288,7 @@ def _read_text(row: Mapping[str, Any], kind: str, standard_column: str) -> str |
     return value if isinstance(value, str) else None
 
 
-def _program(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
+def _make_program_sections(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
     """Yield the program before any repair, and the reply that contains it, folded."""
     code, written = _read_text(row, "program", "code"), _read_text(row, "reply", "generation") or ""
     try:

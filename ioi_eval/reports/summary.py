@@ -25,7 +25,7 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports.document import format_count
 from ioi_eval.reports.headline import make_headline, sort_models
-from ioi_eval.reports.medals import award, known_contests, problems_of
+from ioi_eval.reports.medals import award_medal, find_contest_problems, known_contests
 from ioi_eval.reports.parts import add_model_numbers, collect_run_numbers, part_warnings
 from ioi_eval.reports.records import (
     BudgetAward,
@@ -301,7 +301,7 @@ def _limit_step(share: float) -> int:
     return max(0, min(_MAX_STEPS, math.ceil(share / LimitUsage.STEP)))
 
 
-def uses(tallies: Iterable[Tally]) -> tuple[LimitUsage, ...]:
+def summarize_limit_usage(tallies: Iterable[Tally]) -> tuple[LimitUsage, ...]:
     totals = Counter[tuple[str, int]]()
     for tally in tallies:
         totals.update(tally.uses)
@@ -421,7 +421,7 @@ class ModelAccount:
             pass_at=tuple(estimate for estimate in estimates if estimate.k in ks),
             awards=tuple(self._find_awards(problems)) if budgets else (),
             steps=tuple(self._steps(max_points)),
-            uses=uses(self._tallies.values()),
+            uses=summarize_limit_usage(self._tallies.values()),
             pass_curve=tuple(estimate for estimate in estimates if estimate.value is not None),
             share_low=low,
             share_high=high,
@@ -510,11 +510,11 @@ class ModelAccount:
         years = {problem.year for problem in problems if problem.year is not None}
         for year in sorted(years & contests.keys()):
             problems_of_year = [problem.problem_id for problem in problems if problem.year == year]
-            names = problems_of(contests[year], problems_of_year, self._source)
+            names = find_contest_problems(contests[year], problems_of_year, self._source)
             contest_problems = [problem for problem in problems if problem.problem_id in names]
             max_points = {problem.problem_id: problem.max_points for problem in contest_problems}
             for budget, points in _points_by_budget(contest_problems).items():
-                yield BudgetAward(budget=budget, award=award(year, contests[year], max_points, points))
+                yield BudgetAward(budget=budget, award=award_medal(year, contests[year], max_points, points))
 
 
 def results(attempts: Iterable[Attempt]) -> list[SubmissionResult]:

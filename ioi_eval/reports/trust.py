@@ -55,8 +55,8 @@ def trust_sentence(run: Summary) -> str:
         return f"{trust.audit} trusts all problems of this run."
     trusted = {row.model: row for row in trust.headline.models}
     numbers = "; ".join(
-        f"{visible(row.model or NO_NAME)} {_shown(trusted.get(row.model), trust.headline.measure)}"
-        f" (all problems: {_shown(row, run.headline.measure)})"
+        f"{visible(row.model or NO_NAME)} {_format_value(trusted.get(row.model), trust.headline.measure)}"
+        f" (all problems: {_format_value(row, run.headline.measure)})"
         for row in run.headline.models
     )
     left_out = format_count(len(trust.problems), "problem")
@@ -81,6 +81,6 @@ def trust_section(run: Summary) -> Section | None:
     )
 
 
-def _shown(row: HeadlineRow | None, measure: Measure) -> str:
+def _format_value(row: HeadlineRow | None, measure: Measure) -> str:
     value = None if row is None else row.value
     return percent_or_dash(value) if measure is Measure.PASS_AT_1 else format_number(value)

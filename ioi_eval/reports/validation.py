@@ -38,7 +38,7 @@ _MAX_COMPILE_OUTPUT = 2000  # characters
 _BINARY = 1e-9  # tolerance for rounding errors in sums of binary fractions
 
 
-def validation(
+def make_validation(
     cases: Iterable[KeyedExpectation],
     problems: Mapping[str, Problem],
     results: Mapping[str, SubmissionResult],
@@ -92,12 +92,12 @@ def validation(
             "not judged": len(unjudged),
         },
         unknown=dict(sorted(unknown.items())),
-        confusion=confusion(counted),
+        confusion=count_confusions(counted),
         limits=limits or {},
     )
 
 
-def confusion(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verdict, int]]:
+def count_confusions(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verdict, int]]:
     """Return the numbers of verdicts for each expected keyword, in alphabetical order."""
     counts: dict[str, dict[Verdict, int]] = {}
     for keyword, check in checks:
@@ -238,7 +238,7 @@ _COMPILE_LINES = 6
 _SUBTASK = "  subtask "
 
 
-def conclusion(outcome: Validation) -> str:
+def describe_conclusion(outcome: Validation) -> str:
     """Return a sentence with the outcome of a validation."""
     solutions = format_count(len(outcome.solutions), "solution")
     if outcome.differences:
@@ -272,7 +272,7 @@ def _suggest_keyword(keyword: str) -> str:
 # --- expected and actual verdicts --------------------------------------------------------------------
 
 
-def rows(outcome: Validation) -> Iterator[list[str]]:
+def make_table_rows(outcome: Validation) -> Iterator[list[str]]:
     """Yield a row for each solution and for each subtask with an expectation. `HEADS` has the columns."""
     last_problem = ""
     for solution in outcome.solutions:
@@ -319,7 +319,7 @@ def confusion_matrix(outcome: Validation) -> tuple[list[str], list[list[str]]]:
 # --- differences and their evidence ------------------------------------------------------------------
 
 
-def differences(outcome: Validation) -> Iterator[tuple[str, list[str]]]:
+def describe_differences(outcome: Validation) -> Iterator[tuple[str, list[str]]]:
     """Yield a sentence for each difference, and the lines of its evidence."""
     for solution in outcome.differing:
         for check in solution.differences:
@@ -354,19 +354,19 @@ def evidence_line(test: TestResult) -> str:
 # --- the page ----------------------------------------------------------------------------------------
 
 
-def sections(outcome: Validation) -> Iterator[Section]:
+def make_sections(outcome: Validation) -> Iterator[Section]:
     """Yield the sections of a validation's report."""
     column_heads, counts = confusion_matrix(outcome)
     yield Section(
         title="Expected against got",
-        lead=f"{conclusion(outcome)}.",
+        lead=f"{describe_conclusion(outcome)}.",
         text=[
             "Every test ran; no early stop.",
             *(f"{line[0].upper()}{line[1:]}." for line in number_sentences(outcome)),
         ],
         table=TableBlock(
             heads=[head.capitalize() for head in HEADS],
-            rows=[[*row[:1], row[1].strip(), *row[2:]] for row in rows(outcome)],
+            rows=[[*row[:1], row[1].strip(), *row[2:]] for row in make_table_rows(outcome)],
             align="".join("r" if head in RIGHT else "l" for head in HEADS),
         ),
         notes=list(_limit_notes(outcome)),
@@ -378,7 +378,9 @@ def sections(outcome: Validation) -> Iterator[Section]:
         table=TableBlock(heads=column_heads, rows=counts),
     )
     if outcome.differences:
-        evidence = [CodeLines(sentence=sentence, lines=lines) for sentence, lines in differences(outcome)]
+        evidence = [
+            CodeLines(sentence=sentence, lines=lines) for sentence, lines in describe_differences(outcome)
+        ]
         yield Section(title="Differences", level=3, lines=evidence)
 
 

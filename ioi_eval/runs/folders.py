@@ -23,7 +23,7 @@ from ioi_eval.reports import (
     write_comparison,
     write_reports,
 )
-from ioi_eval.reports.comparison import Differences, differences, pair_models
+from ioi_eval.reports.comparison import Differences, find_differences, pair_models
 from ioi_eval.reports.pages import OnProgress
 from ioi_eval.reports.summary import parse_structured, read_traits
 from ioi_eval.runs.events import (
@@ -116,7 +116,7 @@ def _write_comparison(summaries: Mapping[Path, Summary], out: Path) -> WrittenRe
     run_folders, compared_runs = list(summaries), tuple(name_runs(summaries))
     run_differences = None
     if len(run_folders) == 2:
-        run_differences = differences(run_folders[0], run_folders[1], pair_models(*summaries.values()))
+        run_differences = find_differences(run_folders[0], run_folders[1], pair_models(*summaries.values()))
     page = (
         run_folders[0] / "report.html"
         if len(run_folders) == 1

@@ -34,7 +34,7 @@ from ioi_eval.problems import Problems
 from ioi_eval.problems.package import ARCHIVES
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.records import VALIDATION, Validation, write_json
-from ioi_eval.reports.validation import conclusion, differences, validation
+from ioi_eval.reports.validation import describe_conclusion, describe_differences, make_validation
 from ioi_eval.rules.calibration import (
     Calibration,
     TimeRatio,
@@ -87,11 +87,11 @@ class ValidatedSolutions(Value):
     @property
     def conclusion(self) -> str:
         """Return a summary as a sentence."""
-        return conclusion(self.validation)
+        return describe_conclusion(self.validation)
 
     def differences(self) -> list[tuple[str, list[str]]]:
         """Return a sentence for each difference, with lines that show the evidence."""
-        return list(differences(self.validation))
+        return list(describe_differences(self.validation))
 
 
 class _ValidationPlan(Value):
@@ -163,7 +163,7 @@ async def validate(
         results = {row["key"]: read_result(row) for row in read_rows(setup.folder) if row["key"] in keys}
         failures = {**plan.unjudgeable, **setup.read_failures(keys - results.keys())}
         limits = read_limits_by_label(setup.folder, judged_problems)
-        result = validation(plan.cases, judged_problems, results, failures, limits)
+        result = make_validation(plan.cases, judged_problems, results, failures, limits)
         write_rejected(setup.folder, plan.rejected)
     write_json(setup.folder / VALIDATION, result)
     write_reports(setup.folder)

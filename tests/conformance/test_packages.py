@@ -19,7 +19,7 @@ from ioi_eval import EmbeddedEngine, InputError, Scorer, Store, Submission, load
 from ioi_eval.model.errors import JudgeFailure, ProgramBroken
 from ioi_eval.models import Ending, StageStatus, Verdict
 from ioi_eval.reports import write_reports
-from ioi_eval.reports.validation import validation
+from ioi_eval.reports.validation import make_validation
 from ioi_eval.rules.expectations import collect_package_solutions
 from ioi_eval.runs import EngineChoice, ValidatedSolutions, generating
 from ioi_eval.runs.generating import generate
@@ -95,7 +95,7 @@ async def test_full_points_are_solved_regardless_of_sample_score(
     wrong = [replace(solution, expected=swapped[solution.expected]) for solution in problem.solutions]
     submissions, cases = collect_package_solutions({package: replace(problem, solutions=tuple(wrong))})
     results = {sent.key: read_result(rows[sent.row["solution"]]) for sent in submissions}
-    report = validation(cases, {package: problem}, results, {})
+    report = make_validation(cases, {package: problem}, results, {})
     assert {solution.solution for solution in report.differing} == {"all.py", "half.py"}
 
 

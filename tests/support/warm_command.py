@@ -267,9 +267,9 @@ def _make_pages_once() -> None:
     document = import_module("ioi_eval.reports.document")
     codes = [document.Code(text="1", lexer=lexer) for lexer in ("cpp", "python")]
     page = document.Document(title="1", sections=[document.Section(title="1", code=code) for code in codes])
-    document.markdown(page)
+    document.render_markdown(page)
     for side_by_side in (True, False):
-        document.html(page, beside=side_by_side)
+        document.render_html(page, beside=side_by_side)
 
 
 def _called() -> None:

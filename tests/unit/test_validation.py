@@ -31,7 +31,7 @@ from ioi_eval.models import (
     Verdict,
 )
 from ioi_eval.reports.records import VALIDATION, Validation, read_validation, write_json
-from ioi_eval.reports.validation import check_solution, conclusion, number_sentences, validation
+from ioi_eval.reports.validation import check_solution, describe_conclusion, make_validation, number_sentences
 from ioi_eval.rules.expectations import (
     ExpectedScore,
     KeyedExpectation,
@@ -78,7 +78,7 @@ def validated(problem: Problem, statuses: Mapping[str, Mapping[str, Verdict]]) -
         for sent in submissions
         if names[sent.key] in statuses
     }
-    return validation(cases, {"sum": problem}, results, {"sum/correct/lost.cpp": "no memory"})
+    return make_validation(cases, {"sum": problem}, results, {"sum/correct/lost.cpp": "no memory"})
 
 
 # --- keywords ----------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def test_validation_conclusion_counts_compared_and_unknown() -> None:
 def test_unknown_keyword_gets_a_similar_one(keyword: str, similar: str) -> None:
     assert find_similar_keyword(keyword) == similar
     nothing = validated(with_solutions(solution("c.cpp", "slow")), {"c.cpp": {}})
-    assert conclusion(nothing) == "Nothing was compared"
+    assert describe_conclusion(nothing) == "Nothing was compared"
 
 
 def test_unjudged_solution_is_not_a_difference() -> None:
@@ -200,7 +200,7 @@ def test_skipped_tests_leave_solution_unjudged() -> None:
     problem = with_solutions(solution("a.cpp", "correct"))
     (submission,), cases = collect_package_solutions({"sum": problem})
     result = score_submission(problem, submission, {"1-a": run_samples.outcome("1-a", WA)})
-    report = validation(cases, {"sum": problem}, {submission.key: result}, {})
+    report = make_validation(cases, {"sum": problem}, {submission.key: result}, {})
     assert (report.differences, report.solutions) == (0, ())
     assert "skipped" in report.unjudged[0].reason
 
@@ -212,7 +212,7 @@ def test_compile_error_differs_unless_expected() -> None:
         sent.key: score_submission(problem, sent, {}, compiles=False, compile_output="a.cpp:1: error\n")
         for sent in submissions
     }
-    report = validation(cases, {"sum": problem}, results, {})
+    report = make_validation(cases, {"sum": problem}, results, {})
     assert [sent.solution for sent in report.differing] == ["a.cpp"]
     assert report.differing[0].compile_output == "a.cpp:1: error\n"
 
@@ -300,7 +300,7 @@ def test_expected_scores_are_counted_by_class() -> None:
         for name, value in zip("abc", (0, 20, 100), strict=True)
     ]
     results = {sent.key: judged(problem, sent, {"2-a": WA}) for sent in submissions}
-    report = validation(cases, {"sum": problem}, results, {})
+    report = make_validation(cases, {"sum": problem}, results, {})
     assert report.confusion == {"full marks": {WA: 1}, "no points": {WA: 1}, "part of it": {WA: 1}}
     assert [sent.solution for sent in report.differing] == ["a", "c"]
 

@@ -14,7 +14,7 @@ import msgspec
 
 from ioi_eval.plugins.contest.rules import Rules
 from ioi_eval.plugins.contest.scoreboard import clock_text, read_scoreboard, read_script, scoreboard_table
-from ioi_eval.reports.document import Document, LiveBlock, Section, format_count, html
+from ioi_eval.reports.document import Document, LiveBlock, Section, format_count, render_html
 from ioi_eval.store.files import read_value
 from ioi_eval.store.folder import CONTEST, RESULTS, ContestStart, is_written_now, read_info
 
@@ -67,7 +67,7 @@ class ScoreboardPage:
                 sections=[self._section],
                 live=LiveBlock(script=read_script("projector.js")),
             )
-        return html(page)
+        return render_html(page)
 
     def _results_size(self) -> int:
         path = self._folder / RESULTS

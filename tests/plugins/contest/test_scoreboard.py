@@ -28,7 +28,7 @@ from ioi_eval.plugins.contest.scoreboard import (
     scoreboard_table,
 )
 from ioi_eval.reports import ReportOptions, Results, name_runs, write_comparison
-from ioi_eval.reports.comparison import differences
+from ioi_eval.reports.comparison import find_differences
 from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.server import ServerOptions
 from ioi_eval.server.view import serve_live_page
@@ -296,7 +296,7 @@ async def test_comparison_of_contests_names_participants(tmp_path: Path) -> None
     shutil.copytree(tmp_path / "cup", tmp_path / "copy")
     folders = [tmp_path / "cup", tmp_path / "copy"]
     runs = name_runs({folder: Results.open(folder).summary() for folder in folders})
-    write_comparison(runs, tmp_path / "both", differences(*folders))
+    write_comparison(runs, tmp_path / "both", find_differences(*folders))
     comparison_text = (tmp_path / "both" / "comparison.md").read_text()
     assert "| Participant | Submissions |" in comparison_text and "Model" not in comparison_text
     assert "Rank" not in comparison_text

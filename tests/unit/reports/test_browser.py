@@ -24,7 +24,7 @@ from test_html_page import HOSTILE
 
 from ioi_eval.models import Verdict
 from ioi_eval.reports import name_runs, summary, write_comparison, write_reports
-from ioi_eval.reports.document import ALL, Document, Section, TableBlock, html, problem_page, visible
+from ioi_eval.reports.document import ALL, Document, Section, TableBlock, problem_page, render_html, visible
 from ioi_eval.reports.headline import difference_sentence
 from ioi_eval.reports.records import Measure
 from ioi_eval.rules.paired import Ranking, compute_mean_difference
@@ -525,7 +525,7 @@ def test_printed_matrix_has_all_rows_and_columns(tmp_path: Path, browser: Any) -
     rows = [[f"problem-{number}", "100", *["100"] * len(models)] for number in range(250)]
     table = TableBlock(heads=["Problem", "of", *models], rows=rows, kind="problems")
     page = tmp_path / "page.html"
-    page.write_text(html(Document(title="Many", sections=[Section(title="Problems", table=table)])))
+    page.write_text(render_html(Document(title="Many", sections=[Section(title="Problems", table=table)])))
     browser.set_window_size(1045, 900)
     browser.get(page.as_uri())
     assert len(column(browser, 0)) == 200

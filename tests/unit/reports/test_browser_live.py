@@ -18,7 +18,7 @@ from test_pages import run
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.model.values import ServerState
-from ioi_eval.reports.document import Document, Section, TableBlock, html
+from ioi_eval.reports.document import Document, Section, TableBlock, render_html
 from ioi_eval.reports.plots import shorten_name
 from ioi_eval.store.folder import PROGRESS, ActiveSubmission, Progress, Timeline, write_progress
 
@@ -53,7 +53,9 @@ def test_report_is_usable_by_keyboard(recorded_run: Path, browser: Any) -> None:
 def test_folded_table_opens_by_keyboard(tmp_path: Path, browser: Any) -> None:
     table = TableBlock(heads=["A", "B", "C"], rows=[["1", "2", "3"]], align="lll")
     page = tmp_path / "page.html"
-    page.write_text(html(Document(title="Folded", sections=[Section(title="Long", table=table, long=True)])))
+    page.write_text(
+        render_html(Document(title="Folded", sections=[Section(title="Long", table=table, long=True)]))
+    )
     browser.get(page.as_uri())
     assert not find(browser, "td").is_displayed()
     reach(browser, "summary")

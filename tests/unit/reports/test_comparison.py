@@ -13,7 +13,7 @@ from support.runs import Fingerprint, ScoreMode, failure_row, result_row
 
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict
-from ioi_eval.reports import ComparedRun, ReportOptions, comparison, name_runs, summary, write_comparison
+from ioi_eval.reports import ComparedRun, ReportOptions, make_comparison, name_runs, summary, write_comparison
 from ioi_eval.reports.comparison import changed_ranks
 from ioi_eval.reports.document import Document, Section
 from ioi_eval.runs import report_sync
@@ -38,7 +38,7 @@ def run(
 
 
 def compared(folders: list[Path]) -> Document:
-    return comparison(name_runs({folder: summary(folder) for folder in folders}))
+    return make_comparison(name_runs({folder: summary(folder) for folder in folders}))
 
 
 def section(of: Document, title: str) -> Section:
@@ -120,7 +120,7 @@ def test_comparison_warns_of_incomparable_runs(tmp_path: Path) -> None:
     max_summary, other = (
         summary(folders[0], ReportOptions(mode=mode)) for mode in (ScoreMode.MAX, ScoreMode.MAX_SUBTASK)
     )
-    page = comparison([ComparedRun(name="a", summary=max_summary), ComparedRun(name="b", summary=other)])
+    page = make_comparison([ComparedRun(name="a", summary=max_summary), ComparedRun(name="b", summary=other)])
     assert section(page, "Runs").items == ["The points of the runs are counted in different modes."]
 
 

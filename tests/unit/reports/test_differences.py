@@ -13,7 +13,13 @@ from support.runs import Fingerprint, result_row
 
 from ioi_eval.models import Problem, Verdict
 from ioi_eval.reports import Summary, summary
-from ioi_eval.reports.comparison import Differences, differences, pair_models, paired_sections, sentence
+from ioi_eval.reports.comparison import (
+    Differences,
+    describe_differences,
+    find_differences,
+    pair_models,
+    paired_sections,
+)
 from ioi_eval.reports.records import Measure
 from ioi_eval.runs import report_sync
 
@@ -38,7 +44,7 @@ def run(folder: Path, verdicts_by_key: Judged, made_of: Fingerprint = OLD, **fie
 def compared(
     tmp_path: Path, verdicts_before: Judged, verdicts_after: Judged, made_of: Fingerprint = OLD, **fields: Any
 ) -> Differences:
-    return differences(
+    return find_differences(
         run(tmp_path / "a", verdicts_before), run(tmp_path / "b", verdicts_after, made_of, **fields)
     )
 
@@ -52,7 +58,7 @@ def test_equal_runs_have_no_differences(tmp_path: Path) -> None:
         0,
         0,
     )
-    assert sentence(difference) == "The same result for all 2 submissions of both runs"
+    assert describe_differences(difference) == "The same result for all 2 submissions of both runs"
     assert difference.models[0].difference.mean == 0
 
 
@@ -150,9 +156,9 @@ def test_different_programs_with_same_key_are_not_paired(tmp_path: Path) -> None
     folders = [
         write_run(tmp_path / sent.code, [result_row(sent, SUM, result(sent))], made_of=OLD) for sent in (a, b)
     ]
-    difference = differences(*folders)
+    difference = find_differences(*folders)
     assert (difference.shared, difference.only_before, difference.only_after) == (0, 1, 1)
-    assert sentence(difference) == "No submission is in both runs"
+    assert describe_differences(difference) == "No submission is in both runs"
 
 
 def from_elsewhere(folder: Path, first: list[Any], second: list[Any]) -> Differences:

@@ -19,7 +19,7 @@ from support.runs import as_json_value, failure_row, read_result, result_row
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Solution, Verdict
-from ioi_eval.reports import html, run_document, summary, write_reports
+from ioi_eval.reports import render_html, run_document, summary, write_reports
 from ioi_eval.reports.document import (
     CodeLines,
     Document,
@@ -31,7 +31,7 @@ from ioi_eval.reports.document import (
 )
 from ioi_eval.reports.plots import Axis, Series, draw_columns, draw_curves, make_figure
 from ioi_eval.reports.records import VALIDATION, write_json
-from ioi_eval.reports.validation import validation
+from ioi_eval.reports.validation import make_validation
 from ioi_eval.rules.expectations import KeyedExpectation, list_expectations
 
 HOSTILE = [
@@ -175,7 +175,7 @@ def document_with(content: str) -> Document:
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_text_from_rows_is_escaped(hostile: str) -> None:
-    page = read(html(document_with(hostile)))
+    page = read(render_html(document_with(hostile)))
     shown = [piece for piece in page.text if visible(hostile) in piece]
     assert len(shown) >= 20, "the text is missing in a part of the page"
     assert all(char.isprintable() or char == "\n" for char in "".join(page.text))
@@ -184,7 +184,7 @@ def test_text_from_rows_is_escaped(hostile: str) -> None:
 
 def test_long_heading_of_number_column_keeps_numeric_class() -> None:
     headings, rows = ["a", "b", "a long name of a model"], [["x", "1", "2"]]
-    page = html(
+    page = render_html(
         Document(
             title="t", sections=[Section(title="s", table=TableBlock(heads=headings, rows=rows, align="lrr"))]
         )
@@ -195,11 +195,11 @@ def test_long_heading_of_number_column_keeps_numeric_class() -> None:
 @given(texts)
 @settings(max_examples=30)
 def test_arbitrary_text_is_escaped_in_html(text: str) -> None:
-    assert read(html(document_with(text))).rows == [2] * 6
+    assert read(render_html(document_with(text))).rows == [2] * 6
 
 
 def test_page_policy_allows_only_own_style_and_script() -> None:
-    page = html(document_with("x"))
+    page = render_html(document_with("x"))
     [policy] = re.findall(r'Policy" content="([^"]*)"', page)
     [script], [style] = (re.findall(rf"<{name}>(.*?)</{name}>", page, re.S) for name in ("script", "style"))
     hashes = [
@@ -225,7 +225,7 @@ def test_css_class_of_a_cell_comes_from_a_fixed_list() -> None:
 
 def test_meter_is_drawn_to_scale() -> None:
     table = TableBlock(heads=["a"], rows=[[Meter(part=1, whole=3)], [Meter(part=0, whole=0)]], align="l")
-    page = html(Document(title="t", sections=[Section(title="s", table=table)]))
+    page = render_html(Document(title="t", sections=[Section(title="s", table=table)]))
     assert 'class="full" width="33.33"' in page and "33.3 %" in page
     assert 'class="full" width="0.00"' in page
 
@@ -243,7 +243,7 @@ def test_hostile_rows_do_not_break_page(tmp_path_factory: pytest.TempPathFactory
     rows = [result_row(*case) for case in cases]
     run_settings = {"engine": HOSTILE[0], "dumps": HOSTILE}
     folder = write_run(tmp_path_factory.mktemp("html") / "run", rows, failures, settings=run_settings)
-    page = read(html(run_document(summary(folder))))
+    page = read(render_html(run_document(summary(folder))))
     assert any(visible(HOSTILE[0]) in piece for piece in page.text)
 
 
@@ -263,7 +263,7 @@ def test_hostile_feedback_models_and_names_in_all_three_files(tmp_path: Path) ->
         case = KeyedExpectation(
             key="k", problem="sum", solution=as_json_value(hostile), expected="correct", words=expectations
         )
-        write_json(folder / VALIDATION, validation([case], {"sum": SUM}, {"k": read_result(row)}, {}))
+        write_json(folder / VALIDATION, make_validation([case], {"sum": SUM}, {"k": read_result(row)}, {}))
         write_reports(folder)
         page = read((folder / "report.html").read_text())
         assert sum(visible(as_json_value(hostile)) in piece for piece in page.text) >= 12

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ioi_eval.errors import InputError
-from ioi_eval.reports.medals import ContestYear, award, known_contests, read_contests
+from ioi_eval.reports.medals import ContestYear, award_medal, known_contests, read_contests
 
 SIX = {f"p{n}": 100.0 for n in range(6)}
 KNOWN = known_contests()
@@ -28,15 +28,15 @@ KNOWN = known_contests()
     ],
 )
 def test_points_above_known_cut_off_give_a_medal(year: int, points: float, medal: str | None) -> None:
-    assert award(year, KNOWN[year], SIX, points).medal == medal
+    assert award_medal(year, KNOWN[year], SIX, points).medal == medal
 
 
 def test_rounded_points_do_not_lose_a_medal() -> None:
-    assert award(2024, KNOWN[2024], SIX, sum([59.95] * 5) + 59.96 - 1e-12).medal == "gold"
+    assert award_medal(2024, KNOWN[2024], SIX, sum([59.95] * 5) + 59.96 - 1e-12).medal == "gold"
 
 
 def test_unknown_medal_cut_offs_give_no_medal_with_reason() -> None:
-    medal_award = award(2025, KNOWN[2025], SIX, 400)
+    medal_award = award_medal(2025, KNOWN[2025], SIX, 400)
     assert (medal_award.medal, medal_award.reason) == (
         None,
         "below gold, and the other cut-offs are not known",
@@ -55,7 +55,7 @@ def test_unknown_medal_cut_offs_give_no_medal_with_reason() -> None:
 def test_incomplete_problem_set_wins_no_medal_with_reason(
     problems: dict[str, float | None], reason: str
 ) -> None:
-    medal_award = award(2024, KNOWN[2024], problems, 600)
+    medal_award = award_medal(2024, KNOWN[2024], problems, 600)
     assert (medal_award.medal, medal_award.reason) == (None, reason)
 
 
@@ -65,7 +65,7 @@ def test_medal_table_of_user_adds_and_replaces_years(tmp_path: Path) -> None:
     contests = read_contests(table)
     assert contests[2019] == KNOWN[2019]
     assert contests[2024] == ContestYear(gold=500)
-    assert award(1999, contests[1999], {"a": 10.0, "b": 10.0}, 11).medal == "silver"
+    assert award_medal(1999, contests[1999], {"a": 10.0, "b": 10.0}, 11).medal == "silver"
     as_json = tmp_path / "medals.json"
     as_json.write_text('{"1999": {"silver": 10.5, "problems": 2, "points": 20}}')
     assert read_contests(as_json)[1999] == contests[1999]

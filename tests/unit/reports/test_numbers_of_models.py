@@ -15,7 +15,7 @@ from support.runs import ReportOptions, ScoreMode, failure_row, read_result, res
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Subtask, Verdict
 from ioi_eval.reports import ModelSummary
-from ioi_eval.reports.document import Meter, TableBlock, format_number, markdown
+from ioi_eval.reports.document import Meter, TableBlock, format_number, render_markdown
 from ioi_eval.reports.headline import leaderboard_section
 from ioi_eval.reports.medals import ContestYear, known_contests
 from ioi_eval.reports.page import run_document
@@ -348,7 +348,7 @@ def test_only_official_problems_win_medals(
     run_summary = summary(folder)
     assert {medal.award.reason for medal in run_summary.models[0].awards} == reasons
     assert (sections_medals(run_entries(run_summary)) is None) == (not reasons)
-    assert ("Medals" in markdown(run_document(run_summary))) == bool(reasons)
+    assert ("Medals" in render_markdown(run_document(run_summary))) == bool(reasons)
 
 
 def test_problem_ids_of_medal_table_ignore_case(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from ioi_eval.reports.document import (
     ALL,
     Code,
     TableBlock,
-    _pygments,
+    _load_pygments,
     attempts_script,
     part_page,
     problem_page,
@@ -37,7 +37,7 @@ from ioi_eval.reports.document import (
     visible,
 )
 from ioi_eval.reports.records import PageChoice
-from ioi_eval.reports.submissions import wrong_output
+from ioi_eval.reports.submissions import make_wrong_output_sections
 from ioi_eval.store import folder as store_folder
 from ioi_eval.store.files import draft_path
 from ioi_eval.store.rows import MAX_OUTPUT
@@ -157,23 +157,25 @@ def test_submission_page_shows_wrong_output_with_expected(tmp_path: Path) -> Non
 def test_output_diff_notes_differing_blanks_and_newlines(
     output: str, expected: str, notes: list[str]
 ) -> None:
-    [section] = wrong_output({"wrong_output": {"test_name": "a", "output": output, "expected": expected}})
+    [section] = make_wrong_output_sections(
+        {"wrong_output": {"test_name": "a", "output": output, "expected": expected}}
+    )
     assert section.notes[:-1] == notes and "⇥ a tab" in section.notes[-1]
 
 
 def test_test_input_is_shown_before_wrong_output() -> None:
     stored_output = {"test_name": "a", "input": "1\n" * (MAX_OUTPUT // 2), "output": "x", "expected": "y"}
-    input_block, output = wrong_output({"wrong_output": stored_output})
+    input_block, output = make_wrong_output_sections({"wrong_output": stored_output})
     assert input_block.title == "Input of test a, its first 400 bytes" and output.outputs is not None
     assert input_block.lines[0].lines == ["1"] * (MAX_OUTPUT // 2)
 
 
 def test_test_input_is_shown_for_test_without_output() -> None:
     stored_output = {"test_name": "a", "input": "1\n", "output": None, "expected": "3\n"}
-    input_block, expected = wrong_output({"wrong_output": stored_output})
+    input_block, expected = make_wrong_output_sections({"wrong_output": stored_output})
     assert input_block.title == "Input of test a" and expected.title == "Expected output of test a"
     assert expected.lines[0].lines == ["3"]
-    [input_block] = wrong_output({"wrong_output": stored_output | {"expected": None}})
+    [input_block] = make_wrong_output_sections({"wrong_output": stored_output | {"expected": None}})
     assert input_block.title == "Input of test a"
 
 
@@ -420,7 +422,7 @@ def test_pygments_is_usable_while_another_thread_loads_it(monkeypatch: pytest.Mo
     first = ModuleType("pygments.formatters")
     first.__path__ = list(pygments.formatters.__path__)
     monkeypatch.setitem(sys.modules, "pygments.formatters", first)
-    _pygments.cache_clear()
+    _load_pygments.cache_clear()
     assert "<span" in str(render_numbered_code(Code(text="int main() {}", lexer="cpp")))
 
 

@@ -16,7 +16,7 @@ from support.runs import Fingerprint, ResultLog, failure_row, result_row
 
 from ioi_eval.benchmarks import DumpOptions
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.reports import markdown, run_document, summary
+from ioi_eval.reports import render_markdown, run_document, summary
 from ioi_eval.reports.document import (
     NOTHING,
     CodeLines,
@@ -63,7 +63,7 @@ def text_of(token: Token) -> str:
 def page(
     folder: Path, rows: list[Any], failures: Sequence[Any] = (), settings: dict[str, Any] | None = None
 ) -> str:
-    return markdown(run_document(summary(write_run(folder, rows, failures, settings=settings))))
+    return render_markdown(run_document(summary(write_run(folder, rows, failures, settings=settings))))
 
 
 def cells(page: str) -> list[list[list[str]]]:
@@ -109,7 +109,7 @@ def test_bare_addresses_are_escaped_in_markdown() -> None:
 
 def test_cells_and_headings_are_cut_at_300_characters() -> None:
     assert len(escape_cell("x" * 5000)) == 300
-    rendered = markdown(Document(title="x" * 5000, sections=[Section(title="x" * 5000)]))
+    rendered = render_markdown(Document(title="x" * 5000, sections=[Section(title="x" * 5000)]))
     assert {len(line.lstrip("# ")) for line in rendered.splitlines() if line} == {300}
 
 
@@ -123,7 +123,7 @@ def test_paragraphs_notes_and_items_of_a_report_are_whole_sentences() -> None:
         notes=[long_sentence],
         lines=[CodeLines(lines=["x"], sentence=long_sentence)],
     )
-    rendered = markdown(
+    rendered = render_markdown(
         Document(title="t", lead=long_sentence, text=[long_sentence, long_sentence], sections=[section])
     )
     assert rendered.count(long_sentence) == 8
@@ -173,7 +173,7 @@ def test_markdown_table_source_is_aligned() -> None:
 def test_report_settings_list_changed_options_first(tmp_path: Path) -> None:
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d", options=reading_of(extract="first"))) as run:
         run.start_run()
-    unchanged, changed = cells(markdown(run_document(summary(tmp_path / "run"))))[::-1][:2]
+    unchanged, changed = cells(render_markdown(run_document(summary(tmp_path / "run"))))[::-1][:2]
     assert ["Option extract", "first"] in changed and ["always_extract", "false"] in unchanged
     assert all(not name.startswith("Option ") or name == "Option extract" for name, _ in changed)
 

@@ -17,7 +17,7 @@ from ioi_eval import Results
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict
 from ioi_eval.reports import write_reports
-from ioi_eval.reports.comparison import differences
+from ioi_eval.reports.comparison import find_differences
 
 PLAIN = problem("plain", subtasks=False)
 
@@ -130,7 +130,7 @@ def test_invalid_result_value_is_input_error_with_field(
     path = some.folder / "results.jsonl"
     first, second = (json.loads(line) for line in path.read_text().splitlines())
     path.write_text(f"{json.dumps(second)}\n{json.dumps({**first, column: value})}\n")
-    compare_again = partial(differences, some.folder, some.folder)
+    compare_again = partial(find_differences, some.folder, some.folder)
     for call in (
         some.to_frame,
         some.tests_frame,
