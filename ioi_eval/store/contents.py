@@ -164,7 +164,7 @@ class Store:
             self.root, self.root.stat(), forbidden_mode=_WRITABLE_BY_OTHERS, remedy="Use a folder of your own"
         )
         for folder in (self._entries_folder, self._pins_folder, self._drafts_folder):
-            _public_folder(folder)
+            _make_public_folder(folder)
 
     @classmethod
     def usual(cls, user_folder: str | None = None, limit: int | None = None) -> Self:
@@ -213,8 +213,8 @@ class Store:
 
         def make(entry: Path) -> int:
             content, size = entry / "content", 0
-            _public_folder(entry)
-            _public_folder(content)
+            _make_public_folder(entry)
+            _make_public_folder(content)
             fill(content)
             for path, _folders, files in os.walk(content):
                 Path(path).chmod(0o755)
@@ -284,7 +284,7 @@ class Store:
             if cached_path is None:
                 with self._create_draft() as draft:
                     size, path = write_entry(draft / "entry"), self._entry_path(key)
-                    _public_folder(path.parent)
+                    _make_public_folder(path.parent)
                     try:
                         (draft / "entry").rename(path)
                     except OSError:
@@ -304,7 +304,7 @@ class Store:
         Once the lock is free, any process may remove the folder.
         """
         draft = self._drafts_folder / secrets.token_hex(8)
-        _public_folder(draft)
+        _make_public_folder(draft)
         descriptor = _open_file(draft / "unlocked")
         try:
             _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -421,7 +421,7 @@ class Store:
         return self._entries_folder / key[:2] / key
 
 
-def _public_folder(folder: Path) -> None:
+def _make_public_folder(folder: Path) -> None:
     """Create a folder with mode 0755 despite the umask; access is controlled by the root folder."""
     folder.mkdir(exist_ok=True)
     if stat.S_IMODE(folder.stat().st_mode) != 0o755:
