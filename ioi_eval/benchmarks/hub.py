@@ -169,14 +169,14 @@ def hub_connection(repo: str) -> Iterator[None]:
     )
     client_errors: tuple[type[Exception], ...] = (*network_errors(), ValueError, InputError)
     try:
-        with _offline_lock, _offline():
+        with _offline_lock, _use_only_fetched_files():
             yield
     except client_errors:
         raise ConnectionError(f"{constants.ENDPOINT} cannot be reached: {reason}") from None
 
 
 @contextmanager
-def _offline() -> Iterator[None]:
+def _use_only_fetched_files() -> Iterator[None]:
     """Context manager: the hub's client uses only fetched files. Its calls lack an option for this."""
     from huggingface_hub import constants
 
