@@ -40,12 +40,16 @@ class Registry(StrEnum):
 
 def registered(registry: Registry) -> dict[str, Any]:
     """Load and return all entries of a registry, by name. Raises InputError if one cannot be loaded."""
-    return {entry.name: _loaded(entry) for entry in _entries(registry) if not removed_plugin(entry)}
+    return {
+        entry.name: _load_entry_point(entry)
+        for entry in _list_entry_points(registry)
+        if not removed_plugin(entry)
+    }
 
 
 def registered_names(registry: Registry) -> list[str]:
     """Return the sorted names of a registry's entries without loading them."""
-    return [entry.name for entry in _entries(registry) if not removed_plugin(entry)]
+    return [entry.name for entry in _list_entry_points(registry) if not removed_plugin(entry)]
 
 
 def registered_versions(registry: Registry) -> list[str]:
@@ -53,7 +57,7 @@ def registered_versions(registry: Registry) -> list[str]:
     return [
         f"{entry.name} {entry.value} {entry.dist.name if entry.dist else ''}"
         f" {entry.dist.version if entry.dist else ''}"
-        for entry in _entries(registry)
+        for entry in _list_entry_points(registry)
     ]
 
 
@@ -64,11 +68,11 @@ def find_registered(registry: Registry, name: str) -> Any:
         MissingPlugin: The entry belongs to a plugin in `ioi_eval/plugins` that was removed.
         InputError: The entry cannot be loaded.
     """
-    for entry in _entries(registry):
+    for entry in _list_entry_points(registry):
         if entry.name == name:
             if plugin := removed_plugin(entry):
                 raise needs_plugin(f"{name} needs", plugin)
-            return _loaded(entry)
+            return _load_entry_point(entry)
     return None
 
 
@@ -88,11 +92,11 @@ def removed_plugin(entry: EntryPoint) -> str:
     return "" if (_FOLDER / plugin / "__init__.py").is_file() else plugin
 
 
-def _entries(registry: Registry) -> Iterator[EntryPoint]:
+def _list_entry_points(registry: Registry) -> Iterator[EntryPoint]:
     yield from sorted(entry_points(group=registry.value), key=lambda entry: entry.name)
 
 
-def _loaded(entry: EntryPoint) -> Any:
+def _load_entry_point(entry: EntryPoint) -> Any:
     try:
         return entry.load()
     except (ImportError, AttributeError) as error:
