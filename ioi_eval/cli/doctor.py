@@ -27,7 +27,7 @@ from ioi_eval.cli.options import (
     problems_option,
 )
 from ioi_eval.engines.contract import HealthCheck
-from ioi_eval.engines.embedded.proctor import proctor_binary
+from ioi_eval.engines.embedded.proctor import get_proctor_binary
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.environment import CALLER
 from ioi_eval.engines.health_checks import run_health_checks, trial_folder
@@ -272,7 +272,7 @@ async def _build_gzipped_proctor() -> bytes | None:
     with trial_folder() as folder:
         compiler = await asyncio.to_thread(find_compiler)
         try:
-            binary = await proctor_binary(compiler, graders_folder() / "proctor", open_store(), folder)
+            binary = await get_proctor_binary(compiler, graders_folder() / "proctor", open_store(), folder)
         except EngineUnavailable:
             return None
         return await asyncio.to_thread(gzip.compress, binary.content)

@@ -21,7 +21,7 @@ from ioi_eval.engines.embedded.proctor import (
     INSTALL_COMPILER,
     Binary,
     find_fork_server_library,
-    proctor_binary,
+    get_proctor_binary,
 )
 from ioi_eval.engines.embedded.sandbox import is_noexec
 from ioi_eval.engines.embedded.sandboxes import (
@@ -38,7 +38,7 @@ from ioi_eval.engines.embedded.toolchains import (
     STAGE_PATH,
     Interpreter,
     find_compiler,
-    interpreters,
+    find_interpreters,
     is_in_system_folder,
     toolchains,
 )
@@ -94,7 +94,7 @@ async def run_health_checks(
 async def _find_proctor(found: Toolchain | None, store: Store, folder: Path) -> Binary | EngineUnavailable:
     """Return the proctor's binary, or the error that prevents building it."""
     try:
-        return await proctor_binary(found, graders_folder() / "proctor", store, folder)
+        return await get_proctor_binary(found, graders_folder() / "proctor", store, folder)
     except EngineUnavailable as error:
         return error
 
@@ -197,7 +197,7 @@ def check_pythons(chosen: Toolchain | None, folders: Sequence[str] = ()) -> list
     name = "Python for submissions"
     other_checks = [
         HealthCheck(name="another Python", ok=True, detail=_describe_interpreter(interpreter))
-        for interpreter in interpreters(folders)
+        for interpreter in find_interpreters(folders)
         if chosen is None or interpreter.path != chosen.path
     ]
     if chosen is not None and chosen.refusal:
@@ -234,7 +234,7 @@ def check_other_tools(found: Mapping[str, Toolchain]) -> list[HealthCheck]:
 
 def check_java_archive(java: Toolchain) -> list[HealthCheck]:
     """Report Java's archive of shared classes, which some JDKs do not include."""
-    completed = _run([java.path, "-Xshare:on", "-XX:+UseSerialGC", "-version"])
+    completed = _run_tool([java.path, "-Xshare:on", "-XX:+UseSerialGC", "-version"])
     if completed.returncode == 0:
         return [HealthCheck(name="Java's class data", ok=True, detail="in an archive that starts share")]
     detail = f"{java.path} has no archive that starts share: each start uses 50 % more CPU time"
@@ -266,7 +266,7 @@ def check_sandbox_folder(chosen: Path | None = None) -> list[HealthCheck]:
     wanted_slots = len(os.sched_getaffinity(0))
     base = chosen or choose_base(wanted_slots)
     disk = Disk.measure(base)
-    slots = disk.slots(wanted_slots)
+    slots = disk.count_slots(wanted_slots)
     reason = None if chosen or is_in_memory(base) else explain_unusable_folder(wanted_slots)
     detail = f"{base}, {disk.description}" + (f" on a disk: {reason}" if reason else "")
     remedy = f"Make {IN_MEMORY} larger, without noexec (in a container: --shm-size=1g)" if reason else ""
@@ -316,7 +316,7 @@ def _probe_confinement(binary: Binary | EngineUnavailable, folder: Path) -> list
     proctor = folder / "proctor"
     proctor.write_bytes(binary.content)
     proctor.chmod(0o755)
-    completed = _run([str(proctor), "probe"])
+    completed = _run_tool([str(proctor), "probe"])
     return read_probe_output(
         completed.stdout, completed.stderr.decode(errors="replace").strip(), completed.returncode
     )
@@ -351,14 +351,17 @@ def list_confinement_checks(report: Mapping[str, Any]) -> list[HealthCheck]:
     )
     missing_layers = [
         HealthCheck(
-            name="not in force", ok=None, detail=sentence, remedy=_remedy(sentence, is_confined=is_confined)
+            name="not in force",
+            ok=None,
+            detail=sentence,
+            remedy=_make_confinement_remedy(sentence, is_confined=is_confined),
         )
         for sentence in report.get("missing", ())
     ]
     return [overall_check, *missing_layers]
 
 
-def _remedy(sentence: str, *, is_confined: bool) -> str:
+def _make_confinement_remedy(sentence: str, *, is_confined: bool) -> str:
     """Return the remedy for a missing layer. If another layer confines programs, it is only advice."""
     begin = "Judging works without it" if is_confined else "Judging needs this layer or the other layer"
     if "own /proc" in sentence:
@@ -375,7 +378,7 @@ def _compile_error(found: Toolchain, *flags: str) -> str:
     with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-") as folder:
         source = Path(folder, "empty.cpp")
         source.write_text(_EMPTY_PROGRAM)
-        completed = _run([found.path, *flags, "-o", str(Path(folder, "empty")), str(source)])
+        completed = _run_tool([found.path, *flags, "-o", str(Path(folder, "empty")), str(source)])
     if completed.returncode == 0:
         return ""
     return (
@@ -383,7 +386,7 @@ def _compile_error(found: Toolchain, *flags: str) -> str:
     )
 
 
-def _run(command: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+def _run_tool(command: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False, cwd="/"

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def _nothing(*_: object) -> None:
+def _do_nothing(*_: object) -> None:
     pass
 
 
@@ -23,8 +23,8 @@ async def run_to_end(
     work: Callable[[], T],
     *,
     executor: Executor | None = None,
-    stop_early: Callable[[], None] = _nothing,
-    undo: Callable[[T], None] = _nothing,
+    stop_early: Callable[[], None] = _do_nothing,
+    undo: Callable[[T], None] = _do_nothing,
 ) -> T:
     """Run `work` in a thread and return its result.
 
@@ -61,18 +61,18 @@ async def run_command(
     def start() -> subprocess.Popen[bytes]:
         return subprocess.Popen(command, **options)
 
-    with await run_to_end(start, undo=_end) as process:
+    with await run_to_end(start, undo=_kill_process) as process:
         try:
             output = await run_to_end(
-                partial(process.communicate, timeout=seconds), stop_early=partial(_end, process)
+                partial(process.communicate, timeout=seconds), stop_early=partial(_kill_process, process)
             )
         except subprocess.TimeoutExpired as error:
-            _end(process)
+            _kill_process(process)
             raise TimeoutError from error
     return subprocess.CompletedProcess(command, process.returncode, *output)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _kill_process(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -269,7 +269,7 @@ def _open_blob_cache(options: ServerOptions) -> Iterator[BlobCache | None]:
     sandboxes.open()
     try:
         reserved = min(
-            _DEFAULT_CACHE_BYTES if limit is None else limit, Disk.measure(folder).left // _DISK_PARTS
+            _DEFAULT_CACHE_BYTES if limit is None else limit, Disk.measure(folder).free_bytes // _DISK_PARTS
         )
         sandboxes.publish_reservation(reserved)
         yield BlobCache(sandboxes.folder / "kept", reserved if limit is None else limit, beside=BESIDE)

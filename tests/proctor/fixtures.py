@@ -24,7 +24,7 @@ from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE, Bench
 
 from ioi_eval import Store
 from ioi_eval.engines.embedded.proctor import find_fork_server_library as engines_library
-from ioi_eval.engines.embedded.proctor import proctor_binary
+from ioi_eval.engines.embedded.proctor import get_proctor_binary
 from ioi_eval.engines.embedded.toolchains import find_compiler, find_python
 from ioi_eval.store.resources import graders_folder
 
@@ -70,7 +70,7 @@ def proctor(workshop: Path, binaries: Path, shared_cache: Path, request: pytest.
     elif request.config.getoption("--sanitize"):
         shutil.copy(built_once(binaries / of_these_sources("sanitized"), build_sanitized), folder)
     else:
-        binary = proctor_binary(find_compiler(), SOURCES, Store(shared_cache), workshop)
+        binary = get_proctor_binary(find_compiler(), SOURCES, Store(shared_cache), workshop)
         folder.write_bytes(asyncio.run(binary).content)
         folder.chmod(0o755)
     return folder

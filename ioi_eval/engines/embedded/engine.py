@@ -32,7 +32,7 @@ from ioi_eval.engines.embedded.job import (
     run_job,
 )
 from ioi_eval.engines.embedded.packages import LanguagePackage, list_package_names, load_packages
-from ioi_eval.engines.embedded.proctor import find_fork_server_library, proctor_binary
+from ioi_eval.engines.embedded.proctor import find_fork_server_library, get_proctor_binary
 from ioi_eval.engines.embedded.sandbox import KillSwitch, OutputCaps, SandboxLimits
 from ioi_eval.engines.embedded.sandboxes import Sandboxes, Uids
 from ioi_eval.engines.embedded.toolchains import check_in_sandbox, description_command, toolchains
@@ -139,15 +139,15 @@ class EmbeddedEngine:
         return self._slots
 
     async def capabilities(self) -> Capabilities:
-        return self._entered().capabilities
+        return self._require_open().capabilities
 
     @property
     def packages(self) -> tuple[LanguagePackage, ...]:
         """The packages by which jobs find their language. Built-in packages come last."""
-        return self._entered().packages
+        return self._require_open().packages
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
-        running, processes = self._entered(), self._max_processes
+        running, processes = self._require_open(), self._max_processes
         packages = running.packages
         require_toolchains(job, running.capabilities.toolchains)
         plan = make_job_plan(job, file_size=self._max_file, processes=processes, packages=packages)
@@ -162,9 +162,9 @@ class EmbeddedEngine:
         )
 
     async def _run(self, job: Job, plan: JobPlan) -> JobEndings:
-        running = self._entered()
+        running = self._require_open()
         log_step(_log, "queued")
-        async with running.slots.take(exclusive=job.exclusive) as slot:
+        async with running.slots.hold_slot(exclusive=job.exclusive) as slot:
             if self._running is not running:
                 raise EngineUnavailable("the embedded engine was closed while the job waited for a slot")
             try:
@@ -190,7 +190,7 @@ class EmbeddedEngine:
         for slot in running.all_slots if running else ():
             slot.proctor.close_inherited()
 
-    def _entered(self) -> _Running:
+    def _require_open(self) -> _Running:
         if self._running is None:
             raise EngineUnavailable("the embedded engine must be used inside `async with`")
         return self._running
@@ -233,7 +233,7 @@ class EmbeddedEngine:
         # If both the library and the proctor are missing, they are compiled at the same time.
         library_task = asyncio.create_task(self._prepare_library(tools, sandboxes.folder))
         try:
-            binary = await proctor_binary(
+            binary = await get_proctor_binary(
                 tools.get("g++"), graders_folder() / "proctor", self._store, sandboxes.folder
             )
             library = await library_task
@@ -245,7 +245,7 @@ class EmbeddedEngine:
         self._held.callback(uids.release)
         confinement = self._layers, self._allow_unconfined
         environment = JobEnvironment(
-            sandboxes, proctor, self._caps, limits, sandboxes.links(), Lock(), *confinement
+            sandboxes, proctor, self._caps, limits, sandboxes.make_linked_files(), Lock(), *confinement
         )
         reserved = uids.reserve(shares.slots)
         system_python = tools.get("python3")
@@ -336,7 +336,7 @@ class Slots:
             self._free.put_nowait(slot)
 
     @asynccontextmanager
-    async def take(self, *, exclusive: bool = False) -> AsyncIterator[Slot]:
+    async def hold_slot(self, *, exclusive: bool = False) -> AsyncIterator[Slot]:
         """Hold a slot inside `async with`. If `exclusive`, no other job holds a slot at the same time."""
         async with self._lock.hold(exclusive=exclusive):
             slot = await self._free.get()

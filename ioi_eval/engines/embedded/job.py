@@ -17,7 +17,7 @@ from ioi_eval.engines.embedded.persistent_proctor import (
     PROCTOR,
     PersistentProctor,
     ProctorConfig,
-    proctor_job,
+    make_proctor_job,
 )
 from ioi_eval.engines.embedded.sandbox import (
     KillSwitch,
@@ -27,10 +27,10 @@ from ioi_eval.engines.embedded.sandbox import (
     SandboxLimits,
     SandboxSpec,
     convert_file_errors,
-    fill,
+    fill_sandbox,
     move_out,
     run_stage,
-    unlink,
+    unlink_files,
 )
 from ioi_eval.engines.embedded.sandboxes import Sandboxes, remove_tree
 from ioi_eval.engines.embedded.toolchains import STAGE_PATH
@@ -83,7 +83,7 @@ def make_job_plan(
     """Return the stages of a job as a Piston server would execute it, or raise JobRejected."""
     if job.plan:
         check_names(file.name for file in job.files)
-        limits = _limits(job, "run", file_size, processes)
+        limits = _make_stage_limits(job, "run", file_size, processes)
         return JobPlan(
             compile=None,
             run=StagePlan(argv=(PROCTOR, "run", job.plan), profile="stage", limits=limits),
@@ -95,14 +95,14 @@ def make_job_plan(
     check_names(job.keep)
     # Names of files that a client would send as utf8 text. The first is the main file. Files that are passed
     # by path are not included.
-    text_names = [file.name for file in job.files if _is_text(file)]
+    text_names = [file.name for file in job.files if _is_text_file(file)]
     if not text_names:
         raise JobRejected("files must include at least one utf8 encoded file")
     file_size = package.limits.get("max_file_size", file_size)
     processes = package.limits.get("max_process_count", processes)
-    compiling = _limits(job, "compile", file_size, processes)
-    running = _limits(job, "run", file_size, processes)
-    to_compile, to_run = _commands(job, package, text_names)
+    compiling = _make_stage_limits(job, "compile", file_size, processes)
+    running = _make_stage_limits(job, "run", file_size, processes)
+    to_compile, to_run = _choose_commands(job, package, text_names)
     return JobPlan(
         language=package.language,
         version=package.version,
@@ -118,7 +118,7 @@ def make_job_plan(
 _Command = tuple[str, ...]
 
 
-def _commands(
+def _choose_commands(
     job: Job, package: LanguagePackage, texts: list[str]
 ) -> tuple[_Command | None, _Command | None]:
     """Return the commands of both stages. The arguments of `compile` are the names of all text files.
@@ -139,7 +139,7 @@ def _commands(
     return compiling, (_BASH, "run", *run_arguments) if "run" in names else None
 
 
-def _is_text(file: JobFile) -> bool:
+def _is_text_file(file: JobFile) -> bool:
     data = file.content.data
     if file.text is not None or data is None:
         return bool(file.text)
@@ -153,9 +153,9 @@ def _is_text(file: JobFile) -> bool:
 _MAX_LIMIT = 1 << 48  # maximum number of ms or bytes that a job may ask for; no machine has more
 
 
-def _limits(job: Job, stage: str, file_size: int, processes: int) -> SandboxLimits:
-    memory = _limit(job, f"{stage}_memory_limit", none=-1)
-    wall, cpu = _limit(job, f"{stage}_timeout"), _limit(job, f"{stage}_cpu_time")
+def _make_stage_limits(job: Job, stage: str, file_size: int, processes: int) -> SandboxLimits:
+    memory = _read_limit(job, f"{stage}_memory_limit", none=-1)
+    wall, cpu = _read_limit(job, f"{stage}_timeout"), _read_limit(job, f"{stage}_cpu_time")
     hard = hard_stop_after(wall) if wall is not None else None
     return SandboxLimits(
         wall_ms=max_compiler_idle_ms(wall, cpu) if stage == "compile" else wall,
@@ -167,7 +167,7 @@ def _limits(job: Job, stage: str, file_size: int, processes: int) -> SandboxLimi
     )
 
 
-def _limit(job: Job, field: str, none: int | None = None) -> int | None:
+def _read_limit(job: Job, field: str, none: int | None = None) -> int | None:
     """Return a limit of a job. Zero and values that no machine has mean no limit."""
     value: int | None = getattr(job, field)
     if value is None or value == none or value > _MAX_LIMIT:
@@ -216,7 +216,7 @@ class Slot:
             SandboxFile(name=name, path=blob.path or "") for name, blob in environment.shared.items()
         )
         spec = msgspec.structs.replace(
-            _spec(environment, JobPlan(compile=None, run=None), Path(), files, uid),
+            _make_common_spec(environment, JobPlan(compile=None, run=None), Path(), files, uid),
             argv=(PROCTOR, "stand"),
             profile="stage",
             limits=environment.limits,
@@ -238,7 +238,7 @@ def run_job(
 ) -> JobEndings:
     """Execute a job, and close its kill switch, which is in use until then."""
     with contextlib.closing(kill_switch):
-        small_job = proctor_job(job, environment.shared) if job.plan else None
+        small_job = make_proctor_job(job, environment.shared) if job.plan else None
         if small_job is not None and (run := slot.proctor.execute(small_job, kill_switch)) is not None:
             return JobEndings(None, run)
         return _run_in_sandbox(environment, job, plan, slot.uid, kill_switch)
@@ -254,15 +254,15 @@ def _run_in_sandbox(
     try:
         with convert_file_errors(sandbox):
             links = environment.links if plan.without_proc else None
-            linked = fill(sandbox, job.files, uid, environment.starting, links)
-        spec = _spec(environment, plan, sandbox, linked, uid)
+            linked = fill_sandbox(sandbox, job.files, uid, environment.starting, links)
+        spec = _make_common_spec(environment, plan, sandbox, linked, uid)
         for stage in (plan.compile, plan.run):
             if stage is None:
                 continue
             if ends:
                 if ends[0].code != 0:
                     break
-                spec = msgspec.structs.replace(spec, files=unlink(sandbox, spec.files))
+                spec = msgspec.structs.replace(spec, files=unlink_files(sandbox, spec.files))
             limits = msgspec.structs.replace(
                 stage.limits, disk=environment.limits.disk, names=environment.limits.names
             )
@@ -291,7 +291,7 @@ def _run_in_sandbox(
     return JobEndings(ends[0] if plan.compile is not None else None, ends[-1], fetched_paths)
 
 
-def _spec(
+def _make_common_spec(
     environment: JobEnvironment, plan: JobPlan, sandbox: Path, files: tuple[SandboxFile, ...], uid: int | None
 ) -> SandboxSpec:
     """Return the part of the spec that all stages of a job have in common."""

@@ -80,7 +80,7 @@ def load_packages(folder: Path, spare: Path | None = None) -> tuple[LanguagePack
 
 def _read_package(place: Path, seen: Path) -> Iterator[LanguagePackage]:
     """Return the languages of a package. In sandboxes its folder is visible at `seen`."""
-    info = _info(place)
+    info = _read_package_info(place)
     if not (place / "run").is_file():
         raise EngineUnavailable(f"{place} is not a package: it lacks the file `run`")
     provided = info.provides or (_Provided(info.language, info.aliases, info.limit_overrides),)
@@ -94,7 +94,7 @@ def _read_package(place: Path, seen: Path) -> Iterator[LanguagePackage]:
             needs=language.needs,
             folder=os.fspath(seen),
             compiles=(place / "compile").is_file(),
-            environment=_environment(place, seen, info),
+            environment=_read_environment(place, seen, info),
             limits=language.limit_overrides,
         )
 
@@ -143,7 +143,7 @@ def list_package_names(packages: Iterable[LanguagePackage]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for package in packages for name in (package.language, *package.aliases)))
 
 
-def _info(place: Path) -> _Info:
+def _read_package_info(place: Path) -> _Info:
     try:
         info = msgspec.json.decode(shallow((place / INFO).read_bytes()), type=_Info)
     except (OSError, ValueError) as error:
@@ -153,7 +153,7 @@ def _info(place: Path) -> _Info:
     return info
 
 
-def _environment(place: Path, seen: Path, info: _Info) -> dict[str, str]:
+def _read_environment(place: Path, seen: Path, info: _Info) -> dict[str, str]:
     """Return the variables of `.env`, which is often written on another server."""
     path = place / ".env"
     content = path.read_text() if path.is_file() else ""

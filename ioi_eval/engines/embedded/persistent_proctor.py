@@ -19,7 +19,7 @@ from threading import Lock
 
 import msgspec
 
-from ioi_eval.engines.embedded.sandbox import KillSwitch, OutputCaps, SandboxSpec, Streams, start
+from ioi_eval.engines.embedded.sandbox import KillSwitch, OutputCaps, SandboxSpec, Streams, start_proctor
 from ioi_eval.engines.embedded.sandboxes import Sandboxes, remove_tree
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.job import Ending, Job, JobFile
@@ -77,7 +77,7 @@ class ProctorJob(msgspec.Struct, frozen=True):
     max_s: float | None  # seconds after which the proctor is considered broken
 
 
-def proctor_job(job: Job, shared: Mapping[str, Blob]) -> ProctorJob | None:
+def make_proctor_job(job: Job, shared: Mapping[str, Blob]) -> ProctorJob | None:
     """Return a job with a plan for the persistent proctor, or None if the job needs a sandbox.
 
     The job must be small and only run a submission that a fork server can start.
@@ -93,14 +93,14 @@ def proctor_job(job: Job, shared: Mapping[str, Blob]) -> ProctorJob | None:
     if has_other_files or sum(file.content.size for file in files) > _MAX_BUNDLE_BYTES:
         return None
     files.sort(key=lambda file: file.name != job.plan)
-    plan = _PLAN_HEAD.decode(_read(files[0].content))
+    plan = _PLAN_HEAD.decode(_read_content(files[0].content))
     needs_sandbox = plan.checker.argv or plan.manager or plan.layers or plan.allow_unconfined or plan.alone
     if plan.submission.warm is None or plan.task_type not in _ALONE or needs_sandbox:
         return None
     return ProctorJob(files, None if job.run_timeout is None else max_wait_for_stage(job.run_timeout))
 
 
-def _read(content: Blob) -> bytes:
+def _read_content(content: Blob) -> bytes:
     """Return a content. Here edited files are not detected: the judge refuses them."""
     if content.data is not None:
         return content.data
@@ -165,7 +165,7 @@ class PersistentProctor:
     def _execute(self, job: ProctorJob, kill_switch: KillSwitch) -> bytes | None:
         if self._kill_switch is None:
             self._start()
-        contents = [_read(file.content) for file in job.files]
+        contents = [_read_content(file.content) for file in job.files]
         entries = (f"{len(content)} {file.name}\0" for file, content in zip(job.files, contents, strict=True))
         with (self._sandbox / _BUNDLE).open("xb") as stream:
             os.fchmod(stream.fileno(), 0o644)
@@ -182,7 +182,7 @@ class PersistentProctor:
         reading, self._plan_pipe = os.pipe()
         try:
             spec = msgspec.structs.replace(config.spec, dir=os.fspath(self._sandbox))
-            started = start(
+            started = start_proctor(
                 resources, config.proctor, spec, reading, config.caps, self._kill_switch, config.starting
             )
             _, self._streams = started

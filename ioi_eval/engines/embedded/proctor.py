@@ -42,7 +42,7 @@ class Binary(NamedTuple):
     origin: str
 
 
-async def proctor_binary(compiler: Toolchain | None, sources: Path, store: Store, folder: Path) -> Binary:
+async def get_proctor_binary(compiler: Toolchain | None, sources: Path, store: Store, folder: Path) -> Binary:
     """Return the proctor's binary. `folder` is a private folder of the caller for a build's files."""
     brought = await _find_bundled_binary(PROCTOR, sources.parent, partial(_can_start, folder))
     if isinstance(brought, Binary):
@@ -51,7 +51,7 @@ async def proctor_binary(compiler: Toolchain | None, sources: Path, store: Store
         raise EngineUnavailable(
             f"no C++ compiler was found in {STAGE_PATH}, and {brought}. Install one: {INSTALL_COMPILER}"
         )
-    arguments = proctor_arguments(_units(sources), str(folder / "proctor-built"))
+    arguments = proctor_arguments(_list_source_files(sources), str(folder / "proctor-built"))
     return await _build_once(proctor_key(compiler, sources), compiler, arguments, sources, store, brought)
 
 
@@ -123,11 +123,11 @@ async def _build_once(
 
 
 def proctor_key(compiler: Toolchain, sources: Path) -> str:
-    command = (compiler.command, *proctor_arguments(_units(sources), "proctor"))
+    command = (compiler.command, *proctor_arguments(_list_source_files(sources), "proctor"))
     return artifact_key("proctor", platform.machine(), compiler, command, proctor_sources(sources))
 
 
-def _units(sources: Path) -> list[str]:
+def _list_source_files(sources: Path) -> list[str]:
     return [path.name for path in sources.glob("*.cpp")]
 
 

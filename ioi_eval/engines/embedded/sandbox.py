@@ -107,7 +107,7 @@ def decode_report(text: bytes) -> SandboxReport:
 
 def make_ending(report: SandboxReport, stdout: bytes, stderr: bytes, overflow: str = "") -> Ending:
     """Return the ending of the sandbox's program. `overflow`: the stream that exceeded its limit, if any."""
-    ending = _ending(report, overflow)
+    ending = _make_ending_without_output(report, overflow)
     return msgspec.structs.replace(
         ending,
         stdout=stdout.decode("utf-8", "replace"),
@@ -118,7 +118,7 @@ def make_ending(report: SandboxReport, stdout: bytes, stderr: bytes, overflow: s
     )
 
 
-def _ending(report: SandboxReport, overflow: str) -> Ending:
+def _make_ending_without_output(report: SandboxReport, overflow: str) -> Ending:
     if report.failure is not None:
         return Ending(status=StageStatus.XX, message=report.failure)
     if limit := overflow or report.killed:
@@ -191,7 +191,7 @@ class LinkedFiles:
         """Copies go to `folder`. `free` returns the bytes of the sandboxes' disk that copies may use."""
         self._folder, self._free, self._lock = folder, free, Lock()
 
-    def place(self, source: Path, target: Path) -> bool:
+    def link_file(self, source: Path, target: Path) -> bool:
         """Create a link. Return False if a copy is needed and the disk has no space for it."""
         if stat.S_IMODE(source.stat().st_mode) & 0o4:
             with contextlib.suppress(OSError):  # hard links fail if the file is on another disk
@@ -211,7 +211,7 @@ class LinkedFiles:
         return True
 
 
-def fill(
+def fill_sandbox(
     sandbox: Path,
     files: Iterable[JobFile],
     uid: int | None,
@@ -232,7 +232,7 @@ def fill(
         with starting if file.executable else contextlib.nullcontext():
             # Copy cached files: a program with this process's uid could change the original for later jobs.
             copied = isinstance(file.content, CachedBlob)
-            placed.append(_place(sandbox, file, uid, links, copied=copied))
+            placed.append(_place_file(sandbox, file, uid, links, copied=copied))
     return tuple(file for file in placed if file is not None)
 
 
@@ -247,7 +247,7 @@ def is_noexec(place: Path) -> bool:
     return bool(os.statvfs(place).f_flag & os.ST_NOEXEC)
 
 
-def _place(
+def _place_file(
     sandbox: Path, file: JobFile, uid: int | None, links: LinkedFiles | None, *, copied: bool
 ) -> SandboxFile | None:
     folder, (*folders, last) = sandbox, file.name.split("/")
@@ -276,7 +276,7 @@ def _place(
         if links is None and shown and starts and opened:
             return SandboxFile(name=file.name, path=source)
         is_linked = links is not None and shown and file.content.size >= _LARGE
-        if links and is_linked and (links.place(Path(source), target) or target.suffix == PRECOMPILED):
+        if links and is_linked and (links.link_file(Path(source), target) or target.suffix == PRECOMPILED):
             return None
         shutil.copyfile(source, target)
     else:
@@ -303,7 +303,7 @@ def convert_file_errors(sandbox: Path | None = None) -> Iterator[None]:
         raise
 
 
-def unlink(sandbox: Path, files: Iterable[SandboxFile]) -> tuple[SandboxFile, ...]:
+def unlink_files(sandbox: Path, files: Iterable[SandboxFile]) -> tuple[SandboxFile, ...]:
     """Remove the links of a stage, and return their files, except files that programs have replaced."""
     return tuple(file for file in files if _remove_link(sandbox, file.name))
 
@@ -403,7 +403,7 @@ def run_stage(
     """Run a stage and return its ending. Output over a limit cuts the kill switch, like a cancelled call."""
     with ExitStack() as resources:
         try:
-            process, streams = start(
+            process, streams = start_proctor(
                 resources, proctor, spec, _write_sealed_file(resources, stdin), caps, kill_switch, starting
             )
         except OSError as error:
@@ -430,7 +430,7 @@ def run_stage(
     return make_ending(report, stdout, stderr, overflow)
 
 
-def start(
+def start_proctor(
     held: ExitStack,
     proctor: Path,
     spec: SandboxSpec,

@@ -50,7 +50,7 @@ def explain_unusable_folder(slots: int, folder: Path = IN_MEMORY) -> str | None:
     if is_noexec(folder):
         return f"{folder} is mounted noexec"
     disk = Disk.measure(folder)
-    if disk.slots(slots) == slots:
+    if disk.count_slots(slots) == slots:
         return None
     return f"{folder} has only {disk.description}, and each slot needs {MIN_SLOT_BYTES >> 20} MB"
 
@@ -78,29 +78,29 @@ class Disk(msgspec.Struct, frozen=True):
         return cls(status.f_bavail * status.f_frsize, sum(_list_reserved_bytes(folder)))
 
     @property
-    def left(self) -> int:
+    def free_bytes(self) -> int:
         return max(0, self.free - self.held)
 
     @property
     def description(self) -> str:
         shared_space = f": {self.free >> 20} MB are free, and other engines hold {self.held >> 20} MB"
-        return f"{self.left >> 20} MB left{shared_space if self.held else ''}"
+        return f"{self.free_bytes >> 20} MB left{shared_space if self.held else ''}"
 
-    def slots(self, wanted: int) -> int:
+    def count_slots(self, wanted: int) -> int:
         """Return the number of slots for which the space is large enough.
 
         Without other engines, a single slot may have less space than it needs.
         """
-        return min(wanted, max(self.left // MIN_SLOT_BYTES, 0 if self.held else 1))
+        return min(wanted, max(self.free_bytes // MIN_SLOT_BYTES, 0 if self.held else 1))
 
-    def shares(self, wanted: int, *, max_bytes: int) -> Shares:
+    def plan_shares(self, wanted: int, *, max_bytes: int) -> Shares:
         """Return shares that leave space for other engines, if there is more than the slots need."""
-        slots = self.slots(wanted)
+        slots = self.count_slots(wanted)
         count = max(1, slots)
-        slot_bytes = max(MIN_SLOT_BYTES, self.left // 4 // count)
+        slot_bytes = max(MIN_SLOT_BYTES, self.free_bytes // 4 // count)
         # The rest of the disk is too small for a slot of another engine.
-        if self.left - count * slot_bytes < MIN_SLOT_BYTES:
-            slot_bytes = self.left // count
+        if self.free_bytes - count * slot_bytes < MIN_SLOT_BYTES:
+            slot_bytes = self.free_bytes // count
         return Shares(slots, min(max_bytes, slot_bytes))
 
 
@@ -117,13 +117,13 @@ def _list_reserved_bytes(folder: Path) -> Iterator[int]:
             with contextlib.suppress(OSError, ValueError):
                 handle = os.open(owner, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
                 try:
-                    if os.fstat(handle).st_dev == disk and not _has_locked(handle, fcntl.LOCK_SH):
+                    if os.fstat(handle).st_dev == disk and not _has_lock(handle, fcntl.LOCK_SH):
                         yield max(0, int(os.pread(handle, _MAX_DIGITS, 0) or b"0"))
                 finally:
                     os.close(handle)
 
 
-def _has_locked(handle: int, kind: int = fcntl.LOCK_EX) -> bool:
+def _has_lock(handle: int, kind: int = fcntl.LOCK_EX) -> bool:
     try:
         fcntl.flock(handle, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -172,20 +172,20 @@ class Sandboxes:
                 raise EngineUnavailable(
                     f"{base} cannot hold sandboxes: it is mounted noexec. {NOEXEC_REMEDY}"
                 )
-            sweep(base)
-            while not self._take(base):
+            remove_abandoned_folders(base)
+            while not self._create_folder(base):
                 pass  # another engine removed the folder before this engine locked it
             for name in ("kept", "links"):
                 make_folder(self.folder / name, 0o700)
         except OSError as error:
             raise EngineUnavailable(f"cannot create a folder for sandboxes in {base}: {error}") from error
 
-    def _take(self, base: Path) -> bool:
-        folder = Path(tempfile.mkdtemp(prefix=f"{_prefix()}{os.getpid()}-", dir=base))
+    def _create_folder(self, base: Path) -> bool:
+        folder = Path(tempfile.mkdtemp(prefix=f"{_make_folder_prefix()}{os.getpid()}-", dir=base))
         try:
             folder.chmod(_ENTER_ONLY)
             # Other users may read the number of bytes in the owner file.
-            lock = _locked(folder / _OWNER, os.O_CREAT, 0o644)
+            lock = _lock_file(folder / _OWNER, os.O_CREAT, 0o644)
         except FileNotFoundError:
             return False
         if lock is None:
@@ -197,7 +197,7 @@ class Sandboxes:
         """Reserve disk space for slots until `close`. Raises EngineUnavailable if other engines have it."""
         with _exclusive_lock(self.folder.parent):
             disk = Disk.measure(self.folder.parent)
-            shares = disk.shares(wanted, max_bytes=max_bytes)
+            shares = disk.plan_shares(wanted, max_bytes=max_bytes)
             if not shares.slots:
                 raise EngineUnavailable(
                     f"{self.folder.parent} lacks space for a slot: {disk.description}, and a slot needs"
@@ -222,10 +222,10 @@ class Sandboxes:
         """Return a free path for a file that outlives its sandbox."""
         return self.folder / "kept" / secrets.token_hex(8)
 
-    def links(self) -> LinkedFiles:
+    def make_linked_files(self) -> LinkedFiles:
         """Return the links to large files. Copies use disk space that no engine has reserved."""
         folder = self.folder
-        return LinkedFiles(folder / "links", lambda: Disk.measure(folder.parent).left)
+        return LinkedFiles(folder / "links", lambda: Disk.measure(folder.parent).free_bytes)
 
     def close(self) -> None:
         """Remove the folder. May be called again, and before `open`."""
@@ -242,19 +242,19 @@ class Sandboxes:
                 os.close(lock)
 
 
-def sweep(base: Path) -> None:
+def remove_abandoned_folders(base: Path) -> None:
     """Remove this user's folders of engines that were killed."""
-    for folder in base.glob(f"{_prefix()}*"):
+    for folder in base.glob(f"{_make_folder_prefix()}*"):
         # The folder may belong to another user, or be removed at the same time.
         with contextlib.suppress(OSError):
             status = folder.lstat()
             if status.st_uid == os.geteuid() and stat.S_ISDIR(status.st_mode):
-                _sweep_one(folder)
+                _remove_if_abandoned(folder)
 
 
-def _sweep_one(folder: Path) -> None:
+def _remove_if_abandoned(folder: Path) -> None:
     try:
-        lock = _locked(folder / _OWNER)
+        lock = _lock_file(folder / _OWNER)
     except FileNotFoundError:
         folder.rmdir()  # the folder is empty: its engine has just created it, or removes it now
         return
@@ -275,12 +275,12 @@ def _exclusive_lock(base: Path) -> Iterator[None]:
             handle = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             resources.callback(os.close, handle)
             end = time.monotonic() + DISK_SHARE.max_seconds
-            while not _has_locked(handle) and time.monotonic() < end:
+            while not _has_lock(handle) and time.monotonic() < end:
                 time.sleep(DISK_SHARE.longest_wait)
         yield
 
 
-def _locked(path: Path, flags: int = 0, mode: int = 0o600) -> int | None:
+def _lock_file(path: Path, flags: int = 0, mode: int = 0o600) -> int | None:
     """Return a descriptor with the lock of a file, or None if another process has it."""
     lock = os.open(path, os.O_RDWR | flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     with contextlib.suppress(OSError):
@@ -292,7 +292,7 @@ def _locked(path: Path, flags: int = 0, mode: int = 0o600) -> int | None:
     return None
 
 
-def _prefix() -> str:
+def _make_folder_prefix() -> str:
     return f"ioi-eval-{os.geteuid()}-"
 
 
@@ -317,7 +317,7 @@ def remove_tree(path: Path, *, last: str = "") -> None:
         names = (f".rm-{number}" for number in count())
         while folders := _remove_files(top, but=last):
             for folder in folders:
-                _raise_children(top, folder, names)
+                _move_subfolders_up(top, folder, names)
         _remove_files(top)
     finally:
         os.close(top)
@@ -325,7 +325,7 @@ def remove_tree(path: Path, *, last: str = "") -> None:
         path.rmdir()
 
 
-def _raise_children(top: int, folder: str, names: Iterator[str]) -> None:
+def _move_subfolders_up(top: int, folder: str, names: Iterator[str]) -> None:
     """Move the subfolders of a folder up to the top, and remove it."""
     inside = _open_folder(folder, top)
     try:
@@ -402,7 +402,7 @@ class Uids:
         """Return a uid for each slot, or `None` for each slot if sandboxes run as this process's user."""
         if not _uses_sandbox_uids():
             return (None,) * number
-        folder = _folder()
+        folder = _find_lock_folder()
         free = (uid for uid in range(_FIRST, _LAST + 1) if self.lock_uid(folder / str(uid)))
         uids = tuple(islice(free, number))
         if len(uids) < number:
@@ -411,7 +411,7 @@ class Uids:
 
     def lock_uid(self, path: Path) -> bool:
         """Lock the file of a uid until `release`. Return False if another process has the lock."""
-        lock = _locked(path, os.O_CREAT)
+        lock = _lock_file(path, os.O_CREAT)
         if lock is not None:
             self._held.callback(os.close, lock)
         return lock is not None
@@ -420,7 +420,7 @@ class Uids:
         self._held.close()
 
 
-def _folder() -> Path:
+def _find_lock_folder() -> Path:
     for parent in _PLACES:
         with contextlib.suppress(OSError):
             folder = private_folder(parent, _LOCKS)
@@ -488,7 +488,7 @@ def missing_requirements() -> Iterator[MissingRequirement]:
         yield MissingRequirement("capabilities", f"{detail}: {', '.join(lacking)}", remedy)
     elif _uses_sandbox_uids():
         try:
-            _folder()
+            _find_lock_folder()
         except EngineUnavailable:
             yield MissingRequirement("uids", _NO_PLACE, _PLACE_REMEDY)
     _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)

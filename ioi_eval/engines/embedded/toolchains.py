@@ -64,7 +64,7 @@ def is_enterable_by_all(folder: Path) -> bool:
     return all(ancestor.stat().st_mode & stat.S_IXOTH for ancestor in (folder, *folder.parents))
 
 
-def ask(command: list[str], *, inherits: bool = False) -> str:
+def run_and_read_output(command: list[str], *, inherits: bool = False) -> str:
     """Return a command's output on both streams, or nothing if it cannot start. `g++ -v` prints to stderr.
 
     `inherits`: the command has the environment of this process.
@@ -101,7 +101,7 @@ def toolchains(python: str = "", promised: Collection[str] = ()) -> dict[str, To
         "python3": partial(find_python, python, promised),
         "pypy3": find_pypy,
         "java": find_java,
-        "rustc": partial(find_linked, "rustc", "-vV"),
+        "rustc": partial(find_linking_compiler, "rustc", "-vV"),
         "ghc": find_haskell,
         "kotlinc": find_kotlin,
         "mcs": partial(find_mono, "mcs", "/proc"),
@@ -129,19 +129,22 @@ def find_compiler(name: str = "g++", *, beside: tuple[str, ...] = ()) -> Toolcha
     path = find_command(name)
     if path is None:
         return None
-    version_output = ask([str(path), "-v"])
+    version_output = run_and_read_output([str(path), "-v"])
     version = re.search(r"^gcc version (.*)$", version_output, re.MULTILINE)
     if version is None:
         return None  # another program has this name, or the command does not start
-    library_paths = (ask([str(path), f"-print-file-name={name}"]).strip() for name in (*_LIBRARIES, *beside))
+    library_paths = (
+        run_and_read_output([str(path), f"-print-file-name={name}"]).strip()
+        for name in (*_LIBRARIES, *beside)
+    )
     real = path.resolve()
-    digest = _digest(
+    digest = _digest_files(
         version_output, [real, *(Path(name) for name in library_paths if Path(name).is_absolute())]
     )
-    target = _first(r"^Target: (\S+)", version_output)
+    target = _first_match(r"^Target: (\S+)", version_output)
     identity = f"{name} {version[1].strip()} {target} {real} {digest}"
     return Toolchain(
-        command=name, path=str(path), version=_first(r"(\d+(?:\.\d+)+)", version[1]), identity=identity
+        command=name, path=str(path), version=_first_match(r"(\d+(?:\.\d+)+)", version[1]), identity=identity
     )
 
 
@@ -153,7 +156,7 @@ def find_java() -> Toolchain | None:
     return find_by_version_output("java", "-version", version=r'version "([^"]+)"')
 
 
-def find_linked(name: str, *question: str, beside: tuple[str, ...] = ()) -> Toolchain | None:
+def find_linking_compiler(name: str, *question: str, beside: tuple[str, ...] = ()) -> Toolchain | None:
     """Find a compiler that links by the C compiler, which is part of its identity."""
     toolchain, linker = find_by_version_output(name, *question), find_compiler("gcc", beside=beside)
     if toolchain is None or linker is None or find_command("cc") is None:
@@ -163,7 +166,10 @@ def find_linked(name: str, *question: str, beside: tuple[str, ...] = ()) -> Tool
 
 def find_haskell() -> Toolchain | None:
     """Find GHC. Debian has the list of its libraries outside of /usr, so builds may read that folder."""
-    toolchain, library_folder = find_linked("ghc", "--version", beside=("libgmp.a",)), Path("/var/lib/ghc")
+    toolchain, library_folder = (
+        find_linking_compiler("ghc", "--version", beside=("libgmp.a",)),
+        Path("/var/lib/ghc"),
+    )
     shown = (str(library_folder),) if library_folder.is_dir() else ()
     return None if toolchain is None else msgspec.structs.replace(toolchain, read=shown)
 
@@ -187,7 +193,7 @@ def find_kotlin() -> Toolchain | None:
         state = archive.stat()
     except (OSError, KeyError, zipfile.BadZipFile):
         return None
-    version = _first(r"^Implementation-Version: (\S+)", manifest) or "unknown"
+    version = _first_match(r"^Implementation-Version: (\S+)", manifest) or "unknown"
     identity = f"kotlinc {version} {path.resolve()} {state.st_size} {state.st_mtime_ns}"
     return Toolchain(command="kotlinc", path=str(path), version=version, identity=identity)
 
@@ -197,15 +203,15 @@ def find_by_version_output(name: str, *question: str, version: str = r"(\d+(?:\.
     path = find_command(name)
     if path is None:
         return None
-    version_output = ask([str(path), *question])
-    number = _first(version, version_output)
+    version_output = run_and_read_output([str(path), *question])
+    number = _first_match(version, version_output)
     if not number:
         return None  # another program has this name, or the command does not start
     identity = f"{name} {' '.join(version_output.split())} {path.resolve()}"
     return Toolchain(command=name, path=str(path), version=number, identity=identity)
 
 
-def _digest(words: str, files: Iterable[Path]) -> str:
+def _digest_files(words: str, files: Iterable[Path]) -> str:
     digest = hashlib.sha256(words.encode())
     for path in files:
         with path.open("rb") as stream:
@@ -214,7 +220,7 @@ def _digest(words: str, files: Iterable[Path]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _first(pattern: str, text: str) -> str:
+def _first_match(pattern: str, text: str) -> str:
     match = re.search(pattern, text, re.MULTILINE)
     return match[1] if match else ""
 
@@ -288,7 +294,7 @@ def find_python(wanted: str = "", promised: Collection[str] = ()) -> Toolchain |
     """
     if wanted == CALLER:
         return _find_callers_python(promised)
-    return choose(wanted).toolchain() if wanted else _find_newest_python()
+    return choose_interpreter(wanted).toolchain() if wanted else _find_newest_python()
 
 
 def _find_newest_python() -> Toolchain | None:
@@ -299,14 +305,14 @@ def _find_newest_python() -> Toolchain | None:
 
 def _find_callers_python(promised: Collection[str]) -> Toolchain | None:
     path = Path(sys.executable) if sys.executable else None
-    own_python = None if path is None else examine(path)
+    own_python = None if path is None else examine_interpreter(path)
     if path is None or own_python is None:
-        _warn(f"programs run with the system's newest Python: {path or 'this one'} does not answer")
+        _warn_once(f"programs run with the system's newest Python: {path or 'this one'} does not answer")
         return _find_newest_python()
     chosen = own_python.toolchain()
     if own_python.why_not:
         return _replace_python(chosen, own_python.why_not)
-    imported = examine(path, isolated=False)
+    imported = examine_interpreter(path, isolated=False)
     if beyond := set(imported.modules if imported is not None else ()).difference(own_python.modules):
         names = ", ".join(sorted(beyond))
         reason = f"{names} come from PYTHONPATH or from a user's own packages, which programs do not have"
@@ -315,7 +321,7 @@ def _find_callers_python(promised: Collection[str]) -> Toolchain | None:
         newest = _find_newest_python()
         if newest is not None and set(promised) <= set(newest.modules or ()):
             names = ", ".join(sorted(lacking))
-            _warn(
+            _warn_once(
                 f"programs run with {newest.path}: they may count on {names},"
                 f" which {own_python.path} does not have"
             )
@@ -334,7 +340,7 @@ def _replace_python(python: Toolchain, why: str, beyond: Collection[str] = ()) -
     packages = {*(python.modules or ()), *beyond}
     lacking = sorted(packages.difference(newest.modules or () if newest is not None else ()))
     if newest is not None and not lacking:
-        _warn(f"programs run with {newest.path} ({newest.version}) instead of {python.path}: {why}")
+        _warn_once(f"programs run with {newest.path} ({newest.version}) instead of {python.path}: {why}")
         return newest
     problem = f"cannot import {', '.join(lacking)}" if lacking else "in Python cannot run"
     has = ("is there", "has it", "has them")[min(len(lacking), 2)]
@@ -344,7 +350,7 @@ def _replace_python(python: Toolchain, why: str, beyond: Collection[str] = ()) -
 
 def description_command(python: Toolchain) -> tuple[str, ...]:
     """Return the command that asks an interpreter for its version and modules."""
-    return _question(python.path)
+    return _make_inspection_command(python.path)
 
 
 def check_in_sandbox(python: Toolchain, wanted: str, answer: str, error: str) -> Toolchain:
@@ -365,7 +371,7 @@ def check_in_sandbox(python: Toolchain, wanted: str, answer: str, error: str) ->
     else:
         problem = "sandboxes see only a part of it: other users may not read all of its files"
     if wanted and wanted != CALLER:
-        raise _unusable(python.path, problem)
+        raise _unusable_python_error(python.path, problem)
     return _replace_python(python, problem)
 
 
@@ -377,7 +383,7 @@ def _list_closed_folders(places: Iterable[str]) -> list[str]:
     return [str(folder) for folder in above if not folder.stat().st_mode & stat.S_IXOTH]
 
 
-def _unusable(path: str, why: str) -> InputError:
+def _unusable_python_error(path: str, why: str) -> InputError:
     return InputError(
         f"{path} cannot run submissions: {why}",
         where="the Python interpreter for submissions",
@@ -386,20 +392,20 @@ def _unusable(path: str, why: str) -> InputError:
 
 
 @cache  # cached, so that each message is logged only once
-def _warn(text: str) -> None:
+def _warn_once(text: str) -> None:
     _log.warning("%s. Choose another Python with python=PATH or %s", text, PYTHON)
 
 
 def find_pypy() -> Toolchain | None:
     path = find_command("pypy3")
-    interpreter = None if path is None else examine(path)
+    interpreter = None if path is None else examine_interpreter(path)
     return None if interpreter is None or interpreter.why_not else interpreter.toolchain("pypy3")
 
 
-def choose(wanted: str) -> Interpreter:
+def choose_interpreter(wanted: str) -> Interpreter:
     """Raise InputError if no Python of this path or version can run submissions."""
     if _VERSION.fullmatch(wanted):
-        fitting = [chosen for chosen in interpreters() if f"{chosen.version}.".startswith(f"{wanted}.")]
+        fitting = [chosen for chosen in find_interpreters() if f"{chosen.version}.".startswith(f"{wanted}.")]
         chosen = next(
             (interpreter for interpreter in fitting if not interpreter.why_not),
             fitting[0] if fitting else None,
@@ -408,25 +414,25 @@ def choose(wanted: str) -> Interpreter:
     else:
         # Symbolic links are not resolved, because they lead to virtual environments.
         path = Path.cwd() / Path(wanted).expanduser()
-        chosen = examine(Path(os.path.normpath(path)))
+        chosen = examine_interpreter(Path(os.path.normpath(path)))
         missing = f"{wanted} is not a working Python" if path.exists() else f"{wanted} does not exist"
     if chosen is None:
         raise InputError(missing, where="the Python for submissions", remedy=_ANOTHER)
     if chosen.why_not:
-        raise _unusable(chosen.path, chosen.why_not)
+        raise _unusable_python_error(chosen.path, chosen.why_not)
     return chosen
 
 
-def interpreters(folders: Iterable[str] = ()) -> list[Interpreter]:
+def find_interpreters(folders: Iterable[str] = ()) -> list[Interpreter]:
     """Return the Pythons of the system, of further folders, and the Python that runs this process."""
-    return _examine_all([*_list_system_pythons(), *_pythons_in(folders), Path(sys.executable)])
+    return _examine_all([*_list_system_pythons(), *_find_pythons(folders), Path(sys.executable)])
 
 
 def _list_system_pythons() -> list[Path]:
-    return [path for path in _pythons_in(STAGE_PATH.split(":")) if is_startable_by_all(path)]
+    return [path for path in _find_pythons(STAGE_PATH.split(":")) if is_startable_by_all(path)]
 
 
-def _pythons_in(folders: Iterable[str]) -> Iterator[Path]:
+def _find_pythons(folders: Iterable[str]) -> Iterator[Path]:
     for folder in map(Path, folders):
         try:
             yield from sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name))
@@ -436,11 +442,13 @@ def _pythons_in(folders: Iterable[str]) -> Iterator[Path]:
 
 def _examine_all(paths: Iterable[Path]) -> list[Interpreter]:
     """Return each interpreter once. A virtual environment and its base are two interpreters."""
-    unique_paths = {(os.path.realpath(path), _environment_of(path)): path for path in reversed([*paths])}
+    unique_paths = {
+        (os.path.realpath(path), _find_virtual_environment(path)): path for path in reversed([*paths])
+    }
     with ThreadPoolExecutor(8) as threads:
         answers = [
             interpreter
-            for interpreter in threads.map(examine, reversed(unique_paths.values()))
+            for interpreter in threads.map(examine_interpreter, reversed(unique_paths.values()))
             if interpreter is not None
         ]
     return [
@@ -450,22 +458,24 @@ def _examine_all(paths: Iterable[Path]) -> list[Interpreter]:
     ][::-1]
 
 
-def _environment_of(path: Path) -> Path | None:
+def _find_virtual_environment(path: Path) -> Path | None:
     folder = path.parent.parent
     return folder if (folder / "pyvenv.cfg").exists() else None
 
 
-def examine(path: Path, *, isolated: bool = True) -> Interpreter | None:
+def examine_interpreter(path: Path, *, isolated: bool = True) -> Interpreter | None:
     """Return an interpreter, or `None` if the program does not answer as Python does.
 
     `isolated`: as programs run, without additions by environment variables and a user's home.
     """
     if isolated:
-        return _read_answer(path, ask([*_question(str(path))]))
-    return _read_answer(path, ask([*_question(str(path), isolated=False)], inherits=True))
+        return _read_answer(path, run_and_read_output([*_make_inspection_command(str(path))]))
+    return _read_answer(
+        path, run_and_read_output([*_make_inspection_command(str(path), isolated=False)], inherits=True)
+    )
 
 
-def _question(path: str, *, isolated: bool = True) -> tuple[str, ...]:
+def _make_inspection_command(path: str, *, isolated: bool = True) -> tuple[str, ...]:
     return (path, *(["-I"] if isolated else []), "-c", _QUESTION, _KNOWN, *MODULES)
 
 
@@ -523,7 +533,7 @@ def _list_readable_paths(path: Path, prefixes: Iterable[str]) -> tuple[str, ...]
 def _explain_unusable(kind: str, read: Iterable[str]) -> str:
     if kind not in ("cpython", "pypy"):
         return f"{kind} is neither CPython nor PyPy"
-    homes = _homes()
+    homes = _list_home_folders()
     for read_path in (Path(name) for name in read):
         if read_path.name in _PARTS and read_path.parent in homes:
             return f"its folder {read_path.parent} is a home, and would be shown to submissions"
@@ -535,7 +545,7 @@ def _explain_unusable(kind: str, read: Iterable[str]) -> str:
     return ""
 
 
-def _homes() -> frozenset[Path]:
+def _list_home_folders() -> frozenset[Path]:
     """Return the home folders of users, and the folders above."""
     home_names = [
         entry.pw_dir for entry in getpwall() if entry.pw_uid in (0, os.geteuid()) or entry.pw_uid >= 1000

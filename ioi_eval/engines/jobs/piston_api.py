@@ -95,7 +95,7 @@ _PAGE = re.compile(rb"<(?:title|h1)\b[^>]*>\s*([^<]+)", re.IGNORECASE)
 _MAX_PAGE_BYTES = 4096  # maximum bytes of a gateway's page that are searched
 
 
-def message_of(body: bytes) -> str:
+def read_refusal_message(body: bytes) -> str:
     """Return the message of a refusal: `message`, the first line of `stack`, a page's title, or the body."""
     reply = _decode_json(body)
     if reply is None:
@@ -229,7 +229,7 @@ def _decode_stage(stage: _Stage) -> Ending:
 
 def make_refusal_error(status: int, body: bytes, endpoint: str = "") -> EngineError:
     """Return the error for a status other than 200. Its type shows if the server or the job is at fault."""
-    message = message_of(body).removeprefix(f"{status} ")
+    message = read_refusal_message(body).removeprefix(f"{status} ")
     description = (
         f"{endpoint}: " * bool(endpoint)
         + f"HTTP {status}"

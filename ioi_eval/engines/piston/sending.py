@@ -27,7 +27,7 @@ from ioi_eval.engines.jobs.piston_api import (
     encode_request,
     first_script,
     is_gateway_reply,
-    message_of,
+    read_refusal_message,
 )
 from ioi_eval.engines.piston.discovery import endpoint_url
 from ioi_eval.engines.threads import run_to_end
@@ -180,7 +180,7 @@ class Tokens:
 
     def learn_token(self, url: str, hello: bytes) -> Secret:
         """Return the token for a server that sent `hello` for `/`, which workers send without a token."""
-        self._identified[url] = self._worker_token if WORKER in message_of(hello) else Secret()
+        self._identified[url] = self._worker_token if WORKER in read_refusal_message(hello) else Secret()
         return self._identified[url]
 
     def forget(self, url: str) -> None:

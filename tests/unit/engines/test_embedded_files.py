@@ -14,9 +14,9 @@ from ioi_eval.engines.embedded.sandbox import (
     LinkedFiles,
     SandboxFile,
     convert_file_errors,
-    fill,
+    fill_sandbox,
     move_out,
-    unlink,
+    unlink_files,
 )
 from ioi_eval.errors import EngineOverloaded, JobRejected
 from ioi_eval.models import JobFile
@@ -64,7 +64,7 @@ def test_duplicate_file_name_is_rejected() -> None:
 
 def test_job_files_are_written_with_their_modes(box: Path) -> None:
     files = [file("a/b/text", "hi"), file("tool", b"\xff\x00", executable=True), file("empty", "")]
-    assert fill(box, files, None, Lock()) == ()
+    assert fill_sandbox(box, files, None, Lock()) == ()
     assert (box / "a/b/text").read_text() == "hi"
     assert (box / "tool").read_bytes() == b"\xff\x00"
     assert (box / "empty").read_bytes() == b""
@@ -75,9 +75,9 @@ def test_file_given_by_path_is_linked_not_copied(box: Path, tmp_path: Path) -> N
     host = tmp_path / "host"
     host.write_text("x")
     host.chmod(0o644)
-    assert fill(box, [path_file("t/0.in", host)], SOMEBODY if os.geteuid() == 0 else None, Lock()) == (
-        SandboxFile(name="t/0.in", path=str(host)),
-    )
+    assert fill_sandbox(
+        box, [path_file("t/0.in", host)], SOMEBODY if os.geteuid() == 0 else None, Lock()
+    ) == (SandboxFile(name="t/0.in", path=str(host)),)
     assert list((box / "t").iterdir()) == []
 
 
@@ -88,7 +88,7 @@ def test_unstartable_program_given_by_path_is_copied(
     host = tmp_path / "host"
     host.write_text("x")
     host.chmod(mode)
-    linked = fill(box, [path_file("tool", host, executable=True)], None, Lock())
+    linked = fill_sandbox(box, [path_file("tool", host, executable=True)], None, Lock())
     assert bool(linked) is not copied
     assert (box / "tool").exists() is copied
     if copied:
@@ -105,7 +105,7 @@ def test_program_on_noexec_mount_is_copied(
     host.write_text("x")
     host.chmod(0o755)
     files = [path_file("tool", host, executable=True), path_file("text", host)]
-    assert fill(box, files, None, Lock()) == (SandboxFile(name="text", path=str(host)),)
+    assert fill_sandbox(box, files, None, Lock()) == (SandboxFile(name="text", path=str(host)),)
     assert (box / "tool").read_text() == "x" and (box / "tool").stat().st_mode & 0o777 == 0o755
 
 
@@ -129,7 +129,7 @@ def test_sandbox_without_proc_gets_links_to_large_files_and_copies_of_small_file
     little.write_text("x")
     little.chmod(0o644)
     files = [large(tmp_path / "made"), path_file("t/little", little)]
-    assert fill(box, files, None, Lock(), linked(tmp_path / "links")) == ()
+    assert fill_sandbox(box, files, None, Lock(), linked(tmp_path / "links")) == ()
     assert (box / "secret/a.gch").samefile(tmp_path / "made")
     assert (box / "t/little").read_text() == "x" and not (box / "t/little").samefile(little)
 
@@ -144,11 +144,11 @@ def test_large_file_of_another_disk_is_copied_once(tmp_path: Path, monkeypatch: 
     file, links = large(tmp_path / "made"), linked(tmp_path / "links")
     for name in "ab":
         (tmp_path / name).mkdir()
-        assert fill(tmp_path / name, [file], None, Lock(), links) == ()
+        assert fill_sandbox(tmp_path / name, [file], None, Lock(), links) == ()
     assert (tmp_path / "a/secret/a.gch").samefile(tmp_path / "b/secret/a.gch")
     assert not (tmp_path / "a/secret/a.gch").samefile(tmp_path / "made")
     (tmp_path / "c").mkdir()
-    assert fill(tmp_path / "c", [file], None, Lock(), linked(tmp_path / "full", free=1 << 20)) == ()
+    assert fill_sandbox(tmp_path / "c", [file], None, Lock(), linked(tmp_path / "full", free=1 << 20)) == ()
     assert list((tmp_path / "c/secret").iterdir()) == [], "a header without free space is skipped"
 
 
@@ -157,7 +157,7 @@ def test_sandbox_of_other_uid_owns_its_files(box: Path, tmp_path: Path) -> None:
     host = tmp_path / "host"
     host.write_text("x")
     host.chmod(0o600)
-    assert fill(box, [file("a/b", "x"), path_file("secret", host)], SOMEBODY, Lock()) == ()
+    assert fill_sandbox(box, [file("a/b", "x"), path_file("secret", host)], SOMEBODY, Lock()) == ()
     assert [(box / name).stat().st_uid for name in ("a", "a/b", "secret")] == [SOMEBODY] * 3
     assert (box / "secret").read_text() == "x"
     assert host.stat().st_uid == 0
@@ -169,16 +169,16 @@ def test_missing_or_irregular_file_path_is_rejected(box: Path, tmp_path: Path) -
     job_file = path_file("x", host)
     host.unlink()
     with pytest.raises(JobRejected, match="cannot be read"):
-        fill(box, [job_file], None, Lock())
+        fill_sandbox(box, [job_file], None, Lock())
     host.mkdir()
     with pytest.raises(JobRejected, match="not a regular file"):
-        fill(box, [job_file], None, Lock())
+        fill_sandbox(box, [job_file], None, Lock())
 
 
 @pytest.mark.parametrize("names", [("a", "a/b"), ("a/b", "a")])
 def test_name_used_as_file_and_folder_is_rejected(box: Path, names: tuple[str, str]) -> None:
     with pytest.raises(JobRejected, match="both a file and a folder"), convert_file_errors():
-        fill(box, [file(name, "x") for name in names], None, Lock())
+        fill_sandbox(box, [file(name, "x") for name in names], None, Lock())
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
@@ -224,6 +224,6 @@ def test_links_of_stage_are_removed_and_replacements_kept(box: Path, tmp_path: P
         SandboxFile(name=name, path="/x") for name in ("t/linked", "replaced", "gone", "elsewhere/box/x")
     )
     (box / "x").symlink_to("/proc/self/fd/8")
-    assert unlink(box, files) == files[:1]
+    assert unlink_files(box, files) == files[:1]
     assert sorted(path.name for path in box.iterdir()) == ["elsewhere", "replaced", "t", "x"]
     assert list((box / "t").iterdir()) == []

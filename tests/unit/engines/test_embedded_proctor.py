@@ -20,7 +20,12 @@ from support.waiting import until
 
 from ioi_eval import Store
 from ioi_eval.engines.embedded import EmbeddedEngine, engine
-from ioi_eval.engines.embedded.proctor import Binary, find_fork_server_library, proctor_binary, proctor_key
+from ioi_eval.engines.embedded.proctor import (
+    Binary,
+    find_fork_server_library,
+    get_proctor_binary,
+    proctor_key,
+)
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Toolchain
@@ -49,7 +54,7 @@ async def test_proctor_build_without_compiler_is_engine_unavailable(
     sources: Path, own_store: Store, tmp_path: Path
 ) -> None:
     with pytest.raises(EngineUnavailable, match=r"apt-get install g\+\+"):
-        await proctor_binary(None, sources, own_store, tmp_path)
+        await get_proctor_binary(None, sources, own_store, tmp_path)
 
 
 async def test_proctor_sources_with_error_are_engine_unavailable(
@@ -57,7 +62,7 @@ async def test_proctor_sources_with_error_are_engine_unavailable(
 ) -> None:
     (sources / "x.hpp").write_text("#define X surely_unknown\n")
     with pytest.raises(EngineUnavailable, match="surely_unknown"):
-        await proctor_binary(find_compiler(), sources, own_store, tmp_path)
+        await get_proctor_binary(find_compiler(), sources, own_store, tmp_path)
     assert own_store.size() == 0
 
 
@@ -69,10 +74,10 @@ async def test_proctor_is_built_once_per_source_and_compiler(
         f'echo x >> {tmp_path}/count; while [ "$1" != -o ]; do shift; done; echo binary > "$2"',
     )
     for _ in range(3):
-        assert (await proctor_binary(counting, sources, own_store, tmp_path)).content == b"binary\n"
+        assert (await get_proctor_binary(counting, sources, own_store, tmp_path)).content == b"binary\n"
     assert (tmp_path / "count").read_text() == "x\n"
     (sources / "x.hpp").write_text("#define X 1\n")
-    await proctor_binary(counting, sources, own_store, tmp_path)
+    await get_proctor_binary(counting, sources, own_store, tmp_path)
     assert (tmp_path / "count").read_text() == "x\nx\n"
 
 
@@ -87,7 +92,7 @@ async def test_concurrent_processes_build_proctor_once(sources: Path, tmp_path: 
         folder.mkdir()
     stores = (Store(tmp_path / "store") for _ in folders)
     builds = (
-        proctor_binary(counting, sources, *store_and_folder)
+        get_proctor_binary(counting, sources, *store_and_folder)
         for store_and_folder in zip(stores, folders, strict=True)
     )
     assert {built.content for built in await asyncio.gather(*builds)} == {b"binary\n"}
@@ -111,7 +116,7 @@ async def test_full_cache_in_proctor_build_is_engine_unavailable(
     monkeypatch.setattr(where, step, full)
     message = f"cache {own_store.root} \\(No space left on device\\). Free space there"
     with pytest.raises(EngineUnavailable, match=message):
-        await proctor_binary(quick, sources, own_store, tmp_path)
+        await get_proctor_binary(quick, sources, own_store, tmp_path)
     assert own_store.size() == 0
 
 
@@ -128,7 +133,7 @@ async def test_proctor_build_is_logged_once(
     quick = compiler_in_shell(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo binary > "$2"')
     with caplog.at_level(level, logger="ioi_eval"):
         for _ in range(2):
-            await proctor_binary(quick, sources, own_store, tmp_path)
+            await get_proctor_binary(quick, sources, own_store, tmp_path)
     [record] = caplog.records
     assert record.message.startswith("building the proctor, once per machine: ")
     assert record.levelname == level_name
@@ -152,7 +157,7 @@ def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 async def test_packaged_proctor_needs_no_compiler(brought: Path, own_store: Store, tmp_path: Path) -> None:
     graders, origin = tmp_path / "graders", f"came with the package, for {platform.machine()}"
     (brought / WAITING).write_bytes(LOADABLE)
-    proctor = await proctor_binary(None, graders / "proctor", own_store, tmp_path)
+    proctor = await get_proctor_binary(None, graders / "proctor", own_store, tmp_path)
     library = await find_fork_server_library(None, PYTHON, graders, own_store, tmp_path)
     assert b"echo" in proctor.content and library.content == LOADABLE
     assert (proctor.origin, library.origin) == (origin, origin)
@@ -203,7 +208,7 @@ async def test_unsuitable_packaged_proctor_is_rebuilt(
 ) -> None:
     damaged(brought, fault)
     quick = compiler_in_shell(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo binary > "$2"')
-    built = await proctor_binary(quick, tmp_path / "graders" / "proctor", own_store, tmp_path)
+    built = await get_proctor_binary(quick, tmp_path / "graders" / "proctor", own_store, tmp_path)
     assert built == (b"binary\n", f"built here by g++ 1: {FAULTS[fault]}")
 
 
@@ -228,7 +233,7 @@ async def test_cancelled_proctor_build_kills_compiler(
 ) -> None:
     marked = mark()
     slow = compiler_in_shell(tmp_path, f"trap '' TERM; sleep {marked} & wait")
-    task = asyncio.create_task(proctor_binary(slow, sources, own_store, tmp_path))
+    task = asyncio.create_task(get_proctor_binary(slow, sources, own_store, tmp_path))
     await until(lambda: bool(alive(marked)))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -244,13 +249,13 @@ async def test_proctor_and_library_are_built_in_parallel(
 
     async def proctor(*arguments: Any) -> Binary:
         await both.wait()
-        return await proctor_binary(*arguments)
+        return await get_proctor_binary(*arguments)
 
     async def library(*arguments: Any) -> Binary:
         await both.wait()
         return await find_fork_server_library(*arguments)
 
-    monkeypatch.setattr(engine, "proctor_binary", proctor)
+    monkeypatch.setattr(engine, "get_proctor_binary", proctor)
     monkeypatch.setattr(engine, "find_fork_server_library", library)
     async with EmbeddedEngine(store=store, slots=1) as opened:
         assert (await opened.capabilities()).waiting is not None
@@ -272,7 +277,7 @@ async def test_failed_proctor_build_cancels_library_build(
         finally:
             ended.set()
 
-    monkeypatch.setattr(engine, "proctor_binary", proctor)
+    monkeypatch.setattr(engine, "get_proctor_binary", proctor)
     monkeypatch.setattr(engine, "find_fork_server_library", library)
     with pytest.raises(EngineUnavailable, match="does not compile"):
         async with EmbeddedEngine(store=own_store, slots=1):

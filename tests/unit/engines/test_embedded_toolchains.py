@@ -11,10 +11,10 @@ from ioi_eval.engines.embedded.toolchains import (
     find_command,
     find_compiler,
     find_haskell,
+    find_interpreters,
     find_java,
-    find_linked,
+    find_linking_compiler,
     find_python,
-    interpreters,
     is_in_system_folder,
     is_startable_by_all,
 )
@@ -45,7 +45,7 @@ def test_toolchains_of_machine_are_found() -> None:
 
 
 def test_cached_toolchains_equal_a_new_search() -> None:
-    usable = [interpreter.path for interpreter in interpreters() if not interpreter.why_not]
+    usable = [interpreter.path for interpreter in find_interpreters() if not interpreter.why_not]
     for arguments in ((usable[-1], ()), ("", ("numpy", "pandas"))):
         assert toolchains.toolchains(*arguments) == cached_toolchains(*arguments)
 
@@ -66,13 +66,13 @@ def test_java_without_javac_is_not_found(on_path: Path) -> None:
 
 def test_rust_requires_linker_and_identity_includes_it(on_path: Path) -> None:
     program(on_path / "bin" / "rustc", "#!/bin/sh\necho 'rustc 1.63.0'; echo 'release: 1.63.0'\n")
-    assert find_linked("rustc", "-vV") is None
+    assert find_linking_compiler("rustc", "-vV") is None
     fake_compiler(on_path)
     for name in ("gcc", "cc"):
         (on_path / "bin" / name).symlink_to("g++")
-    first = find_linked("rustc", "-vV")
+    first = find_linking_compiler("rustc", "-vV")
     fake_compiler(on_path, library="another")
-    second = find_linked("rustc", "-vV")
+    second = find_linking_compiler("rustc", "-vV")
     assert first is not None and second is not None
     assert first.version == "1.63.0" and first.identity != second.identity
 

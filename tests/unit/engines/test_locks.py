@@ -38,7 +38,7 @@ class Work:
         await settle()
 
     async def _hold(self, name: str) -> None:
-        async with self.slots.take(exclusive=name.isupper()):
+        async with self.slots.hold_slot(exclusive=name.isupper()):
             self.running.add(name)
             try:
                 await self.ends[name].wait()

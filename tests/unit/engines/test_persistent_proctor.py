@@ -205,8 +205,8 @@ async def test_job_with_other_proctor_needs_sandbox(desk: Desk) -> None:
     capabilities = await desk.scorer.judge.capabilities()
     assert capabilities.proctor is not None
     job = planned_job(capabilities, {"submission": "", "in": ""})
-    assert persistent_proctor.proctor_job(job, {"proctor": capabilities.proctor}) is not None
-    assert persistent_proctor.proctor_job(job, {"proctor": Blob.of("another one")}) is None
+    assert persistent_proctor.make_proctor_job(job, {"proctor": capabilities.proctor}) is not None
+    assert persistent_proctor.make_proctor_job(job, {"proctor": Blob.of("another one")}) is None
 
 
 async def test_accepted_python_source_leaves_nothing_in_store(desk: Desk, store: Store) -> None:

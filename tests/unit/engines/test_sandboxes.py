@@ -11,13 +11,13 @@ from engine_helpers import file
 
 from ioi_eval.engines import health_checks
 from ioi_eval.engines.embedded import sandboxes as folders
-from ioi_eval.engines.embedded.sandbox import fill
+from ioi_eval.engines.embedded.sandbox import fill_sandbox
 from ioi_eval.engines.embedded.sandboxes import (
     MIN_SLOT_BYTES,
     Disk,
     Sandboxes,
     explain_unusable_folder,
-    sweep,
+    remove_abandoned_folders,
 )
 from ioi_eval.errors import EngineUnavailable
 
@@ -41,7 +41,7 @@ def test_sandbox_modes_ignore_umask(base: Path) -> None:
     try:
         boxes.open()
         box = boxes.create_sandbox(None)
-        fill(box, [file("a/b/text", "hi"), file("tool", "", executable=True)], None, Lock())
+        fill_sandbox(box, [file("a/b/text", "hi"), file("tool", "", executable=True)], None, Lock())
     finally:
         os.umask(umask_before)
     paths = (boxes.make_kept_path().parent, box, box / "a", box / "a/b", box / "a/b/text", box / "tool")
@@ -64,7 +64,7 @@ def test_sweep_removes_folders_of_dead_engines_only(base: Path) -> None:
     unfinished = base / f"ioi-eval-{os.geteuid()}-1-never-locked"
     unfinished.mkdir()
     (base / "somebody-else").mkdir()
-    sweep(base)
+    remove_abandoned_folders(base)
     assert sorted(path.name for path in base.iterdir()) == sorted([living.folder.name, "somebody-else"])
     living.close()
 
@@ -74,15 +74,15 @@ def test_sweep_does_not_interfere_with_closing_engine(base: Path, monkeypatch: p
     boxes = Sandboxes(base)
     boxes.open()
     (boxes.create_sandbox(None) / "inner").mkdir()
-    raise_children, calls = folders._raise_children, []
+    raise_children, calls = folders._move_subfolders_up, []
 
     def beside_a_sweeper(*arguments: Any) -> None:
         monkeypatch.undo()
-        sweep(base)
+        remove_abandoned_folders(base)
         calls.append(arguments)
         raise_children(*arguments)
 
-    monkeypatch.setattr(folders, "_raise_children", beside_a_sweeper)
+    monkeypatch.setattr(folders, "_move_subfolders_up", beside_a_sweeper)
     boxes.close()
     assert calls, "no folder was removed"
     assert list(base.iterdir()) == []
@@ -96,7 +96,7 @@ def test_sandbox_folder_swept_before_locking_is_created_again(
     def beside_a_sweeper(**options: Any) -> str:
         monkeypatch.undo()
         folder = make(**options)
-        sweep(base)
+        remove_abandoned_folders(base)
         return folder
 
     monkeypatch.setattr("tempfile.mkdtemp", beside_a_sweeper)
@@ -119,7 +119,7 @@ def test_opening_sandboxes_sweeps_dead_folders(base: Path) -> None:
 def test_sweep_follows_no_link(base: Path, tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("x")
     (base / f"ioi-eval-{os.geteuid()}-1-x").symlink_to(tmp_path)
-    sweep(base)
+    remove_abandoned_folders(base)
     assert (tmp_path / "precious").exists()
     assert not (tmp_path / "owner").exists()
 
@@ -173,11 +173,11 @@ def test_reason_why_memory_file_system_is_unusable_is_given(base: Path) -> None:
 
 def test_number_of_slots_is_limited_by_disk_space(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(free=3 * MIN_SLOT_BYTES - 1)
-    assert [disk.slots(slots) for slots in (1, 2, 3, 64)] == [1, 2, 2, 2]
+    assert [disk.count_slots(slots) for slots in (1, 2, 3, 64)] == [1, 2, 2, 2]
     monkeypatch.setattr(Disk, "measure", lambda folder: disk)
     assert explain_unusable_folder(2, base) is None
     assert "has only 767 MB left, and each slot needs 256 MB" in (explain_unusable_folder(3, base) or "")
-    assert Disk(free=1).slots(2) == 1
+    assert Disk(free=1).count_slots(2) == 1
 
 
 SHARES = [  # free and reserved bytes, then slots and the share of each
@@ -196,7 +196,7 @@ SHARES = [  # free and reserved bytes, then slots and the share of each
 def test_disk_shares_leave_space_for_other_engines(
     free: int, reserved: int, expected: tuple[int, int]
 ) -> None:
-    shares = Disk(free=free, held=reserved).shares(2, max_bytes=4 << 30)
+    shares = Disk(free=free, held=reserved).plan_shares(2, max_bytes=4 << 30)
     assert (shares.slots, shares.each) == expected
     assert not shares.slots or shares.whole <= free - reserved
 

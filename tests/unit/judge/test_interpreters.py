@@ -16,7 +16,12 @@ from judge_samples import problem, submission
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 from ioi_eval.engines.embedded import toolchains
 from ioi_eval.engines.embedded.sandboxes import remove_tree
-from ioi_eval.engines.embedded.toolchains import Interpreter, choose, examine, find_python
+from ioi_eval.engines.embedded.toolchains import (
+    Interpreter,
+    choose_interpreter,
+    examine_interpreter,
+    find_python,
+)
 from ioi_eval.engines.health_checks import check_pythons
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.rewards import RewardMode, RewardOptions, RewardRow, Rewards
@@ -184,7 +189,7 @@ def test_reward_runtime_checks_promised_packages_at_start(variable_runtime: Runt
 def test_default_interpreter_is_newest_of_system() -> None:
     default_python = find_python()
     assert default_python is not None and default_python.read == () and default_python.modules is not None
-    newest = choose(default_python.version)
+    newest = choose_interpreter(default_python.version)
     assert (newest.path, newest.version) == (default_python.path, default_python.version)
 
 
@@ -229,12 +234,12 @@ def test_newest_interpreter_is_chosen_if_only_it_has_promised_packages(
     able = msgspec.structs.replace(newest, modules=("numpy",))
 
     def examine_with_numpy(path: Path, *, isolated: bool = True) -> Interpreter | None:
-        examined = examine(path, isolated=isolated)
+        examined = examine_interpreter(path, isolated=isolated)
         if examined is None or examined.path != newest.path:
             return examined
         return msgspec.structs.replace(examined, modules=("numpy",))
 
-    monkeypatch.setattr(toolchains, "examine", examine_with_numpy)
+    monkeypatch.setattr(toolchains, "examine_interpreter", examine_with_numpy)
     assert [find_python("caller", ("numpy",)) for _ in range(2)] == [able] * 2
     (warning,) = (record.getMessage() for record in caplog.records)
     assert "count on numpy" in warning and "IOI_EVAL_PYTHON" in warning
@@ -305,7 +310,7 @@ def test_replaced_evaluator_runs_programs_with_caller_packages(
 
 
 def test_examined_interpreter_lists_folders_to_show(python: Path) -> None:
-    examined, prefix = examine(python), python.parent.parent
+    examined, prefix = examine_interpreter(python), python.parent.parent
     assert examined is not None and examined.why_not == "" and examined.modules == ("networkx",)
     assert {Path(path) for path in examined.read} >= {prefix / "bin", prefix / "lib", prefix / "pyvenv.cfg"}
     assert str(prefix) not in examined.read
@@ -319,14 +324,14 @@ def test_interpreter_identity_changes_with_package_version(python: Path) -> None
         note = packages / f"networkx-{version}.dist-info"
         if version:
             note.mkdir()
-        interpreter = examine(python)
+        interpreter = examine_interpreter(python)
         assert interpreter is not None
         identities.append(interpreter.identity)
         if version:
             note.rmdir()
     assert len({*identities}) == 3 and "networkx-3.2" in identities[1]
     (packages / "other-1.0.dist-info").mkdir()
-    other = examine(python)
+    other = examine_interpreter(python)
     assert other is not None and other.identity == identities[2], "no program imports it"
 
 
@@ -334,7 +339,7 @@ def test_folder_of_interpreter_symlink_is_not_readable_in_sandbox(python: Path, 
     (outside / "bin").mkdir()
     link = outside / "bin" / "python3"
     link.symlink_to(python)
-    examined = examine(link)
+    examined = examine_interpreter(link)
     assert examined is not None and str(outside / "bin") not in examined.read
 
 
@@ -343,7 +348,7 @@ def test_interpreter_with_home_as_prefix_is_input_error(
 ) -> None:
     monkeypatch.setenv("HOME", str(python.parent.parent))
     with pytest.raises(InputError, match="is a home"):
-        choose(str(python))
+        choose_interpreter(str(python))
 
 
 @pytest.mark.parametrize(
@@ -368,9 +373,11 @@ def test_doctor_lists_packages_of_each_interpreter(python: Path) -> None:
     [mine] = [line.detail for line in other_checks if str(python.parent) in line.detail]
     assert "has networkx, lacks numpy, scipy, sympy, sortedcontainers" in mine
     assert f"python={python.parent}" in mine
-    [python_check, *_] = check_pythons(choose(str(python)).toolchain())
+    [python_check, *_] = check_pythons(choose_interpreter(str(python)).toolchain())
     assert str(python) in python_check.detail
-    refused = msgspec.structs.replace(choose(str(python)).toolchain(), refusal="nobody can read it")
+    refused = msgspec.structs.replace(
+        choose_interpreter(str(python)).toolchain(), refusal="nobody can read it"
+    )
     [python_check, *_] = check_pythons(refused)
     assert (python_check.ok, python_check.detail) == (
         None,

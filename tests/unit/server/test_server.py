@@ -291,7 +291,7 @@ async def test_sandbox_failure_message_hides_path(
     engine: EmbeddedEngine, call: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sandbox's folder is removed, and the proctor's message contains its path."""
-    monkeypatch.setattr(embedded_job, "fill", lambda box, *_: (box.rmdir(), ())[1])
+    monkeypatch.setattr(embedded_job, "fill_sandbox", lambda box, *_: (box.rmdir(), ())[1])
     _, reply = await call.run("true")
     assert reply["run"]["status"] == "XX"
     assert reply["run"]["message"] == "cannot enter /box: No such file or directory"
