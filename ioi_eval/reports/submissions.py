@@ -54,8 +54,8 @@ _CODE, _BESIDE = "code-side", "beside"
 _SHOWN_ABOVE = "[the code above]"
 _BLANKS = "· is a space, ⇥ a tab, \\r a carriage return, ↵ the end of a line. Differences are underlined."
 _NOT_KEPT = (
-    "The run stored no outputs. With --keep-outputs, a run stores the beginning of the input, the output "
-    "and the expected output of the first failed test."
+    "The run stored no outputs. With the option keep-outputs, a run stores the beginning of the input, the "
+    "output and the expected output of the first failed test."
 )
 _LEXERS = {
     "c": "c",

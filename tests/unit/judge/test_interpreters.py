@@ -356,8 +356,8 @@ def test_interpreter_with_home_as_prefix_is_input_error(
     [
         ("/nowhere/python3", "/nowhere/python3 does not exist"),
         ("/bin/true", "/bin/true is not a working Python"),
-        ("3.2", "no Python 3.2 was found"),
-        ("3.1", "no Python 3.1 was found"),  # not 3.11
+        ("3.2", "no interpreter of Python 3.2 was found"),
+        ("3.1", "no interpreter of Python 3.1 was found"),  # not 3.11
     ],
 )
 async def test_unusable_interpreter_is_input_error(store: Store, interpreter: str, message: str) -> None:
