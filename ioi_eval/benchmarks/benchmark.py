@@ -151,9 +151,7 @@ class BenchmarkOptions(Value):
 
     problems: Annotated[
         frozenset[str],
-        CliOption(
-            name="problem", metavar="ID", help="Select only the problem with this ID. May be repeated."
-        ),
+        CliOption(name="problem", metavar="ID", help="Select only this problem. May be repeated."),
     ] = frozenset()
     years: Annotated[
         frozenset[int],

@@ -43,8 +43,8 @@ from ioi_eval.store.contents import default_root
 # --- single options ----------------------------------------------------------------------------------
 
 SOURCE_HELP = (
-    "A benchmark's name, a folder or a zip of problem packages, a file of a benchmark's rows, "
-    "or a file with your own benchmark: an entry (.toml) or a class (.py)."
+    "A folder or zip of packages, a benchmark's name or file of rows, "
+    "or your own benchmark: an entry (.toml) or a class (.py)."
 )
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE_HELP)]
 AllTests = Annotated[bool, make_option(RunOptions, "all_tests")]
@@ -94,7 +94,7 @@ _COLUMNS = DeclaredOption(
     "columns",
     CliOption(
         metavar="K=NAME",
-        help="Column of each field, written as problem=meta.id,code=out.",
+        help="Column of each field: problem=meta.id,code=out.",
     ),
     list[str],
     None,

@@ -82,7 +82,7 @@ class Timing(Value):
         CliOption(
             name="time_factor",
             metavar="F",
-            help="Factor for all time limits. `ioi-eval validate` can propose a factor for this hardware.",
+            help="Factor for all time limits.",
         ),
     ] = 1.0
     borderline: Annotated[Band, CliOption(read=parse_borderline, unset=str(Borderline()), key_only=True)] = (

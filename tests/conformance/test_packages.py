@@ -228,7 +228,7 @@ REMOVE = "for name in os.listdir('.'): os.path.isdir(name) or os.remove(name)"
             "files/same.py",
             "import sys",
             "raise SystemExit(5)",
-            "same 7 fails, which should generate tests/04: it",
+            "same 7 fails, which should generate tests/04: the program ended with 5",
         ),
         pytest.param(
             *("files/same.py", "import sys", "__import__('time').sleep(600)"),
@@ -476,11 +476,11 @@ async def test_points_of_polygon_checker_are_absolute(tmp_path: Path, store: Sto
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        ("print('fine, 30')", "it wrote 'fine, 30\\n' instead of a verdict and points"),
-        ("print('JE 0')", "it wrote 'JE 0\\n'"),
+        ("print('fine, 30')", "grader wrote 'fine, 30\\n' instead of a verdict and points"),
+        ("print('JE 0')", "grader wrote 'JE 0\\n'"),
         ("print('AC 31')", "groups earned 31 points, but the maximum is 30"),
-        ("raise SystemExit(3)", "the program ended with exit 3"),
-        ("import os; os.fork()", "the program ended with"),
+        ("raise SystemExit(3)", "grader ended with exit 3"),
+        ("import os; os.fork()", "grader ended with"),
     ],
 )
 async def test_failing_package_grader_leaves_solution_unjudged(

@@ -51,7 +51,7 @@ class _AccessOptions(Value):
         str | None,
         CliOption(
             metavar="FILE|N",
-            help="Number of participants, or a file with NAME or NAME<TAB>TOKEN in each line.",
+            help="Number of participants, or a file with lines NAME or NAME<TAB>TOKEN.",
         ),
     ] = None
     stdio: Annotated[
@@ -77,8 +77,7 @@ def contest(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Folder for the contest's results: a new or empty folder,"
-            " or the folder of a contest to continue.",
+            help="Folder for the results: new, empty, or of a contest to continue.",
             show_default="runs/<SOURCE>-contest",
             rich_help_panel="Output",
         ),

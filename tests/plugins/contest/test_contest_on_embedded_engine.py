@@ -113,7 +113,7 @@ async def test_own_inputs_run_with_sample_grader_from_attachments(session: Sessi
     wrong = '#include "grader.cpp"\nextern const char *marker;\nint add(int, int) { puts(marker); return 0; }'
     replies = [await session.run("handed", wrong), await session.submit("handed", wrong)]
     assert not find_hidden_strings(*replies)
-    with pytest.raises(RefusedCall, match="no language"):
+    with pytest.raises(RefusedCall, match="the language 'python' is not available"):
         await session.run("handed", "print(1)", "python")
     assert (await session.submit("handed", ADDS)).points == 100  # the judge's own grader judges
 

@@ -597,7 +597,7 @@ async def test_full_disk_is_reported_to_the_operator(warm: WarmCommand, cli: Com
     assert all("the judge failed; this costs nothing" in answer for answer in answers[1:])
     (line,) = complaints.splitlines()
     assert line.startswith("a tool call was not answered") and line.endswith("(logged once)")
-    assert "cup/results.jsonl: cannot be written: No space left on device. Free space" in line
+    assert "cup/results.jsonl: the file cannot be written: No space left on device. Free space" in line
 
 
 def files_with(secret_text: str, folder: Path) -> list[Path]:
@@ -666,7 +666,10 @@ def test_contest_that_cannot_be_served_creates_no_folder(
         ("otter\tt\u00f6ken-of-16-characters", "line 1, field 'token': the token of 'otter' is not 16"),
         ("otter\ttoken of 16 characters", "line 1, field 'token': the token of 'otter' is not 16"),
         ("otter\t", "line 1, field 'token': the token of 'otter' is not 16"),
-        ("otter\ttoken-of-sixteen-1\ttoken-of-sixteen-2", "line 1, field 'token': 'otter' has 2 tokens"),
+        (
+            "otter\ttoken-of-sixteen-1\ttoken-of-sixteen-2",
+            "line 1, field 'token': participant 'otter' has 2 tokens",
+        ),
         ("\ttoken-of-sixteen-1", "line 1, field 'name': '' cannot be a participant's name"),
         ("a/b\ttoken-of-sixteen-1", "line 1, field 'name': 'a/b' cannot be a participant's name"),
         ("otter\nheron\notter", "line 3, field 'name': duplicate participant 'otter'"),
@@ -676,7 +679,7 @@ def test_contest_that_cannot_be_served_creates_no_folder(
             "otter\ttoken-of-sixteen-1\nheron\ttoken-of-sixteen-1",
             "line 2, field 'token': 'otter' and 'heron' have the same token. Give each",
         ),
-        ("# nobody\n", "the file contains no names. Write a name in each line"),
+        ("# nobody\n", "the file contains no names of participants. Write a name in each line"),
     ],
 )
 def test_error_in_participants_file_names_line_and_field(

@@ -156,7 +156,7 @@ def test_ojbench_excludes_listed_and_flawed_problems_with_reason(copy: Path, tmp
 
 def test_invalid_ojbench_folder_is_input_error(copy: Path, tmp_path: Path) -> None:
     for folder in ("", str(tmp_path / "nothing")):
-        with pytest.raises(InputError, match=r"no prompts/full\.jsonl.*Git LFS"):
+        with pytest.raises(InputError, match=r"no file prompts/full\.jsonl.*Git LFS"):
             load(find_benchmark("ojbench"), BenchmarkOptions(data_dir=folder), cache=tmp_path / "c")
     write(copy, prompt("../..", "NOI"))
     with pytest.raises(InputError, match="are not names of folders"):

@@ -220,7 +220,9 @@ async def test_port_of_another_server_is_not_accepted_as_ray_cluster(
         while not entering.done():
             await clock.advance(4.0)
             await asyncio.sleep(0.05)
-        with pytest.raises(EngineUnavailable, match=f"as Ray at {ray.found}.* for 15 s.*{fault}"):
+        with pytest.raises(
+            EngineUnavailable, match=f"no Ray server answered at {ray.found}.* for 15 s.*{fault}"
+        ):
             await entering
 
 

@@ -165,7 +165,7 @@ async def test_invalid_run_code_request_is_refused_with_message(
 
 @pytest.mark.parametrize(
     ("fields", "message"),
-    [({"language": "lean"}, "there are python"), ({"files": {"../a": ""}}, "'../a'")],
+    [({"language": "lean"}, "the languages are python"), ({"files": {"../a": ""}}, "'../a'")],
 )
 async def test_unsupported_language_or_file_name_is_status_sandbox_error(
     call: Caller, fields: dict[str, Any], message: str
@@ -512,7 +512,7 @@ async def test_submit_compares_outputs_like_sandbox_fusion(call: Caller) -> None
         ({"provided_data": {"test": "["}}, "provided_data.test"),
         ({"provided_data": {"test": []}}, "no tests"),
         ({"language": None}, "config.language"),
-        ({"language": "lean"}, "there are python"),
+        ({"language": "lean"}, "the languages are python"),
         ({"dataset_type": "HumanEvalDataset"}, "CommonOJDataset"),
     ],
 )

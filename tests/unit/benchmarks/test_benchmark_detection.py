@@ -49,7 +49,7 @@ def test_benchmark_is_guessed_from_ids_and_columns(
 @pytest.mark.parametrize(
     ("ids", "columns", "message"),
     [
-        (("1873_A",), {"column": "question_id"}, "may be of livecodebench or code_contests_plus"),
+        (("1873_A",), {"column": "question_id"}, "fit the benchmarks livecodebench and code_contests_plus"),
         (("nile",), {}, r"do not identify.*\(their ids: nile\).*Name a benchmark"),
         (("apps_1", "nile"), {}, "do not identify their problems"),
     ],
@@ -83,7 +83,7 @@ def test_dump_is_scored_without_problems_option(cli: CommandLine, tmp_path: Path
     assert "--problems apps, as the dump's ids and columns say" in completed.stderr
     assert results(tmp_path / "run")["1"]["solved"] is True
     unknown = cli("score", dump(tmp_path, "nile"), "--out", "other")
-    assert unknown.returncode == 2 and ", --problems: its rows do not identify" in unknown.stderr
+    assert unknown.returncode == 2 and ", --problems: the dump's rows do not identify" in unknown.stderr
     assert not (tmp_path / "other").exists()
 
 

@@ -191,7 +191,10 @@ def test_invalid_benchmark_options_print_one_error_line(cli: CommandLine, tmp_pa
     dump = write_dump(tmp_path / "d.jsonl", [{"problem_id": "1/A", "code": "x"}])
     copies = write(tmp_path / "copies", [codeforces()])
     wrong = {
-        ("--problems", "codefrces"): "no benchmark of that name. Did you mean 'codeforces'",
+        (
+            "--problems",
+            "codefrces",
+        ): "is not a folder, a file or the name of a benchmark. Did you mean 'codeforces'",
         (
             "--problems",
             "packages",

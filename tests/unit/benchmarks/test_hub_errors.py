@@ -53,7 +53,9 @@ def failing(error: Exception) -> Any:
 @pytest.mark.usefixtures("reached")
 def test_hub_pattern_error_is_input_error(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     monkeypatch.setattr(huggingface_hub.HfApi, "list_datasets", failing(error))
-    with pytest.raises(InputError, match=r"me/models-\*: cannot be loaded .*not known.*is there a network"):
+    with pytest.raises(
+        InputError, match=r"me/models-\*: the dataset cannot be loaded .*not known.*is there a network"
+    ):
         find_dumps(["me/models-*"])
 
 
@@ -125,7 +127,9 @@ def test_hub_without_network_is_asked_once(
         bound_socket.bind(("127.0.0.1", 0))  # but not listening
         url = f"http://127.0.0.1:{bound_socket.getsockname()[1]}"
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", url)
-        with pytest.raises(InputError, match=f"me/x: cannot be loaded .{url} cannot be reached: .*refused"):
+        with pytest.raises(
+            InputError, match=f"me/x: the dataset cannot be loaded .{url} cannot be reached: .*refused"
+        ):
             find_dumps(["me/x"])
     assert pauses == [], "the client did not retry"
     assert caplog.messages[0] == f"me/x: asking {url}"

@@ -97,7 +97,7 @@ def test_problems_command_lists_packages(cli: CommandLine, problems: Path) -> No
     assert described["limits"]["cpu_time"] == 2.0
     missing = cli("problems", problems, "--problem", "adds")
     assert (missing.returncode, missing.stdout) == (2, "")
-    assert "no problem 'adds' in it. Did you mean 'add'?" in missing.stderr
+    assert "the source has no problem 'adds'. Did you mean 'add'?" in missing.stderr
 
 
 def test_problems_command_notes_packages_without_points(cli: CommandLine, tmp_path: Path) -> None:

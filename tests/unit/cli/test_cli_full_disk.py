@@ -39,7 +39,7 @@ def test_full_disk_for_examples_exits_with_2(tmp_path: Path) -> None:
     completed = on_a_full_disk(tmp_path, "new", "here", "--type", "examples")
     assert (completed.returncode, completed.stderr) == (
         2,
-        "error: here: cannot be written: No space left on device\n",
+        "error: here: the path cannot be written: No space left on device\n",
     )
     assert completed.stdout.split() == ["fill"]
 

@@ -136,7 +136,7 @@ def test_judge_command_exits_with_3_on_judge_failure(cli: CommandLine) -> None:
 def test_judge_command_refuses_bad_input(cli: CommandLine, problems: Path) -> None:
     write_package(problems / "other")
     source, base = program(cli, RIGHT), ("--problems", problems)
-    assert "no problem 'ad' in it. Did you mean 'add'" in error_of_refused_call(
+    assert "the source has no problem 'ad'. Did you mean 'add'" in error_of_refused_call(
         cli, source, "--problem", "ad", *base
     )
     assert "2 problems" in error_of_refused_call(
@@ -150,6 +150,8 @@ def test_judge_command_refuses_bad_input(cli: CommandLine, problems: Path) -> No
     assert "'Cobol'" in error_of_refused_call(cli, source, "--language", "Cobol", "--problem", "add", *base)
     unknown = error_of_refused_call(cli, program(cli, RIGHT, "sol.txt"), "--problem", "add", *base)
     assert "sol.txt, --language: cannot determine the program's language" in unknown
-    assert "none.cpp: cannot be read" in error_of_refused_call(cli, "none.cpp", "--problem", "add", *base)
+    assert "none.cpp: the program cannot be read" in error_of_refused_call(
+        cli, "none.cpp", "--problem", "add", *base
+    )
     empty = program(cli, " \n", "empty.cpp")
     assert "the file contains no program" in error_of_refused_call(cli, empty, "--problem", "add", *base)

@@ -109,7 +109,7 @@ def test_missing_promised_package_ends_command_before_judging(
 
 def test_doctor_reports_missing_promised_package(cli: CommandLine, problems: Path) -> None:
     doctor = cli.among_the_systems()("doctor", *PROMISED, "--problems", problems)
-    assert doctor.returncode == 2 and "may count on" in doctor.stdout
+    assert doctor.returncode == 2 and "submissions may import" in doctor.stdout
 
 
 def test_import_of_unpromised_package_is_runtime_error(

@@ -26,7 +26,10 @@ def test_package_command_writes_index(cli: CommandLine) -> None:
     [
         (("file/packages",), "cannot be written"),
         (("www", "--index", "10.0.0.5:8000"), "error: --index: servers cannot download packages from"),
-        (("www", "--headers", "python"), "error: --headers: 'python' has no header to precompile"),
+        (
+            ("www", "--headers", "python"),
+            "error: --headers: the standard 'python' has no header to precompile",
+        ),
     ],
 )
 def test_package_command_refuses_invalid_values(

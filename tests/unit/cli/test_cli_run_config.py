@@ -224,9 +224,13 @@ def test_invalid_run_flags_exit_with_2(flags: list[str]) -> None:
 @pytest.mark.parametrize(
     "values, flags, fragments",
     [
-        ("{}", [], ["no name of a model", "--model or OPENAI_MODEL", "--command"]),
+        ("{}", [], ["the name of the model is missing", "--model or OPENAI_MODEL", "--command"]),
         ("model: {name: m}", [], ["model.base_url in the file, --base-url or OPENAI_BASE_URL"]),
-        ("model: {name: m}", ["--base-url", "localhost:80"], ["--base-url: is not the address", "http://"]),
+        (
+            "model: {name: m}",
+            ["--base-url", "localhost:80"],
+            ["--base-url: the URL is not the address", "http://"],
+        ),
         ("model: {name: m, base_url: 'localhost:80'}", [], ["'model.base_url'", "http://"]),
         ("model: {name: m, base_url: 'http://a', extra: {n: 2}}", [], ["'model.extra.n'", "samples"]),
         ("{command: my-agent, language: rust}", [], ["language", "python or c++"]),

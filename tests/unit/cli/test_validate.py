@@ -235,7 +235,7 @@ def test_validate_script_prints_same_differences(cli: CommandLine, package: Path
     add_solutions(package, time_limit=RIGHT)
     completed = cli.script("validate_official.py", package)
     assert completed.returncode == 1, completed.stderr
-    assert "add/correct/correct.cpp: got AC, 100 of 100 points" in completed.stdout
+    assert "add/correct/correct.cpp: verdict AC, 100 of 100 points" in completed.stdout
     assert "expected time_limit, got AC with a score of 1" in completed.stdout
     assert completed.stdout.splitlines()[-1] == "1 difference, in 1 of 4 solutions"
 

@@ -351,7 +351,7 @@ async def test_low_shell_resource_limits_are_warned_of_once(
     for _ in range(2):
         async with EmbeddedEngine(store=store, slots=1, sandboxes=str(place)):
             pass
-    [warning] = [line for line in caplog.messages if "hard resource limits" in line]
+    [warning] = [line for line in caplog.messages if "hard limits of this shell" in line]
     assert "ulimit -Hs" in warning and "-Hv" not in warning
     assert "ulimit -Hf" in warning, "a program that prints more would be OLE"
     engine_module._warn_of_limits.cache_clear()

@@ -76,7 +76,7 @@ def test_engine_name_without_scheme_is_a_host_only_if_it_resolves(monkeypatch: p
 
     monkeypatch.setattr(socket, "getaddrinfo", known)
     with pytest.raises(
-        InputError, match=r"no engine and no host 'nothere'\. Name an engine \(.*embedded, ray"
+        InputError, match=r"'nothere' is not an engine and not a host\. Name an engine \(.*embedded, ray"
     ):
         find_engine("nothere")
     # If one of several servers is down, its name may be unknown as well.

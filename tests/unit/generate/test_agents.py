@@ -86,7 +86,7 @@ async def test_agent_with_exit_code_0_and_no_program_submits_nothing(tmp_path: P
 
 
 async def test_agent_that_fails_without_a_program_raises_generation_failed(tmp_path: Path) -> None:
-    with pytest.raises(GenerationFailed, match=r"left no solution.py or solution.cpp \(exit 5\)"):
+    with pytest.raises(GenerationFailed, match=r"wrote no file solution.py or solution.cpp \(exit 5\)"):
         await reply_of_agent(tmp_path, "exit 5")
     with pytest.raises(GenerationFailed, match=r"exit 137"):
         await reply_of_agent(tmp_path, "kill -9 $$")

@@ -141,7 +141,7 @@ def test_closed_reward_runtime_is_replaced() -> None:
     async def waits_for_itself() -> None:
         runtime().call(asyncio.sleep(0))
 
-    with pytest.raises(Exception, match="own thread"):
+    with pytest.raises(Exception, match="cannot wait for its own result"):
         runtime().call(waits_for_itself())
 
 

@@ -305,7 +305,7 @@ def test_invalid_reward_options_are_input_error() -> None:
     ids=["text", "short", "array", "tests"],
 )
 def test_column_of_wrong_length_is_input_error(column: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="is not a list of 2 values, one for each completion"):
+    with pytest.raises(InputError, match="must be a list of 2 values, one for each completion"):
         reward(completions=[RIGHT] * 2, **{"ground_truth": [TESTS] * 2, **column})
 
 
@@ -341,7 +341,7 @@ def test_unjudged_rows_are_logged_once_per_kind_and_counted(tmp_path: Path) -> N
     script = script_with_known_tools(tmp_path / "tools.json") + MISSES
     completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert completed.returncode == 0, completed.stderr
-    reasons = re.findall(r"^not judged because of ([^:]+):", completed.stderr, re.M)
+    reasons = re.findall(r"^a submission was not judged because of ([^:]+):", completed.stderr, re.M)
     assert reasons == ["tests that cannot be read", "a row that cannot be judged"]
     assert completed.stderr.splitlines()[-1] == (
         "7 not judged: 6 because of tests that cannot be read, 1 because of a row that cannot be judged"

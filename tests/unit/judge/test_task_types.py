@@ -137,7 +137,7 @@ async def test_manager_that_does_not_compile_is_input_error() -> None:
     async with Scorer(engine) as scorer:
         with pytest.raises(ManagerBroken, match=r"the manager graders/manager\.cpp does not compile"):
             await scorer.prepare(communication())
-    with pytest.raises(InputError, match="no source of its manager"):
+    with pytest.raises(InputError, match="the manager's source is missing"):
         await score(FakeEngine(), communication(manager=None))
 
 

@@ -105,9 +105,9 @@ def test_unsafe_archive_members_are_refused(
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (("x", "x"), "contained twice"),
-        (("d/x", "d/./x"), "contained twice"),
-        (("d/x", "d//x"), "contained twice"),
+        (("x", "x"), "is in the archive twice"),
+        (("d/x", "d/./x"), "is in the archive twice"),
+        (("d/x", "d//x"), "is in the archive twice"),
         (("d", "d/x"), "both a file and a folder"),
         (("d/x", "d"), "both a file and a folder"),
     ],
@@ -124,7 +124,7 @@ def test_conflicting_archive_members_are_refused(
     ("limits", "message"),
     [
         (ArchiveLimits(total=99_999), "the archive's unpacked files have 100000 bytes"),
-        (ArchiveLimits(files=1), "it contains 2 files"),
+        (ArchiveLimits(files=1), "the archive contains 2 files"),
         (ArchiveLimits(ratio=100, ratio_from=1000), "times its size"),
     ],
 )

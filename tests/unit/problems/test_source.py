@@ -64,10 +64,10 @@ def test_unknown_package_id_is_refused_with_suggestion(write_package: Write, cac
     assert [package.where for package in check_problems(root, cache=cache, only={"tree"})] == [
         str(root / "tree")
     ]
-    with pytest.raises(InputError, match=r"no problem 'trees' in it\. Did you mean 'tree'\?"):
+    with pytest.raises(InputError, match=r"no problem 'trees'\. Did you mean 'tree'\?"):
         check_problems(root, cache=cache, only={"sum", "trees"})
     write_package("broken", code="broken", time_limit=-1)
-    with pytest.raises(InputError, match=r"no problem 'trees' in it"):
+    with pytest.raises(InputError, match=r"the source has no problem 'trees'"):
         check_problems(root, cache=cache, only={"sum", "trees"})
 
 

@@ -239,7 +239,7 @@ async def test_edited_workers_file_is_read_again(tmp_path: Path) -> None:
 
 async def test_error_in_workers_file_names_line(tmp_path: Path) -> None:
     path = tmp_path / "workers"
-    with pytest.raises(InputError, match="workers: cannot be read"):
+    with pytest.raises(InputError, match="workers: the file of servers cannot be read"):
         await ServerListFile(path).find()
     path.write_text("node1:2000\nftp://node2\n")
     with pytest.raises(InputError, match=r"workers, line 2: 'ftp://node2' is not the address"):
