@@ -81,7 +81,7 @@ sys.setrecursionlimit(500_000)
 from ioi_eval.benchmarks.row_files import read_rows
 from ioi_eval.engines.jobs.piston_api import decode_reply
 from ioi_eval.engines.jobs.piston_api import decode_request
-from ioi_eval.engines.jobs.piston_api import message_of
+from ioi_eval.engines.jobs.piston_api import read_refusal_message
 from ioi_eval.generate.chat import read_reply
 from ioi_eval.model.protocol import decode_lines
 from pathlib import Path
@@ -104,7 +104,7 @@ for attempt in (
         attempt()
     except Exception as error:
         print(type(error).__name__)
-print(message_of(tower)[:3])
+print(read_refusal_message(tower)[:3])
 """
 
 
