@@ -66,7 +66,7 @@ def test_contest_sample_ends_when_agent_has_full_marks(tmp_path: Path) -> None:
     assert (
         len(replies) == 4 and '"ended": "completed"' in replies[0] and '"submissions_left": 4' in replies[1]
     )
-    assert "no language 'klingon'" in replies[2] and '"best": 100.0' in replies[3]
+    assert "the language 'klingon' is not available" in replies[2] and '"best": 100.0' in replies[3]
     (sample,) = log.samples or ()
     assert "Problem `tide`" in sample.messages[1].text and "Submissions for each problem: 5" in str(
         sample.input

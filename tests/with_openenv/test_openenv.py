@@ -64,7 +64,7 @@ async def test_openenv_episode_is_played_to_full_marks(address: str) -> None:
         wrong = await step(environment, "submit", code=NOTHING)
         assert (wrong.reward, wrong.done) == (0, False)
         refused = await step(environment, "submit", code=NOTHING, language="klingon")
-        assert "no language 'klingon'" in str(refused.observation) and not refused.done
+        assert "the language 'klingon' is not available" in str(refused.observation) and not refused.done
         right = await step(environment, "submit", code=TIDE)
         assert (right.reward, right.done) == (1, True)
         assert (await environment.state()).step_count == 3
