@@ -535,7 +535,7 @@ class Fleet(ABC, Generic[ReportT]):
     def _choose_endpoint(self, request: _SlotRequest) -> AnyEndpoint | None:
         """Return the endpoint for a job: the preferred endpoint, otherwise the endpoint with the fewest jobs.
 
-        Of endpoints with equally few jobs, it is the endpoint that has been idle longest.
+        If several endpoints have equally few jobs, the endpoint that has been idle longest is chosen.
 
         This is the only place that assigns jobs to endpoints.
         """

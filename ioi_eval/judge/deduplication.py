@@ -36,8 +36,8 @@ def mark_as_repeated(result: SubmissionResult) -> SubmissionResult:
 class Deduplication:
     """Results by program identity, and the programs that wait for the result of an identical program.
 
-    Of identical programs, the first that was added is judged, whichever build finishes first. If that program
-    gets no result, the next program is judged.
+    If programs are identical, the program that was added first is judged, even if its build finishes later.
+    If it gets no result, the next program is judged.
     """
 
     def __init__(self, find_result: FindResult | None = None) -> None:

@@ -251,7 +251,7 @@ async def test_concurrent_http_requests_of_a_participant_are_limited(
 
 
 async def test_idle_connections_do_not_starve_another_participant(shared_cache: Path) -> None:
-    """Of 90 connections, each of two participants gets 30, and so do clients without a token."""
+    """The limit is 90 connections: 30 for each of two participants, and 30 for clients without a token."""
     head = "{} /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\nContent-Length: 9\r\n\r\n"
     async with opened(shared_cache, connections=90) as door:
         port = httpx.URL(door.address).port or 0

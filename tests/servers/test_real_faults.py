@@ -30,8 +30,8 @@ def programs() -> Mapping[str, str]:
 def distinct_sources(number: int) -> Mapping[str, str]:
     """Return sources whose programs differ.
 
-    Of several equal programs the first is judged. The rest waits for its result, which a suspended
-    server delays until the job's timeout.
+    If several programs are equal, only the first program is judged. The others wait for its result, which a
+    suspended server delays until the job's timeout.
     """
     mark = f"long long built_at = {time.time_ns()};\n"
     sources = {f"{n}": mark + f"int one = {n + 1};\n" + (WRONG if n % 3 else RIGHT) for n in range(number)}
