@@ -73,7 +73,7 @@ class SandboxSpec(Message, kw_only=True, omit_defaults=False):
     allow_unconfined: bool = False
 
 
-class SandboxReport(Message):
+class _Report(Message):
     """The proctor's report about the program of a sandbox."""
 
     v: int
@@ -83,54 +83,44 @@ class SandboxReport(Message):
     killed: str = ""
     cpu_us: int = 0
     wall_us: int = 0
-    waited_us: int = 0
     memory: int = 0
     confinement: Mapping[str, Any] = {}
     failure: str | None = None
 
 
-_REPORT = msgspec.json.Decoder(SandboxReport)
+_REPORT = msgspec.json.Decoder(_Report)
 
 
-def decode_report(text: bytes) -> SandboxReport:
+def decode_report(text: bytes, overflow: str = "") -> tuple[Ending, Mapping[str, Any]]:
+    """Return the ending that a sandbox's report describes, without output, and the sandbox's confinement.
+
+    `overflow`: the stream that exceeded its limit, if any. Raises BrokenReply for a report that is not valid.
+    """
     try:
         report = _REPORT.decode(text)
     except msgspec.DecodeError as error:
         raise BrokenReply(f"the sandbox's report is not valid: {error}") from error
     if report.v != VERSION:
         raise BrokenReply(f"the sandbox's report has version {report.v}, this package needs {VERSION}")
-    return report
-
-
-# --- the ending that a report describes --------------------------------------------------------------
-
-
-def make_ending(report: SandboxReport, stdout: bytes, stderr: bytes, overflow: str = "") -> Ending:
-    """Return the ending of the sandbox's program. `overflow`: the stream that exceeded its limit, if any."""
-    ending = _make_ending_without_output(report, overflow)
-    return msgspec.structs.replace(
+    if report.failure is not None:
+        ending = Ending(status=StageStatus.XX, message=report.failure)
+    elif limit := overflow or report.killed:
+        ending = Ending.by_limit(limit)
+    elif report.signal:
+        name, message = signal_name(report.signal), f"Caught fatal signal {report.signal}"
+        ending = Ending(signal=name, status=StageStatus.SG, message=message)
+    elif report.code:
+        message = f"Exited with error status {report.code}"
+        ending = Ending(code=report.code, status=StageStatus.RE, message=message)
+    else:
+        ending = Ending(code=0)
+    ending = msgspec.structs.replace(
         ending,
-        stdout=stdout.decode("utf-8", "replace"),
-        stderr=stderr.decode("utf-8", "replace"),
         cpu_time=report.cpu_us // 1000,
         wall_time=report.wall_us // 1000,
         memory=report.memory,
     )
-
-
-def _make_ending_without_output(report: SandboxReport, overflow: str) -> Ending:
-    if report.failure is not None:
-        return Ending(status=StageStatus.XX, message=report.failure)
-    if limit := overflow or report.killed:
-        return Ending.by_limit(limit)
-    number = report.signal
-    if number:
-        name, message = signal_name(number), f"Caught fatal signal {number}"
-        return Ending(signal=name, status=StageStatus.SG, message=message)
-    if report.code:
-        message = f"Exited with error status {report.code}"
-        return Ending(code=report.code, status=StageStatus.RE, message=message)
-    return Ending(code=0)
+    return ending, report.confinement
 
 
 def signal_name(number: int) -> str:
@@ -423,11 +413,14 @@ def run_stage(
         raise BrokenReply(
             f"the proctor exited with code {code} without a report: {message or 'it printed nothing'}"
         )
-    report = decode_report(report_bytes)
-    if report.failure is not None:
+    ending, _ = decode_report(report_bytes, overflow)
+    return msgspec.structs.replace(
+        ending,
+        stdout=stdout.decode(errors="replace"),
+        stderr=stderr.decode(errors="replace"),
         # Replace the folder's path, because the sender of the job must not learn paths of this machine.
-        report = msgspec.structs.replace(report, failure=report.failure.replace(spec.dir, "/box"))
-    return make_ending(report, stdout, stderr, overflow)
+        message=ending.message and ending.message.replace(spec.dir, "/box"),
+    )
 
 
 def start_proctor(

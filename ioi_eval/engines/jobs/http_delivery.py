@@ -40,13 +40,7 @@ from ioi_eval.engines.contract import (
     WorkerArtifact,
     min_limit,
 )
-from ioi_eval.engines.embedded.sandbox import (
-    SandboxLimits,
-    SandboxReport,
-    SandboxSpec,
-    decode_report,
-    make_ending,
-)
+from ioi_eval.engines.embedded.sandbox import SandboxLimits, SandboxSpec, decode_report
 from ioi_eval.engines.jobs.build import OBJECT, compile_script, secret_path, source_files
 from ioi_eval.engines.jobs.headers import BIG, find_head, header_file_name, header_spec, min_header_uses
 from ioi_eval.engines.jobs.piston_api import GzipBlob
@@ -708,7 +702,8 @@ def read_delivery(run: Ending) -> DeliveredBuild:
 
     Raises BrokenReply for damaged output, which may be whole the next time, and JudgeFailure if it cannot be.
     """
-    code, report = None, None
+    stage: Ending | None = None
+    confinement: Mapping[str, Any] | None = None
     files: dict[str, _SentFile] = {}
     output, position = run.stdout, 0
     while (end := output.find("\n", position)) >= 0:
@@ -716,19 +711,22 @@ def read_delivery(run: Ending) -> DeliveredBuild:
         match line.removeprefix(_LINE_PREFIX).split() if line.startswith(_LINE_PREFIX) else ():
             case ["code", number]:
                 code = _parse_number(number)
+                stage = Ending.by_limit("hard") if code == _STOPPED else Ending(code=code)
             case ["box", *_]:
-                report = decode_report(line.removeprefix(f"{_LINE_PREFIX} box ").encode())
-                if report.failure is not None:
-                    raise BrokenReply(f"the sandbox of a build failed: {report.failure}")
+                stage, confinement = decode_report(line.removeprefix(f"{_LINE_PREFIX} box ").encode())
+                if stage.status is StageStatus.XX and stage.signal is None:
+                    raise BrokenReply(f"the sandbox of a build failed: {stage.message}")
             case ["too-large", kind, length]:
                 raise _too_large_error(kind, _parse_number(length))
             case ["end"]:
                 artifact, log = files.get("artifact", _NO_FILE), files.get("log", _NO_FILE)
-                confinement = None if report is None else {**report.confinement}
+                log_text = log.content.read().decode(errors="replace") if log.content else ""
+                if stage is not None:
+                    stage = msgspec.structs.replace(stage, stdout=log_text)
                 if confinement is not None:
-                    confinement.pop("uid", None)
+                    confinement = {name: value for name, value in confinement.items() if name != "uid"}
                 return DeliveredBuild(
-                    stage=_compiler_ending(code, report, log.content.read() if log.content else b""),
+                    stage=stage,
                     artifact=artifact.content,
                     packed=artifact.packed,
                     confinement=confinement,
@@ -747,16 +745,6 @@ def killed_while_compiling(run: Ending) -> bool:
     It ran `one_stage_build_script`, or had a sandbox.
     """
     return run.code is None and not run.stdout.startswith((f"{_LINE_PREFIX} code ", f"{_LINE_PREFIX} box "))
-
-
-def _compiler_ending(code: int | None, report: SandboxReport | None, log: bytes) -> Ending | None:
-    """Return the compiler's ending, or `None` if the job has a compile stage."""
-    if report is not None:
-        return make_ending(report, log, b"")
-    message = log.decode(errors="replace")
-    if code == _STOPPED:
-        return Ending.by_limit("hard", stdout=message)
-    return None if code is None else Ending(stdout=message, code=code)
 
 
 class _SentFile(NamedTuple):

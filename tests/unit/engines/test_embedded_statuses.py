@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from ioi_eval.engines.embedded.sandbox import SandboxReport, decode_report, make_ending, signal_name
+from ioi_eval.engines.embedded.sandbox import decode_report, signal_name
 from ioi_eval.errors import BrokenReply
 
 
@@ -28,14 +29,20 @@ from ioi_eval.errors import BrokenReply
 def test_sandbox_report_becomes_job_ending(
     report: dict[str, Any], overflow: str, expected: tuple[Any, ...]
 ) -> None:
-    ending = make_ending(SandboxReport(v=1, **report), b"", b"", overflow)
+    ending, _ = decode_report(json.dumps({"v": 2, **report}).encode(), overflow)
     assert (ending.code, ending.signal, ending.status, ending.message) == expected
 
 
-def test_sandbox_report_gives_times_and_decoded_output() -> None:
-    ending = make_ending(SandboxReport(v=1, cpu_us=1999, wall_us=2000, memory=77), b"a\xffb", "ä\n".encode())
+@pytest.mark.parametrize(
+    "fields", ['"code":3', '"killed":"cpu"', '"signal":6', '"failure":"no room"', '"code":0']
+)
+def test_sandbox_report_gives_usage_and_confinement(fields: str) -> None:
+    report = (
+        f'{{"v":2,{fields},"cpu_us":1999,"wall_us":2000,"waited_us":5,"memory":77,"confinement":{{"uid":1}}}}'
+    )
+    ending, confinement = decode_report(report.encode())
     assert (ending.cpu_time, ending.wall_time, ending.memory) == (1, 2, 77)
-    assert (ending.stdout, ending.stderr) == ("a\ufffdb", "ä\n")
+    assert confinement == {"uid": 1}
 
 
 def test_unnamed_signal_is_shown_as_number() -> None:
