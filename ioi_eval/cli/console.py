@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ioi_eval.model.errors import BadRows, InputError
+from ioi_eval.model.text import visible
 
 _MAX_SHOWN_ROWS = 20  # maximum number of unusable rows that are listed
 SETTINGS_FILE = Path("ioi-eval.toml")
@@ -205,12 +206,7 @@ class StopSignals:
 
 def print_error(text: str) -> None:
     """Print an error as a single line, without control characters."""
-    line = " ".join(text.split())
-    if not line.isprintable():
-        from ioi_eval.reports.document import visible  # imported here, because the import loads all reports
-
-        line = visible(text)
-    print_message(f"error: {line}", failure="error:")
+    print_message(f"error: {visible(text)}", failure="error:")
 
 
 def print_row_errors(error: BadRows) -> None:
@@ -266,8 +262,6 @@ def print_wrapped(text: str, first: str = "", later: str = "") -> None:
 
 def wrap_text(text: str, first: str = "", later: str = "") -> list[str]:
     """Return a sentence in lines that fit the terminal. In a file or a pipe, return a single line."""
-    from ioi_eval.reports.document import visible
-
     lines = textwrap.wrap(
         visible(text),
         get_line_width(),

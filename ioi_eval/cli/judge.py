@@ -29,9 +29,9 @@ from ioi_eval.model.errors import EngineError, InputError, JudgeFailure
 from ioi_eval.model.fields import suggest_names
 from ioi_eval.model.languages import find_language, find_language_by_suffix
 from ioi_eval.model.options import JudgeOptions
+from ioi_eval.model.text import visible
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, TaskType, TestResult, Verdict
 from ioi_eval.problems import Problems
-from ioi_eval.reports.document import visible
 from ioi_eval.rules.expectations import max_problem_points
 from ioi_eval.runs import BenchmarkOptions, Timing
 from ioi_eval.runs.engine import servers_found_event, set_server_callback

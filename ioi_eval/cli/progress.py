@@ -19,9 +19,10 @@ from tqdm import tqdm
 from ioi_eval.cli import console
 from ioi_eval.cli.options import OutputOptions
 from ioi_eval.engines.contract import Change, JobsWait, ServerChanged, ServerEvent
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import ServerState
 from ioi_eval.reports import ModelSummary
-from ioi_eval.reports.document import format_count, format_share
+from ioi_eval.reports.document import format_share
 from ioi_eval.reports.sections import model_name
 from ioi_eval.runs.events import (
     EngineStarting,

@@ -16,8 +16,8 @@ from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import AllowSuspicious, Json
 from ioi_eval.cli.scores import exit_if_incomplete, exit_if_suspicious, print_comparison, print_scores
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.text import format_count, visible
 from ioi_eval.reports import ReportOptions, read_contests
-from ioi_eval.reports.document import format_count, visible
 from ioi_eval.runs import Event, ReportProgress, RunReported, report_sync
 
 _EXAMPLES = """

@@ -26,9 +26,9 @@ from ioi_eval.cli.progress import print_failures, print_unscored_models, run_wit
 from ioi_eval.cli.scores import exit_if_suspicious, print_scores
 from ioi_eval.generate import AgentOptions, ModelOptions
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.text import format_count, visible
 from ioi_eval.registries import Registry, find_registered, needs_plugin
 from ioi_eval.reports import Summary
-from ioi_eval.reports.document import format_count, visible
 from ioi_eval.runs.authors import INSTANCES, GeneratedRun, create_prompts
 from ioi_eval.runs.authors import run as generate
 

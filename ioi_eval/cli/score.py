@@ -40,8 +40,8 @@ from ioi_eval.cli.scores import exit_if_suspicious, print_references, print_scor
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import CliOption
 from ioi_eval.model.secret import Secret
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Value
-from ioi_eval.reports.document import format_count
 from ioi_eval.reports.trust import trust_sentence
 from ioi_eval.runs import ReferenceOptions, Selection
 from ioi_eval.runs.score import Forecast, ScoredDump, forecast_dump, score_dump, skipped_row_notes

@@ -8,6 +8,7 @@ import msgspec
 import typer
 
 from ioi_eval.cli import console
+from ioi_eval.model.text import visible
 from ioi_eval.model.values import Value, Verdict
 from ioi_eval.reports import ComparedRun, ModelSummary, Summary, headline, sections
 from ioi_eval.reports.comparison import (
@@ -17,7 +18,7 @@ from ioi_eval.reports.comparison import (
     difference_sections,
     make_entries,
 )
-from ioi_eval.reports.document import Section, format_number, format_percent, format_share, visible
+from ioi_eval.reports.document import Section, format_number, format_percent, format_share
 from ioi_eval.reports.headline import Entry
 from ioi_eval.reports.parts import part_sections
 from ioi_eval.rules.metrics import PassAtK

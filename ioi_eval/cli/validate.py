@@ -25,7 +25,7 @@ from ioi_eval.cli.options import (
 )
 from ioi_eval.cli.progress import print_failures, run_with_progress, summarize_call
 from ioi_eval.model.errors import InputError
-from ioi_eval.reports.document import visible
+from ioi_eval.model.text import visible
 from ioi_eval.reports.validation import HEADS, RIGHT, confusion_matrix, make_table_rows, number_sentences
 from ioi_eval.runs.references import MOST, ReferenceOptions
 from ioi_eval.runs.score import run_name

@@ -20,7 +20,7 @@ from ioi_eval.engines.environment import PYTHON
 from ioi_eval.engines.health_checks import check_confinement
 from ioi_eval.engines.open_files import raise_open_files
 from ioi_eval.model.secret import Secret
-from ioi_eval.reports.document import format_count
+from ioi_eval.model.text import format_count
 from ioi_eval.server import EmitEvent, Event, Server, ServerOptions, check_address, serve
 from ioi_eval.server.jobs import read_tokens
 from ioi_eval.server.packaging import install_package, publish_package

@@ -14,17 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from ioi_eval.model.quoting import encode_terminal_safe_json
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports import headline, sections
-from ioi_eval.reports.document import (
-    NOTHING,
-    Cell,
-    Document,
-    Section,
-    TableBlock,
-    format_count,
-    format_number,
-)
+from ioi_eval.reports.document import NOTHING, Cell, Document, Section, TableBlock, format_number
 from ioi_eval.reports.headline import (
     MODEL,
     Entry,

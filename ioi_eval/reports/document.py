@@ -10,7 +10,6 @@ import hashlib
 import importlib.resources
 import math
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
@@ -18,6 +17,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from ioi_eval.model.text import remove_invisible, visible
 from ioi_eval.model.values import Reason, Value, Verdict
 from ioi_eval.store.rows import shorten
 
@@ -28,35 +28,12 @@ _MAX_CELL = 300  # maximum characters of a cell or a heading in Markdown
 _BINARY = 1e-9  # tolerance for rounding errors in sums of binary fractions
 _MAX_PADDED = 60  # maximum width of a padded column in Markdown, in characters
 _SPECIAL = re.compile(r"[\\`*\[\]<>|~&$#]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=www)\.")
-# Unicode categories of invisible characters: control, direction, surrogates, line breaks.
-_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 class Markdown(str):
     """A string in Markdown. All other strings are escaped when a page is rendered."""
 
     __slots__ = ()
-
-
-def visible(text: str) -> str:
-    """Return a string as one line, without control characters and other invisible characters."""
-    return " ".join(remove_invisible(text, "").split())
-
-
-def remove_invisible(text: str, allowed: str) -> str:
-    """Return a string without invisible characters, except those in `allowed`. White space becomes spaces."""
-    if text.isprintable():
-        return text
-    return "".join(
-        char
-        if char in allowed
-        else " "
-        if char.isspace()
-        else "\ufffd"
-        if unicodedata.category(char) in _HIDDEN
-        else char
-        for char in text
-    )
 
 
 def escape_inline(value: Any) -> Markdown:
@@ -134,11 +111,6 @@ def draw_text_bar(part: float, whole: float, width: int = 12) -> str:
     """Return a bar of block characters."""
     full = round(min(max(width * part / whole, 0), width)) if whole else 0
     return "█" * full + "░" * (width - full)
-
-
-def format_count(value: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun in singular or plural: `1 problem`, `2 problems`."""
-    return f"{value:,} {one if value == 1 else many or one + 's'}"
 
 
 class Meter(Value):

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from ioi_eval.model.text import format_count, visible
 from ioi_eval.model.values import Reason, Value
 from ioi_eval.reports.document import (
     FOLDER,
@@ -20,11 +21,9 @@ from ioi_eval.reports.document import (
     Offset,
     Section,
     TableBlock,
-    format_count,
     format_number,
     format_share,
     model_page,
-    visible,
 )
 from ioi_eval.reports.records import Headline, HeadlineRow, Measure, ModelSummary, ProblemSummary, Settings
 from ioi_eval.rules.paired import MIN_PROBLEMS, MeanDifference, Ranking, compute_mean_difference

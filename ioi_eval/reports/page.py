@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Reason, Value
 from ioi_eval.reports import headline, sections
 from ioi_eval.reports.document import (
@@ -27,7 +28,6 @@ from ioi_eval.reports.document import (
     Link,
     Section,
     TableBlock,
-    format_count,
     format_number,
     format_share,
     model_page,

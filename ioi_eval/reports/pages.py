@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import STATUS_ORDER, SubmissionResult, Value, Verdict
 from ioi_eval.registries import Registry, registered_versions
 from ioi_eval.reports.document import (
@@ -40,7 +41,6 @@ from ioi_eval.reports.document import (
     Section,
     TableBlock,
     attempts_script,
-    format_count,
     format_number,
     model_anchor,
     part_page,

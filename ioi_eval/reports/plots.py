@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from itertools import takewhile
 from typing import Any
 
+from ioi_eval.model.text import visible
 from ioi_eval.model.values import Value
-from ioi_eval.reports.document import Figure, visible
+from ioi_eval.reports.document import Figure
 from ioi_eval.store.rows import shorten
 
 SERIES = 8  # number of colours for curves; further models are grey

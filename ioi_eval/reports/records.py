@@ -13,8 +13,9 @@ import msgspec
 
 from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.quoting import encode_terminal_safe_json
+from ioi_eval.model.text import format_count, visible
 from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Value, Verdict
-from ioi_eval.reports.document import format_count, format_percent, sample_number, visible
+from ioi_eval.reports.document import format_percent, sample_number
 from ioi_eval.reports.medals import Award, Contests
 from ioi_eval.rules.expectations import ExpectedSolution
 from ioi_eval.rules.metrics import PassAtK

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from ioi_eval.model.text import format_count, visible
 from ioi_eval.model.values import Reason, Verdict
 from ioi_eval.reports import figures
 from ioi_eval.reports.document import (
@@ -22,14 +23,12 @@ from ioi_eval.reports.document import (
     Links,
     Section,
     TableBlock,
-    format_count,
     format_interval,
     format_number,
     format_percent,
     format_share,
     model_anchor,
     problem_page,
-    visible,
 )
 from ioi_eval.reports.headline import (
     NO_NAME,

@@ -12,8 +12,8 @@ import re
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from ioi_eval.model.text import remove_invisible
 from ioi_eval.model.values import Value
-from ioi_eval.reports.document import remove_invisible
 from ioi_eval.store.rows import shorten
 
 if TYPE_CHECKING:

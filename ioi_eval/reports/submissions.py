@@ -15,6 +15,7 @@ import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find_language
+from ioi_eval.model.text import format_count, visible
 from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Verdict
 from ioi_eval.reports.document import (
     EQUAL,
@@ -30,12 +31,10 @@ from ioi_eval.reports.document import (
     Squares,
     TableBlock,
     attempts_script,
-    format_count,
     format_number,
     model_anchor,
     problem_page,
     submission_page,
-    visible,
 )
 from ioi_eval.rules.extraction import extract, find_extraction
 from ioi_eval.rules.scoring import find_unjudged_reason, outcome_name

@@ -22,8 +22,8 @@ import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import shallow
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
-from ioi_eval.reports.document import format_count
 from ioi_eval.reports.headline import make_headline, sort_models
 from ioi_eval.reports.medals import award_medal, find_contest_problems, known_contests
 from ioi_eval.reports.parts import add_model_numbers, collect_run_numbers, part_warnings

@@ -9,8 +9,9 @@ from pathlib import Path
 import msgspec
 
 from ioi_eval.model.errors import InputError
+from ioi_eval.model.text import format_count, visible
 from ioi_eval.model.values import Value
-from ioi_eval.reports.document import Section, TableBlock, format_count, format_number, visible
+from ioi_eval.reports.document import Section, TableBlock, format_number
 from ioi_eval.reports.headline import NO_NAME, percent_or_dash
 from ioi_eval.reports.records import HeadlineRow, Measure, Summary
 

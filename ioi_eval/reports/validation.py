@@ -9,16 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from ioi_eval.model.errors import JudgeFailure
+from ioi_eval.model.text import format_count, visible
 from ioi_eval.model.values import STATUS_ORDER, Problem, SubmissionResult, TestResult, Verdict, worst
-from ioi_eval.reports.document import (
-    NOTHING,
-    CodeLines,
-    Section,
-    TableBlock,
-    format_count,
-    format_number,
-    visible,
-)
+from ioi_eval.reports.document import NOTHING, CodeLines, Section, TableBlock, format_number
 from ioi_eval.reports.records import Check, SolutionCheck, SubtaskCheck, UnjudgedSolution, Validation
 from ioi_eval.rules.expectations import (
     Expectation,

@@ -14,8 +14,8 @@ from ioi_eval.judge import Judge
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.languages import find_language
 from ioi_eval.model.options import JudgeOptions
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Problem, TaskType, Value
-from ioi_eval.reports.document import format_count
 from ioi_eval.rules.languages import choose_language, list_allowed_languages
 from ioi_eval.runs.scorer import Scorer
 from ioi_eval.runs.sources import check_source_problems, language_of, packages_of

@@ -21,9 +21,9 @@ from ioi_eval.engines.contract import Capabilities
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find_language
 from ioi_eval.model.options import CliOption, Count
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Problem, Solution, Submission, Value, Verdict
 from ioi_eval.problems import Problems, fingerprint
-from ioi_eval.reports.document import format_count
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.verdicts import names_missing_library
 from ioi_eval.runs.events import Event, ReferencesStarted

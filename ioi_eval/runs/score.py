@@ -33,10 +33,10 @@ from ioi_eval.benchmarks.row_files import is_dump, name_without_suffixes, other_
 from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.judge import Judge
 from ioi_eval.model.errors import BadRows, InputError
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Submission, TaskType, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.reports import Results, Summary, write_reports
-from ioi_eval.reports.document import format_count
 from ioi_eval.reports.records import write_json
 from ioi_eval.reports.trust import TRUST, read_audit
 from ioi_eval.rules.calibration import with_time_factor

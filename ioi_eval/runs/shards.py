@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.reports.document import format_count
+from ioi_eval.model.text import format_count
 from ioi_eval.rules.shards import Shard
 from ioi_eval.runs.references import REFERENCES
 from ioi_eval.store.folder import (

@@ -23,10 +23,10 @@ from ioi_eval.benchmarks.loaded import SUFFIX, choose_sample, load_benchmark_fil
 from ioi_eval.benchmarks.row_files import column_names, read_rows
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import suggest_names
+from ioi_eval.model.text import format_count
 from ioi_eval.problems import Package, Problems, check_problems
 from ioi_eval.problems import load_problems as load_packages
 from ioi_eval.registries import MissingPlugin
-from ioi_eval.reports.document import format_count
 from ioi_eval.store import Store
 
 _ROW_SUFFIXES = frozenset({".parquet", ".jsonl", ".json", ".csv"})

@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ioi_eval.model.text import format_count, visible
 from ioi_eval.model.values import STATUS_ORDER
-from ioi_eval.reports.document import NOTHING, Cell, Section, TableBlock, format_count, render_rows, visible
+from ioi_eval.reports.document import NOTHING, Cell, Section, TableBlock, render_rows
 from ioi_eval.reports.plots import WIDE, draw_columns, make_figure
 from ioi_eval.rules.verdicts import ENDINGS
 from ioi_eval.server.monitor import RunState

@@ -19,12 +19,13 @@ from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import Engine, ProblemOptions, Quiet, Source, TimingOptions, open_store
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import CliOption
+from ioi_eval.model.text import format_count, visible
 from ioi_eval.model.values import Value
 from ioi_eval.plugins.contest import Contest, Rules, Session, open_contest
 from ioi_eval.plugins.contest.harbor import write_tasks
 from ioi_eval.plugins.contest.names import ParticipantNames
 from ioi_eval.plugins.contest.scoreboard import read_scoreboard
-from ioi_eval.reports.document import format_count, format_number, visible
+from ioi_eval.reports.document import format_number
 from ioi_eval.runs import BenchmarkOptions, RunOptions
 from ioi_eval.runs.score import run_name
 from ioi_eval.server import ServerOptions

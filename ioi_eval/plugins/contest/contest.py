@@ -21,6 +21,7 @@ from ioi_eval.judge.judge import Judge
 from ioi_eval.model.doing import TrackedSubmission, track_submission
 from ioi_eval.model.errors import EngineError, InputError, JudgeFailure, ProgramBroken
 from ioi_eval.model.languages import LANGUAGES, find_language
+from ioi_eval.model.text import remove_invisible, visible
 from ioi_eval.model.values import Blob, NamedBlob, Problem, Submission, SubmissionResult, TaskType, Verdict
 from ioi_eval.plugins.contest.names import ParticipantNames
 from ioi_eval.plugins.contest.rules import (
@@ -51,7 +52,6 @@ from ioi_eval.plugins.contest.rules import (
     with_single_input,
     without_secret_sources,
 )
-from ioi_eval.reports.document import remove_invisible, visible
 from ioi_eval.rules import scoring
 from ioi_eval.rules.expectations import max_problem_points
 from ioi_eval.rules.languages import choose_language, list_allowed_languages

@@ -37,11 +37,11 @@ from ioi_eval.model.errors import InputError, JudgeFailure, raise_first_of_group
 from ioi_eval.model.languages import LANGUAGES, find_language
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.secret import Secret
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Problem, Value, Verdict
 from ioi_eval.plugins.contest.contest import AT, PARTICIPANT, PROBLEM, Contest, Session, allowed_languages
 from ioi_eval.plugins.contest.rules import RefusedCall, Rules, ScoreboardRow, UnjudgedCall
 from ioi_eval.reports import Results, Summary, write_reports
-from ioi_eval.reports.document import format_count
 from ioi_eval.reports.records import WITH_FEEDBACK
 from ioi_eval.rules.extraction import extract
 from ioi_eval.runs.authors import (

@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.reports.document import visible
+from ioi_eval.model.text import visible
 
 _MAX_NAME = 64  # characters
 _MAX_WORDS = 4  # maximum number of words in a name, so that no name can be a sentence with instructions

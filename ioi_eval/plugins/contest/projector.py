@@ -12,9 +12,10 @@ from pathlib import Path
 
 import msgspec
 
+from ioi_eval.model.text import format_count
 from ioi_eval.plugins.contest.rules import Rules
 from ioi_eval.plugins.contest.scoreboard import clock_text, read_scoreboard, read_script, scoreboard_table
-from ioi_eval.reports.document import Document, LiveBlock, Section, format_count, render_html
+from ioi_eval.reports.document import Document, LiveBlock, Section, render_html
 from ioi_eval.store.files import read_value
 from ioi_eval.store.folder import CONTEST, RESULTS, ContestStart, is_written_now, read_info
 

@@ -14,6 +14,7 @@ import msgspec
 from ioi_eval.generate.turns import Feedback, FeedbackChoice
 from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.model.options import CliOption, Count
+from ioi_eval.model.text import visible
 from ioi_eval.model.values import (
     Blob,
     Checker,
@@ -28,7 +29,7 @@ from ioi_eval.model.values import (
     Verdict,
 )
 from ioi_eval.plugins.contest.medals import MedalRule
-from ioi_eval.reports.document import fence_for, visible
+from ioi_eval.reports.document import fence_for
 from ioi_eval.rules.expectations import max_problem_points
 from ioi_eval.rules.languages import list_allowed_languages
 from ioi_eval.rules.scoring import ScoreMode

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import SubmissionResult, Value
 from ioi_eval.plugins.contest.medals import MedalRule, award_medals
 from ioi_eval.reports.document import (
@@ -20,7 +21,6 @@ from ioi_eval.reports.document import (
     Link,
     Section,
     TableBlock,
-    format_count,
     format_number,
     problem_page,
 )

@@ -22,9 +22,10 @@ from run_samples import problem, result, submission, write_run
 from support.runs import result_row
 from test_html_page import HOSTILE
 
+from ioi_eval.model.text import visible
 from ioi_eval.models import Verdict
 from ioi_eval.reports import name_runs, summary, write_comparison, write_reports
-from ioi_eval.reports.document import ALL, Document, Section, TableBlock, problem_page, render_html, visible
+from ioi_eval.reports.document import ALL, Document, Section, TableBlock, problem_page, render_html
 from ioi_eval.reports.headline import difference_sentence
 from ioi_eval.reports.records import Measure
 from ioi_eval.rules.paired import Ranking, compute_mean_difference

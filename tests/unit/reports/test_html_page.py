@@ -18,17 +18,10 @@ from run_samples import SUM, judged, result, submission, texts, write_run
 from support.runs import as_json_value, failure_row, read_result, result_row
 
 from ioi_eval.errors import JudgeFailure
+from ioi_eval.model.text import visible
 from ioi_eval.models import Solution, Verdict
 from ioi_eval.reports import render_html, run_document, summary, write_reports
-from ioi_eval.reports.document import (
-    CodeLines,
-    Document,
-    Meter,
-    Section,
-    TableBlock,
-    choose_cell_style,
-    visible,
-)
+from ioi_eval.reports.document import CodeLines, Document, Meter, Section, TableBlock, choose_cell_style
 from ioi_eval.reports.plots import Axis, Series, draw_columns, draw_curves, make_figure
 from ioi_eval.reports.records import VALIDATION, write_json
 from ioi_eval.reports.validation import make_validation

@@ -19,6 +19,7 @@ from run_samples import SUM, problem, result, submission, write_run
 from support.runs import as_json_value, result_row
 from test_html_page import HOSTILE
 
+from ioi_eval.model.text import visible
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ReportOptions, write_reports
 from ioi_eval.reports import pages as pages_of_report
@@ -34,7 +35,6 @@ from ioi_eval.reports.document import (
     render_numbered_code,
     render_rows,
     submission_page,
-    visible,
 )
 from ioi_eval.reports.records import PageChoice
 from ioi_eval.reports.submissions import make_wrong_output_sections

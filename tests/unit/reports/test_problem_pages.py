@@ -13,9 +13,10 @@ from support.runs import result_row, summary
 from test_html_page import HOSTILE
 
 from ioi_eval.errors import InputError
+from ioi_eval.model.text import visible
 from ioi_eval.models import Blob, Limits, Solution, Verdict
 from ioi_eval.reports import write_reports
-from ioi_eval.reports.document import problem_page, submission_page, visible
+from ioi_eval.reports.document import problem_page, submission_page
 from ioi_eval.store.tasks import TASKS, Task, read_tasks, write_tasks
 
 PROBLEM = msgspec.structs.replace(

@@ -16,6 +16,7 @@ from support.runs import Fingerprint, ResultLog, failure_row, result_row
 
 from ioi_eval.benchmarks import DumpOptions
 from ioi_eval.errors import JudgeFailure
+from ioi_eval.model.text import visible
 from ioi_eval.reports import render_markdown, run_document, summary
 from ioi_eval.reports.document import (
     NOTHING,
@@ -30,7 +31,6 @@ from ioi_eval.reports.document import (
     format_number,
     format_share,
     format_table,
-    visible,
 )
 from ioi_eval.reports.page import OPTION_DEFAULTS
 

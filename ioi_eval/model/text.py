@@ -1,0 +1,34 @@
+"""Texts for people: strings without invisible characters, and numbers with their nouns."""
+
+from __future__ import annotations
+
+import unicodedata
+
+# Unicode categories of invisible characters: control, direction, surrogates, line breaks.
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+def visible(text: str) -> str:
+    """Return a string as one line, without control characters and other invisible characters."""
+    return " ".join(remove_invisible(text, "").split())
+
+
+def remove_invisible(text: str, allowed: str) -> str:
+    """Return a string without invisible characters, except those in `allowed`. White space becomes spaces."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char
+        if char in allowed
+        else " "
+        if char.isspace()
+        else "\ufffd"
+        if unicodedata.category(char) in _HIDDEN
+        else char
+        for char in text
+    )
+
+
+def format_count(value: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun in singular or plural: `1 problem`, `2 problems`."""
+    return f"{value:,} {one if value == 1 else many or one + 's'}"
