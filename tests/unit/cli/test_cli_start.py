@@ -123,8 +123,17 @@ def test_help_explains_how_to_install_completion(cli: CommandLine) -> None:
 
 def test_help_loads_no_command(shared_cache: Path) -> None:
     ours = {name for name in loaded_by("--help", cache=shared_cache) if name.startswith("ioi_eval.")}
-    light = ("cli", "cli.completion", "cli.console", "cli.settings", "model", "model.errors", "registries")
+    light = (
+        *("cli", "cli.completion", "cli.console", "cli.settings"),
+        *("model", "model.errors", "model.text", "registries"),
+    )
     assert ours <= {f"ioi_eval.{name}" for name in light}
+
+
+def test_worker_loads_no_reports(shared_cache: Path) -> None:
+    modules = loaded_by("worker --help", cache=shared_cache)
+    assert "ioi_eval.server.server" in modules
+    assert "ioi_eval.reports" not in modules
 
 
 @pytest.mark.parametrize("name", list_commands())
