@@ -49,7 +49,7 @@ class Codeforces(Benchmark):
 
     name: ClassVar = "codeforces"
     about: ClassVar = "Codeforces problems with official and generated tests, and generated checkers"
-    ids: ClassVar = r"[0-9]+/[A-Z][0-9]?"
+    ids: ClassVar = r"[0-9]+/?[A-Z][0-9]?"  # 1873/A, or its alias 1873A
     dataset: ClassVar = "open-r1/codeforces"
     split: ClassVar = "test"
     all_splits: ClassVar = "train+test"

@@ -837,9 +837,8 @@ def guess_benchmark(dumps: Sequence[str | Path | RowFile], column: str | None = 
         return matching[0]
     if matching:
         problem = f"the dump's rows fit the benchmarks {' and '.join(matching)}"
-        raise InputError(
-            problem, where=where, field=FIELD, remedy=f"Name the right benchmark with problems={matching[0]}"
-        )
+        remedy = f"Name the right benchmark: {' or '.join(f'problems={name}' for name in matching)}"
+        raise InputError(problem, where=where, field=FIELD, remedy=remedy)
     sample_ids = ", ".join(sorted(ids)[:3]) or "none"
     problem = f"the dump's rows do not identify their problems (their ids: {sample_ids})"
     raise InputError(

@@ -198,7 +198,10 @@ def score(
             source = guess_benchmark(dump_files, rows.options.problem_column)
             benchmark = find_benchmark(source)
             note = f"; {benchmark.adds_to} has the same ids and fewer tests" if benchmark.adds_to else ""
-            console.print_message(f"--problems {source}, as the dump's ids and columns say{note}")
+            console.print_message(
+                f"Assumed --problems {source}, as the dump's ids and columns say{note}."
+                " To choose other problems, add --problems SOURCE"
+            )
         arguments: dict[str, Any] = {
             "out": output.out,
             "choice": problems,

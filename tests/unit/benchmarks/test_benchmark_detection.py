@@ -29,7 +29,6 @@ def dump(folder: Path, *ids: str, column: str = "problem_id", **columns: Any) ->
         (("1575/A", "2043/B2"), {}, "codeforces"),
         (("1575_A. Add",), {}, "code_contests"),
         (("1575_A",), {}, "code_contests_plus"),
-        pytest.param(("2053B", "2000A"), {}, "livecodebench_pro", marks=needs_plugin("lightcp")),
         (("abc300_a", "2727"), {"column": "question_id"}, "livecodebench"),
         (("nile", "sphinx"), {"year": 2024, "subtask": "01"}, "ioi"),
         pytest.param(
@@ -50,6 +49,13 @@ def test_benchmark_is_guessed_from_ids_and_columns(
     ("ids", "columns", "message"),
     [
         (("1873_A",), {"column": "question_id"}, "fit the benchmarks livecodebench and code_contests_plus"),
+        pytest.param(
+            ("1873A", "2053B"),
+            {},
+            r"fit the benchmarks codeforces and livecodebench_pro. Name the right benchmark:"
+            r" problems=codeforces or problems=livecodebench_pro",
+            marks=needs_plugin("lightcp"),
+        ),
         (("nile",), {}, r"do not identify.*\(their ids: nile\).*Name a benchmark"),
         (("apps_1", "nile"), {}, "do not identify their problems"),
     ],
@@ -80,7 +86,8 @@ def test_dump_is_scored_without_problems_option(cli: CommandLine, tmp_path: Path
         "none",
     )
     assert completed.returncode == 0, completed.stderr
-    assert "--problems apps, as the dump's ids and columns say" in completed.stderr
+    assumption = "Assumed --problems apps, as the dump's ids and columns say. To choose other problems, add"
+    assert assumption in completed.stderr
     assert results(tmp_path / "run")["1"]["solved"] is True
     unknown = cli("score", dump(tmp_path, "nile"), "--out", "other")
     assert unknown.returncode == 2 and ", --problems: the dump's rows do not identify" in unknown.stderr
