@@ -87,6 +87,12 @@ def describe_calibration(calibration: Calibration) -> list[str]:
             f"The fastest solution that should be too slow takes {_format_ratio(fastest_slow)} of it "
             f"({fastest_slow.problem}, {fastest_slow.solution})."
         )
+    if calibration.is_slow_within_limit:
+        return [
+            *lines,
+            "That is within the limit, so no factor is proposed: larger tests, or another expected verdict"
+            " for this solution, must separate it from right solutions first.",
+        ]
     if calibration.factor is None or calibration.margins is None:
         return [*lines, "No factor separates them."]
     right_margin, slow_margin = calibration.margins

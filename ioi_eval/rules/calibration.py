@@ -59,6 +59,12 @@ class Calibration(Value):
         return min(slow, key=lambda distance: distance.ratio, default=None)
 
     @property
+    def is_slow_within_limit(self) -> bool:
+        """Return True if a solution that should be too slow finishes within its limit."""
+        slow = self.fastest_slow
+        return slow is not None and slow.ratio <= 1
+
+    @property
     def margins(self) -> tuple[float, float | None] | None:
         """Return the factor's margins as ratios, or None without a factor.
 
@@ -127,11 +133,14 @@ def propose_time_factor(distances: Iterable[TimeRatio], unclear: Iterable[str] =
     """Return the calibration with the proposed factor.
 
     The factor is in the middle of the gap between right and slow solutions. It is 1 if 1 leaves a margin on
-    both sides, and None without a gap.
+    both sides. It is None without a gap, and if a slow solution is within its limit: its tests may be too
+    small, and then a factor below 1 would fail right solutions.
     """
     measured_times = Calibration(distances=tuple(distances), unclear=tuple(unclear))
     right, slow = measured_times.slowest_right, measured_times.fastest_slow
-    if right is None or right.at_least or (slow is not None and slow.ratio <= right.ratio):
+    if right is None or right.at_least or measured_times.is_slow_within_limit:
+        return measured_times
+    if slow is not None and slow.ratio <= right.ratio:
         return measured_times
     if right.ratio * _MIN_MARGIN <= 1 and (slow is None or slow.ratio >= _MIN_MARGIN):
         factor = 1.0

@@ -93,7 +93,17 @@ def at(kind: ExpectedSpeed, ratio: float, *, at_least: bool = False) -> TimeRati
 
 @pytest.mark.parametrize(
     ("right", "slow", "factor"),
-    [(0.5, 3.0, 1.0), (0.9, 3.0, 1.6), (2.0, 8.0, 4.0), (2.0, None, 3.0), (0.1, None, 1.0), (3.0, 2.0, None)],
+    [
+        (0.5, 3.0, 1.0),
+        (0.9, 3.0, 1.6),
+        (2.0, 8.0, 4.0),
+        (2.0, None, 3.0),
+        (0.1, None, 1.0),
+        (3.0, 2.0, None),
+        (0.009, 0.4, None),
+        (0.5, 1.0, None),
+        (0.5, 1.1, 0.74),
+    ],
 )
 def test_time_factor_is_midpoint_of_distances(right: float, slow: float | None, factor: float | None) -> None:
     distances = [at(ExpectedSpeed.RIGHT, 0.01), at(ExpectedSpeed.RIGHT, right)]
@@ -111,6 +121,15 @@ def test_calibration_margins_are_rounded() -> None:
         "Proposed: --time-factor 1. With it, the slowest right solution passes until it takes 340 times its"
         " time here.",
         "The fastest solution that should be too slow fails until it takes 1/5.8 of its time here.",
+    ]
+
+
+def test_slow_solution_within_limit_is_named_instead_of_a_factor() -> None:
+    proposal = propose_time_factor([at(ExpectedSpeed.RIGHT, 0.009), at(ExpectedSpeed.SLOW, 0.4)])
+    assert describe_calibration(proposal)[1:] == [
+        "The fastest solution that should be too slow takes 0.40 of it (p, slow 0.4).",
+        "That is within the limit, so no factor is proposed: larger tests, or another expected verdict for"
+        " this solution, must separate it from right solutions first.",
     ]
 
 
