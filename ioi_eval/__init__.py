@@ -4,7 +4,8 @@
 
     problem = load_problems("examples/problems")["lanterns"]
     async with Scorer() as scorer:
-        result = await scorer.score(problem, Submission(key="1", problem_id=problem.id, code=source))
+        submission = Submission(key="1", problem_id=problem.id, code=source, language="c++")
+        result = await scorer.score(problem, submission)
 
 What this module exports is public, and so are `ioi_eval.models`, `ioi_eval.errors`, `ioi_eval.runs`,
 `ioi_eval.scoring`, `ioi_eval.sources`, `ioi_eval.engines`, `ioi_eval.testing`, `ioi_eval.classic` and

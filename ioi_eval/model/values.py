@@ -460,7 +460,7 @@ class Submission(Value):
     key: str
     problem_id: str
     code: str | None  # program of the submission; None if the generation contains no program
-    language: str = "c++"
+    language: str = ""  # language of the code; required if there is code
     language_from: LanguageFrom | None = None  # source of the language; None if the caller fixed the language
     outputs: tuple[NamedBlob, ...] = ()  # submitted output files, each named after its test
     files: tuple[NamedBlob, ...] = ()  # further sources and headers next to the code, with their names

@@ -133,10 +133,10 @@ class Scorer:
             deduplication: Judges equal programs once. Pass the same object for all of them.
 
         Raises:
-            InputError: The problem cannot be judged, or the submission names another problem.
+            InputError: The problem cannot be judged, or the submission names another problem or no language.
             JudgeFailure: The judge itself failed.
         """
-        _refuse_another_problem(problem, submission)
+        _check_arguments(problem, submission)
         judge = self.judge if deduplication is None else self.judge.with_options(deduplication=deduplication)
         with track_submission(submission.key, problem.id):
             return await judge.judge(problem, submission)
@@ -149,11 +149,16 @@ def check_type(value: object, kind: type, field: str, remedy: str) -> None:
         raise InputError(message, field=field, remedy=remedy)
 
 
-def _refuse_another_problem(problem: Problem, submission: Submission) -> None:
-    """Raise InputError unless the arguments are a problem and a submission to it."""
+def _check_arguments(problem: Problem, submission: Submission) -> None:
+    """Raise InputError unless the arguments are a problem and a submission to it that can be judged."""
     problem_remedy = 'Give load_problems(...)["id"], or Problem.of(tests=[("1 2", "3")])'
     check_type(problem, Problem, "problem", problem_remedy)
-    check_type(submission, Submission, "submission", "Give a Submission with key, problem_id and code")
+    submission_remedy = "Give a Submission with key, problem_id, code and language"
+    check_type(submission, Submission, "submission", submission_remedy)
+    where = f"submission {submission.key}"
+    if submission.code is not None and not submission.language:
+        remedy = 'Name it, as in Submission(..., language="python")'
+        raise InputError("the language of the code is missing", where=where, field="language", remedy=remedy)
     names = {problem.id, f"{problem.id}@{problem.year or 'none'}"}
     is_other_year = None not in (problem.year, submission.year) and problem.year != submission.year
     if submission.problem_id in names and not is_other_year:
@@ -161,7 +166,7 @@ def _refuse_another_problem(problem: Problem, submission: Submission) -> None:
     of_year = f" of {submission.year}" if is_other_year else ""
     raise InputError(
         f"the submission is for problem {submission.problem_id!r}{of_year}, not {problem.id!r}",
-        where=f"submission {submission.key}",
+        where=where,
         field="year" if is_other_year else "problem_id",
         remedy=f"Give it to the problem that it names, or set problem_id={problem.id!r}",
     )
@@ -171,7 +176,7 @@ async def run_classic(
     engine: Engine, problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN
 ) -> TestResult:
     """Judge a test by a classic job, and return its result. Raises JudgeFailure if the engine fails."""
-    _refuse_another_problem(problem, submission)
+    _check_arguments(problem, submission)
     if submission.code is None:
         return uncompiled_result(test.name, NO_CODE)
     job = classic_job(problem, test, submission, runtime=runtime)
@@ -189,7 +194,8 @@ def score_sync(
 ) -> SubmissionResult:
     """Return a submission's score, for programs without an event loop.
 
-        result = score_sync(problem, Submission(key="1", problem_id=problem.id, code=source))
+        submission = Submission(key="1", problem_id=problem.id, code=source, language="c++")
+        result = score_sync(problem, submission)
 
     By default this machine judges, and builds are cached in a private folder among the temporary files. For
     more than a few submissions, use a `Scorer`, which uses all cores.

@@ -44,7 +44,7 @@ class Normal:
 async def normal(scorer: Scorer, times: int) -> Normal:
     tests = tuple(Test(name=str(n), input=Blob.of(f"{n}\n"), answer=Blob.of(f"{2 * n}\n")) for n in range(20))
     problem = Problem(id="normal", tests=tests, limits=Limits.contest(5.0, 256 << 20))
-    submission = Submission(key="1", problem_id="normal", code=_NORMAL)
+    submission = Submission(key="1", problem_id="normal", code=_NORMAL, language="c++")
     walls, cpus, points = [], [], 0.0
     for _ in range(times):
         start = time.monotonic()

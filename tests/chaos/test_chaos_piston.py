@@ -102,7 +102,10 @@ def engine_behind() -> FakeEngine:
 def submissions(count: int) -> Iterator[Submission]:
     for number in range(count):
         yield Submission(
-            key=f"row-{number:03}", problem_id="chaos", code=f"int main() {{ return {number}; }}"
+            key=f"row-{number:03}",
+            problem_id="chaos",
+            code=f"int main() {{ return {number}; }}",
+            language="c++",
         )
 
 

@@ -163,7 +163,9 @@ class Run:
 
     async def _judge_on(self, scorer: Scorer) -> None:
         while (number := next(self._numbers)) < self._last:
-            program = Submission(key=str(number), problem_id="add", code=f"{RIGHT}int n{number};\n")
+            program = Submission(
+                key=str(number), problem_id="add", code=f"{RIGHT}int n{number};\n", language="c++"
+            )
             result = await scorer.score(PROBLEM, program)
             assert result.points == 100, result
             self.compilers.append(result.compiler)

@@ -23,7 +23,7 @@ OWN, KEPT = "ioi_eval", "cms_ioi"  # runtimes: a job compiles everything, or use
 
 
 def submitted(problem: Problem, code: str) -> Submission:
-    return Submission(key="1", problem_id=problem.id, code=code)
+    return Submission(key="1", problem_id=problem.id, code=code, language="c++")
 
 
 def has_classic_job(problem: Problem) -> bool:

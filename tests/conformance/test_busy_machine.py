@@ -72,7 +72,7 @@ async def test_classic_job_script_distinguishes_idling_from_waiting_for_cpu(
 ) -> None:
     test = Test(name="1", input=Blob.of(""), answer=Blob.of(""))
     problem = Problem(id="busy", limits=LIMITS, tests=(test,))
-    candidate = Submission(key="1", problem_id=problem.id, code=code)
+    candidate = Submission(key="1", problem_id=problem.id, code=code, language="c++")
     async with EmbeddedEngine(store=store, packages=(graders_folder() / "classic",)) as engine:
         judging = partial(
             run_classic, ClassicJobEngine(engine, store), problem, test, candidate, runtime="cms_ioi"

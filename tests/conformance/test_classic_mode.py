@@ -48,8 +48,12 @@ def problem() -> Problem:
 
 async def test_judge_uses_classic_jobs(engine: EmbeddedEngine, tmp_path: Path) -> None:
     async with judge_on(engine, Store(tmp_path), JudgeOptions(job="classic")) as judge:
-        result = await judge.judge(problem(), Submission(key="1", problem_id="sum", code=CODE))
-        refused = await judge.judge(problem(), Submission(key="2", problem_id="sum", code="int x = ;"))
+        result = await judge.judge(
+            problem(), Submission(key="1", problem_id="sum", code=CODE, language="c++")
+        )
+        refused = await judge.judge(
+            problem(), Submission(key="2", problem_id="sum", code="int x = ;", language="c++")
+        )
     assert result.points == 30
     assert [test.status for test in result.tests][:2] == [V.AC, V.WA]
     assert not refused.compiles and "error" in refused.compile_output

@@ -65,7 +65,7 @@ def foreign_job_folder() -> Iterator[None]:
 
 
 SUBMISSIONS = (
-    Submission(key="several", problem_id="double", code=CPP),
+    Submission(key="several", problem_id="double", code=CPP, language="c++"),
     Submission(key="right", problem_id="double", code=PYTHON, language="python"),
     Submission(key="nosy", problem_id="double", code=NOSY, language="python"),
 )

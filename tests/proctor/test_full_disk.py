@@ -88,7 +88,8 @@ async def main(disk, cache, number):
         async with Scorer(EmbeddedEngine(store=store, slots=2, sandboxes=Path(disk)), store=store) as scorer:
             print(scorer.slots, "slots", flush=True)
             await asyncio.to_thread(sys.stdin.readline)
-            result = await scorer.score(problem, Submission(key="1", problem_id="large", code=code))
+            submission = Submission(key="1", problem_id="large", code=code, language="c++")
+            result = await scorer.score(problem, submission)
             print(result.tests[0].status)
     except EngineUnavailable as error:
         print(error)
@@ -105,7 +106,7 @@ async def test_job_starts_only_if_disk_has_space_for_its_limit(workshop: Path, s
             assert engine.slots == 1
             async with Scorer(BorrowedEngine(engine), store=store) as scorer:
                 scoring = [
-                    scorer.score(problem, Submission(key="1", problem_id="large", code=code))
+                    scorer.score(problem, Submission(key="1", problem_id="large", code=code, language="c++"))
                     for code in codes
                 ]
                 results = await asyncio.gather(*scoring)

@@ -26,7 +26,9 @@ def test_problem_from_pairs_has_one_test_each() -> None:
 async def test_problem_of_pairs_is_judged() -> None:
     sum_problem = Problem.of(tests=[("1 2", "3"), ("20 30", "50")])
     async with Scorer(FakeEngine({0: 1.0, 1: 0.0})) as scorer:
-        scored = await scorer.score(sum_problem, Submission(key="1", problem_id=sum_problem.id, code="any"))
+        scored = await scorer.score(
+            sum_problem, Submission(key="1", problem_id=sum_problem.id, code="any", language="c++")
+        )
     assert (scored.verdict, scored.solved, scored.points, scored.max_points) == (Verdict.WA, False, 0.5, 1.0)
 
 

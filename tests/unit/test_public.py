@@ -137,7 +137,9 @@ async def test_documented_fake_engine_test_works() -> None:
     other = Test(name="2", input=Blob.of("2 2\n"), answer=Blob.of("4\n"))
     problem = Problem(id="sum", limits=Limits.contest(1.0, 256 << 20), tests=(test, other))
     async with Scorer(FakeEngine({0: 1.0, 1: "cpu"})) as scorer:
-        result = await scorer.score(problem, Submission(key="a", problem_id="sum", code="int main() {}"))
+        result = await scorer.score(
+            problem, Submission(key="a", problem_id="sum", code="int main() {}", language="c++")
+        )
     assert [test.status for test in result.tests] == [Verdict.AC, Verdict.TLE]
     assert result.points == 0.5
 

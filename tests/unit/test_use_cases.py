@@ -60,7 +60,9 @@ async def test_sync_function_in_event_loop_suggests_the_async_function(tmp_path:
     with pytest.raises(IoiEvalError, match=r"as in a notebook: write `await score_dump\(\.\.\.\)`"):
         score_dump_sync(dump(tmp_path, "a"), {"lanterns": problem}, out=tmp_path / "run")
     with pytest.raises(IoiEvalError, match=r"write `await scorer\.score\(\.\.\.\)` of an open Scorer"):
-        score_sync(problem, Submission(key="k", problem_id="lanterns", code="c"), engine=FakeEngine())
+        score_sync(
+            problem, Submission(key="k", problem_id="lanterns", code="c", language="c++"), engine=FakeEngine()
+        )
     assert not (tmp_path / "run").exists()
 
 
@@ -72,7 +74,7 @@ async def test_use_cases_share_scorer_and_loaded_problems(tmp_path: Path) -> Non
             dump(tmp_path, "a", "b"), problems, out=tmp_path / "run", engine=scorer, on_event=events.append
         )
         checked = await validate(problems, out=tmp_path / "checked", engine=scorer)
-        submission = Submission(key="k", problem_id="lanterns", code="c")
+        submission = Submission(key="k", problem_id="lanterns", code="c", language="c++")
         assert (await scorer.score(problems["lanterns"], submission)).points == 100
     assert (scored.call.judged, scored.failures) == (2, {})
     assert [type(event) for event in events[:2]] == [RowsUnderstood, RunStarted]

@@ -65,7 +65,7 @@ def test_inspect_score_equals_score_of_the_library(log: EvalLog) -> None:
     for sample in log.samples:
         problem = problems[sample.metadata["problem_id"]]
         code = extract(sample.output.completion, find_language("c++"))
-        alone = score_sync(problem, Submission(key="1", problem_id=problem.id, code=code))
+        alone = score_sync(problem, Submission(key="1", problem_id=problem.id, code=code, language="c++"))
         score = (sample.scores or {})["judged"]
         score_metadata = score.metadata or {}
         assert (

@@ -117,7 +117,9 @@ def test_verifiers_rewards_equal_scores_of_the_library(tmp_path: Path, model: st
     assert set(traces) == {"garland", "pumpkins", "threes"}
     problems = load_problems(PACKAGES, only=frozenset({"garland", "pumpkins"}))
     for name, code in (REPLIES["Garland"], REPLIES["Pumpkins"]):
-        alone = score_sync(problems[name], Submission(key="1", problem_id=name, code=source(name, code)))
+        alone = score_sync(
+            problems[name], Submission(key="1", problem_id=name, code=source(name, code), language="c++")
+        )
         trace = traces[name]
         assert trace["rewards"] == {"points": {"score": pytest.approx(alone.points / 100), "weight": 1.0}}
         assert trace["metrics"]["compiles"] == 1 and trace["metrics"]["solved"] == (alone.points == 100)

@@ -246,7 +246,7 @@ async def measure_memory(folder: Path) -> None:
     task = make_problem(folder / "tests", tests, checker=False)
     store = Store(folder / "store")
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
-        result = await scorer.score(task, Submission(key="1", problem_id=task.id, code=echo))
+        result = await scorer.score(task, Submission(key="1", problem_id=task.id, code=echo, language="c++"))
     assert result.points == 100, result
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     total = sum(test.input.size for test in task.tests) / 2**30

@@ -73,6 +73,7 @@ def make_rows(number: int, models: int, problems: int, tests: int) -> Iterator[d
             key=f"row-{index}",
             problem_id=problem.id,
             code=f"#include <cstdio>\nint main() {{\n{source}}}\n",
+            language="c++",
             row={"model": f"model-{model}", "generation": f"```cpp\nint main() {{\n{source}}}\n```"},
         )
         skill = dice.random() ** (1 / (2 + model))

@@ -84,7 +84,9 @@ def make_problem(tests: Path, count: int, *, checker: bool) -> Problem:
 
 def make_submissions(count: int, *, first: int = 0, headers: Iterable[str] = BIG) -> Iterator[Submission]:
     for index in range(first, first + count):
-        yield Submission(key=str(index), problem_id="squares", code=make_source(index, headers))
+        yield Submission(
+            key=str(index), problem_id="squares", code=make_source(index, headers), language="c++"
+        )
 
 
 # Small programs like completions of models, which differ by a salt, by names and by comments.

@@ -162,7 +162,7 @@ async def test_output_with_different_word_count_is_diagnosed_as_broken_test(tmp_
 async def test_stored_probe_result_is_reused_unless_fresh(tmp_path: Path) -> None:
     path, (right, other) = tmp_path / "probes.jsonl", [failed(Verdict.WA, "å\n"), failed(Verdict.RE)]
     problem = judged_problem(right).problem
-    submission = Submission(key="a", problem_id="one", code="x")
+    submission = Submission(key="a", problem_id="one", code="x", language="c++")
 
     async def probed(*results: TestResult, fresh: bool = False, code: str = "x") -> tuple[TestResult, ...]:
         runner: Any = FakeScorer(*results)

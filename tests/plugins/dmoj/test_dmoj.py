@@ -47,7 +47,9 @@ def test_dmoj_batch_with_dependencies_includes_tests_of_dependencies(tmp_path: P
             name: TestResult(test_name=name, score=score, status=status.get(score, Verdict.PA))
             for name, score in zip("1234", scores, strict=True)
         }
-        result = score_submission(problem, Submission(key="1", problem_id="pond", code=""), results)
+        result = score_submission(
+            problem, Submission(key="1", problem_id="pond", code="", language="c++"), results
+        )
         return [subtask.exact_score * subtask.points for subtask in result.subtasks]
 
     assert earned(1, 1, 1, 1) == [0, 1, 2, 3]

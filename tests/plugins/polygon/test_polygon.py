@@ -41,7 +41,7 @@ def points(folder: Path, wrong: str = "", partly: str = "") -> list[float]:
         )
         for name in TESTS
     }
-    submission = Submission(key="k", problem_id=problem.id, code="")
+    submission = Submission(key="k", problem_id=problem.id, code="", language="c++")
     score = scoring.score_submission(problem, submission, results)
     return [round(subtask.exact_score * subtask.points, 6) for subtask in score.subtasks]
 

@@ -75,7 +75,9 @@ def loaded(folder: Path, *, tests: dict[str, Any] | None = None, **columns: Any)
 
 
 async def points(scorer: Scorer, problems: LoadedProblems, code: str) -> tuple[float, list[V]]:
-    result = await scorer.score(problems[NAME], Submission(key="1", problem_id=NAME, code=code))
+    result = await scorer.score(
+        problems[NAME], Submission(key="1", problem_id=NAME, code=code, language="c++")
+    )
     return result.points, [test.status for test in result.tests]
 
 

@@ -43,7 +43,9 @@ def result_of(problem: Problem, *scores: float, feedback: str = "") -> Submissio
         tests[name] = TestResult(
             test_name=name, score=score, status=status, feedback=feedback, cpu_time=0.5, memory=1 << 20
         )
-    return score_submission(problem, Submission(key="1", problem_id=problem.id, code=""), tests)
+    return score_submission(
+        problem, Submission(key="1", problem_id=problem.id, code="", language="c++"), tests
+    )
 
 
 def told(problem: Problem, epoch: int, *scores: float, length: int = 10) -> dict[str, object]:

@@ -62,7 +62,9 @@ async def judge_shares(
     code = WORKS.format(seconds=share * LIMIT, says=says)
     engine = EmbeddedEngine(store=store, slots=2)
     async with Scorer(engine, store=store, options=JudgeOptions(borderline=band)) as scorer:
-        result = await scorer.score(PROBLEM, Submission(key="1", problem_id="work", code=code))
+        result = await scorer.score(
+            PROBLEM, Submission(key="1", problem_id="work", code=code, language="c++")
+        )
     return result.tests[0]
 
 
@@ -187,7 +189,9 @@ async def measured(
     problem = msgspec.structs.replace(PROBLEM, tests=tests)
     engine = Measured(times)
     async with Scorer(engine, store=store, options=JudgeOptions(borderline=band)) as scorer:
-        result = await scorer.score(problem, Submission(key="1", problem_id="work", code="int main() {}"))
+        result = await scorer.score(
+            problem, Submission(key="1", problem_id="work", code="int main() {}", language="c++")
+        )
     return list(result.tests), engine.batches
 
 

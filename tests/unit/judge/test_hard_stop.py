@@ -61,7 +61,7 @@ async def judge_delays(
     The seconds are counted after a first run, because a build on a busy machine is slower.
     """
     async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as scorer:
-        submission = Submission(key="1", problem_id="stalling", code=code)
+        submission = Submission(key="1", problem_id="stalling", code=code, language="c++")
         await scorer.score(stalling(limits, 0), submission)
         engine.tests.clear()
         start = time.monotonic()
@@ -211,4 +211,6 @@ async def ends(engine: FakeEngine, tests: list[str]) -> SubmissionResult:
     )
     problem = Problem(id="stalling", limits=LIMITS, tests=tuple(test_objects))
     async with Scorer(engine, options=JudgeOptions(all_tests=True)) as scorer:
-        return await scorer.score(problem, Submission(key="1", problem_id="stalling", code=WAITS))
+        return await scorer.score(
+            problem, Submission(key="1", problem_id="stalling", code=WAITS, language="c++")
+        )

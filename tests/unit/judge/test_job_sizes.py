@@ -124,14 +124,16 @@ async def test_job_refused_as_too_large_is_a_judge_failure() -> None:
     engine = FakeEngine(faults=[None, JobTooLarge("the body is too large")])
     async with Scorer(engine) as scorer:
         with pytest.raises(JudgeFailure, match="the body is too large"):
-            await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x"))
+            await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x", language="c++"))
 
 
 async def test_sufficient_server_memory_limit_is_used_as_job_limit() -> None:
     engine = FakeEngine()
     engine.capabilities_value = msgspec.structs.replace(fake_capabilities(), max_run_memory=1 << 30)
     async with Scorer(engine) as scorer:
-        assert (await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x"))).points == 100
+        assert (
+            await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x", language="c++"))
+        ).points == 100
     assert [job.run_memory_limit for job in engine.runs] == [1 << 30]
 
 
@@ -141,7 +143,7 @@ async def test_insufficient_server_memory_is_judge_failure_naming_variable() -> 
     engine.capabilities_value = msgspec.structs.replace(fake_capabilities(), max_run_memory=1 << 28)
     async with Scorer(engine) as scorer:
         with pytest.raises(JudgeFailure, match="Raise PISTON_RUN_MEMORY_LIMIT"):
-            await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x"))
+            await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x", language="c++"))
     assert [job.run_memory_limit for job in engine.runs] == [None]
 
 
@@ -151,7 +153,7 @@ async def test_refused_run_timeout_is_judge_failure() -> None:
         with pytest.raises(
             JudgeFailure, match="Raise PISTON_RUN_TIMEOUT on the server, on a worker --set run-timeout"
         ):
-            await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x"))
+            await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x", language="c++"))
     assert len(engine.runs) == 1
 
 

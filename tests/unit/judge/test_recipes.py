@@ -39,7 +39,11 @@ def test_build_with_grader_compiles_grader_before_submission() -> None:
 
 
 SEVERAL = Submission(
-    key="1", problem_id="sum", code="main", files=(named("b.cpp"), named("inner/b.h"), named("sum.h", "own"))
+    key="1",
+    problem_id="sum",
+    code="main",
+    language="c++",
+    files=(named("b.cpp"), named("inner/b.h"), named("sum.h", "own")),
 )
 
 

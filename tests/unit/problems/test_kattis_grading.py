@@ -101,7 +101,7 @@ def results(problem: Problem, draw: st.DataObject) -> tuple[dict[str, str], dict
     }
 
 
-SUBMISSION = Submission(key="1", problem_id="p", code="")
+SUBMISSION = Submission(key="1", problem_id="p", code="", language="c++")
 
 
 @given(data=packages(), draw=st.data())

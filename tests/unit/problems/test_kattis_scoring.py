@@ -56,4 +56,6 @@ def earned(problem: Problem, *, wrong: str) -> float:
         for test in problem.tests
         for right in [test.name != wrong]
     }
-    return score_submission(problem, Submission(key="1", problem_id=problem.id, code=""), results).points
+    return score_submission(
+        problem, Submission(key="1", problem_id=problem.id, code="", language="c++"), results
+    ).points

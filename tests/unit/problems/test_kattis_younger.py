@@ -84,7 +84,7 @@ def test_kattis_partial_scores_count_only_in_sum_and_min_aggregation(
             )
             for test in problem.tests
         }
-        submission = Submission(key="k", problem_id=problem.id, code="")
+        submission = Submission(key="k", problem_id=problem.id, code="", language="c++")
         score = scoring.score_submission(problem, submission, results)
         points = [round(subtask.exact_score * subtask.points, 6) for subtask in score.subtasks]
         assert points[1:] == ([min(earned[1:])] if secret else earned[1:])

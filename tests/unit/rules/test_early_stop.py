@@ -103,7 +103,7 @@ class Proctor:
 
 def scored(case: Case, results_by_test: Mapping[str, TestResult]) -> SubmissionResult:
     return scoring.score_submission(
-        case.problem, Submission(key="k", problem_id="p", code=""), results_by_test
+        case.problem, Submission(key="k", problem_id="p", code="", language="c++"), results_by_test
     )
 
 

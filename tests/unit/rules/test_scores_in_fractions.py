@@ -68,7 +68,9 @@ def judged(problem: Problem, key: str, outcomes: Sequence[float]) -> SubmissionR
         name: TestResult(test_name=name, score=score, status=verdicts.verdict_of_score(score))
         for name, score in zip(NAMES, outcomes, strict=True)
     }
-    return scoring.score_submission(problem, Submission(key=key, problem_id="p", code=""), tests)
+    return scoring.score_submission(
+        problem, Submission(key=key, problem_id="p", code="", language="c++"), tests
+    )
 
 
 @given(PROBLEMS, RUNS)

@@ -28,7 +28,7 @@ def problem(*subtasks: Subtask, tests: str = "abcd", precision: int = 2) -> Prob
 
 
 def submission(key: str = "k", code: str | None = "int main(){}") -> Submission:
-    return Submission(key=key, problem_id="p", code=code)
+    return Submission(key=key, problem_id="p", code=code, language="c++")
 
 
 # --- a subtask: score types --------------------------------------------------------------------------
@@ -296,7 +296,7 @@ def test_compile_error_is_ce_for_all_tests_and_subtasks(
 
 
 def test_result_keeps_repairs_checker_compiler_and_confinement() -> None:
-    sent = Submission(key="k", problem_id="p", code="", repairs=("header",))
+    sent = Submission(key="k", problem_id="p", code="", language="c++", repairs=("header",))
     scored = scoring.score_submission(
         problem(tests="a"), sent, results(a=1), checker="cms", compiler="g++ 12", confinement={"landlock": 7}
     )

@@ -68,7 +68,7 @@ def test_results_of_edited_problem_are_superseded(of_two: Path) -> None:
 def test_problem_of_a_changed_program_is_not_named_as_changed(of_two: Path) -> None:
     problems = {name: Problem(id=name) for name in ("sum", "tree")}
     submissions = [
-        Submission(key=key, problem_id=name, code="x")
+        Submission(key=key, problem_id=name, code="x", language="c++")
         for key, name in (("a1", "sum"), ("b1", "tree"), ("a2", "sum"))
     ]
     with ResultLog.open(of_two, EDITED) as journal:

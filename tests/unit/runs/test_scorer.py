@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ioi_eval import Store, Submission, score_sync
+from ioi_eval import Scorer, Store, Submission, score_sync
 from ioi_eval.errors import InputError
 from ioi_eval.models import Problem
 from ioi_eval.testing import FakeEngine
@@ -20,7 +20,25 @@ def test_submission_that_names_another_problem_is_refused(
     tmp_path: Path, problem_id: str, year: int | None, field: str
 ) -> None:
     problem = Problem(id="sum", year=2024, tests=())
-    submission = Submission(key="s1", problem_id=problem_id, year=year, code="int main() {}")
+    submission = Submission(key="s1", problem_id=problem_id, year=year, code="int main() {}", language="c++")
     with pytest.raises(InputError, match="not 'sum'") as raised:
         score_sync(problem, submission, engine=FakeEngine(), store=Store(tmp_path))
     assert (raised.value.field, raised.value.where) == (field, "submission s1")
+
+
+async def test_code_without_language_is_refused_instead_of_compiled_as_cpp() -> None:
+    problem = Problem.of(tests=[("1 2", "3")], id="sum")
+    submission = Submission(key="s1", problem_id="sum", code="print(sum(map(int, input().split())))")
+    message = r"submission s1, field 'language': the language of the code is missing. .* language=\"python\""
+    async with Scorer(FakeEngine()) as scorer:
+        with pytest.raises(InputError, match=message):
+            await scorer.score(problem, submission)
+    with pytest.raises(InputError, match=message):
+        score_sync(problem, submission, engine=FakeEngine())
+
+
+async def test_submission_without_code_needs_no_language() -> None:
+    problem = Problem.of(tests=[("1 2", "3")], id="sum")
+    async with Scorer(FakeEngine()) as scorer:
+        result = await scorer.score(problem, Submission(key="s1", problem_id="sum", code=None))
+    assert result.points == 0

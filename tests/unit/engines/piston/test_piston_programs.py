@@ -98,7 +98,7 @@ def submission() -> Submission:
     would count as a created content.
     """
     mark = f"volatile unsigned n = {secrets.randbits(32)}u;\n"
-    return Submission(key="1", problem_id="add", code=mark + RIGHT)
+    return Submission(key="1", problem_id="add", code=mark + RIGHT, language="c++")
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +171,7 @@ async def test_program_is_sent_with_job_if_worker_cache_is_too_small(workers: Wo
 async def test_compile_error_on_worker_is_reported(workers: Workers, store: Store) -> None:
     server = await workers.start()
     async with scorer(store, server) as client:
-        wrong = Submission(key="1", problem_id="add", code="int main() { return x; }\n")
+        wrong = Submission(key="1", problem_id="add", code="int main() { return x; }\n", language="c++")
         result = await client.score(PROBLEM, wrong)
     assert (result.compiles, result.points) == (False, 0)
     assert "was not declared" in result.compile_output
