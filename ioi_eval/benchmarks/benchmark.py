@@ -22,7 +22,7 @@ from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.errors import InputError, IoiEvalError
 from ioi_eval.model.languages import read_packages
 from ioi_eval.model.options import CliOption, Count
-from ioi_eval.model.values import Blob, Limits, Problem, Solution, Value
+from ioi_eval.model.values import Blob, CheckerKind, Limits, Problem, Solution, Value
 from ioi_eval.problems.package import find_testlib
 from ioi_eval.rules.json_tests import CasesError
 from ioi_eval.store import Store
@@ -138,6 +138,11 @@ def read_day(date: str) -> str:
         raise InputError(f"{date!r} is not a date", remedy="Write it as 2024-05-31") from error
 
 
+def read_checker(name: str) -> str:
+    """Return the name of a built-in comparison, or an empty string unchanged. Raises InputError."""
+    return name and CheckerKind.built_in(name).value
+
+
 def mebibytes_to_bytes(mebibytes: float) -> int:
     """Return a size in MiB as bytes."""
     return int(mebibytes * (1 << 20))
@@ -234,6 +239,7 @@ class BenchmarkOptions(Value):
         str,  # name of the comparison of programs' outputs; it is ignored for problems with a checker
         CliOption(
             metavar="KIND",
+            read=read_checker,
             help="Built-in comparison of outputs, such as apps, to use instead of the benchmark's.",
             key_only=True,
         ),

@@ -104,6 +104,23 @@ _USUAL = {
     "worker": "host port slots packages token-file tls-cert tls-key",
     "doctor": "engine token-file problems problem json",
 }
+# Options that have an effect only with one of other options, by the options' names without dashes.
+_NEEDED = {
+    "seed": ("sample", "mutants", "config"),
+    "public": ("push-to-hub",),
+    "reach": ("calibrate",),
+    "expected-column": ("solutions",),
+    "feedback": ("turns", "config"),
+    "feedback-prompt": ("turns", "config"),
+}
+# Options that have no effect with another option, by the name of that option.
+_IGNORED = {
+    "calibrate": (
+        "only columns language skip-bad-rows always-extract split-lists time-factor borderline out fresh"
+        " reuse keep-outputs accept-compiler share problems references compare-checkers expected-scale"
+    ),
+    "command": "temperature max-tokens",
+}
 _LONGEST = max(map(len, COMMANDS))
 _BOUNDS = re.compile(r"(; )?(\[)?[-\d.e+]*(<=?)?x[<>]=?[-\d.e+]+(?(2)\])")
 _PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
@@ -172,6 +189,7 @@ class Command(TyperCommand):
                 args = self._expand_keys(args)
                 ctx.default_map = read_option_values(_option_names_by_key(self), _list_option_keys)
             rest = super().parse_args(ctx, args)
+            _check_effects(ctx, _option_names_by_key(self))
         console.FILE_ARGUMENTS[:] = [
             argument
             for key, name in _option_names_by_key(self).items()
@@ -272,6 +290,25 @@ class Command(TyperCommand):
             with formatter.section(f"Keys, for {_SET} KEY=VALUE and {console.SETTINGS_FILE}"):
                 formatter.write_dl(keys)
                 formatter.write_text(f"{console.SETTINGS_FILE} sets them for each call: docs/environment.md.")
+
+
+def _check_effects(ctx: Any, names_by_key: Mapping[str, str]) -> None:
+    """Raise InputError for an option of the command line that has no effect with the other options.
+
+    Values of `ioi-eval.toml` are not checked, because the file is for all commands.
+    """
+    sources = {key: ctx.get_parameter_source(name) for key, name in names_by_key.items()}
+    given_keys = {key for key, source in sources.items() if source is not None and source.name != "DEFAULT"}
+    for key in (key for key in given_keys if sources[key].name == "COMMANDLINE"):
+        label = f"{_SET} {key}" if key in console.KEYS_SET else f"--{key}"
+        needed_keys = [needed for needed in _NEEDED.get(key, ()) if needed in sources]
+        if needed_keys and given_keys.isdisjoint(needed_keys):
+            other = f"--{needed_keys[0]}"
+            remedy = f"Add {other}, or remove this option"
+            raise InputError(f"it has no effect without {other}", field=label, remedy=remedy)
+        for other in (other for other, ignored in _IGNORED.items() if key in ignored.split()):
+            if other in given_keys:
+                raise InputError(f"it has no effect with --{other}", field=label, remedy="Remove one of them")
 
 
 def list_commands() -> list[str]:
@@ -557,6 +594,13 @@ def main() -> NoReturn:
 
 def _format_usage_error(error: typer.BadParameter) -> str:
     """Return the message about an invalid command line, with the help page to look at."""
+    if error.ctx is not None and getattr(error, "possibilities", ()) == []:
+        # No option has a similar name. An option may have the parameter's name, as `--kind` of `--type`.
+        error.possibilities = [  # type: ignore[attr-defined]
+            _find_long_name(parameter)
+            for parameter in error.ctx.command.params
+            if parameter.name == getattr(error, "option_name", "").lstrip("-").replace("-", "_")
+        ]
     if error.ctx is not None and (similar := getattr(error, "possibilities", None)):
         keys = {
             option: f"{_SET} {option[2:]}=..."
@@ -571,6 +615,7 @@ def _format_usage_error(error: typer.BadParameter) -> str:
     message = message.replace("Value error, ", "").rstrip(".")
     context = error.ctx
     parameter = getattr(error, "param", None)
+    message += _suggest_choice(message)
     if getattr(parameter, "hidden", False):
         key = _find_long_name(parameter)[2:]
         name = f"{_SET} {key}" if key in console.KEYS_SET else f"{console.SETTINGS_FILE}, field '{key}'"
@@ -580,6 +625,15 @@ def _format_usage_error(error: typer.BadParameter) -> str:
     full_stop = "" if message.endswith("?") else "."
     help_hint = f"{full_stop} See {context.command_path} --help" if context is not None else ""
     return f"{message[:1].lower()}{message[1:]}{help_hint}"
+
+
+def _suggest_choice(message: str) -> str:
+    """Return a sentence that suggests a choice, if the message is about a value that is not a choice."""
+    from ioi_eval.model.fields import suggest_similar  # imported here, because help pages do not need it
+
+    value = re.search(r"'([^']*)' is not one of ('.*')$", message)
+    suggestion = suggest_similar(value[1], re.findall("'([^']*)'", value[2])) if value is not None else ""
+    return suggestion and f". {suggestion.rstrip()}"
 
 
 # Messages about invalid values, by the type of the validation error.

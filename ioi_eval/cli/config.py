@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -150,9 +151,21 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
             field_path = re.sub(
                 r"^[\w.]+", lambda found: _KEYS_BY_PATH.get(found[0], found[0]), field_path
             ).rstrip("`")
-            raise InputError(f"{message[:1].lower()}{message[1:]}", where=where, field=field_path) from error
+            raise InputError(
+                f"{message[:1].lower()}{message[1:]}",
+                where=where,
+                field=field_path,
+                remedy=_suggest_choice(field_path, values.get(field_path)),
+            ) from error
         _check_values(config, where)
     return config
+
+
+def _suggest_choice(key: str, value: object) -> str:
+    """Return a remedy that suggests values of a key with a fixed list of values, else an empty string."""
+    kind = OPTIONS[key].argument_type if key in OPTIONS else None
+    is_enum = isinstance(kind, type) and issubclass(kind, Enum)
+    return suggest_names(str(value), [member.value for member in kind]) if is_enum else ""
 
 
 @contextmanager

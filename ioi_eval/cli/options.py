@@ -25,7 +25,7 @@ from ioi_eval.cli.groups import (
     read_field_values,
 )
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import find_similar_names
+from ioi_eval.model.fields import find_similar_names, suggest_similar
 from ioi_eval.model.options import CliOption
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
@@ -160,7 +160,8 @@ def _read_repairs(text: str) -> Repairs:
     names = [name.strip() for name in text.split(",")]
     unknown = [name for name in names if name not in REPAIR_NAMES]
     if unknown:
-        remedy = f"Write one or more of {', '.join(REPAIR_NAMES)}, separated by commas"
+        suggestion = suggest_similar(unknown[0], REPAIR_NAMES)
+        remedy = f"{suggestion}Write one or more of {', '.join(REPAIR_NAMES)}, separated by commas"
         raise InputError(f"unknown repair {unknown[0]!r}", field="--repair", remedy=remedy)
     return Repairs(**{f"{_REPAIR}{name}": True for name in names})
 

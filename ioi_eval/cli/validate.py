@@ -24,7 +24,6 @@ from ioi_eval.cli.options import (
     problems_option,
 )
 from ioi_eval.cli.progress import print_failures, run_with_progress, summarize_call
-from ioi_eval.model.errors import InputError
 from ioi_eval.model.text import visible
 from ioi_eval.reports.validation import HEADS, RIGHT, confusion_matrix, make_table_rows, number_sentences
 from ioi_eval.runs.references import MOST, ReferenceOptions
@@ -118,8 +117,6 @@ def validate(
     difference, but some solutions could not be judged, and a second call retries only these, or bad rows
     were skipped; 130: interrupted.
     """
-    if reach is not None and not calibration:
-        raise InputError("needs --calibrate", field="reach", remedy="Add --calibrate")
     if calibration:
         calibrate(solutions, problems, engine, output, reach or REACH)
         return

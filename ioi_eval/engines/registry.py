@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from ioi_eval.engines.piston import PistonEngine
 
 EMBEDDED, RAY, E2B = "embedded", "ray", "e2b"
+# Words that people write for the engine of this machine.
+_LOCAL_WORDS = ("docker", "podman", "local", "sandbox", "this-machine")
 
 
 class EngineChoice(Value):
@@ -112,6 +114,8 @@ class EngineChoice(Value):
 
     def check(self) -> None:
         """Raise InputError if an option is for another kind of engine."""
+        if self.same_compiler and self.text == EMBEDDED:
+            raise InputError("this option works with servers only", field="same_compiler", remedy="Remove it")
         if self.per_endpoint is not None and (self.text == EMBEDDED or self.is_on_ray):
             raise InputError(
                 "this option works with servers only",
@@ -239,6 +243,8 @@ def find_engine(text: str) -> Factory:
         names = ", ".join([*other_names, *built_in])
         if re.fullmatch(r"[\w-]+", text) and text != SLURM:
             remedy = f"Name an engine ({names}), or servers as http://HOST:PORT"
+            if find_similar_names(text.lower(), _LOCAL_WORDS):
+                remedy = f"Did you mean {EMBEDDED!r}, which is this machine, without Docker? {remedy}"
             raise InputError(f"{text!r} is not an engine and not a host", remedy=remedy) from None
         raise error.with_details(remedy=f"{error.remedy}; or {names}") from None
     return piston_engine

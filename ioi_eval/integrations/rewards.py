@@ -13,6 +13,7 @@ import msgspec
 from ioi_eval.errors import CasesError, InputError, IoiEvalError
 from ioi_eval.integrations.misses import UnknownProblemError, count_miss, gather_results
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
+from ioi_eval.model.fields import suggest_similar
 from ioi_eval.model.options import CliOption
 from ioi_eval.models import (
     Blob,
@@ -80,7 +81,7 @@ class RewardOptions(Value):
         if self.language:
             find_language(self.language)
         if self.mode not in (modes := [mode.value for mode in RewardMode]):
-            remedy = f"There are {', '.join(modes)}"
+            remedy = f"{suggest_similar(str(self.mode), modes)}There are {', '.join(modes)}"
             raise InputError(f"unknown mode {self.mode!r}", field="mode", remedy=remedy)
         if not (isinstance(self.time_limit, int | float) and 0 < self.time_limit < math.inf):
             remedy = "Give a number of seconds above 0"

@@ -226,6 +226,11 @@ def find_similar_names(
     return get_close_matches(name, list(known_names), n=3, cutoff=min_similarity)
 
 
+def suggest_similar(name: str, known_names: Iterable[str]) -> str:
+    """Return a question that suggests the known name most similar to a name; empty if none is similar."""
+    return "".join(f"Did you mean {similar!r}? " for similar in find_similar_names(name, known_names)[:1])
+
+
 def suggest_names(name: str, known_names: Sequence[str]) -> str:
     """Return a remedy that suggests known names: names similar to an unknown name, else the first names."""
     if close := find_similar_names(name, known_names):

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import msgspec
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import suggest_names
+from ioi_eval.model.fields import suggest_names, suggest_similar
 from ioi_eval.model.values import Limits, Value
 
 # Arguments of build templates that are replaced by several arguments.
@@ -557,7 +557,8 @@ def find_language(name: str, *, where: str = "", row: int | None = None, field: 
         language = None
     if language is None:
         *descriptions, last = (f"{entry.name} (also {', '.join(entry.aliases[1:4])})" for entry in LANGUAGES)
-        remedy = f"Supported are {', '.join(descriptions)} and {last}"
+        names = [known_name for entry in LANGUAGES for known_name in (entry.name, *entry.aliases)]
+        remedy = f"{suggest_similar(name.lower(), names)}Supported are {', '.join(descriptions)} and {last}"
         raise InputError(f"unknown language {name!r}", where=where, row=row, field=field, remedy=remedy)
     inner_language = _find_by_name(inner) or _find_by_name(language.name + inner)
     if inner_language is not None and (

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Self, dataclass_transform
 import msgspec
 
 from ioi_eval.model.errors import FileEdited, InputError
+from ioi_eval.model.fields import suggest_similar
 
 
 # Type checkers need `frozen` and `kw_only` to be declared here, although they are inherited at run time.
@@ -160,9 +161,8 @@ class CheckerKind(StrEnum):
         """Return the built-in comparison with this name. Raises InputError if it does not exist."""
         kinds = {kind.value: kind for kind in cls if not kind.is_program}
         if name not in kinds:
-            raise InputError(
-                f"unknown comparison {name!r}", field="checker", remedy=f"There are {', '.join(kinds)}"
-            )
+            remedy = f"{suggest_similar(name, kinds)}There are {', '.join(kinds)}"
+            raise InputError(f"unknown comparison {name!r}", field="checker", remedy=remedy)
         return kinds[name]
 
 

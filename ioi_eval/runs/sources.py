@@ -22,7 +22,7 @@ from ioi_eval.benchmarks import (
 from ioi_eval.benchmarks.loaded import SUFFIX, choose_sample, load_benchmark_file
 from ioi_eval.benchmarks.row_files import column_names, read_rows
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import suggest_names
+from ioi_eval.model.fields import find_similar_names, suggest_names
 from ioi_eval.model.text import format_count
 from ioi_eval.problems import Package, Problems, check_problems
 from ioi_eval.problems import load_problems as load_packages
@@ -203,9 +203,10 @@ def benchmark_of(source: Source | None) -> Benchmark | None:
         raise
     except InputError as error:
         names = tuple(benchmark.name for benchmark in benchmarks())
+        paths = tuple(entry.name for entry in Path().iterdir() if not entry.name.startswith("."))
         raise InputError(
             f"{source!r} is not a folder, a file or the name of a benchmark",
-            remedy=suggest_names(source, names),
+            remedy=suggest_names(source, (*names, *paths) if find_similar_names(source, paths) else names),
         ) from error
 
 

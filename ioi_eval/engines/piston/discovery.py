@@ -59,6 +59,8 @@ def endpoint_url(address: str) -> str:
         raise _address_error(address) from None
     if url.scheme not in ("http", "https") or not _is_host(url.hostname) or url.query or url.fragment:
         raise _address_error(address)
+    if is_bare and url.hostname in ("http", "https"):  # `http:/host` lacks a slash
+        raise _address_error(address)
     if port == 0:  # port 0 is only valid for servers that listen, for which it means any free port
         raise _address_error(address)
     _check_no_secrets(url)

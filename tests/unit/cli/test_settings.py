@@ -72,6 +72,73 @@ def test_misspelt_option_suggests_keys_with_set(cli: CommandLine, misspelt: str,
     assert f"no such option: {misspelt} (Possible options: {suggestion}). See" in refused.stderr
 
 
+def test_unknown_option_with_name_of_a_parameter_suggests_its_option(cli: CommandLine) -> None:
+    refused = cli("new", "p", "--kind", "batch")
+    assert "no such option: --kind (Possible options: --type). See ioi-eval new" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "suggestion"),
+    [
+        ("new p --type bacth", "'config'. Did you mean 'batch'? See ioi-eval new --help"),
+        ("score d.jsonl --problems p --set job=bached", "'classic'. Did you mean 'batched'? See"),
+        ("score d.jsonl --problems p --log-level zzz", "'debug', 'info', 'warning'. See ioi-eval score"),
+        (
+            "score d.jsonl --problems p --set checker=tokns",
+            "comparison 'tokns'. Did you mean 'tokens'? There",
+        ),
+        ("score d.jsonl --problems p --repair incldues", "'incldues'. Did you mean 'includes'? Write one"),
+        ("score d.jsonl --problems p --language pyhton", "'pyhton'. Did you mean 'python'? Supported are"),
+        ("score d.jsonl --problems packges", "the name of a benchmark. Did you mean 'packages'?"),
+        ("doctor --engine dokcer", "not a host. Did you mean 'embedded', which is this machine, without"),
+        ("doctor --engine http:/a:2000", "'http:/a:2000' is not the address of a server. Write http://"),
+        ("run -c c.yaml", "c.yaml, field 'feedback': invalid enum value 'ful'. Did you mean 'full'?"),
+    ],
+)
+def test_misspelt_value_is_refused_with_suggestion(cli: CommandLine, arguments: str, suggestion: str) -> None:
+    (cli.folder / "d.jsonl").touch()
+    (cli.folder / "packages").mkdir()
+    (cli.folder / "c.yaml").write_text("feedback: ful\n")
+    refused = cli(*arguments.split())
+    assert refused.returncode == 2
+    assert suggestion in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            "score d.jsonl --problems p --set seed=3",
+            "--set seed: it has no effect without --sample. Add --sample",
+        ),
+        ("problems p --set seed=3", "--set seed: it has no effect without --sample"),
+        (
+            "score d.jsonl --problems p --set public=true",
+            "--set public: it has no effect without --push-to-hub",
+        ),
+        ("score d.jsonl --problems p --set same-compiler=true", "this option works with servers only"),
+        ("validate p --set reach=2", "--set reach: it has no effect without --calibrate"),
+        (
+            "validate p --calibrate --only slow.cpp",
+            "--only: it has no effect with --calibrate. Remove one of them",
+        ),
+        ("run -b p --feedback none", "--feedback: it has no effect without --turns"),
+        ("run -b p --command ./a --set temperature=1", "--set temperature: it has no effect with --command"),
+    ],
+)
+def test_option_without_effect_is_refused(cli: CommandLine, arguments: str, message: str) -> None:
+    (cli.folder / "d.jsonl").touch()
+    refused = cli(*arguments.split())
+    assert refused.returncode == 2
+    assert message in refused.stderr
+
+
+def test_seed_without_sample_in_settings_file_is_accepted(cli: CommandLine, problems: object) -> None:
+    """The file is for all commands, and for calls with --sample."""
+    (cli.folder / "ioi-eval.toml").write_text("seed = 3\n")
+    assert cli("problems", "problems").returncode == 0
+
+
 def test_table_in_settings_file_is_refused(cli: CommandLine) -> None:
     (cli.folder / "d.jsonl").touch()
     (cli.folder / "ioi-eval.toml").write_text("[score]\nlimit = 1\n")
