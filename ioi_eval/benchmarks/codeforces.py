@@ -20,6 +20,7 @@ from ioi_eval.benchmarks.benchmark import (
     Unusable,
 )
 from ioi_eval.benchmarks.tables import Row, Table, Tables
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution, TaskOptions, Test
 from ioi_eval.rules.assertions import make_python_checker
 from ioi_eval.rules.json_tests import NO_CASES, Case, Cases, CasesError, unparsable_tests, with_cases
@@ -292,7 +293,10 @@ def _read_cases(row: Row, field: str) -> Iterator[Case]:
     """Yield the tests in a column. Raise CasesError if inputs and outputs do not match."""
     inputs, outputs = _read_columns(row.raw_value(field), ("input", "output"))
     if len(inputs) != len(outputs):
-        raise unparsable_tests(f"{field}: the tests have {len(inputs)} inputs but {len(outputs)} outputs")
+        raise unparsable_tests(
+            f"{field}: the tests have {format_count(len(inputs), 'input')}"
+            f" but {format_count(len(outputs), 'output')}"
+        )
     for input_text, output_text in zip(inputs, outputs, strict=True):
         if not isinstance(input_text, str) or not isinstance(output_text, str):
             raise unparsable_tests(f"{field}: the input or output of a test is not a string")

@@ -52,12 +52,14 @@ from ioi_eval.benchmarks.row_schemas import PROBLEM_COLUMNS, find_problem_names,
 from ioi_eval.model.errors import BadRows, FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import StrictFaults
 from ioi_eval.model.languages import Language, find_language
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import LanguageFrom, Problem, Submission, TaskType, Value
 from ioi_eval.rules.extraction import (
     Extraction,
     explain_missing_program,
     extract,
     name_extraction,
+    names_language,
     parse,
     repair,
 )
@@ -106,7 +108,8 @@ class DetectedColumns(Value):
     whole: bool  # True if these are all selected rows
     # Number of rows, by field and by the column from which the field was read.
     columns: Mapping[str, Mapping[str, int]]
-    # Number of rows, by language and by the source of the language.
+    # Number of rows, by language and by the source of the language. If a fence names the default language,
+    # the source is the reply.
     languages: Mapping[str, Mapping[LanguageFrom, int]]
     without: int  # number of rows without a program
 
@@ -119,22 +122,26 @@ class DetectedColumns(Value):
                 f"{field} <- {', '.join(counts if len(counts) == 1 else columns_with_counts)}"
             )
         languages = (
-            f"{name} ({', '.join(_SOURCE_NOTES[source].format(number) for source, number in counts.items())})"
+            f"{name} ({', '.join(_describe_source(source, number) for source, number in counts.items())})"
             for name, counts in self.languages.items()
         )
         descriptions.append(f"language{'s' if len(self.languages) > 1 else ''} {', '.join(languages)}")
         descriptions.append(f"{self.without:,} of {self.rows:,} without a program")
-        return ", ".join(descriptions) + ("" if self.whole else f" (from the first {self.rows:,} rows)")
+        first_rows = f" (from the first {format_count(self.rows, 'row')})"
+        return ", ".join(descriptions) + ("" if self.whole else first_rows)
 
 
-_SOURCE_NOTES: Mapping[LanguageFrom, str] = {
-    LanguageFrom.ROW: "from {:,} rows",
-    LanguageFrom.OPTION: "{:,} as asked for",
-    LanguageFrom.FORMAT: "{:,} by their format",
-    LanguageFrom.PROBLEM: "{:,} by their problem",
-    LanguageFrom.REPLY: "from {:,} replies",
-    LanguageFrom.DEFAULT: "assumed for {:,} rows",
-}
+def _describe_source(source: LanguageFrom, row_count: int) -> str:
+    """Return for how many rows a source names the language."""
+    rows, pronoun = format_count(row_count, "row"), "its" if row_count == 1 else "their"
+    return {
+        LanguageFrom.ROW: f"from {rows}",
+        LanguageFrom.OPTION: f"{row_count:,} as asked for",
+        LanguageFrom.FORMAT: f"{row_count:,} by {pronoun} format",
+        LanguageFrom.PROBLEM: f"{row_count:,} by {pronoun} problem",
+        LanguageFrom.REPLY: f"from {format_count(row_count, 'reply', 'replies')}",
+        LanguageFrom.DEFAULT: f"assumed for {rows}",
+    }[source]
 
 
 class DumpInfo(Value):
@@ -591,9 +598,14 @@ class _FirstPass:
         for field, column in entry.read_from.items():
             rows_by_column = counts.columns.setdefault(field, {})
             rows_by_column[column] = rows_by_column.get(column, 0) + 1
-        language, code, _ = _choose_program(entry, entry.problem, self._options)
-        languages = counts.languages.setdefault(find_language(language.language).name, {})
-        languages[language.source] = languages.get(language.source, 0) + 1
+        chosen_language, code, _ = _choose_program(entry, entry.problem, self._options)
+        language, source = find_language(chosen_language.language), chosen_language.source
+        if source is LanguageFrom.DEFAULT and entry.code is None and entry.generation is not None:
+            # A fence that names the default language changes nothing, but the language is not assumed then.
+            is_named = names_language(entry.generation, language, self._options.extract)
+            source = LanguageFrom.REPLY if is_named else source
+        languages = counts.languages.setdefault(language.name, {})
+        languages[source] = languages.get(source, 0) + 1
         counts.without += code is None
 
     def _read_labelled_file(self, row_file: RowFile) -> DumpFile:

@@ -35,6 +35,7 @@ from ioi_eval.benchmarks.tables import SUFFIXES, Tables, TableSource
 from ioi_eval.benchmarks.usaco import Usaco
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import find_similar_names, suggest_names
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Checker, CheckerKind, Problem, Solution, TaskType
 from ioi_eval.problems import Problems
 from ioi_eval.problems.collection import NOT_SELECTED, LeftOut
@@ -393,7 +394,7 @@ def _listed_problems(
             return sorted(problems, key=lambda candidate: candidate.id)
     selection_note = f", of which {len(selected):,} are chosen" if len(selected) < len(candidates) else ""
     raise InputError(
-        f"the dump is a list with the replies for {length:,} problems, but the benchmark has"
+        f"the dump is a list with the replies for {format_count(length, 'problem')}, but the benchmark has"
         f" {len(candidates):,}{selection_note}",
         where=where,
         remedy="Give the rows and dates that the list was made for, or a dump of rows with a question_id",

@@ -23,6 +23,7 @@ from ioi_eval.benchmarks import parquet
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import DuplicateKey, refuse_duplicate_keys
 from ioi_eval.model.nesting import NestedTooDeep, Nesting, shallow
+from ioi_eval.model.text import format_count
 from ioi_eval.store.files import MAY_READ, find_unreadable_folders, raise_read_errors
 
 _CHUNK = 1 << 20  # number of bytes or characters that are read at once
@@ -408,7 +409,7 @@ def _read_csv_rows(path: Path) -> Iterator[FileRow | InputError]:
             line = reader.line_num + 1
             while (values := _read_next_fields(reader)) is not None:
                 if len(values) not in (0, len(header)):
-                    problem = f"{len(values)} fields where the header has {len(header)}"
+                    problem = f"{format_count(len(values), 'field')} where the header has {len(header)}"
                     remedy = "Is a quote or a comma missing?"
                     yield InputError(problem, where=str(path), row=line, remedy=remedy)
                 elif values:  # a blank line has no values

@@ -41,6 +41,7 @@ from ioi_eval.engines.piston.reports import (
 from ioi_eval.engines.piston.uses import ROLE_NAMES, ServerRole, ServerUse, choose_uses, describe_packages
 from ioi_eval.engines.registry import EngineChoice, open_nodes
 from ioi_eval.model.errors import EngineUnavailable, InputError
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Value
 from ioi_eval.runs.needs import check_needs_sync
 from ioi_eval.store.resources import graders_folder
@@ -232,7 +233,9 @@ def _describe_compilers(report: EndpointReport) -> str:
         return "not known"
     gxx = report.toolchains.get("g++")
     other_count = len(report.toolchains.keys() - {"g++", "gcc"})
-    return (f"g++ {gxx.version}" if gxx else "no g++") + (f", {other_count} others" if other_count else "")
+    return (f"g++ {gxx.version}" if gxx else "no g++") + (
+        f", {format_count(other_count, 'other')}" if other_count else ""
+    )
 
 
 async def _check_servers(choice: EngineChoice) -> ClusterFindings:

@@ -10,6 +10,7 @@ import typer
 from ioi_eval.cli import console
 from ioi_eval.cli.groups import command, make_bounds_check
 from ioi_eval.cli.options import Json, ProblemOptions, Source, open_store
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Problem, TaskType
 from ioi_eval.problems import Package
 from ioi_eval.runs.generating import PROGRAM_SECONDS, generate_sync
@@ -87,7 +88,7 @@ def _print_packages(packages: tuple[Package, ...]) -> None:
     usable_count = sum(not problem.unusable for problem in problems)
     # An entry with only notes is not a problem package.
     package_count = len(problems) + sum(bool(package.errors) for package in packages)
-    console.print_line(f"{usable_count} of {package_count} packages can be used")
+    console.print_line(f"{usable_count} of {format_count(package_count, 'package')} can be used")
 
 
 def _format_row(package_format: str, problem: Problem) -> tuple[str, ...]:

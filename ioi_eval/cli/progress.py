@@ -124,11 +124,13 @@ class RunProgress:
                     asyncio.get_running_loop().call_soon(news_now)
             case RowsRead() if is_due:
                 self._last_printed = time.monotonic()
-                self._print_above_bar(f"Reading the dump: {event.rows:,} rows so far")
+                self._print_above_bar(f"Reading the dump: {format_count(event.rows, 'row')} so far")
             case ReportProgress() if is_due:
                 self._last_printed = time.monotonic()
-                pages = "" if event.pages is None else f", {event.pages:,} pages written"
-                self._print_above_bar(f"Writing the report: {event.read:,} submissions read{pages}")
+                pages = "" if event.pages is None else f", {format_count(event.pages, 'page')} written"
+                self._print_above_bar(
+                    f"Writing the report: {format_count(event.read, 'submission')} read{pages}"
+                )
             case RowsUnderstood():
                 self._print_above_bar(f"Rows: {event.rows}")
             case ServersNow():

@@ -109,10 +109,11 @@ class ReportProgressBar:
     def __call__(self, event: Event) -> None:
         match event:
             case ReportProgress(pages=None):
-                self._line.set_description_str(f"{event.read:,} submissions read")
+                self._line.set_description_str(f"{format_count(event.read, 'submission')} read")
             case ReportProgress():
                 self._line.set_description_str(
-                    f"{event.read:,} submissions read, {event.pages:,} pages written"
+                    f"{format_count(event.read, 'submission')} read,"
+                    f" {format_count(event.pages, 'page')} written"
                 )
             case RunReported() if self._several:
                 outcome = "read, reports written" if event.written else "read; its folder is read-only"

@@ -36,6 +36,7 @@ from ioi_eval.model.errors import (
 )
 from ioi_eval.model.job import Job
 from ioi_eval.model.retry import DISCOVERY, LATE_JOB, RECOVERY, SERVER
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import ServerState, Value
 
 _log = logging.getLogger(__name__)
@@ -298,7 +299,7 @@ class JobAttempts:
         ):
             context = f"(retry rule `{SERVER.name}`), on {self._tried_names()}"
             raise AttemptsUsedUp(
-                f"{len(self.tried_endpoints)} attempts failed {context}{self.last_error()}"
+                f"{format_count(len(self.tried_endpoints), 'attempt')} failed {context}{self.last_error()}"
             ) from error
 
     def with_server_names(self, error: EngineError) -> EngineError:
@@ -308,7 +309,8 @@ class JobAttempts:
         if len(self.tried_endpoints) == 1:
             return error
         return AttemptsUsedUp(
-            f"{len(self.tried_endpoints)} attempts failed, on {self._tried_names()}{self.last_error()}"
+            f"{format_count(len(self.tried_endpoints), 'attempt')}"
+            f" failed, on {self._tried_names()}{self.last_error()}"
         )
 
     def _tried_names(self) -> str:

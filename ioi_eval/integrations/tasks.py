@@ -20,6 +20,7 @@ from msgspec.structs import fields
 from ioi_eval import JudgeOptions
 from ioi_eval.errors import EngineError, InputError, JudgeFailure, ProgramBroken
 from ioi_eval.model.options import AllTests, CliOption, Interpreter, Slots
+from ioi_eval.model.text import format_count
 from ioi_eval.models import Problem, Submission, SubmissionResult, SubtaskResult, TestResult, Value, Verdict
 from ioi_eval.scoring import (
     STATUS_ORDER,
@@ -283,7 +284,7 @@ def explain_result(result: SubmissionResult) -> str:
         paragraphs = [f"**{status}**: {result.points:.6g} of {max_points:.6g} points", table]
     else:
         passed = sum(test.status is Verdict.AC for test in result.tests)
-        paragraphs = [f"**{status}**: {passed} of {len(result.tests)} tests passed"]
+        paragraphs = [f"**{status}**: {passed} of {format_count(len(result.tests), 'test')} passed"]
     if result.compiles and result.tests:
         counts = Counter(test.status for test in result.tests)
         verdicts = ", ".join(f"{counts[status]} {status}" for status in STATUS_ORDER if counts[status])

@@ -16,6 +16,7 @@ from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import suggest_names
 from ioi_eval.model.languages import find_language
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Problem, Solution
 from ioi_eval.problems.archive import ArchiveLimits, extract_archive, open_cache
 from ioi_eval.problems.cms import Cms
@@ -405,7 +406,10 @@ def _unfetched_tests(problem: Problem, folder: Path, where: str) -> tuple[InputE
     if not pointers:
         return ()
     file = Path(where, os.path.relpath(pointers[0].path, folder)) if pointers[0].path else where
-    message = f"{len(pointers)} files of tests are pointers of Git LFS"
+    message = (
+        f"{format_count(len(pointers), 'file of tests is a pointer', 'files of tests are pointers')}"
+        " of Git LFS"
+    )
     return (InputError(message, where=str(file), remedy="Fetch their contents: git lfs pull"),)
 
 

@@ -16,6 +16,7 @@ import yaml
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults, format_value, parse_json, refuse_duplicate_keys
 from ioi_eval.model.languages import find_language_by_suffix
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import (
     Blob,
     Checker,
@@ -544,7 +545,10 @@ def _check_other_files(folder: Path, unanswered: Collection[str], faults: Faults
         if Path(name).suffix.lower() in _ANSWER_SUFFIXES and Path(name).stem in unanswered
     ]
     if answers:
-        problem = f"{len(answers)} tests have no NAME.out, and files that look like answers"
+        problem = (
+            f"{format_count(len(answers), 'test has', 'tests have')}"
+            " no NAME.out, and files that look like answers"
+        )
         faults.report(problem, f"tests/{answers[0]}", remedy=f"Call it {Path(answers[0]).stem}.out")
     elif other_files:
         note_ignored_files(other_files, "tests", ", neither NAME.in nor NAME.out", faults)

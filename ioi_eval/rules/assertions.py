@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from msgspec.structs import replace
 
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Blob, Checker, CheckerKind, NamedBlob, Problem
 from ioi_eval.rules.json_tests import (
     NO_CASES,
@@ -644,7 +645,9 @@ def read_evalplus_test(source: str, function: str) -> Asserted:
     inputs = evaluate_literal(assigned["inputs"])
     results = evaluate_literal(assigned["results"]) if "results" in assigned else [None] * len(inputs)
     if not inputs or len(inputs) != len(results):
-        raise unparsable_tests(f"the test has {len(inputs)} inputs and {len(results)} results")
+        raise unparsable_tests(
+            f"the test has {format_count(len(inputs), 'input')} and {format_count(len(results), 'result')}"
+        )
     result_calls = ResultReplacer(
         lambda name, call: name != _REFERENCE and [*map(ast.unparse, call.args)] == [_ARGUMENTS]
     )

@@ -598,6 +598,13 @@ def detect_reply_language(
     return None if any(_may_be_code(code, default_language) for code in ambiguous_code) else tagged_language
 
 
+def names_language(generation: str, language: Notation, extraction: Extraction = Extraction.LAST) -> bool:
+    """Return True if a fenced block of a reply is tagged with the language."""
+    reply = _remove_reasoning(_normalize_line_ends(generation))
+    blocks = _find_blocks(reply, 0, len(reply))
+    return extraction is not Extraction.WHOLE and any(block.tag in language.tags for block in blocks)
+
+
 def _find_untagged_python(
     generation: str,
     languages: Collection[_LanguageT],

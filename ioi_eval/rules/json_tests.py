@@ -27,6 +27,7 @@ import msgspec
 
 from ioi_eval.model.errors import IoiEvalError
 from ioi_eval.model.nesting import shallow
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Problem, TaskOptions, TaskType, Test, Value
 
 NO_CASES = "No test cases provided"
@@ -88,7 +89,9 @@ def read_cases(column: str | Mapping[str, Any] | None) -> Cases:
     if not inputs and not outputs:
         raise CasesError(NO_CASES)
     if len(inputs) != len(outputs):
-        raise unparsable_tests(f"the tests have {len(inputs)} inputs but {len(outputs)} outputs")
+        raise unparsable_tests(
+            f"the tests have {format_count(len(inputs), 'input')} but {format_count(len(outputs), 'output')}"
+        )
     if function := (columns.fn_name or "").strip():
         calls = tuple(map(_make_call_case, inputs, outputs))
         results = [msgspec.Raw(case.output.encode()) for case in calls]

@@ -81,6 +81,17 @@ def test_first_source_that_names_language_wins(
     assert f"{choice.language} {choice.source}" == chosen
 
 
+def test_only_rows_without_a_named_language_are_counted_as_assumed(tmp_path: Path) -> None:
+    """A fence that names the default language names the language, although nothing changes."""
+    replies = [fenced("cpp"), fenced("c++"), fenced("python"), "int main() {}", "I cannot."]
+    rows = [{"id": n, "problem_id": "plain", "generation": reply} for n, reply in enumerate(replies)]
+    detected = open_dump([write_dump(tmp_path / "d.jsonl", rows)], problems=Problems([PLAIN])).info.understood
+    languages = "languages c++ (from 2 replies, assumed for 2 rows), python (from 1 reply), 1 of 5 without"
+    assert languages in str(detected)
+    single = open_dump([write_dump(tmp_path / "e.jsonl", rows[3:4])], problems=Problems([PLAIN]))
+    assert "language c++ (assumed for 1 row), 0 of 1 without" in str(single.info.understood)
+
+
 READS = "n = int(input())\nprint(2 * n)\n"
 MAIN = "import sys\n\n\ndef main():\n    print(sys.stdin.read())\n\n\nmain()\n"
 CPP = '#include <cstdio>\nint main() { puts("1"); }\n'

@@ -25,6 +25,7 @@ from ioi_eval.model.errors import (
 )
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus
 from ioi_eval.model.nesting import shallow
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Blob, Value
 
 # --- refusals: a status and a message ----------------------------------------------------------------
@@ -55,13 +56,14 @@ class LacksContents(EngineError):
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names
-        super().__init__(f"the server lacks {len(names)} contents that the job names by their hash")
+        super().__init__(f"the server lacks {format_count(len(names), 'content')} that the job names by hash")
 
 
 def lacks_contents(names: Iterable[str]) -> RefusedRequest:
     missing = sorted(set(names))
     message = (
-        f"{len(missing)} contents are not here: PUT them to /api/v2/contents/SHA256, and send the job again"
+        f"{format_count(len(missing), 'missing content')}: PUT"
+        " each to /api/v2/contents/SHA256, and send the job again"
     )
     return RefusedRequest(message, status=HTTPStatus.CONFLICT, body={"message": message, "missing": missing})
 

@@ -13,6 +13,7 @@ import typer
 
 from ioi_eval import InputError, JudgeOptions, Scorer, Store
 from ioi_eval.engines import open_engine
+from ioi_eval.model.text import format_count
 from ioi_eval.plugins.audit.audit import AUDIT, PAGE, REFERENCES, AuditOptions
 from ioi_eval.plugins.audit.audit import audit as run_audit
 from ioi_eval.plugins.audit.records import Audit, ProblemAudit, Rate
@@ -219,7 +220,8 @@ def terminal_lines(report: Audit) -> list[str]:
     if len(faulty) > _MAX_SHOWN:
         output.append(f"{len(faulty) - _MAX_SHOWN} more problems are in {AUDIT}.")
     output += [
-        f"{problem_audit.problem}: {_count_solutions(len(problem_audit.unjudged))} could not be judged, such"
+        f"{problem_audit.problem}: {format_count(len(problem_audit.unjudged), 'solution')}"
+        " could not be judged, such"
         f" as {problem_audit.unjudged[0]}: {problem_audit.unusable[problem_audit.unjudged[0]]}"
         for problem_audit in report.problems
         if problem_audit.unjudged
@@ -240,10 +242,6 @@ def _problem_lines(problem_audit: ProblemAudit) -> list[str]:
             f"    {diagnosis.command}",
         )
     ]
-
-
-def _count_solutions(number: int) -> str:
-    return "1 solution" if number == 1 else f"{number} solutions"
 
 
 def _rate_with_interval(rate: Rate) -> str:

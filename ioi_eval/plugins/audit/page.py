@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from html import escape
 
+from ioi_eval.model.text import format_count
 from ioi_eval.plugins.audit.records import Audit, ProblemAudit, Rate
 
 _SIDE, _EDGE = 320, 40  # side and margin of the picture, in pixels
@@ -75,10 +76,11 @@ def _evidence_paragraphs(problem: ProblemAudit) -> Iterator[str]:
         )
         yield f"<details><summary>{escape(summary)}</summary><pre>{escape(excerpts)}</pre></details>"
     for reason, number in Counter(problem.unusable.values()).most_common():
-        yield f"<p>Does not count: {number} solutions. {escape(reason)}</p>"
+        yield f"<p>Does not count: {format_count(number, 'solution')}. {escape(reason)}</p>"
     if problem.undecided:
         yield (
-            f"Without {len(problem.undecided)} of {problem.tests} tests, the same wrong ones are rejected."
+            f"Without {len(problem.undecided)} of"
+            f" {format_count(problem.tests, 'test')}, the same wrong ones are rejected."
         )
     if problem.mutants.judged:
         counts = problem.mutants
@@ -107,7 +109,7 @@ def _scatter_plot(audit: Audit) -> str:
         f'<circle cx="{_EDGE + _SIDE * true_negative_rate:.1f}"'
         f' cy="{_EDGE + _SIDE * (1 - true_positive_rate):.1f}"'
         f' r="{3 + 2 * number**0.5:.1f}"{class_attributes[has_diagnoses]}>'
-        f"<title>{number} problems: {100 * true_positive_rate:.0f} % of right accepted,"
+        f"<title>{format_count(number, 'problem')}: {100 * true_positive_rate:.0f} % of right accepted,"
         f" {100 * true_negative_rate:.0f} % of wrong"
         " rejected</title></circle>"
         for (true_negative_rate, true_positive_rate, has_diagnoses), number in sorted(counts.items())

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ioi_eval.model.fields import Fields, format_value
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Blob, ScoreType, Subtask, Test
 from ioi_eval.plugins.dmoj.checkers import CHECKERS, CaseChecker, read_case_checker
 from ioi_eval.plugins.dmoj.files import PackageFiles
@@ -73,7 +74,9 @@ class CaseReader:
         elif not any(batch.points for batch in batches):
             self._header.report_fault("points", "no case or batch has points", "Give cases or batches points")
         if self._unanswered:
-            problem = f"missing in {len(self._unanswered)} cases, and outputs are compared with it"
+            problem = (
+                f"missing in {format_count(len(self._unanswered), 'case')}, and outputs are compared with it"
+            )
             remedy = "Name the answer, or an empty file if the output must be empty"
             self._unanswered[0].report_fault("out", problem, remedy)
         if len(self.limits) > 1:

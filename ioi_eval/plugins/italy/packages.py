@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ioi_eval.model.fields import Faults
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import (
     Blob,
     Checker,
@@ -402,7 +403,9 @@ def _read_subtasks(
     """Return the subtasks: from the header's score type, else from gen/GEN, else a subtask with all tests."""
     has_count = header.has_field("n_input") and listed_subtasks and test_names
     if has_count and header.n_input != len(test_names):
-        header.report_fault("n_input", f"{_GEN} has {len(test_names)} tests", "Correct one of the two")
+        header.report_fault(
+            "n_input", f"{_GEN} has {format_count(len(test_names), 'test')}", "Correct one of the two"
+        )
     key_count = sum(map(header.has_field, _SCORE_TYPE_KEYS))
     if key_count == len(_SCORE_TYPE_KEYS):
         return read_subtasks(folder, header, tuple(test_names), faults)

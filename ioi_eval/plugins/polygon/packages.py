@@ -19,6 +19,7 @@ from xml.etree.ElementTree import Element
 from msgspec.structs import replace
 
 from ioi_eval.model.fields import Faults, suggest_names
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import (
     Checker,
     CheckerKind,
@@ -386,7 +387,11 @@ class _Reader:
             )
         elif unanswered:
             remedy = "The main solution writes it: run doall.sh, or export with tests"
-            self._faults.report(f"{len(unanswered)} answers are missing", unanswered[0], remedy=remedy)
+            self._faults.report(
+                f"{format_count(len(unanswered), 'answer is', 'answers are')} missing",
+                unanswered[0],
+                remedy=remedy,
+            )
         else:
             for path, answer in paths:
                 blobs = (

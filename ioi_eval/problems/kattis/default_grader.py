@@ -10,6 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ioi_eval.model.fields import Faults, format_value, suggest_names
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import RAW_POINTS, Acceptance, Grading, Points, ScoreType, Subtask
 from ioi_eval.problems.kattis.groups import DataGroup, uses_custom_grader
 from ioi_eval.problems.kattis.keys import CUSTOM, DOMJUDGE, NUMBER, SAMPLE, SECRET, LegacyGroupKeys
@@ -183,7 +184,10 @@ class _RuleReader:
             problem = f"DOMjudge gives it to the group, the format to each test, and there is {DOMJUDGE}"
             group.fields.report_fault("accept_score", problem, f"{remedy}, else remove {DOMJUDGE}")
         elif points is Points.SUM and "range" in group.own and end is not None and end < total * (1 - 1e-9):
-            problem = f"{score:g} points for each of {len(group.tests)} tests exceed the range, {end:g}"
+            problem = (
+                f"{score:g} points for each of"
+                f" {format_count(len(group.tests), 'test')} exceed the range, {end:g}"
+            )
             group.fields.report_fault("accept_score", problem, f"{remedy}, else correct the range")
 
     def _read_max_points(self, group: DataGroup) -> float:

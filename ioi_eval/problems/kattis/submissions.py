@@ -10,6 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ioi_eval.model.fields import Faults
+from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Blob, NamedBlob, Solution
 from ioi_eval.problems.kattis.expectations import ACCEPTED, ALL_ACCEPTED, Expected, PackageRules
 from ioi_eval.problems.kattis.keys import SCRIPTS
@@ -174,7 +175,9 @@ def _read_group_grades(head: str, groups: Sequence[str], location: str, faults: 
     grades = match[1].split() if match else []
     if grades and len(grades) != len(groups):
         faults.add_note(
-            f"its tag has {len(grades)} grades for {len(groups)} groups, so it is ignored", location
+            f"its tag has {format_count(len(grades), 'grade')} for"
+            f" {format_count(len(groups), 'group')}, so it is ignored",
+            location,
         )
         return {}
     return dict(zip(groups, grades, strict=False))

@@ -224,7 +224,7 @@ async def test_model_is_not_asked_about_an_unusable_problem(tmp_path: Path) -> N
         )
     assert server.asked == []
     assert result.unwritten == {
-        "otter/apps_0": "Could not parse test cases: the tests have 1 inputs but 0 outputs"
+        "otter/apps_0": "Could not parse test cases: the tests have 1 input but 0 outputs"
     }
     assert result.summary.models[0].unscored == 1
 

@@ -169,7 +169,7 @@ def test_row_that_is_not_an_object_is_input_error(tmp_path: Path, name: str, val
         ("x.json", '[{"a": 1}]\n\nmore', 3, "after the end of the list"),
         ("x.json", "", 1, "ends too early"),
         ("x.json", "5", 1, "expected '['"),
-        ("x.csv", "a,b\n1,2\n3\n", 3, "1 fields where the header has 2"),
+        ("x.csv", "a,b\n1,2\n3\n", 3, "1 field where the header has 2"),
         ("x.csv", 'a,b\n1,2\n"x,2\n3,4\n', 4, "the line is not valid CSV"),
         ("x.csv", 'a,b\n1,2\n"x"y,2\n', 3, "the line is not valid CSV"),
         ("x.csv", "a;b\n1;x,y\n", 1, "its fields are separated by ';'"),

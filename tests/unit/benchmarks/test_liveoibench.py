@@ -231,7 +231,7 @@ def test_liveoibench_dump_is_guessed_and_interactive_tasks_excluded(cli: Command
     problems = [problem(), problem(interactive_id, task_type="interactive")]
     copies = write(tmp_path / "copies", problems, [rubric(), rubric(interactive_id)])
     listed = cli("problems", "liveoibench", "--data-dir", copies)
-    assert listed.returncode == 0 and "1 of 1 packages can be used" in listed.stdout, listed.stderr
+    assert listed.returncode == 0 and "1 of 1 package can be used" in listed.stdout, listed.stderr
     assert "1 problem left out: interactive" in listed.stdout
     rows = [
         {"uuid": "1", "problem_id": NAME, "code": ADD},

@@ -188,7 +188,7 @@ def test_filters_matching_no_problem_exit_with_2(cli: CommandLine, tmp_path: Pat
     none = cli(*base, "--problem", "apps_0", "--difficulty", "interview")
     assert none.returncode == 2 and "no problem matches the filters. Give fewer filters" in none.stderr
     without_tests = cli(*base, "--problem", "apps_2")
-    assert without_tests.returncode == 2 and "0 of 1 packages can be used" in without_tests.stdout
+    assert without_tests.returncode == 2 and "0 of 1 package can be used" in without_tests.stdout
     unknown = cli(*base, "--problem", "aps_0")
     assert unknown.returncode == 2
     assert "--problem: no problem 'aps_0'. Did you mean 'apps_0'" in unknown.stderr

@@ -89,7 +89,7 @@ def test_problems_command_lists_packages(cli: CommandLine, problems: Path) -> No
     completed = cli("problems", problems)
     assert completed.returncode == 0, completed.stderr
     assert "add" in completed.stdout
-    assert "1 of 1 packages can be used" in completed.stdout
+    assert "1 of 1 package can be used" in completed.stdout
     (described,) = json.loads(cli("problems", problems, "--json").stdout)
     assert described["options"]["user_io"] == "std_io" and described["options"]["manager_args"] == []
     assert described["tests"] == 4
@@ -164,7 +164,7 @@ def test_cache_moves_to_private_folder_if_home_is_unwritable(cli: CommandLine) -
     write_package(cli.folder / "package" / "add")
     shutil.make_archive(str(cli.folder / "add"), "zip", cli.folder / "package" / "add")
     homeless = CommandLine(folder=cli.folder, cache=cli.cache, environment=nowhere)
-    assert "1 of 1 packages" in homeless("problems", "add.zip").stdout
+    assert "1 of 1 package " in homeless("problems", "add.zip").stdout
     (private,) = elsewhere.glob("ioi-eval-*")
     assert private.stat().st_mode & 0o777 == 0o700
     assert any(private.rglob("problem.json"))

@@ -102,7 +102,7 @@ def test_compressed_tests_are_unpacked() -> None:
         ("?", "not valid base64"),
         (base64.b64encode(b"no zlib").decode(), "not valid zlib data"),
         (base64.b64encode(zlib.compress(b"[]")[:-4]).decode(), "cut off"),
-        (packed(written(["1"], ["2", "3"])), "the tests have 1 inputs but 2 outputs"),
+        (packed(written(["1"], ["2", "3"])), "the tests have 1 input but 2 outputs"),
     ],
 )
 def test_malformed_compressed_tests_raise_cases_error(tests: str, reason: str) -> None:
@@ -126,7 +126,7 @@ def test_empty_tests_raise_no_test_cases_provided(nothing: Any) -> None:
     [
         ('{"inputs": ["1"', "truncated"),
         ("[]", "Expected `object | null`, got `array`"),
-        (written(["1"], []), "the tests have 1 inputs but 0 outputs"),
+        (written(["1"], []), "the tests have 1 input but 0 outputs"),
         (written(["1"], "2"), "Expected `array | null`, got `str`"),
         (written([None], ["1"]), "null is not a string"),
         (written(["1"], [{"a": 1}]), "is not a string"),

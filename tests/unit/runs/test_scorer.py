@@ -26,13 +26,10 @@ def test_submission_that_names_another_problem_is_refused(
     assert (raised.value.field, raised.value.where) == (field, "submission s1")
 
 
-async def test_code_without_language_is_refused_instead_of_compiled_as_cpp() -> None:
+def test_code_without_language_is_refused_instead_of_compiled_as_cpp() -> None:
     problem = Problem.of(tests=[("1 2", "3")], id="sum")
     submission = Submission(key="s1", problem_id="sum", code="print(sum(map(int, input().split())))")
     message = r"submission s1, field 'language': the language of the code is missing. .* language=\"python\""
-    async with Scorer(FakeEngine()) as scorer:
-        with pytest.raises(InputError, match=message):
-            await scorer.score(problem, submission)
     with pytest.raises(InputError, match=message):
         score_sync(problem, submission, engine=FakeEngine())
 
