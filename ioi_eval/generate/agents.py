@@ -36,6 +36,7 @@ SOLUTIONS: Mapping[str, str] = {
 _MAX_SOLUTION_BYTES = 10 << 20
 _MAX_LOG_BYTES = 16 << 20
 _KEEPER = Path(__file__).with_name("keeper.py")
+_MAX_LINE_LENGTH = 300  # maximum characters of a log's line in a message
 # Exit codes with which a shell reports that it cannot run the command.
 _NOT_STARTED = frozenset({"exit 126", "exit 127"})
 
@@ -175,16 +176,24 @@ def _read_solution(folder: Path, stop_reason: str, language_name: str) -> Genera
             return GeneratedReply(generation=code, code=code, language=language, stop_reason=stop_reason)
     log = folder / LOG
     if stop_reason in _NOT_STARTED:
-        raise InputError(
-            f"the agent's command cannot be run ({stop_reason})",
-            field="command",
-            remedy=f"The shell's error message is in {log}",
+        # An agent starts in its own folder, so a relative path is the usual cause.
+        remedy = (
+            "Give the absolute path of an executable file, because each command starts in a new folder."
+            f" Its log is {log}"
         )
+        problem = f"the agent's command cannot be run: {_read_last_line(log) or 'no message'} ({stop_reason})"
+        raise InputError(problem, field="command", remedy=remedy)
     # The agent ended or used its whole time without a solution, which is an empty submission.
     if stop_reason in ("exit 0", "timeout"):
         return GeneratedReply(generation="", stop_reason=stop_reason)
     names = " or ".join(SOLUTIONS.values())
     raise GenerationFailed(f"the agent wrote no file {names} ({stop_reason}); see {log}")
+
+
+def _read_last_line(log: Path) -> str:
+    """Return the last line of a log that is not blank, shortened; empty if there is none."""
+    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    return lines[-1].strip()[:_MAX_LINE_LENGTH] if lines else ""
 
 
 def _read_program(file: Path) -> str | None:

@@ -334,9 +334,13 @@ class RewardRow(Value):
         if columns:
             # Raises a CasesError, because all columns with tests are null.
             return self._problem_with_tests(columns[0], options)
+        known = (*CASES_COLUMNS, "problem_id")
+        suggestions = (f"{suggest_similar(column, known).rstrip()}" for column in self.values)
+        suggestion = next((f"{question} " for question in suggestions if question), "")
         raise InputError(
             "the dataset has no column with tests",
-            remedy=f"Give a column {', '.join(CASES_COLUMNS)}, or problem_id together with problems",
+            remedy=f"{suggestion}Give a column {', '.join(CASES_COLUMNS)},"
+            " or problem_id together with problems",
         )
 
     @property

@@ -29,6 +29,7 @@ from ioi_eval.integrations.rewards import (
     reply_text,
 )
 from ioi_eval.integrations.runtime import Runtime, Setup
+from ioi_eval.model.fields import suggest_similar
 
 Completion = str | Sequence[Mapping[str, Any]]
 
@@ -40,10 +41,13 @@ class Reward:
         self._rewards, self.__name__ = rewards, name
 
     def __call__(
-        self, prompts: Sequence[Any] | None = None, completions: Sequence[Completion] = (), **columns: Any
+        self,
+        prompts: Sequence[Any] | None = None,
+        completions: Sequence[Completion] | None = None,
+        **columns: Any,
     ) -> list[float | None]:
         """Return the rewards of the completions. `columns` are the dataset's."""
-        _check_call(prompts, completions)
+        completions = _check_call(prompts, completions, columns)
         runtime, start = self._rewards.runtime(), time.monotonic()
         outcomes = runtime.call(self._score_completions(completions, columns, runtime))
         return self._log_and_return_rewards(outcomes, time.monotonic() - start, columns)
@@ -89,10 +93,18 @@ _CALL_REMEDY = (
 )
 
 
-def _check_call(prompts: Sequence[Any] | None, completions: Sequence[Completion]) -> None:
-    """Raise an InputError if the completions were passed as prompts, the first positional argument."""
-    if prompts and isinstance(completions, Sequence) and not completions:
-        raise InputError("the call has prompts but no completions", field="completions", remedy=_CALL_REMEDY)
+def _check_call(
+    prompts: Sequence[Any] | None, completions: Sequence[Completion] | None, columns: Mapping[str, Any]
+) -> Sequence[Completion]:
+    """Return the completions. Raise an InputError for arguments that were passed without their names."""
+    if completions is None or (prompts and isinstance(completions, Sequence) and not completions):
+        subject = "the call has prompts but no completions" if prompts else "the call has no completions"
+        similar = suggest_similar("completions", columns) and "Did you mean 'completions'? "
+        raise InputError(subject, field="completions", remedy=f"{similar}{_CALL_REMEDY}")
+    if prompts and completions and not columns:
+        problem = "the call has no column with tests: its first two arguments are prompts and completions"
+        raise InputError(problem, field="completions", remedy=_CALL_REMEDY)
+    return completions
 
 
 def make_reward(
@@ -132,9 +144,11 @@ def make_async_reward(
     sync_reward = make_reward(options, name=name, **others)
 
     async def compute_rewards(
-        prompts: Sequence[Any] | None = None, completions: Sequence[Completion] = (), **columns: Any
+        prompts: Sequence[Any] | None = None,
+        completions: Sequence[Completion] | None = None,
+        **columns: Any,
     ) -> list[float | None]:
-        _check_call(prompts, completions)
+        completions = _check_call(prompts, completions, columns)
         return await sync_reward.compute_rewards(completions, columns)
 
     compute_rewards.__name__ = name

@@ -14,12 +14,27 @@ from typing import Annotated, Any, Self, dataclass_transform
 import msgspec
 
 from ioi_eval.model.errors import FileEdited, InputError
-from ioi_eval.model.fields import suggest_similar
+from ioi_eval.model.fields import suggest_names, suggest_similar
+
+
+class _ValueType(msgspec.StructMeta):
+    """The type of all values. Wrong arguments of a constructor are an InputError with a suggestion."""
+
+    def __call__(cls, *positional: Any, **fields: Any) -> Any:
+        try:
+            return super().__call__(*positional, **fields)
+        except TypeError:
+            names = cls.__struct_fields__
+            unknown = next((name for name in fields if name not in names), None)
+            if unknown is None:
+                raise
+            problem = f"{cls.__name__} has no argument {unknown!r}"
+            raise InputError(problem, remedy=suggest_names(unknown, names)) from None
 
 
 # Type checkers need `frozen` and `kw_only` to be declared here, although they are inherited at run time.
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
-class Value(msgspec.Struct, frozen=True, kw_only=True):
+class Value(msgspec.Struct, frozen=True, kw_only=True, metaclass=_ValueType):
     """Base of all values: immutable, compared by content, constructed with keyword arguments only."""
 
 

@@ -97,6 +97,13 @@ async def test_missing_command_is_an_input_error(tmp_path: Path) -> None:
         await reply_of_agent(tmp_path, "no-such-agent --fast")
     log = tmp_path / "p#0" / LOG
     assert str(log) in str(caught.value) and "no-such-agent" in log.read_text()
+    assert "no-such-agent: not found (exit 127). Give the absolute path" in str(caught.value)
+
+
+async def test_file_that_is_not_executable_is_an_input_error_with_the_shells_reason(tmp_path: Path) -> None:
+    (tmp_path / "agent.sh").write_text("#!/bin/sh\n")
+    with pytest.raises(InputError, match=r"agent.sh: Permission denied \(exit 126\)"):
+        await reply_of_agent(tmp_path, str(tmp_path / "agent.sh"))
 
 
 async def test_unreadable_solution_raises_generation_failed(tmp_path: Path) -> None:

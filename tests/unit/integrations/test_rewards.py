@@ -540,3 +540,26 @@ def test_completion_text_ignores_messages_of_other_roles(role: str) -> None:
     assert reply_text([{"role": "assistant", "content": None, "tool_calls": [{}]}, other]) == ""
     assert reply_text([{"role": "assistant", "content": RIGHT}, {"role": role, "content": "?"}]) == RIGHT
     assert reply_text([{"content": RIGHT}]) == RIGHT
+
+
+@pytest.mark.parametrize(
+    ("arguments", "columns", "message"),
+    [
+        (([RIGHT], ["tests"]), {}, "no column with tests: its first two arguments are prompts and completions"),
+        ((), {"completion": [RIGHT], "ground_truth": ["t"]}, "no completions. Did you mean 'completions'?"),
+        ((), {"completions": [RIGHT], "ground_truths": ["t"]}, "with tests. Did you mean 'ground_truth'?"),
+        ((), {}, "the call has no completions"),
+    ],
+)
+def test_misnamed_arguments_of_reward_are_named(
+    arguments: tuple[list[str], ...], columns: dict[str, list[str]], message: str
+) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        make_reward()(*arguments, **columns)
+
+
+def test_unknown_argument_of_a_value_is_named_with_a_suggestion() -> None:
+    with pytest.raises(InputError, match="^RewardOptions has no argument 'modes'. Did you mean 'mode'"):
+        RewardOptions(modes="pass_fail")  # type: ignore[call-arg]
+    with pytest.raises(InputError, match="^Submission has no argument 'problem'. Did you mean 'problem_id'"):
+        Submission(key="1", problem="sum", code="")  # type: ignore[call-arg]
