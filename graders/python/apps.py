@@ -55,16 +55,16 @@ class NullStream(io.RawIOBase):
         return len(data)
 
 
-def main(source, only_load=False):
+def main(source, load_only=False):
     write, exit_process, output_fd = os.write, os._exit, os.dup(1)
     os.dup2(2, 1)
     input_text = sys.stdin.buffer.read().decode("utf-8", "surrogatepass")
     sys.stdin, sys.stdout = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(NullStream())
     os._exit = lambda status: exit_process(3)  # fail with exit code 3 if the program calls os._exit
     try:
-        remaining = run_program(source, input_text, only_load).encode("utf-8", "surrogatepass")
-        while remaining:
-            remaining = remaining[write(output_fd, remaining) :]
+        unwritten_output = run_program(source, input_text, load_only).encode("utf-8", "surrogatepass")
+        while unwritten_output:
+            unwritten_output = unwritten_output[write(output_fd, unwritten_output) :]
         exit_process(0)
     except BaseException:
         exit_process(2)
@@ -72,24 +72,24 @@ def main(source, only_load=False):
 
 def run_program(source, input_text, load_only):
     """Return the program's output, or the error that stopped it."""
-    code = -2
+    error_code = -2
     try:
-        method = getattr(load_module(source), FUNCTION)
-        code = -1
-        return "" if load_only else call_with_input(method, input_text)
+        program_function = getattr(load_module(source), FUNCTION)
+        error_code = -1
+        return "" if load_only else call_with_input(program_function, input_text)
     except Exception as error:
         try:
-            return MARK + encode_json(make_error_report(code, error))
+            return MARK + encode_json(make_error_report(error_code, error))
         except Exception:  # printing the error can fail as well
             return MARK + encode_json({"code": None})
 
 
-def make_error_report(code, error):
+def make_error_report(error_code, error):
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    start = trace.find('File "<string>"')
-    if start >= 0:
-        trace = "Traceback (most recent call last):\n  " + trace[start:]
-    return {"code": code, "error": repr(error)[:MAX_ERROR], "traceback": trace[:MAX_TRACEBACK]}
+    program_start = trace.find('File "<string>"')
+    if program_start >= 0:
+        trace = "Traceback (most recent call last):\n  " + trace[program_start:]
+    return {"code": error_code, "error": repr(error)[:MAX_ERROR], "traceback": trace[:MAX_TRACEBACK]}
 
 
 encode_json = json.JSONEncoder().encode  # bound early, because a program may replace json.dumps
@@ -106,30 +106,34 @@ def load_module(source):
 
 def wrap_in_function(source):
     """Return the source of a module in which the program is the body of a function."""
-    lines = [f"from {module.__name__} import *" for module in MODULES + LANGUAGE]
-    lines += [f"import {module.__name__}" for module in MODULES]
-    lines.append("sys.setrecursionlimit(6*10**5)")
+    header_lines = [f"from {module.__name__} import *" for module in MODULES + LANGUAGE]
+    header_lines += [f"import {module.__name__}" for module in MODULES]
+    header_lines.append("sys.setrecursionlimit(6*10**5)")
     program = textwrap.dedent(remove_main_guard(source))
-    body = []
+    body_lines = []
     for line in program.split("\n"):
-        stripped = line.strip()
-        if stripped.startswith(IMPORTS):
-            lines.append(stripped)
+        stripped_line = line.strip()
+        if stripped_line.startswith(IMPORTS):
+            header_lines.append(stripped_line)
         else:
-            body.append("\t" + line)
+            body_lines.append("\t" + line)
     if "def main(" in program and not re.search(r"^\s*main\s*\(\s*\)", program, re.MULTILINE):
-        body.append("\tmain()")
-    return "\n".join([*lines, "stdin = sys.stdin", "stdout = sys.stdout", f"def {FUNCTION}():", *body])
+        body_lines.append("\tmain()")
+    return "\n".join(
+        [*header_lines, "stdin = sys.stdin", "stdout = sys.stdout", f"def {FUNCTION}():", *body_lines]
+    )
 
 
 def remove_main_guard(source):
     """Return the program without its last `if __name__ == '__main__'`, but with the body of it."""
     try:
         tree = ast.parse(source)
-        last = tree.body[-1]
-        if isinstance(last, ast.If) and ast.unparse(last.test).strip() == AS_PROGRAM:
-            modules = (ast.Module(body=body, type_ignores=[]) for body in (tree.body[:-1], last.body))
-            return "\n".join(map(ast.unparse, modules))
+        last_statement = tree.body[-1]
+        if isinstance(last_statement, ast.If) and ast.unparse(last_statement.test).strip() == AS_PROGRAM:
+            module_parts = (
+                ast.Module(body=body, type_ignores=[]) for body in (tree.body[:-1], last_statement.body)
+            )
+            return "\n".join(map(ast.unparse, module_parts))
     except Exception:
         # The program cannot be rewritten, so it runs unchanged and reports its own error.
         pass
@@ -139,23 +143,23 @@ def remove_main_guard(source):
 # --- running the program -----------------------------------------------------------------------------
 
 
-def call_with_input(method, input_text):
+def call_with_input(program_function, input_text):
     set_stream_input(sys.stdin, input_text)
     sys.stdin = io.StringIO(input_text)
     builtins.open = lambda *args, **options: make_open(input_text)(*args, **options)
     sys.stdout = captured_output = io.StringIO()
     captured_output.close = lambda: None
     with contextlib.suppress(SystemExit):
-        method()
+        program_function()
     return captured_output.getvalue()
 
 
 def set_stream_input(stream, input_text):
     """Make a stream that the program stored while it was loaded return the input."""
-    lines = iter(input_text.split("\n"))
+    remaining_lines = iter(input_text.split("\n"))
     stream.read = lambda *args: input_text
     stream.readlines = lambda *args: [line + "\n" for line in input_text.split("\n")]
-    stream.readline = lambda *args: next(lines) + "\n"
+    stream.readline = lambda *args: next(remaining_lines) + "\n"
 
 
 @functools.cache

@@ -19,20 +19,20 @@ def main():
         check_source(*sys.stdin.buffer.read().split(b"\n", 1))
 
 
-def check_source(path, data):
+def check_source(path, source):
     """Print `taken` if the interpreter compiles the source without a warning, otherwise nothing."""
     sys.stderr = io.StringIO()
-    compile(data, path.decode(), "exec")
+    compile(source, path.decode(), "exec")
     if not sys.stderr.getvalue():
         print("taken")
 
 
-def build_program(output, path, *modules):
+def build_program(output_path, path, *module_paths):
     sys.tracebacklimit = 0  # so that the report of a syntax error contains no frames of this script
-    data = read_file(path)
-    compile(data, path, "exec")
-    content = pack_sources(path, data, modules) if modules else data
-    with open(output, "wb") as stream:
+    main_source = read_file(path)
+    compile(main_source, path, "exec")
+    content = pack_sources(path, main_source, module_paths) if module_paths else main_source
+    with open(output_path, "wb") as stream:
         stream.write(content)
 
 
@@ -41,20 +41,20 @@ def read_file(path):
         return stream.read()
 
 
-def pack_sources(main, data, modules):
+def pack_sources(main_path, main_source, module_paths):
     import os
     import zipfile
 
     buffer, folders = io.BytesIO(), {}
     with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(zipfile.ZipInfo("__main__.py"), data)
-        for path in modules:
-            data = read_file(path)
-            compile(data, path, "exec")
-            name = os.path.relpath(path, os.path.dirname(main))
-            archive.writestr(zipfile.ZipInfo(name), data)
-            for end in (index for index, letter in enumerate(name) if letter == "/"):
-                folders.setdefault(name[: end + 1])
+        archive.writestr(zipfile.ZipInfo("__main__.py"), main_source)
+        for module_path in module_paths:
+            module_source = read_file(module_path)
+            compile(module_source, module_path, "exec")
+            archive_name = os.path.relpath(module_path, os.path.dirname(main_path))
+            archive.writestr(zipfile.ZipInfo(archive_name), module_source)
+            for end in (position for position, letter in enumerate(archive_name) if letter == "/"):
+                folders.setdefault(archive_name[: end + 1])
         # The importer needs an entry in sys.path_importer_cache for each package without an __init__.py.
         for folder in folders:
             archive.writestr(zipfile.ZipInfo(folder), b"")

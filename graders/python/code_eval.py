@@ -25,7 +25,7 @@ class WriteOnlyStream(io.StringIO):
 
 
 def main(source):
-    write, exit_process, out, token = os.write, os._exit, os.dup(1), sys.stdin.buffer.read()
+    write, exit_process, output_fd, token = os.write, os._exit, os.dup(1), sys.stdin.buffer.read()
     os.dup2(2, 1)
     sys.stdin = sys.stdout = sys.stderr = WriteOnlyStream()
     os._exit = lambda status: exit_process(3)
@@ -34,7 +34,7 @@ def main(source):
     except BaseException as error:
         write(2, b"\n" + format_error(error).encode("utf-8", "replace")[:MAX_ERROR])
         exit_process(1)
-    write(out, token)
+    write(output_fd, token)
     exit_process(0)
 
 

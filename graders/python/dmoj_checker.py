@@ -37,48 +37,58 @@ def utf8text(data, errors="strict"):
 # --- built-in checkers of DMOJ's judge ---------------------------------------------------------------
 
 
-def lines_of(data):
+def split_lines(data):
     return [line for line in re.split(b"[\r\n]", utf8bytes(data)) if line]
 
 
 def standard(process_output, judge_output, **_):
     """Return whether the lines that are not blank have the same words in both files."""
-    ours, theirs = ([line.split() for line in lines_of(data)] for data in (process_output, judge_output))
-    return [line_words for line_words in ours if line_words] == [
-        line_words for line_words in theirs if line_words
+    actual_lines, expected_lines = (
+        [line.split() for line in split_lines(data)] for data in (process_output, judge_output)
+    )
+    return [line_words for line_words in actual_lines if line_words] == [
+        line_words for line_words in expected_lines if line_words
     ]
 
 
 def easy(process_output, judge_output, **_):
     """Return whether both files have the same letters with the same counts, ignoring case."""
-    ours, theirs = (
+    actual_counts, expected_counts = (
         Counter(re.sub(rb"\s+", b"", utf8bytes(data)).lower()) for data in (process_output, judge_output)
     )
-    return ours == theirs
+    return actual_counts == expected_counts
 
 
 def identical(process_output, judge_output, pe_allowed=True, **_):
     if process_output == judge_output:
         return True
-    spaced = pe_allowed and standard(process_output, judge_output)
-    return CheckerResult(False, 0, "Presentation Error, check your whitespace" if spaced else None)
+    differs_in_spaces_only = pe_allowed and standard(process_output, judge_output)
+    return CheckerResult(
+        False, 0, "Presentation Error, check your whitespace" if differs_in_spaces_only else None
+    )
 
 
-def absolute(ours, theirs, epsilon):
-    return abs(ours - theirs) <= epsilon
+def is_within_absolute_error(actual, expected, epsilon):
+    return abs(actual - expected) <= epsilon
 
 
-def relative(ours, theirs, epsilon):
-    low, high = sorted((theirs * (1 - epsilon), theirs * (1 + epsilon)))
-    return low <= ours <= high
+def is_within_relative_error(actual, expected, epsilon):
+    lowest, highest = sorted((expected * (1 - epsilon), expected * (1 + epsilon)))
+    return lowest <= actual <= highest
 
 
-def either(ours, theirs, epsilon):
-    close = abs(theirs) >= epsilon and theirs != 0 and abs(1.0 - ours / theirs) <= epsilon
-    return absolute(ours, theirs, epsilon) or close
+def is_within_either_error(actual, expected, epsilon):
+    is_relatively_close = (
+        abs(expected) >= epsilon and expected != 0 and abs(1.0 - actual / expected) <= epsilon
+    )
+    return is_within_absolute_error(actual, expected, epsilon) or is_relatively_close
 
 
-MODES = {"default": either, "absolute": absolute, "relative": relative}
+MODES = {
+    "default": is_within_either_error,
+    "absolute": is_within_absolute_error,
+    "relative": is_within_relative_error,
+}
 
 
 def floats(process_output, judge_output, precision=6, error_mode="default", **_):
@@ -86,20 +96,29 @@ def floats(process_output, judge_output, precision=6, error_mode="default", **_)
     if error_mode not in MODES:
         raise InternalError(f"error_mode {error_mode!r} is not one of {', '.join(MODES)}")
     is_close, epsilon = MODES[error_mode], 10 ** -int(precision)
-    ours, theirs = ([line.split() for line in lines_of(data)] for data in (process_output, judge_output))
-    if [len(line_words) for line_words in ours] != [len(line_words) for line_words in theirs]:
+    actual_lines, expected_lines = (
+        [line.split() for line in split_lines(data)] for data in (process_output, judge_output)
+    )
+    if [len(line_words) for line_words in actual_lines] != [len(line_words) for line_words in expected_lines]:
         return False
-    pairs = [pair for rows in zip(ours, theirs, strict=True) for pair in zip(*rows, strict=True)]
-    return all(same_word(mine, expected, is_close, epsilon) for mine, expected in pairs)
+    word_pairs = [
+        word_pair
+        for line_pair in zip(actual_lines, expected_lines, strict=True)
+        for word_pair in zip(*line_pair, strict=True)
+    ]
+    return all(
+        is_same_word(actual_word, expected_word, is_close, epsilon)
+        for actual_word, expected_word in word_pairs
+    )
 
 
-def same_word(ours, theirs, is_close, epsilon):
+def is_same_word(actual_word, expected_word, is_close, epsilon):
     try:
-        number = float(theirs)
+        expected_number = float(expected_word)
     except ValueError:
-        return ours == theirs
+        return actual_word == expected_word
     try:
-        return is_close(float(ours), number, epsilon)
+        return is_close(float(actual_word), expected_number, epsilon)
     except ValueError:
         return False
 
@@ -118,8 +137,10 @@ def in_any_order(process_output, judge_output, split_on="lines", **_):
         raise InternalError(f"split_on {split_on!r} is neither lines nor whitespace")
     if split_on == "whitespace":
         return sorted(utf8bytes(process_output).split()) == sorted(utf8bytes(judge_output).split())
-    ours, theirs = ([line.split() for line in lines_of(data)] for data in (process_output, judge_output))
-    return sorted(ours) == sorted(theirs)
+    actual_lines, expected_lines = (
+        [line.split() for line in split_lines(data)] for data in (process_output, judge_output)
+    )
+    return sorted(actual_lines) == sorted(expected_lines)
 
 
 def unordered(process_output, judge_output, **_):
@@ -128,13 +149,18 @@ def unordered(process_output, judge_output, **_):
 
 def linecount(process_output, judge_output, point_value, feedback=True, **_):
     """Return points in proportion to the number of correct lines."""
-    ours, theirs = lines_of(process_output), lines_of(judge_output)
-    if len(ours) > len(theirs):
+    actual_lines, expected_lines = split_lines(process_output), split_lines(judge_output)
+    if len(actual_lines) > len(expected_lines):
         return False
-    if not theirs:
+    if not expected_lines:
         return True
-    right = sum(mine.strip() == expected.strip() for mine, expected in zip(ours, theirs, strict=False))
-    return CheckerResult(right == len(theirs), point_value * right / len(theirs))
+    correct_line_count = sum(
+        actual_line.strip() == expected_line.strip()
+        for actual_line, expected_line in zip(actual_lines, expected_lines, strict=False)
+    )
+    return CheckerResult(
+        correct_line_count == len(expected_lines), point_value * correct_line_count / len(expected_lines)
+    )
 
 
 def linematches(
@@ -146,22 +172,26 @@ def linematches(
     **_,
 ):
     """Return the points of the correct lines. Each line has separate points."""
-    ours, theirs = lines_of(process_output), lines_of(judge_output)
-    if len(theirs) != len(point_distribution) or sum(point_distribution) == 0:
+    actual_lines, expected_lines = split_lines(process_output), split_lines(judge_output)
+    if len(expected_lines) != len(point_distribution) or sum(point_distribution) == 0:
         raise InternalError("point_distribution must have a number for each line of the answer")
-    if filler_lines_required and len(ours) != len(theirs):
+    if filler_lines_required and len(actual_lines) != len(expected_lines):
         return False
-    rows = zip(ours, theirs, point_distribution, strict=False)
-    earned = sum(points for mine, expected, points in rows if mine == expected)
-    return CheckerResult(earned > 0, point_value * earned / sum(point_distribution))
+    lines_with_points = zip(actual_lines, expected_lines, point_distribution, strict=False)
+    earned_points = sum(
+        points for actual_line, expected_line, points in lines_with_points if actual_line == expected_line
+    )
+    return CheckerResult(earned_points > 0, point_value * earned_points / sum(point_distribution))
 
 
 def rstripped(process_output, judge_output, filter_new_line=False, **_):
     """Return whether all lines are equal without trailing white space."""
-    ours, theirs = (re.split(b"[\r\n]", utf8bytes(data)) for data in (process_output, judge_output))
+    actual_lines, expected_lines = (
+        re.split(b"[\r\n]", utf8bytes(data)) for data in (process_output, judge_output)
+    )
     if filter_new_line:
-        ours, theirs = list(filter(None, ours)), list(filter(None, theirs))
-    return [line.rstrip() for line in ours] == [line.rstrip() for line in theirs]
+        actual_lines, expected_lines = list(filter(None, actual_lines)), list(filter(None, expected_lines))
+    return [line.rstrip() for line in actual_lines] == [line.rstrip() for line in expected_lines]
 
 
 CHECKERS = {
@@ -182,9 +212,9 @@ CHECKERS = {
 # --- a test ------------------------------------------------------------------------------------------
 
 
-def add_module(name, **members):
+def add_module(name, **attributes):
     module = sys.modules[name] = types.ModuleType(name)
-    module.__dict__.update(members)
+    module.__dict__.update(attributes)
     return module
 
 
@@ -199,30 +229,31 @@ def provide_dmoj_modules():
     dmoj.utils.unicode = add_module("dmoj.utils.unicode", utf8bytes=utf8bytes, utf8text=utf8text)
 
 
-def check_of(name):
-    if name in CHECKERS:
-        return CHECKERS[name]
+def find_check_function(checker_name):
+    if checker_name in CHECKERS:
+        return CHECKERS[checker_name]
     provide_dmoj_modules()
-    return importlib.import_module(name).check
+    return importlib.import_module(checker_name).check
 
 
-def score_of(result, points, *, stops):
+def compute_score(result, max_points, *, stops_batch):
     """Return the score, from 0 to 1.
 
-    A case that fails stops its batch, so its points are lost unless it is the last of the batch (`stops`).
+    A case that fails stops its batch, so its points are lost unless it is the last of the batch (then
+    `stops_batch` is False).
     """
     if not isinstance(result, CheckerResult):
         return float(bool(result))
-    if (stops or not points) and not result.passed:
+    if (stops_batch or not max_points) and not result.passed:
         return 0.0
-    return result.points / points if points else 1.0
+    return result.points / max_points if max_points else 1.0
 
 
 def main():
     judge_input, judge_output, process_output = (Path(path).read_bytes() for path in sys.argv[1:4])
     options = json.loads(sys.argv[4])
     try:
-        result = check_of(options["check"])(
+        result = find_check_function(options["check"])(
             process_output,
             judge_output,
             **{
@@ -237,7 +268,7 @@ def main():
         )
     except UnicodeDecodeError:
         result = CheckerResult(False, 0, "invalid unicode")
-    print(score_of(result, options["points"], stops=options["stops"]))
+    print(compute_score(result, options["points"], stops_batch=options["stops"]))
     print(getattr(result, "feedback", None) or "", file=sys.stderr)
 
 

@@ -52,7 +52,7 @@ WHOLE = re.compile(r"-?[0-9]+").fullmatch
 
 
 def main():
-    path, function, descriptor = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    path, function_name, output_fd = sys.argv[1], sys.argv[2], int(sys.argv[3])
     if hasattr(sys, "set_int_max_str_digits"):
         sys.set_int_max_str_digits(0)
     source = sys.stdin.buffer.read()
@@ -63,22 +63,22 @@ def main():
         else [convert_integer_keys(value) for value in json.loads(source)]
     )
     sys.argv[:] = [path]
-    encode = json.JSONEncoder(allow_nan=False, default=as_python_number).encode
+    encode = json.JSONEncoder(allow_nan=False, default=convert_numpy_number).encode
     exit_process, write = os._exit, os.write  # bound early, because a submission may replace them
     try:
-        result = call_function(load_submission(path), function, arguments)
+        result = call_function(load_submission(path), function_name, arguments)
     except SystemExit as end:
         exit_process(find_exit_code(end.code))
     except BaseException:
         write(2, format_exception())
         exit_process(1)
     try:
-        encoded = encode(tag_value(result, encode) if is_literal else result).encode("ascii")
+        encoded_result = encode(tag_value(result, encode) if is_literal else result).encode("ascii")
     except BaseException:
         write(2, b"the result cannot be written as JSON\n")
         exit_process(0)
-    while encoded:
-        encoded = encoded[write(descriptor, encoded) :]
+    while encoded_result:
+        encoded_result = encoded_result[write(output_fd, encoded_result) :]
     exit_process(0)
 
 
@@ -94,7 +94,7 @@ def parse_literals(source):
     return ast.literal_eval(source.decode())
 
 
-def as_python_number(value):
+def convert_numpy_number(value):
     """Return a numpy scalar as a Python number. Raises TypeError for anything else."""
     if getattr(value, "shape", None) != ():
         raise TypeError
@@ -153,46 +153,46 @@ def load_submission(path):
     """Return the submission as a module that is not `__main__`."""
     sys.setrecursionlimit(RECURSION)
     with open(path, "rb") as stream:
-        code = compile(stream.read(), path, "exec", dont_inherit=True)
+        compiled_code = compile(stream.read(), path, "exec", dont_inherit=True)
     module = types.ModuleType(NAME)
     # Provide these names as builtins, so that the submission's own names override them, such as a function
     # `gcd`.
     module.__dict__["__builtins__"] = collect_provided_names()
     # The module must be registered, because libraries such as dataclasses look up the module of a class.
     sys.modules[NAME] = module
-    exec(code, module.__dict__)
+    exec(compiled_code, module.__dict__)
     return module
 
 
 def collect_provided_names():
     """Return the provided names. Names of modules override their members, and builtins override both."""
     modules = {name: importlib.import_module(name) for name in MODULES}
-    names = {}
+    module_members = {}
     for module in modules.values():
-        names.update((name, getattr(module, name)) for name in list_public_names(module))
+        module_members.update((name, getattr(module, name)) for name in list_public_names(module))
     builtin_names = vars(importlib.import_module("builtins"))
-    return {**names, **modules, **builtin_names}
+    return {**module_members, **modules, **builtin_names}
 
 
 def list_public_names(module):
     return getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
 
 
-def call_function(module, function, arguments):
-    return find_function(module, function)(*arguments)
+def call_function(module, function_name, arguments):
+    return find_function(module, function_name)(*arguments)
 
 
-def find_function(module, function):
-    owner, _, name = function.rpartition(".")
-    if not owner and hasattr(getattr(module, SOLUTION, None), name):
-        owner = SOLUTION
-    return getattr(getattr(module, owner)() if owner else module, name)
+def find_function(module, function_name):
+    class_name, _, name = function_name.rpartition(".")
+    if not class_name and hasattr(getattr(module, SOLUTION, None), name):
+        class_name = SOLUTION
+    return getattr(getattr(module, class_name)() if class_name else module, name)
 
 
-def find_exit_code(code):
-    if code is None:
+def find_exit_code(exit_argument):
+    if exit_argument is None:
         return 0
-    return code & 0xFF if isinstance(code, int) else 1
+    return exit_argument & 0xFF if isinstance(exit_argument, int) else 1
 
 
 def format_exception():

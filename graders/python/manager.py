@@ -11,12 +11,12 @@ import signal
 import sys
 
 
-def end_like_compiled(kind, error, trace):
-    if issubclass(kind, BrokenPipeError):
+def exit_like_compiled_manager(error_type, error, traceback):
+    if issubclass(error_type, BrokenPipeError):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGPIPE)
-    sys.__excepthook__(kind, error, trace)
+    sys.__excepthook__(error_type, error, traceback)
 
 
-sys.excepthook = end_like_compiled
+sys.excepthook = exit_like_compiled_manager
 runpy.run_module("ioi_eval_manager", run_name="__main__", alter_sys=True)

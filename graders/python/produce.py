@@ -16,22 +16,26 @@ import sys
 CONTROL = "ioi-eval-control.py"
 
 
-def make_command(program):
+def make_command(program_path):
     # Copy the program, because the path may be a link that only this process can follow.
-    copy = f"own-{os.path.basename(program)}"
-    shutil.copyfile(program, copy)
-    os.chmod(copy, 0o700)
-    return [sys.executable, "-I", copy] if program.endswith(".py") else [f"./{copy}"]
+    program_copy = f"own-{os.path.basename(program_path)}"
+    shutil.copyfile(program_path, program_copy)
+    os.chmod(program_copy, 0o700)
+    return [sys.executable, "-I", program_copy] if program_path.endswith(".py") else [f"./{program_copy}"]
 
 
-def run_interactor(interactor, command):
+def run_interactor(interactor, program_command):
     shutil.copyfile(input_file, "input.txt")
     interactor_command = [*make_command(interactor), "input.txt", written]
-    with subprocess.Popen(interactor_command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as partner:
-        with subprocess.Popen(command, stdin=partner.stdout, stdout=partner.stdin) as solution:
-            partner.stdin.close()
-            partner.stdout.close()
-        return solution.returncode or partner.wait()
+    with subprocess.Popen(
+        interactor_command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as interactor_process:
+        with subprocess.Popen(
+            program_command, stdin=interactor_process.stdout, stdout=interactor_process.stdin
+        ) as solution_process:
+            interactor_process.stdin.close()
+            interactor_process.stdout.close()
+        return solution_process.returncode or interactor_process.wait()
 
 
 output, input_file, read, written, interactor, program, *arguments = sys.argv[1:]

@@ -14,42 +14,42 @@ import zipfile
 BUILT = "built"
 
 
-def list_files(folder):
-    return [os.path.join(path, name) for path, _, names in os.walk(folder) for name in names]
+def list_files(top_folder):
+    return [os.path.join(path, name) for path, _, names in os.walk(top_folder) for name in names]
 
 
 def make_files_executable(folder):
-    for file in list_files(folder):
-        os.chmod(file, 0o755)
+    for path in list_files(folder):
+        os.chmod(path, 0o755)
 
 
-def build_archive(output, folder, control=""):
-    """Build the archive. If `control`, a program that tests Python itself, is set, copy it instead."""
-    if control:
-        shutil.copyfile(control, output)
+def build_archive(archive_path, folder, control_path=""):
+    """Build the archive. If `control_path`, a program that tests Python itself, is set, copy it instead."""
+    if control_path:
+        shutil.copyfile(control_path, archive_path)
         return
     # Copy the files, because they may be links that only this process can follow.
     shutil.copytree(folder, BUILT)
     make_files_executable(BUILT)
     if os.path.exists(f"{BUILT}/build"):
-        code = subprocess.run(["./build"], cwd=BUILT, stdin=subprocess.DEVNULL).returncode
-        if code:
-            sys.exit(f"error: the script build exited with code {code}")
+        exit_code = subprocess.run(["./build"], cwd=BUILT, stdin=subprocess.DEVNULL).returncode
+        if exit_code:
+            sys.exit(f"error: the script build exited with code {exit_code}")
     if not os.path.exists(f"{BUILT}/run"):
         sys.exit("error: the script build did not create a file called run")
-    with zipfile.ZipFile(output, "w") as archive:
+    with zipfile.ZipFile(archive_path, "w") as archive:
         archive.write(__file__, "__main__.py")
-        for file in list_files(BUILT):
-            archive.write(file)
+        for path in list_files(BUILT):
+            archive.write(path)
 
 
-def run_archive(path, *arguments):
+def run_archive(archive_path, *arguments):
     folder = tempfile.mkdtemp()
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(archive_path) as archive:
         archive.extractall(folder)
     make_files_executable(folder)
-    program = os.path.join(folder, BUILT, "run")
-    os.execv(program, [program, *arguments])
+    program_path = os.path.join(folder, BUILT, "run")
+    os.execv(program_path, [program_path, *arguments])
 
 
 if zipfile.is_zipfile(sys.argv[0]):

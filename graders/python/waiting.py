@@ -2,11 +2,11 @@
 _FRESH = tuple(name for name in globals() if name not in ("__file__", "__cached__"))
 
 
-def _make_main_module(module):
-    main = module("__main__")
-    main.__dict__.update((name, globals()[name]) for name in _FRESH)
-    main.__doc__ = None
-    return main
+def _make_main_module(create_module):
+    main_module = create_module("__main__")
+    main_module.__dict__.update((name, globals()[name]) for name in _FRESH)
+    main_module.__doc__ = None
+    return main_module
 
 
 def _wait_for_requests():

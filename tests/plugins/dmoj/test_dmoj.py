@@ -138,11 +138,11 @@ def test_dmoj_builtin_checker_gives_expected_points(
     script: dict[str, object], name: str, output: bytes, answer: bytes, args: dict[str, object], worth: float
 ) -> None:
     checker_result = script["CHECKERS"][name](output, answer, point_value=20, **args)  # type: ignore[index]
-    assert script["score_of"](checker_result, 20, stops=False) == worth  # type: ignore[operator]
+    assert script["compute_score"](checker_result, 20, stops_batch=False) == worth  # type: ignore[operator]
 
 
 def test_failed_dmoj_test_scores_0_if_it_ends_the_batch(script: dict[str, object]) -> None:
     failed_result = script["CheckerResult"](False, 5)  # type: ignore[operator]
-    worth = script["score_of"]
-    scores = [worth(failed_result, 10, stops=stops) for stops in (False, True)]  # type: ignore[operator]
-    assert [*scores, worth(failed_result, 0, stops=False)] == [0.5, 0, 0]  # type: ignore[operator]
+    worth = script["compute_score"]
+    scores = [worth(failed_result, 10, stops_batch=stops) for stops in (False, True)]  # type: ignore[operator]
+    assert [*scores, worth(failed_result, 0, stops_batch=False)] == [0.5, 0, 0]  # type: ignore[operator]
