@@ -72,19 +72,19 @@ class Capabilities(Value):
     # Toolchains by command, if the machines have different toolchains.
     offers: Mapping[str, tuple[Toolchain, ...]] = {}
 
-    def shell(self) -> str:
+    def find_shell_runtime(self) -> str:
         """Return the runtime for jobs with scripts. Raises JudgeFailure if the engine has none."""
         for runtime in (OWN, BASH):
             if runtime in self.runtimes:
                 return runtime
-        classic = not {*CLASSIC, *_OTHER_CLASSIC}.isdisjoint(self.runtimes)
+        has_classic = not {*CLASSIC, *_OTHER_CLASSIC}.isdisjoint(self.runtimes)
         raise JudgeFailure(
             f"engine {self.name} has no runtime that starts a shell script",
             phase="preparing",
-            remedy=f"{_INSTALL_A_SHELL}, or ask for classic jobs" if classic else _INSTALL_A_SHELL,
+            remedy=f"{_INSTALL_A_SHELL}, or ask for classic jobs" if has_classic else _INSTALL_A_SHELL,
         )
 
-    def tool(self, command: str, purpose: str) -> Toolchain:
+    def require_tool(self, command: str, purpose: str) -> Toolchain:
         """Return a compiler or interpreter. Raises ToolMissing if the engine lacks it."""
         tool = self.toolchains.get(command)
         if tool is None:
@@ -96,10 +96,10 @@ class Capabilities(Value):
             )
         return tool
 
-    def offered(self, command: str) -> tuple[Toolchain, ...]:
+    def list_toolchains(self, command: str) -> tuple[Toolchain, ...]:
         """Return the distinct toolchains of a command: servers may have different versions."""
-        default = (self.toolchains[command],) if command in self.toolchains else ()
-        return self.offers.get(command, default)
+        default_toolchains = (self.toolchains[command],) if command in self.toolchains else ()
+        return self.offers.get(command, default_toolchains)
 
 
 class HealthCheck(Value):
@@ -132,26 +132,29 @@ class BuildSpec(Value):
     proctor: Blob | None = None
 
     @property
-    def main(self) -> NamedBlob:
+    def main_source(self) -> NamedBlob:
         return self.sources[-1]
 
     @property
-    def tool(self) -> str:
+    def toolchain_command(self) -> str:
         """The command of the toolchain."""
         return self.command[0]
 
     @property
-    def sees_proc(self) -> bool:
+    def needs_proc(self) -> bool:
         """False for compilers that need no /proc, so that their sources can name no open file."""
-        return self.tool not in DRIVERS
+        return self.toolchain_command not in DRIVERS
 
-    def key(self, architecture: str, toolchain: Toolchain) -> str:
+    def make_key(self, architecture: str, toolchain: Toolchain) -> str:
         """Return the key of the artifact for a toolchain."""
         return artifact_key(self.kind, architecture, toolchain, self.command, self.sources)
 
-    def keys(self, capabilities: Capabilities) -> tuple[str, ...]:
+    def make_keys(self, capabilities: Capabilities) -> tuple[str, ...]:
         """Return the artifact's key for each toolchain that may build it."""
-        return tuple(self.key(capabilities.architecture, tool) for tool in capabilities.offered(self.tool))
+        return tuple(
+            self.make_key(capabilities.architecture, tool)
+            for tool in capabilities.list_toolchains(self.toolchain_command)
+        )
 
 
 def artifact_key(
@@ -258,23 +261,23 @@ class Batch(Value):
     options: JudgeOptions = JudgeOptions()
     alone: bool = False  # True if the tests' job must be exclusive, if the engine can run exclusive jobs
 
-    async def rebuilt(self, lost: Iterable[RemoteArtifact], build: Build) -> Self:
+    async def with_rebuilt_artifacts(self, lost_artifacts: Iterable[RemoteArtifact], build: Build) -> Self:
         """Return the batch after its lost artifacts were built again.
 
         Raises ToolchainGone if an artifact was built by a different toolchain or has different bytes. The
         submission is then judged again.
         """
         files = self.program.files
-        for artifact in lost:
-            built = await build(artifact.spec)
+        for artifact in lost_artifacts:
+            build_result = await build(artifact.spec)
             if (
-                isinstance(built, CompileError)
-                or built.toolchain != artifact.toolchain
-                or built.artifact.sha256 != artifact.sha256
+                isinstance(build_result, CompileError)
+                or build_result.toolchain != artifact.toolchain
+                or build_result.artifact.sha256 != artifact.sha256
             ):
                 raise ToolchainGone("a built program was lost together with the server that had built it")
             files = tuple(
-                msgspec.structs.replace(file, content=built.artifact)
+                msgspec.structs.replace(file, content=build_result.artifact)
                 if file.content.sha256 == artifact.sha256
                 else file
                 for file in files
@@ -335,15 +338,15 @@ def check_names(names: Iterable[str]) -> None:
             names_seen.add(name)
             continue
         components = name.split("/")
-        sizes = [
+        component_sizes = [
             len(component) if component.isascii() else len(component.encode(errors="surrogatepass"))
             for component in components
         ]
         if (
             "\0" in name
             or (not name.isascii() and any("\ud800" <= char <= "\udfff" for char in name))
-            or sum(sizes) + len(sizes) - 1 > _PATH_BYTES
-            or max(sizes) > _NAME_BYTES
+            or sum(component_sizes) + len(component_sizes) - 1 > _PATH_BYTES
+            or max(component_sizes) > _NAME_BYTES
             or not {"", ".", ".."}.isdisjoint(components)
         ):
             raise JobRejected(
@@ -454,16 +457,16 @@ class Servers(Value):
     jobs: str = ""  # whether a job contains many tests or a single test; empty means many
     cores: int = 0  # cores of all used servers, if there are more cores than jobs by default
 
-    def now(self) -> tuple[ServerState, ...]:
+    def list_states(self) -> tuple[ServerState, ...]:
         """Return the state of each server, including servers that never got jobs, sorted by address."""
-        absent = (("left out", self.left_out), ("unreachable", self.unreachable))
-        states = {
+        reasons_by_state = (("left out", self.left_out), ("unreachable", self.unreachable))
+        states_by_url = {
             url: ServerState(url=url, state=state, why=reason)
-            for state, reasons in absent
+            for state, reasons in reasons_by_state
             for url, reason in reasons.items()
         }
-        states |= {state.url: state for state in self.standings}
-        return tuple(states[url] for url in sorted(states))
+        states_by_url |= {state.url: state for state in self.standings}
+        return tuple(states_by_url[url] for url in sorted(states_by_url))
 
 
 @runtime_checkable
@@ -476,6 +479,6 @@ class Cluster(Protocol):
     def servers(self) -> Servers: ...
 
 
-def cluster_of(engine: Engine) -> Cluster | None:
+def as_cluster(engine: Engine) -> Cluster | None:
     """Return `engine` if it is a cluster, and `None` otherwise."""
     return engine if isinstance(engine, Cluster) else None

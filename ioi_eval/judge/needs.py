@@ -112,7 +112,8 @@ def find_unmet_needs(
         else:
             refuse_language(problem, language)
             tool, *_ = [
-                engine_capabilities.tool(tool, f"a submission in {language.name}") for tool in language.tools
+                engine_capabilities.require_tool(tool, f"a submission in {language.name}")
+                for tool in language.tools
             ]
             if language.syntax == "python":
                 refuse_missing_imports(code, (), tool, "the solution")
@@ -123,7 +124,7 @@ def find_unmet_needs(
             command = find_language(program.language, where=problem.source or problem.id, field=kind).command
             refuse_script(program, kind, engine_capabilities) if is_script(
                 program
-            ) else builder_capabilities.tool(command, f"a {kind}")
+            ) else builder_capabilities.require_tool(command, f"a {kind}")
     except (InputError, JudgeFailure) as error:
         yield error
 
@@ -140,7 +141,7 @@ def has_scripts(program: Checker | Manager) -> bool:
 
 def refuse_script(program: Checker | Manager, kind: str, capabilities: Capabilities) -> None:
     """Raise JudgeFailure if a checker or manager in Python cannot start on an engine."""
-    tool = capabilities.tool(find_language(program.language).command, f"running a {kind}")
+    tool = capabilities.require_tool(find_language(program.language).command, f"running a {kind}")
     if has_scripts(program):
         return
     package_modules = {
@@ -210,7 +211,7 @@ def refuse_missing_packages(
         capabilities: capabilities of the engine.
     """
     promised_modules = list_known_modules(packages)
-    for tool in capabilities.offered(PYTHON) if PYTHON in commands else ():
+    for tool in capabilities.list_toolchains(PYTHON) if PYTHON in commands else ():
         if tool.refusal:
             raise InputError(
                 tool.refusal, where="the Python interpreter for submissions", remedy=SHOW_OR_NAME

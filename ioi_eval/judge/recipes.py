@@ -102,7 +102,7 @@ class Sources:
         return msgspec.structs.replace(
             spec,
             acts=any(re.search(self._language.acts.encode(), source) for source in sources),
-            sources=(*spec.sources[:-1], NamedBlob(name=spec.main.name, content=Blob.of(data))),
+            sources=(*spec.sources[:-1], NamedBlob(name=spec.main_source.name, content=Blob.of(data))),
         )
 
     def _build_spec(self, files: Sequence[NamedBlob]) -> BuildSpec:

@@ -350,7 +350,10 @@ def _cache_keys(
         program = [fingerprints[submission.problem_id], submission.language, submission.code]
         tools = find_language(submission.language).tools if capabilities is not None else ()
         versions = sorted(
-            tool.identity for name in tools if capabilities is not None for tool in capabilities.offered(name)
+            tool.identity
+            for name in tools
+            if capabilities is not None
+            for tool in capabilities.list_toolchains(name)
         )
         content = [*prefix, *program, *sorted(timing.result_settings.items()), *versions]
         cache_keys[submission.key] = hashlib.sha256(msgspec.json.encode(content)).hexdigest()

@@ -17,7 +17,7 @@ import msgspec
 from aiohttp import ClientPayloadError, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from ioi_eval.engines.embedded.packages import satisfies
+from ioi_eval.engines.embedded.packages import is_version_accepted
 from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.engines.jobs.piston_api import RefusedRequest, too_large
 from ioi_eval.engines.piston.sending import HEADER, REQUEST
@@ -331,7 +331,7 @@ class Routes:
         with self._queue.enter(self._find_token_name(request)) as entry:
             language, version = piston.decode_package(await self._read_body(request, entry))
         for installed in self._list_installed():
-            if installed[0] == language and satisfies(installed[1], version):
+            if installed[0] == language and is_version_accepted(installed[1], version):
                 return installed
         raise piston.RefusedRequest(
             f"Requested package {language}-{version} does not exist", status=HTTPStatus.NOT_FOUND

@@ -58,7 +58,7 @@ _INHERITED = {
 }
 
 
-class _Running(msgspec.Struct, frozen=True):
+class _OpenParts(msgspec.Struct, frozen=True):
     """The parts of an open engine."""
 
     environment: JobEnvironment
@@ -73,13 +73,15 @@ class _Running(msgspec.Struct, frozen=True):
 @cache  # warn once
 def _warn_of_limits() -> None:
     """Log a warning if this process has limits, which programs inherit: a right program may exceed them."""
-    limits = {option: resource.getrlimit(kind)[1] for option, kind in _INHERITED.items()}
-    finite = [f"ulimit {option}" for option, limit in limits.items() if limit != resource.RLIM_INFINITY]
-    if finite:
+    limits = {option: resource.getrlimit(resource_id)[1] for option, resource_id in _INHERITED.items()}
+    finite_limits = [
+        f"ulimit {option}" for option, limit in limits.items() if limit != resource.RLIM_INFINITY
+    ]
+    if finite_limits:
         _log.warning(
             "programs inherit the hard limits of this shell (%s), and a right program that needs more fails."
             " Start ioi-eval from a shell without these limits",
-            ", ".join(finite),
+            ", ".join(finite_limits),
         )
 
 
@@ -123,16 +125,16 @@ class EmbeddedEngine:
         """
         if slots is not None and slots < 1:
             raise ValueError(f"slots must be at least 1, not {slots}")
-        self._wanted = self._slots = slots or len(os.sched_getaffinity(0))
-        self._store, self._boxes = store, None if sandboxes is None else Path(sandboxes)
+        self._requested_slots = self._slots = slots or len(os.sched_getaffinity(0))
+        self._store, self._sandbox_folder = store, None if sandboxes is None else Path(sandboxes)
         self._layers, self._allow_unconfined = layers, allow_unconfined
-        self._caps = OutputCaps(stdout=max_stdout, stderr=max_stderr)
+        self._output_caps = OutputCaps(stdout=max_stdout, stderr=max_stderr)
         self._max_file, self._max_processes = max_file, max_processes
         self._max_disk, self._max_names = max_disk, max_names
-        self._packages, self._waiting = tuple(map(Path, packages)), waiting
-        self._python, self._promised = python, tuple(promised)
-        self._held = AsyncExitStack()
-        self._running: _Running | None = None
+        self._packages, self._uses_fork_server = tuple(map(Path, packages)), waiting
+        self._python, self._promised_packages = python, tuple(promised)
+        self._exit_stack = AsyncExitStack()
+        self._open_parts: _OpenParts | None = None
 
     @property
     def slots(self) -> int:
@@ -147,10 +149,10 @@ class EmbeddedEngine:
         return self._require_open().packages
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
-        running, processes = self._require_open(), self._max_processes
-        packages = running.packages
-        require_toolchains(job, running.capabilities.toolchains)
-        plan = make_job_plan(job, file_size=self._max_file, processes=processes, packages=packages)
+        open_parts, processes = self._require_open(), self._max_processes
+        packages = open_parts.packages
+        require_toolchains(job, open_parts.capabilities.toolchains)
+        plan = make_job_plan(job, max_file_bytes=self._max_file, max_processes=processes, packages=packages)
         endings = await self._run(job, plan)
         return JobResult(
             run=endings.run,
@@ -162,108 +164,121 @@ class EmbeddedEngine:
         )
 
     async def _run(self, job: Job, plan: JobPlan) -> JobEndings:
-        running = self._require_open()
+        open_parts = self._require_open()
         log_step(_log, "queued")
-        async with running.slots.hold_slot(exclusive=job.exclusive) as slot:
-            if self._running is not running:
+        async with open_parts.slots.hold_slot(exclusive=job.exclusive) as slot:
+            if self._open_parts is not open_parts:
                 raise EngineUnavailable("the embedded engine was closed while the job waited for a slot")
             try:
                 kill_switch = KillSwitch()
             except OSError as error:
                 raise EngineOverloaded(f"cannot start a sandbox now: {error.strerror}") from error
-            slot_name = f"this machine, slot {running.all_slots.index(slot) + 1}"
-            running.kill_switches.add(kill_switch)
+            slot_name = f"this machine, slot {open_parts.all_slots.index(slot) + 1}"
+            open_parts.kill_switches.add(kill_switch)
             try:
                 with mark_executing(slot_name, _log):
-                    work = partial(run_job, running.environment, job, plan, slot, kill_switch)
+                    run_job_in_slot = partial(run_job, open_parts.environment, job, plan, slot, kill_switch)
                     return await run_to_end(
-                        work, executor=running.threads, stop_early=kill_switch.cut, undo=remove_kept_files
+                        run_job_in_slot,
+                        executor=open_parts.threads,
+                        stop_early=kill_switch.cut,
+                        undo=remove_kept_files,
                     )
             finally:
-                running.kill_switches.discard(kill_switch)
+                open_parts.kill_switches.discard(kill_switch)
 
     def close_inherited(self) -> None:
         """In a forked child, close inherited kill switches. They would let jobs outlive the parent."""
-        running, self._running = self._running, None
-        for kill_switch in tuple(running.kill_switches) if running else ():
+        open_parts, self._open_parts = self._open_parts, None
+        for kill_switch in tuple(open_parts.kill_switches) if open_parts else ():
             kill_switch.cut()
-        for slot in running.all_slots if running else ():
+        for slot in open_parts.all_slots if open_parts else ():
             slot.proctor.close_inherited()
 
-    def _require_open(self) -> _Running:
-        if self._running is None:
+    def _require_open(self) -> _OpenParts:
+        if self._open_parts is None:
             raise EngineUnavailable("the embedded engine must be used inside `async with`")
-        return self._running
+        return self._open_parts
 
     # --- opening and closing the engine -----------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
-        if self._running is not None:
+        if self._open_parts is not None:
             raise EngineUnavailable("the embedded engine is in use already")
         try:
-            self._running = await self._open()
+            self._open_parts = await self._open()
         except BaseException:
-            await self._held.aclose()
+            await self._exit_stack.aclose()
             raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        running, self._running = self._running, None
-        for kill_switch in tuple(running.kill_switches) if running else ():
+        open_parts, self._open_parts = self._open_parts, None
+        for kill_switch in tuple(open_parts.kill_switches) if open_parts else ():
             kill_switch.cut()
-        await self._held.aclose()
+        await self._exit_stack.aclose()
 
-    async def _open(self) -> _Running:
-        """Open the engine. `_held` closes all parts in reverse order, even if opening fails."""
+    async def _open(self) -> _OpenParts:
+        """Open the engine. `_exit_stack` closes all parts in reverse order, even if opening fails."""
         _warn_of_limits()
-        sandboxes, uids = Sandboxes(self._boxes, slots=self._wanted), Uids()
-        self._held.push_async_callback(run_to_end, sandboxes.close)
+        sandboxes, uids = Sandboxes(self._sandbox_folder, slots=self._requested_slots), Uids()
+        self._exit_stack.push_async_callback(run_to_end, sandboxes.close)
         await run_to_end(sandboxes.open)
         # Each slot gets a share of the disk that leaves space for other engines.
-        shares = await run_to_end(partial(sandboxes.reserve_space, self._wanted, max_bytes=self._max_disk))
+        shares = await run_to_end(
+            partial(sandboxes.reserve_space, self._requested_slots, max_bytes=self._max_disk)
+        )
         self._slots = shares.slots
         limits = SandboxLimits(
             file_size=self._max_file, processes=self._max_processes, disk=shares.each, names=self._max_names
         )
-        tools = await run_to_end(partial(toolchains, self._python, self._promised))
+        tools = await run_to_end(partial(toolchains, self._python, self._promised_packages))
         packages = await run_to_end(partial(self._find_packages, tools, sandboxes.folder))
-        proctor = sandboxes.folder / "proctor"
+        proctor_path = sandboxes.folder / "proctor"
         # If both the library and the proctor are missing, they are compiled at the same time.
         library_task = asyncio.create_task(self._prepare_library(tools, sandboxes.folder))
         try:
             binary = await get_proctor_binary(
                 tools.get("g++"), graders_folder() / "proctor", self._store, sandboxes.folder
             )
-            library = await library_task
+            fork_server_library = await library_task
         finally:
             library_task.cancel()
             await asyncio.wait({library_task})
-        proctor.write_bytes(binary.content)
-        proctor.chmod(0o755)
-        self._held.callback(uids.release)
-        confinement = self._layers, self._allow_unconfined
+        proctor_path.write_bytes(binary.content)
+        proctor_path.chmod(0o755)
+        self._exit_stack.callback(uids.release)
+        confinement_options = self._layers, self._allow_unconfined
         environment = JobEnvironment(
-            sandboxes, proctor, self._caps, limits, sandboxes.make_linked_files(), Lock(), *confinement
+            sandboxes,
+            proctor_path,
+            self._output_caps,
+            limits,
+            sandboxes.make_linked_files(),
+            Lock(),
+            *confinement_options,
         )
-        reserved = uids.reserve(shares.slots)
+        reserved_uids = uids.reserve(shares.slots)
         system_python = tools.get("python3")
-        chosen = await self._check_python_in_sandbox(environment, Slot(environment, reserved[0]), tools)
-        if chosen is not None and chosen != system_python:
-            tools["python3"] = chosen
-            library = await self._prepare_library(tools, sandboxes.folder)
+        checked_python = await self._check_python_in_sandbox(
+            environment, Slot(environment, reserved_uids[0]), tools
+        )
+        if checked_python is not None and checked_python != system_python:
+            tools["python3"] = checked_python
+            fork_server_library = await self._prepare_library(tools, sandboxes.folder)
         readable_paths = tuple(dict.fromkeys(path for tool in tools.values() for path in tool.read))
-        shared = {
-            proctor.name: Blob.of_file(proctor),
-            **({} if library is None else {WAITING: library}),
+        shared_files = {
+            proctor_path.name: Blob.of_file(proctor_path),
+            **({} if fork_server_library is None else {WAITING: fork_server_library}),
         }
-        environment = msgspec.structs.replace(environment, read=readable_paths, shared=shared)
-        all_slots = tuple(Slot(environment, uid) for uid in reserved)
+        environment = msgspec.structs.replace(environment, read=readable_paths, shared=shared_files)
+        all_slots = tuple(Slot(environment, uid) for uid in reserved_uids)
         for slot in all_slots:
-            self._held.push_async_callback(run_to_end, slot.proctor.close)
+            self._exit_stack.push_async_callback(run_to_end, slot.proctor.close)
         threads = ThreadPoolExecutor(shares.slots, thread_name_prefix="ioi-eval-job")
-        self._held.push_async_callback(run_to_end, threads.shutdown)
+        self._exit_stack.push_async_callback(run_to_end, threads.shutdown)
         capabilities = Capabilities(
             name=ENDPOINT,
             architecture=platform.machine(),
@@ -273,11 +288,11 @@ class EmbeddedEngine:
             bare=CLASSIC,
             toolchains=tools,
             runtimes=list_package_names(packages),
-            proctor=shared[proctor.name],
-            waiting=library,
-            max_output=self._caps.stdout,
+            proctor=shared_files[proctor_path.name],
+            waiting=fork_server_library,
+            max_output=self._output_caps.stdout,
         )
-        return _Running(environment, capabilities, packages, threads, all_slots, Slots(all_slots), set())
+        return _OpenParts(environment, capabilities, packages, threads, all_slots, Slots(all_slots), set())
 
     async def _check_python_in_sandbox(
         self, environment: JobEnvironment, slot: Slot, tools: Mapping[str, Toolchain]
@@ -289,36 +304,38 @@ class EmbeddedEngine:
         limits = SandboxLimits(hard_ms=int(_MAX_PYTHON_S * 1000))
         stage = StagePlan(argv=description_command(python), profile="tool", limits=limits)
         plan, kill_switch = JobPlan(compile=None, run=stage, read=python.read), KillSwitch()
-        work = partial(run_job, environment, Job(files=()), plan, slot, kill_switch)
-        end = (await run_to_end(work, stop_early=kill_switch.cut, undo=remove_kept_files)).run
-        if end.limit == "hard":
+        run_description = partial(run_job, environment, Job(files=()), plan, slot, kill_switch)
+        ending = (await run_to_end(run_description, stop_early=kill_switch.cut, undo=remove_kept_files)).run
+        if ending.limit == "hard":
             raise EngineOverloaded(f"{python.path} did not start in a sandbox within {_MAX_PYTHON_S:.0f} s")
-        failure = (end.message or "") if end.status is StageStatus.XX else ""
-        choose = partial(check_in_sandbox, python, self._python, end.stdout, failure or end.stderr)
-        return await run_to_end(choose)
+        failure = (ending.message or "") if ending.status is StageStatus.XX else ""
+        check_python = partial(
+            check_in_sandbox, python, self._python, ending.stdout, failure or ending.stderr
+        )
+        return await run_to_end(check_python)
 
     async def _prepare_library(self, tools: Mapping[str, Toolchain], folder: Path) -> Blob | None:
         """Return the library of the fork server, or None. Without it, each test starts its interpreter."""
-        if not self._waiting or "python3" not in tools:
+        if not self._uses_fork_server or "python3" not in tools:
             return None
-        library = folder / WAITING
+        library_path = folder / WAITING
         try:
             binary = await find_fork_server_library(
                 tools.get("g++"), tools["python3"], graders_folder(), self._store, folder
             )
-            library.write_bytes(binary.content)
+            library_path.write_bytes(binary.content)
         except EngineUnavailable:
             return None
-        return Blob.of_file(library)
+        return Blob.of_file(library_path)
 
-    def _find_packages(self, tools: Collection[str], spare: Path) -> tuple[LanguagePackage, ...]:
-        loaded_packages = (
+    def _find_packages(self, commands: Collection[str], copies_folder: Path) -> tuple[LanguagePackage, ...]:
+        packages = (
             package
-            for number, folder in enumerate(self._packages)
-            for package in load_packages(folder, spare / f"packages-{number}")
+            for index, folder in enumerate(self._packages)
+            for package in load_packages(folder, copies_folder / f"packages-{index}")
         )
         return (
-            *(loaded for loaded in loaded_packages if not loaded.needs or loaded.needs in tools),
+            *(package for package in packages if not package.needs or package.needs in commands),
             *BUILT_IN,
         )
 
@@ -331,16 +348,16 @@ class Slots:
 
     def __init__(self, slots: Iterable[Slot]) -> None:
         self._lock = SharedExclusiveLock()
-        self._free: asyncio.LifoQueue[Slot] = asyncio.LifoQueue()
+        self._free_slots: asyncio.LifoQueue[Slot] = asyncio.LifoQueue()
         for slot in slots:
-            self._free.put_nowait(slot)
+            self._free_slots.put_nowait(slot)
 
     @asynccontextmanager
     async def hold_slot(self, *, exclusive: bool = False) -> AsyncIterator[Slot]:
         """Hold a slot inside `async with`. If `exclusive`, no other job holds a slot at the same time."""
         async with self._lock.hold(exclusive=exclusive):
-            slot = await self._free.get()
+            slot = await self._free_slots.get()
             try:
                 yield slot
             finally:
-                self._free.put_nowait(slot)
+                self._free_slots.put_nowait(slot)

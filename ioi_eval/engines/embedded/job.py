@@ -78,12 +78,12 @@ class JobPlan(Value):
 
 
 def make_job_plan(
-    job: Job, *, file_size: int, processes: int, packages: Iterable[LanguagePackage] = BUILT_IN
+    job: Job, *, max_file_bytes: int, max_processes: int, packages: Iterable[LanguagePackage] = BUILT_IN
 ) -> JobPlan:
     """Return the stages of a job as a Piston server would execute it, or raise JobRejected."""
     if job.plan:
         check_names(file.name for file in job.files)
-        limits = _make_stage_limits(job, "run", file_size, processes)
+        limits = _make_stage_limits(job, "run", max_file_bytes, max_processes)
         return JobPlan(
             compile=None,
             run=StagePlan(argv=(PROCTOR, "run", job.plan), profile="stage", limits=limits),
@@ -98,18 +98,20 @@ def make_job_plan(
     text_names = [file.name for file in job.files if _is_text_file(file)]
     if not text_names:
         raise JobRejected("files must include at least one utf8 encoded file")
-    file_size = package.limits.get("max_file_size", file_size)
-    processes = package.limits.get("max_process_count", processes)
-    compiling = _make_stage_limits(job, "compile", file_size, processes)
-    running = _make_stage_limits(job, "run", file_size, processes)
-    to_compile, to_run = _choose_commands(job, package, text_names)
+    max_file_bytes = package.limits.get("max_file_size", max_file_bytes)
+    max_processes = package.limits.get("max_process_count", max_processes)
+    compile_limits = _make_stage_limits(job, "compile", max_file_bytes, max_processes)
+    run_limits = _make_stage_limits(job, "run", max_file_bytes, max_processes)
+    compile_command, run_command = _choose_commands(job, package, text_names)
     return JobPlan(
         language=package.language,
         version=package.version,
         environment={**package.environment, "PISTON_LANGUAGE": package.language},
         read=(package.folder,) if package.folder else (),
-        compile=StagePlan(argv=to_compile, profile="tool", limits=compiling) if to_compile else None,
-        run=StagePlan(argv=to_run, profile="stage", limits=running) if to_run else None,
+        compile=StagePlan(argv=compile_command, profile="tool", limits=compile_limits)
+        if compile_command
+        else None,
+        run=StagePlan(argv=run_command, profile="stage", limits=run_limits) if run_command else None,
         without_proc=job.without_proc,
         stdin=(job.stdin if job.stdin.endswith("\n") else job.stdin + "\n").encode(),
     )
@@ -119,24 +121,24 @@ _Command = tuple[str, ...]
 
 
 def _choose_commands(
-    job: Job, package: LanguagePackage, texts: list[str]
+    job: Job, package: LanguagePackage, text_names: list[str]
 ) -> tuple[_Command | None, _Command | None]:
     """Return the commands of both stages. The arguments of `compile` are the names of all text files.
 
     The arguments of `run` are the name of the first text file and the job's arguments. If the package has no
     scripts, the job contains them; `compile` or `run` may be missing.
     """
-    run_arguments = (texts[0], *job.args)
+    run_arguments = (text_names[0], *job.args)
     if package.folder:
-        compiling = (_BASH, f"{package.folder}/compile", *texts) if package.compiles else None
-        return compiling, (_BASH, f"{package.folder}/run", *run_arguments)
+        compile_command = (_BASH, f"{package.folder}/compile", *text_names) if package.compiles else None
+        return compile_command, (_BASH, f"{package.folder}/run", *run_arguments)
     if package.language == "bash":
         return None, (*_BASH_WITHIN, *run_arguments)
-    names = {file.name for file in job.files}
-    if not names & {"compile", "run"}:
+    file_names = {file.name for file in job.files}
+    if not file_names & {"compile", "run"}:
         raise JobRejected(f"a job for {job.runtime} needs a file `compile` or a file `run`")
-    compiling = (_BASH, "compile", *texts) if "compile" in names else None
-    return compiling, (_BASH, "run", *run_arguments) if "run" in names else None
+    compile_command = (_BASH, "compile", *text_names) if "compile" in file_names else None
+    return compile_command, (_BASH, "run", *run_arguments) if "run" in file_names else None
 
 
 def _is_text_file(file: JobFile) -> bool:
@@ -153,28 +155,28 @@ def _is_text_file(file: JobFile) -> bool:
 _MAX_LIMIT = 1 << 48  # maximum number of ms or bytes that a job may ask for; no machine has more
 
 
-def _make_stage_limits(job: Job, stage: str, file_size: int, processes: int) -> SandboxLimits:
-    memory = _read_limit(job, f"{stage}_memory_limit", none=-1)
-    wall, cpu = _read_limit(job, f"{stage}_timeout"), _read_limit(job, f"{stage}_cpu_time")
-    hard = hard_stop_after(wall) if wall is not None else None
+def _make_stage_limits(job: Job, stage: str, max_file_bytes: int, max_processes: int) -> SandboxLimits:
+    memory_bytes = _read_limit(job, f"{stage}_memory_limit", no_limit_value=-1)
+    wall_ms, cpu_ms = _read_limit(job, f"{stage}_timeout"), _read_limit(job, f"{stage}_cpu_time")
+    hard_stop_ms = hard_stop_after(wall_ms) if wall_ms is not None else None
     return SandboxLimits(
-        wall_ms=max_compiler_idle_ms(wall, cpu) if stage == "compile" else wall,
-        hard_ms=hard,
-        cpu_ms=cpu,
-        memory=memory,
-        file_size=file_size,
-        processes=processes,
+        wall_ms=max_compiler_idle_ms(wall_ms, cpu_ms) if stage == "compile" else wall_ms,
+        hard_ms=hard_stop_ms,
+        cpu_ms=cpu_ms,
+        memory=memory_bytes,
+        file_size=max_file_bytes,
+        processes=max_processes,
     )
 
 
-def _read_limit(job: Job, field: str, none: int | None = None) -> int | None:
+def _read_limit(job: Job, field: str, no_limit_value: int | None = None) -> int | None:
     """Return a limit of a job. Zero and values that no machine has mean no limit."""
-    value: int | None = getattr(job, field)
-    if value is None or value == none or value > _MAX_LIMIT:
+    limit: int | None = getattr(job, field)
+    if limit is None or limit == no_limit_value or limit > _MAX_LIMIT:
         return None
-    if value < 0:
+    if limit < 0:
         raise JobRejected(f"{field} must be non-negative")
-    return value or None
+    return limit or None
 
 
 # --- executing a job ----------------------------------------------------------------------------------
@@ -215,7 +217,7 @@ class Slot:
         files = tuple(
             SandboxFile(name=name, path=blob.path or "") for name, blob in environment.shared.items()
         )
-        spec = msgspec.structs.replace(
+        sandbox_spec = msgspec.structs.replace(
             _make_common_spec(environment, JobPlan(compile=None, run=None), Path(), files, uid),
             argv=(PROCTOR, "stand"),
             profile="stage",
@@ -228,7 +230,7 @@ class Slot:
                 environment.caps,
                 environment.starting,
                 uid,
-                spec,
+                sandbox_spec,
             )
         )
 
@@ -238,9 +240,12 @@ def run_job(
 ) -> JobEndings:
     """Execute a job, and close its kill switch, which is in use until then."""
     with contextlib.closing(kill_switch):
-        small_job = make_proctor_job(job, environment.shared) if job.plan else None
-        if small_job is not None and (run := slot.proctor.execute(small_job, kill_switch)) is not None:
-            return JobEndings(None, run)
+        proctor_job = make_proctor_job(job, environment.shared) if job.plan else None
+        if (
+            proctor_job is not None
+            and (run_ending := slot.proctor.execute(proctor_job, kill_switch)) is not None
+        ):
+            return JobEndings(None, run_ending)
         return _run_in_sandbox(environment, job, plan, slot.uid, kill_switch)
 
 
@@ -250,24 +255,24 @@ def _run_in_sandbox(
     """Compile, then run. Without a run stage, or if compiling fails, `run` is the ending of `compile`."""
     with convert_file_errors():
         sandbox = environment.sandboxes.create_sandbox(uid)
-    ends = list[Ending]()
+    endings = list[Ending]()
     try:
         with convert_file_errors(sandbox):
-            links = environment.links if plan.without_proc else None
-            linked = fill_sandbox(sandbox, job.files, uid, environment.starting, links)
-        spec = _make_common_spec(environment, plan, sandbox, linked, uid)
+            large_file_links = environment.links if plan.without_proc else None
+            linked_files = fill_sandbox(sandbox, job.files, uid, environment.starting, large_file_links)
+        spec = _make_common_spec(environment, plan, sandbox, linked_files, uid)
         for stage in (plan.compile, plan.run):
             if stage is None:
                 continue
-            if ends:
-                if ends[0].code != 0:
+            if endings:
+                if endings[0].code != 0:
                     break
                 spec = msgspec.structs.replace(spec, files=unlink_files(sandbox, spec.files))
             limits = msgspec.structs.replace(
                 stage.limits, disk=environment.limits.disk, names=environment.limits.names
             )
             stage_spec = msgspec.structs.replace(spec, argv=stage.argv, profile=stage.profile, limits=limits)
-            ends.append(
+            endings.append(
                 run_stage(
                     environment.proctor,
                     stage_spec,
@@ -278,17 +283,17 @@ def _run_in_sandbox(
                 )
             )
         # A failed sandbox has no result, so no caller would remove the files that the job keeps.
-        names = () if ends[-1].status is StageStatus.XX else job.keep
-        paths = {name: environment.sandboxes.make_kept_path() for name in names}
+        fetched_names = () if endings[-1].status is StageStatus.XX else job.keep
+        target_paths = {name: environment.sandboxes.make_kept_path() for name in fetched_names}
         fetched_paths = {
-            name: os.fspath(path) for name, path in paths.items() if move_out(sandbox, name, path)
+            name: os.fspath(path) for name, path in target_paths.items() if move_out(sandbox, name, path)
         }
     finally:
         try:
             remove_tree(sandbox)
         except OSError as error:
             LEFT_FOLDER.log(_log, error)
-    return JobEndings(ends[0] if plan.compile is not None else None, ends[-1], fetched_paths)
+    return JobEndings(endings[0] if plan.compile is not None else None, endings[-1], fetched_paths)
 
 
 def _make_common_spec(

@@ -57,18 +57,18 @@ class _Info(msgspec.Struct, frozen=True):
     limit_overrides: Mapping[str, int] = {}
 
 
-def load_packages(folder: Path, spare: Path | None = None) -> tuple[LanguagePackage, ...]:
+def load_packages(folder: Path, copies_folder: Path | None = None) -> tuple[LanguagePackage, ...]:
     """Return the packages that are installed in a folder, or the package that the folder is.
 
-    If sandboxes cannot see the folder, small packages are copied to `spare`, which must not exist yet. Raises
-    EngineUnavailable for a package that cannot be used.
+    If sandboxes cannot see the folder, small packages are copied to `copies_folder`, which must not exist
+    yet. Raises EngineUnavailable for a package that cannot be used.
     """
     folder = folder.absolute()
     try:
         package_folders = sorted(package_folder.parent for package_folder in folder.glob(f"*/*/{INSTALLED}"))
         if (folder / INFO).is_file():
             package_folders = [folder]
-        visible_folder = _make_visible(folder, spare) if package_folders else folder
+        visible_folder = _make_visible(folder, copies_folder) if package_folders else folder
         return tuple(
             package
             for package_folder in package_folders
@@ -78,43 +78,45 @@ def load_packages(folder: Path, spare: Path | None = None) -> tuple[LanguagePack
         raise EngineUnavailable(f"the packages in {folder} cannot be read: {error}") from error
 
 
-def _read_package(place: Path, seen: Path) -> Iterator[LanguagePackage]:
-    """Return the languages of a package. In sandboxes its folder is visible at `seen`."""
-    info = _read_package_info(place)
-    if not (place / "run").is_file():
-        raise EngineUnavailable(f"{place} is not a package: it lacks the file `run`")
-    provided = info.provides or (_Provided(info.language, info.aliases, info.limit_overrides),)
-    for language in provided:
+def _read_package(package_folder: Path, visible_folder: Path) -> Iterator[LanguagePackage]:
+    """Return the languages of a package. Sandboxes see its folder at `visible_folder`."""
+    package_info = _read_package_info(package_folder)
+    if not (package_folder / "run").is_file():
+        raise EngineUnavailable(f"{package_folder} is not a package: it lacks the file `run`")
+    provided_languages = package_info.provides or (
+        _Provided(package_info.language, package_info.aliases, package_info.limit_overrides),
+    )
+    for language in provided_languages:
         yield LanguagePackage(
             language=language.language,
-            version=info.version,
-            name=info.language,
+            version=package_info.version,
+            name=package_info.language,
             aliases=language.aliases,
-            runtime=language.runtime or (info.language if info.provides else ""),
+            runtime=language.runtime or (package_info.language if package_info.provides else ""),
             needs=language.needs,
-            folder=os.fspath(seen),
-            compiles=(place / "compile").is_file(),
-            environment=_read_environment(place, seen, info),
+            folder=os.fspath(visible_folder),
+            compiles=(package_folder / "compile").is_file(),
+            environment=_read_environment(package_folder, visible_folder, package_info),
             limits=language.limit_overrides,
         )
 
 
-def _make_visible(folder: Path, spare: Path | None) -> Path:
-    """Return a folder of packages that sandboxes can see: this folder, or else a copy of it in `spare`."""
+def _make_visible(folder: Path, copies_folder: Path | None) -> Path:
+    """Return a folder of packages that sandboxes can see: `folder`, or else its copy `copies_folder`."""
     reason = _explain_invisibility(folder)
     if reason is None:
         return folder
     if (
-        spare is None
-        or _explain_invisibility(spare.parent) is not None
+        copies_folder is None
+        or _explain_invisibility(copies_folder.parent) is not None
         or sum(path.lstat().st_size for path in folder.rglob("*")) > _MAX_COPIED_BYTES
     ):
         raise EngineUnavailable(f"the packages in {folder} cannot be used: {reason}")
-    shutil.copytree(folder, spare, symlinks=True)
-    for path in (spare, *spare.rglob("*")):
+    shutil.copytree(folder, copies_folder, symlinks=True)
+    for path in (copies_folder, *copies_folder.rglob("*")):
         if not path.is_symlink():
             path.chmod(0o755)
-    return spare
+    return copies_folder
 
 
 def _explain_invisibility(folder: Path) -> str | None:
@@ -130,12 +132,15 @@ def _explain_invisibility(folder: Path) -> str | None:
 
 def find_package(packages: Iterable[LanguagePackage], name: str, version: str) -> LanguagePackage | None:
     """Return the newest package for a request; of equal versions the first."""
-    fitting = [package for package in packages if name in (package.language, *package.aliases)]
+    fitting_packages = [package for package in packages if name in (package.language, *package.aliases)]
     if version != "*":
-        fitting = [package for package in fitting if satisfies(package.version, version)]
-    if len(fitting) == 1:  # the most frequent case, in which versions need not be parsed, which is slow
-        return fitting[0]
-    return max(fitting, key=lambda package: parse_version(package.version) or _NONE, default=None)
+        fitting_packages = [
+            package for package in fitting_packages if is_version_accepted(package.version, version)
+        ]
+    # In the most frequent case, no version needs to be parsed, which is slow.
+    if len(fitting_packages) == 1:
+        return fitting_packages[0]
+    return max(fitting_packages, key=lambda package: parse_version(package.version) or _NONE, default=None)
 
 
 def list_package_names(packages: Iterable[LanguagePackage]) -> tuple[str, ...]:
@@ -143,24 +148,27 @@ def list_package_names(packages: Iterable[LanguagePackage]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for package in packages for name in (package.language, *package.aliases)))
 
 
-def _read_package_info(place: Path) -> _Info:
+def _read_package_info(package_folder: Path) -> _Info:
     try:
-        info = msgspec.json.decode(shallow((place / INFO).read_bytes()), type=_Info)
+        package_info = msgspec.json.decode(shallow((package_folder / INFO).read_bytes()), type=_Info)
     except (OSError, ValueError) as error:
-        raise EngineUnavailable(f"{place}/{INFO} cannot be used: {error}") from error
-    if parse_version(info.version) is None:
-        raise EngineUnavailable(f"{place}/{INFO}: {info.version!r} is not a version")
-    return info
+        raise EngineUnavailable(f"{package_folder}/{INFO} cannot be used: {error}") from error
+    if parse_version(package_info.version) is None:
+        raise EngineUnavailable(f"{package_folder}/{INFO}: {package_info.version!r} is not a version")
+    return package_info
 
 
-def _read_environment(place: Path, seen: Path, info: _Info) -> dict[str, str]:
+def _read_environment(package_folder: Path, visible_folder: Path, package_info: _Info) -> dict[str, str]:
     """Return the variables of `.env`, which is often written on another server."""
-    path = place / ".env"
-    content = path.read_text() if path.is_file() else ""
-    for other in (f"{_SERVER_FOLDER}/{info.language}/{info.version}", os.fspath(place)):
-        content = content.replace(other, os.fspath(seen))
-    pairs = (line.partition("=") for line in content.splitlines())
-    return {name: value for name, sign, value in pairs if sign and name}
+    env_path = package_folder / ".env"
+    content = env_path.read_text() if env_path.is_file() else ""
+    for foreign_folder in (
+        f"{_SERVER_FOLDER}/{package_info.language}/{package_info.version}",
+        os.fspath(package_folder),
+    ):
+        content = content.replace(foreign_folder, os.fspath(visible_folder))
+    assignments = (line.partition("=") for line in content.splitlines())
+    return {name: value for name, equals_sign, value in assignments if equals_sign and name}
 
 
 # --- package versions, and npm's syntax for ranges of versions ------------------------------
@@ -178,21 +186,21 @@ def parse_version(text: str) -> Version | None:
         return None
 
 
-def satisfies(version: str, wanted: str) -> bool:
+def is_version_accepted(version_text: str, accepted_versions: str) -> bool:
     """Return True if a version is in a range. No version is in an invalid range."""
-    number = parse_version(version)
-    return number is not None and any(
-        _is_version_accepted(choice.strip(), number) for choice in wanted.split("||")
+    version = parse_version(version_text)
+    return version is not None and any(
+        _is_in_range(npm_range.strip(), version) for npm_range in accepted_versions.split("||")
     )
 
 
-def _is_version_accepted(choice: str, number: Version) -> bool:
+def _is_in_range(npm_range: str, version: Version) -> bool:
     """Return True if a version is in a range of npm.
 
     Some spellings are replaced first, because semantic_version does not accept `~>`, or a blank or a star
     after a sign.
     """
     try:
-        return number in NpmSpec(_ANY.sub("", _SIGN.sub(r"\1", choice)) or "*")
+        return version in NpmSpec(_ANY.sub("", _SIGN.sub(r"\1", npm_range)) or "*")
     except (ValueError, AttributeError):  # AttributeError: `1.2 - newest`
         return False

@@ -77,27 +77,34 @@ class ProctorJob(msgspec.Struct, frozen=True):
     max_s: float | None  # seconds after which the proctor is considered broken
 
 
-def make_proctor_job(job: Job, shared: Mapping[str, Blob]) -> ProctorJob | None:
+def make_proctor_job(job: Job, shared_files: Mapping[str, Blob]) -> ProctorJob | None:
     """Return a job with a plan for the persistent proctor, or None if the job needs a sandbox.
 
     The job must be small and only run a submission that a fork server can start.
 
     Args:
         job: the job.
-        shared: the files with which persistent proctors are started, by name.
+        shared_files: the files with which persistent proctors are started, by name.
     """
-    files = [file for file in job.files if file.name not in shared]
+    own_files = [file for file in job.files if file.name not in shared_files]
     has_other_files = any(
-        file.name in shared and file.content.sha256 != shared[file.name].sha256 for file in job.files
+        file.name in shared_files and file.content.sha256 != shared_files[file.name].sha256
+        for file in job.files
     )
-    if has_other_files or sum(file.content.size for file in files) > _MAX_BUNDLE_BYTES:
+    if has_other_files or sum(file.content.size for file in own_files) > _MAX_BUNDLE_BYTES:
         return None
-    files.sort(key=lambda file: file.name != job.plan)
-    plan = _PLAN_HEAD.decode(_read_content(files[0].content))
-    needs_sandbox = plan.checker.argv or plan.manager or plan.layers or plan.allow_unconfined or plan.alone
-    if plan.submission.warm is None or plan.task_type not in _ALONE or needs_sandbox:
+    own_files.sort(key=lambda file: file.name != job.plan)
+    plan_head = _PLAN_HEAD.decode(_read_content(own_files[0].content))
+    needs_sandbox = (
+        plan_head.checker.argv
+        or plan_head.manager
+        or plan_head.layers
+        or plan_head.allow_unconfined
+        or plan_head.alone
+    )
+    if plan_head.submission.warm is None or plan_head.task_type not in _ALONE or needs_sandbox:
         return None
-    return ProctorJob(files, None if job.run_timeout is None else max_wait_for_stage(job.run_timeout))
+    return ProctorJob(own_files, None if job.run_timeout is None else max_wait_for_stage(job.run_timeout))
 
 
 def _read_content(content: Blob) -> bytes:
@@ -112,11 +119,11 @@ class PersistentProctor:
     """The persistent proctor of a slot, started when it is first needed. It is not thread-safe."""
 
     def __init__(self, config: ProctorConfig) -> None:
-        self._config, self._held = config, ExitStack()
+        self._config, self._exit_stack = config, ExitStack()
         self._kill_switch: KillSwitch | None = None  # kill switch of the proctor's sandbox, while it runs
         self._streams: Streams | None = None
         self._sandbox, self._plan_pipe = Path(), -1
-        self._failures = 0  # in a row
+        self._failures_in_a_row = 0
         self._jobs_without = 0  # number of jobs that ran without the proctor since it last failed too often
 
     def execute(self, job: ProctorJob, kill_switch: KillSwitch) -> Ending | None:
@@ -124,7 +131,7 @@ class PersistentProctor:
 
         Raises EngineUnavailable if the job's kill switch is cut.
         """
-        if PERSISTENT_PROCTOR.is_last(self._failures) and self._jobs_without < _JOBS_WITHOUT:
+        if PERSISTENT_PROCTOR.is_last(self._failures_in_a_row) and self._jobs_without < _JOBS_WITHOUT:
             self._jobs_without += 1
             return None
         output = None
@@ -139,7 +146,7 @@ class PersistentProctor:
             raise EngineUnavailable("the job was stopped before it was finished")
         if output is None:
             PERSISTENT_PROCTOR.log(_log, "it did not answer; this job runs without it")
-        self._failures, self._jobs_without = self._failures + 1 if output is None else 0, 0
+        self._failures_in_a_row, self._jobs_without = self._failures_in_a_row + 1 if output is None else 0, 0
         return None if output is None else Ending(stdout=output.decode(errors="replace"), code=0)
 
     def close(self, *, seconds: float = _END_S) -> None:
@@ -150,12 +157,12 @@ class PersistentProctor:
         if plan_pipe >= 0:
             os.close(plan_pipe)
         if kill_switch is not None and streams is not None:
-            report = streams[-1].end
+            report_end = streams[-1].end
             # A process's resource usage is counted only if the process exits by itself.
-            select.select([report], [], [], seconds)
+            select.select([report_end], [], [], seconds)
             kill_switch.cut()
-            select.select([report], [], [], GRACE)
-        self._held.close()
+            select.select([report_end], [], [], GRACE)
+        self._exit_stack.close()
 
     def close_inherited(self) -> None:
         """In a forked child, close the kill switch of the parent's proctor."""
@@ -166,28 +173,30 @@ class PersistentProctor:
         if self._kill_switch is None:
             self._start()
         contents = [_read_content(file.content) for file in job.files]
-        entries = (f"{len(content)} {file.name}\0" for file, content in zip(job.files, contents, strict=True))
+        header_entries = (
+            f"{len(content)} {file.name}\0" for file, content in zip(job.files, contents, strict=True)
+        )
         with (self._sandbox / _BUNDLE).open("xb") as stream:
             os.fchmod(stream.fileno(), 0o644)
-            stream.write(b"".join(("".join(entries).encode(), b"\0", *contents)))
+            stream.write(b"".join(("".join(header_entries).encode(), b"\0", *contents)))
         os.write(self._plan_pipe, f"{_BUNDLE}\n".encode())
         return self._read_lines(kill_switch, job.max_s)
 
     def _start(self) -> None:
-        config, resources = self._config, self._held
+        config, exit_stack = self._config, self._exit_stack
         self._kill_switch = KillSwitch()
-        resources.callback(self._kill_switch.close)
+        exit_stack.callback(self._kill_switch.close)
         self._sandbox = config.sandboxes.create_sandbox(config.uid)
-        resources.callback(self._remove)
-        reading, self._plan_pipe = os.pipe()
+        exit_stack.callback(self._remove)
+        read_end, self._plan_pipe = os.pipe()
         try:
             spec = msgspec.structs.replace(config.spec, dir=os.fspath(self._sandbox))
             started = start_proctor(
-                resources, config.proctor, spec, reading, config.caps, self._kill_switch, config.starting
+                exit_stack, config.proctor, spec, read_end, config.caps, self._kill_switch, config.starting
             )
             _, self._streams = started
         finally:
-            os.close(reading)
+            os.close(read_end)
 
     def _remove(self) -> None:
         try:
@@ -198,17 +207,17 @@ class PersistentProctor:
     def _read_lines(self, kill_switch: KillSwitch, max_s: float | None) -> bytes | None:
         """Return the verdict lines up to the last line, or None if the last line does not arrive."""
         assert self._streams is not None, "it was started"
-        stdout, stderr, report = self._streams
-        output, deadline = bytearray(), None if max_s is None else time.monotonic() + max_s
-        poll = select.poll()
-        for end in (stdout.end, stderr.end, report.end, kill_switch.end):
-            poll.register(end, select.POLLIN)
+        stdout_pipe, stderr_pipe, report_pipe = self._streams
+        output, deadline_s = bytearray(), None if max_s is None else time.monotonic() + max_s
+        poller = select.poll()
+        for descriptor in (stdout_pipe.end, stderr_pipe.end, report_pipe.end, kill_switch.end):
+            poller.register(descriptor, select.POLLIN)
         while not output.endswith(_LAST_LINE_END):
-            left_ms = None if deadline is None else 1000 * (deadline - time.monotonic())
-            events = poll.poll(left_ms) if left_ms is None or left_ms > 0 else []
-            if not events or any(end != stdout.end.fileno() for end, _ in events):
+            remaining_ms = None if deadline_s is None else 1000 * (deadline_s - time.monotonic())
+            events = poller.poll(remaining_ms) if remaining_ms is None or remaining_ms > 0 else []
+            if not events or any(descriptor != stdout_pipe.end.fileno() for descriptor, _ in events):
                 return None
-            piece = stdout.end.read(_PIECE_BYTES)
+            piece = stdout_pipe.end.read(_PIECE_BYTES)
             output += piece
             if not piece or len(output) > self._config.caps.stdout:
                 return None

@@ -42,64 +42,72 @@ class Binary(NamedTuple):
     origin: str
 
 
-async def get_proctor_binary(compiler: Toolchain | None, sources: Path, store: Store, folder: Path) -> Binary:
-    """Return the proctor's binary. `folder` is a private folder of the caller for a build's files."""
-    brought = await _find_bundled_binary(PROCTOR, sources.parent, partial(_can_start, folder))
-    if isinstance(brought, Binary):
-        return brought
+async def get_proctor_binary(
+    compiler: Toolchain | None, sources_folder: Path, store: Store, build_folder: Path
+) -> Binary:
+    """Return the proctor's binary. `build_folder` is a private folder of the caller for a build's files."""
+    bundled = await _find_bundled_binary(PROCTOR, sources_folder.parent, partial(_can_start, build_folder))
+    if isinstance(bundled, Binary):
+        return bundled
     if compiler is None:
         raise EngineUnavailable(
-            f"no C++ compiler was found in {STAGE_PATH}, and {brought}. Install one: {INSTALL_COMPILER}"
+            f"no C++ compiler was found in {STAGE_PATH}, and {bundled}. Install one: {INSTALL_COMPILER}"
         )
-    arguments = proctor_arguments(_list_source_files(sources), str(folder / "proctor-built"))
-    return await _build_once(proctor_key(compiler, sources), compiler, arguments, sources, store, brought)
+    arguments = proctor_arguments(_list_source_files(sources_folder), str(build_folder / "proctor-built"))
+    return await _build_once(
+        make_proctor_key(compiler, sources_folder), compiler, arguments, sources_folder, store, bundled
+    )
 
 
 async def find_fork_server_library(
-    compiler: Toolchain | None, python: Toolchain, sources: Path, store: Store, folder: Path
+    compiler: Toolchain | None, python: Toolchain, graders: Path, store: Store, build_folder: Path
 ) -> Binary:
-    """Return the library of the fork server. `sources` is the folder `graders`."""
-    brought = await _find_bundled_binary(WAITING, sources, partial(_can_load, python))
-    if isinstance(brought, Binary):
-        return brought
+    """Return the library of the fork server. `graders` is the folder with the sources of that name."""
+    bundled = await _find_bundled_binary(WAITING, graders, partial(_can_load, python))
+    if isinstance(bundled, Binary):
+        return bundled
     if compiler is None:
-        raise EngineUnavailable(f"a C++ compiler is missing, and {brought}")
-    files = [*proctor_sources(sources / "proctor"), *proctor_sources(sources / "python")]
+        raise EngineUnavailable(f"a C++ compiler is missing, and {bundled}")
+    source_files = [*proctor_sources(graders / "proctor"), *proctor_sources(graders / "python")]
     command = (compiler.command, *fork_server_arguments(WAITING))
-    key = artifact_key("waiting", platform.machine(), compiler, command, files)
-    arguments = fork_server_arguments(str(folder / WAITING))
-    return await _build_once(key, compiler, arguments, sources, store, brought)
+    key = artifact_key("waiting", platform.machine(), compiler, command, source_files)
+    arguments = fork_server_arguments(str(build_folder / WAITING))
+    return await _build_once(key, compiler, arguments, graders, store, bundled)
 
 
 async def _find_bundled_binary(
-    name: str, sources: Path, works: Callable[[Path], Awaitable[bool]]
+    name: str, sources_folder: Path, is_usable: Callable[[Path], Awaitable[bool]]
 ) -> Binary | str:
     """Return the bundled binary, or the reason why it cannot be used."""
-    machine = platform.machine()
-    bundled = bundled_binary(name, machine, sources_digest(sources))
-    if isinstance(bundled, str):
-        return bundled
-    if not await works(bundled):
+    architecture = platform.machine()
+    bundled_path = bundled_binary(name, architecture, sources_digest(sources_folder))
+    if isinstance(bundled_path, str):
+        return bundled_path
+    if not await is_usable(bundled_path):
         return "the bundled binary does not work with this machine's libraries"
-    return Binary(await asyncio.to_thread(bundled.read_bytes), f"came with the package, for {machine}")
+    return Binary(
+        await asyncio.to_thread(bundled_path.read_bytes), f"came with the package, for {architecture}"
+    )
 
 
-async def _can_start(folder: Path, proctor: Path) -> bool:
-    tried = folder / "proctor-shipped"
-    tried.write_bytes(await asyncio.to_thread(proctor.read_bytes))
-    tried.chmod(0o755)
+async def _can_start(trial_folder: Path, proctor_path: Path) -> bool:
+    trial_copy = trial_folder / "proctor-shipped"
+    trial_copy.write_bytes(await asyncio.to_thread(proctor_path.read_bytes))
+    trial_copy.chmod(0o755)
     try:
-        probe = await run_command([str(tried), "probe"], cwd=folder, seconds=_MAX_TRIAL_S, env={})
+        probe_run = await run_command(
+            [str(trial_copy), "probe"], cwd=trial_folder, seconds=_MAX_TRIAL_S, env={}
+        )
     except (OSError, TimeoutError):
         return False
     finally:
-        tried.unlink()
-    return bool(probe.stdout)
+        trial_copy.unlink()
+    return bool(probe_run.stdout)
 
 
-async def _can_load(python: Toolchain, library: Path) -> bool:
+async def _can_load(python: Toolchain, library_path: Path) -> bool:
     """Return True if the library loads: it may need a newer C library than this machine has."""
-    command = (python.path, "-I", "-c", "import ctypes, sys; ctypes.PyDLL(sys.argv[1])", str(library))
+    command = (python.path, "-I", "-c", "import ctypes, sys; ctypes.PyDLL(sys.argv[1])", str(library_path))
     try:
         return (await run_command(command, seconds=_MAX_TRIAL_S, env={})).returncode == 0
     except (OSError, TimeoutError):
@@ -107,44 +115,49 @@ async def _can_load(python: Toolchain, library: Path) -> bool:
 
 
 async def _build_once(
-    key: str, compiler: Toolchain, arguments: tuple[str, ...], sources: Path, store: Store, why: str
+    key: str,
+    compiler: Toolchain,
+    compiler_arguments: tuple[str, ...],
+    sources_folder: Path,
+    store: Store,
+    build_reason: str,
 ) -> Binary:
-    """Build a binary. `why` is the reason why the bundled binary cannot be used."""
+    """Build a binary. `build_reason` is the reason why the bundled binary cannot be used."""
     with convert_store_errors(store, EngineUnavailable):
         pin = store.pin(key)
     with pin:
         if (binary := store.get(key)) is None:
             async with store.creation_lock(key):  # several processes may start to build the same proctor
                 if (binary := store.get(key)) is None:
-                    output = await _build(compiler, arguments, sources)
+                    built_path = await _build(compiler, compiler_arguments, sources_folder)
                     with convert_store_errors(store, EngineUnavailable):
-                        binary = store.put(key, output, executable=True)
-        return Binary(binary.read_bytes(), f"built here by {compiler.name}: {why}")
+                        binary = store.put(key, built_path, executable=True)
+        return Binary(binary.read_bytes(), f"built here by {compiler.name}: {build_reason}")
 
 
-def proctor_key(compiler: Toolchain, sources: Path) -> str:
-    command = (compiler.command, *proctor_arguments(_list_source_files(sources), "proctor"))
-    return artifact_key("proctor", platform.machine(), compiler, command, proctor_sources(sources))
+def make_proctor_key(compiler: Toolchain, sources_folder: Path) -> str:
+    command = (compiler.command, *proctor_arguments(_list_source_files(sources_folder), "proctor"))
+    return artifact_key("proctor", platform.machine(), compiler, command, proctor_sources(sources_folder))
 
 
-def _list_source_files(sources: Path) -> list[str]:
-    return [path.name for path in sources.glob("*.cpp")]
+def _list_source_files(sources_folder: Path) -> list[str]:
+    return [path.name for path in sources_folder.glob("*.cpp")]
 
 
-async def _build(compiler: Toolchain, arguments: tuple[str, ...], sources: Path) -> Path:
+async def _build(compiler: Toolchain, compiler_arguments: tuple[str, ...], sources_folder: Path) -> Path:
     """Run the compiler. It is the only program outside a sandbox, because the proctor is still missing."""
-    output = Path(arguments[arguments.index("-o") + 1])
-    program = "the fork server library" if output.name == WAITING else "the proctor"
+    output_path = Path(compiler_arguments[compiler_arguments.index("-o") + 1])
+    program_name = "the fork server library" if output_path.name == WAITING else "the proctor"
     # This message is printed even if logging is not configured, for instance in a trainer, because the build
     # may last a minute.
-    _log.log(logging.INFO if _package.level else logging.WARNING, _TOLD, program)
-    compilation = await run_command(
-        [compiler.path, *arguments],
-        cwd=sources,
+    _log.log(logging.INFO if _package.level else logging.WARNING, _TOLD, program_name)
+    completed_compiler = await run_command(
+        [compiler.path, *compiler_arguments],
+        cwd=sources_folder,
         stderr=subprocess.STDOUT,
-        env={"PATH": STAGE_PATH, "LANG": "C.UTF-8", "TMPDIR": str(output.parent)},
+        env={"PATH": STAGE_PATH, "LANG": "C.UTF-8", "TMPDIR": str(output_path.parent)},
     )
-    if compilation.returncode != 0:
-        error_output = compilation.stdout[:_MAX_ERROR_BYTES].decode(errors="replace")
+    if completed_compiler.returncode != 0:
+        error_output = completed_compiler.stdout[:_MAX_ERROR_BYTES].decode(errors="replace")
         raise EngineUnavailable(f"the proctor does not compile with {compiler.path}:\n{error_output}")
-    return output
+    return output_path

@@ -199,7 +199,7 @@ def control_command(spec: BuildSpec) -> tuple[str, ...]:
 
 def _control_spec(spec: BuildSpec) -> BuildSpec:
     """Return the same build of only the control program."""
-    main, other_names = spec.main.name, {source.name for source in spec.sources[:-1]}
+    main, other_names = spec.main_source.name, {source.name for source in spec.sources[:-1]}
     return msgspec.structs.replace(
         spec,
         command=tuple(argument for argument in spec.command if argument not in other_names),
@@ -252,7 +252,7 @@ async def check_python_source(
     is_single = delivery.is_here and spec.kind == SUBMISSION and len(spec.sources) == 2
     if not is_single or capabilities.waiting is None or capabilities.proctor is None:
         return None
-    tool, nonce = capabilities.tool(COMMAND, "checking a source"), secrets.token_hex(16)
+    tool, nonce = capabilities.require_tool(COMMAND, "checking a source"), secrets.token_hex(16)
     job = _check_job(spec, tool, nonce, proctor=capabilities.proctor, library=capabilities.waiting)
     ended, _ = await delivery.run(job, capabilities, nonce=nonce, phase="compiling")
     return _read_check(spec, tool, ended.stdout, nonce)
@@ -309,7 +309,7 @@ def _read_check(spec: BuildSpec, tool: Toolchain, stdout: str, nonce: str) -> Bu
     answer = next((line.output for line in lines if line.test == 0 and line.end == "ok"), "")
     if answer != _ACCEPTED_LINE:
         return None
-    return BuildSuccess(artifact=spec.main.content, compiler=tool.name, toolchain=tool.identity)
+    return BuildSuccess(artifact=spec.main_source.content, compiler=tool.name, toolchain=tool.identity)
 
 
 # --- builds in the store, which has a folder for each cache key ------------------
@@ -501,9 +501,9 @@ class Builder:
             capabilities = await self.engine.capabilities()
             # Raises an error if the engine has no shell, which comes before the error that it has no
             # compilers.
-            capabilities.shell()
-            capabilities.tool(spec.tool, f"building a {spec.kind}")
-            keys = spec.keys(capabilities)
+            capabilities.find_shell_runtime()
+            capabilities.require_tool(spec.toolchain_command, f"building a {spec.kind}")
+            keys = spec.make_keys(capabilities)
             try:
                 find_or_make = partial(self._find_or_make, spec, capabilities, keys)
                 with name_work_in_log(_log, f"{spec.kind} build"):
@@ -523,11 +523,13 @@ class Builder:
             except ToolchainGone as error:  # try again with the toolchains of the servers that are there now
                 TOOLCHAIN.log(_log, error, attempt)
         used_up = TOOLCHAIN.describe_exhaustion(TOOLCHAIN.max_attempts)
-        raise JudgeFailure(f"the servers' {spec.tool} changed repeatedly, {used_up}", phase="compiling")
+        raise JudgeFailure(
+            f"the servers' {spec.toolchain_command} changed repeatedly, {used_up}", phase="compiling"
+        )
 
     async def build_anew(self, spec: BuildSpec) -> BuildSuccess | CompileError:
         """Build a program again that was lost with its machine. This time the program is sent here."""
-        self._sent_here.add(spec.main.content.sha256)
+        self._sent_here.add(spec.main_source.content.sha256)
         return await self.build(spec)
 
     async def _find_or_make(
@@ -550,7 +552,7 @@ class Builder:
     async def _make_outcome(
         self, spec: BuildSpec, capabilities: Capabilities, keys: Sequence[str]
     ) -> BuildSuccess | CompileError:
-        may_stay, refusal = spec.main.content.sha256 not in self._sent_here, self.delivery.refusal
+        may_stay, refusal = spec.main_source.content.sha256 not in self._sent_here, self.delivery.refusal
         worker_program = self._cache.find_on_worker(spec, *keys) if may_stay and refusal is not None else None
         # If servers now accept smaller requests than before, the program may only fit if it is compressed.
         if (
@@ -559,7 +561,7 @@ class Builder:
             and not await refusal(worker_program.artifact, capabilities)
         ):
             return worker_program
-        if spec.tool == COMMAND:
+        if spec.toolchain_command == COMMAND:
             check_outcome = await check_python_source(self.delivery, spec, capabilities)
             # This outcome is not cached, because a source is rarely submitted twice.
             if check_outcome is not None:
@@ -584,7 +586,7 @@ class Builder:
     async def _cache_result(
         self, spec: BuildSpec, capabilities: Capabilities, result: BuildResult, *, lasting: bool
     ) -> BuildSuccess | CompileError:
-        key = spec.key(capabilities.architecture, result.tool)
+        key = spec.make_key(capabilities.architecture, result.tool)
         build_end = classify_build(result.ended, spec.refusals)
         fields: dict[str, Any] = {
             "log": format_build_log(result.ended, spec.limits),
@@ -667,7 +669,7 @@ class Builder:
             files[header_file_name(head)] = await self._shared_artifact(
                 shared_spec, capabilities, self._header_demand, min_builds
             )
-        if spec.shared and len(capabilities.offered(spec.tool)) == 1:
+        if spec.shared and len(capabilities.list_toolchains(spec.toolchain_command)) == 1:
             shared_spec = object_spec(spec)
             files[OBJECT] = await self._shared_artifact(
                 shared_spec, capabilities, self._grader_demand, _GRADER_USES, wait=True
@@ -689,7 +691,7 @@ class Builder:
         wait: bool = False,
     ) -> BuildSuccess | None:
         """Return the artifact of a build with the engine's only toolchain. The build may start now."""
-        [key] = spec.keys(capabilities)
+        [key] = spec.make_keys(capabilities)
         cached = await asyncio.to_thread(self._cache.find, key)
         if cached is None and demand.is_due(key, min_builds) and key not in self._background:
             self._start_in_background(

@@ -71,13 +71,13 @@ _COMMENT = re.compile(rb"[ \t]*//(?!.*\*/).*")
 def find_head(spec: BuildSpec) -> tuple[str, ...]:
     """Return the names that a build's main source includes first, or `()` if no header may be used."""
     units = {file.name for file in spec.sources} & {*spec.command}
-    if not spec.precompile or units - {spec.main.name, spec.shared}:
+    if not spec.precompile or units - {spec.main_source.name, spec.shared}:
         return ()
-    content = spec.main.content
+    content = spec.main_source.content
     if content.size > _MAX_SOURCE_BYTES:
         return ()
     source = content.read()
-    head, own_name = _read_head(source), PurePosixPath(spec.main.name).name
+    head, own_name = _read_head(source), PurePosixPath(spec.main_source.name).name
     if not head or not _includes_only_known_files(source, own_name, once=head == BIG):
         return ()
     # If another source includes the same header, the header adds no text there.

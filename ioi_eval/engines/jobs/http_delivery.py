@@ -96,19 +96,26 @@ class HttpDelivery:
         *,
         may_stay: bool,
     ) -> BuildResult:
-        tool = capabilities.tool(spec.tool, f"building a {spec.kind}")
-        if spec.kind == SUBMISSION and (reason := await self.refusal(spec.main.content, capabilities)):
+        tool = capabilities.require_tool(spec.toolchain_command, f"building a {spec.kind}")
+        if spec.kind == SUBMISSION and (reason := await self.refusal(spec.main_source.content, capabilities)):
             return BuildResult(ended=Ending(), tool=tool, too_large=reason)
         # A Python program must be sent to this machine, because the modules that it imports are determined
         # here for the fork server.
-        may_stay = may_stay and not (spec.tool == COMMAND and capabilities.waiting)
-        stays = may_stay and spec.kind == SUBMISSION and spec.proctor is None and capabilities.shell() == OWN
+        may_stay = may_stay and not (spec.toolchain_command == COMMAND and capabilities.waiting)
+        stays = (
+            may_stay
+            and spec.kind == SUBMISSION
+            and spec.proctor is None
+            and capabilities.find_shell_runtime() == OWN
+        )
         if stays and prebuilt is not None:
             prebuilt = (*prebuilt, *self._worker_headers(spec, tool, capabilities))
         job = msgspec.structs.replace(
             build_job(spec, tool, prebuilt, capabilities),
             accepted_toolchains={
-                spec.tool: tuple(offered.identity for offered in capabilities.offered(spec.tool))
+                spec.toolchain_command: tuple(
+                    offered.identity for offered in capabilities.list_toolchains(spec.toolchain_command)
+                )
             },
             keep=(spec.output,) if stays else (),
         )
@@ -171,10 +178,10 @@ class HttpDelivery:
         head = find_head(spec)
         if not (self._precompiles and head and capabilities.shares_builds):
             return
-        if len(capabilities.offered(spec.tool)) == 1:
+        if len(capabilities.list_toolchains(spec.toolchain_command)) == 1:
             header = header_spec(spec, head)
             shared = SharedBuild(
-                sha256=header.key(capabilities.architecture, tool),
+                sha256=header.make_key(capabilities.architecture, tool),
                 build=msgspec.structs.replace(
                     build_job(header, tool, None, capabilities), keep=(header.output,)
                 ),
@@ -264,7 +271,7 @@ def _read_build(
     """Return the result of a build job, and the program as it was sent, packed."""
     tool, run = result.toolchains.get(tool.command, tool), result.run
     sandboxed = spec.proctor is not None
-    in_two_stages = not sandboxed and capabilities.shell() == OWN
+    in_two_stages = not sandboxed and capabilities.find_shell_runtime() == OWN
     ended = None
     if in_two_stages:
         if result.compile is None:
@@ -302,7 +309,7 @@ def _read_build(
 def _check_limits(spec: BuildSpec, capabilities: Capabilities) -> None:
     """Raise JudgeFailure if a limit of the server that is below the build's limits may have stopped it."""
     limits, wall = spec.limits, spec.limits.wall_time
-    if capabilities.shell() == OWN:
+    if capabilities.find_shell_runtime() == OWN:
         needed_time_s = hard_stop_after(wall) if wall is not None and capabilities.strict else wall
         variables, option = "PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME", "compile-timeout"
         on_time = (capabilities.max_compile_time, needed_time_s, variables)
@@ -366,7 +373,7 @@ def build_job(
     is used, not even the server's.
     """
     # If servers have the command at different paths, use its name instead of its path.
-    if {offered.path for offered in capabilities.offered(tool.command)} != {tool.path}:
+    if {offered.path for offered in capabilities.list_toolchains(tool.command)} != {tool.path}:
         tool = msgspec.structs.replace(tool, path=tool.command)
     if capabilities.max_output is not None:
         log = max(0, min(spec.limits.log, capabilities.max_output // 2))
@@ -376,7 +383,7 @@ def build_job(
     # Piston servers without isolate limit the address space, of which compilers other than g++ and gcc
     # reserve more than they use.
     memory = spec.limits.memory if capabilities.confines or tool.command in DRIVERS else None
-    if capabilities.shell() != OWN:
+    if capabilities.find_shell_runtime() != OWN:
         return _one_stage_build_job(spec, tool, capabilities, prebuilt, memory)
     script = _ENVIRONMENT + compile_script(spec, tool, prebuilt=prebuilt is not None)
     delivery_ms = min_limit(to_milliseconds(DELIVERY_SECONDS), capabilities.max_run_time)
@@ -392,7 +399,7 @@ def build_job(
         compile_memory_limit=memory,
         run_timeout=delivery_ms,
         run_cpu_time=min_limit(delivery_ms, capabilities.max_run_cpu_time),
-        without_proc=capabilities.confines and not spec.sees_proc,
+        without_proc=capabilities.confines and not spec.needs_proc,
     )
 
 
@@ -484,7 +491,7 @@ def _sandbox_spec(spec: BuildSpec, *, brought: bool) -> SandboxSpec:
         dir="@FOLDER@",
         read=("@COMPILER@", *header_folders),
         profile="tool",
-        proc=spec.sees_proc,
+        proc=spec.needs_proc,
         limits=SandboxLimits(
             wall_ms=max_compiler_idle_ms(wall_ms, cpu_ms),
             hard_ms=None if wall_ms is None else hard_stop_after(wall_ms),
@@ -546,7 +553,7 @@ class GzipCache:
         if not capabilities.executes_plans:
             other_files = [await self._pack_file(file) for file in other_files]
         return msgspec.structs.replace(
-            job, files=(script, *other_files, *placeholders), runtime=capabilities.shell()
+            job, files=(script, *other_files, *placeholders), runtime=capabilities.find_shell_runtime()
         )
 
     async def _pack_file(self, file: JobFile) -> JobFile:

@@ -125,7 +125,7 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
     """Return the job of some tests, for an engine that starts the proctor itself."""
     interpreter_tools = interpreters(batch.program, capabilities)
     accepted_toolchains = {
-        name: tuple(tool.identity for tool in capabilities.offered(name))
+        name: tuple(tool.identity for tool in capabilities.list_toolchains(name))
         for name in sorted(interpreter_tools)
     }
     if batch.program.interpreter:  # accept only the interpreter that checked the source

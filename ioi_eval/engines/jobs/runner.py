@@ -64,7 +64,10 @@ class LocalDelivery:
         *,
         may_stay: bool,
     ) -> BuildResult:
-        tool, limits = capabilities.tool(spec.tool, f"building a {spec.kind}"), spec.limits
+        tool, limits = (
+            capabilities.require_tool(spec.toolchain_command, f"building a {spec.kind}"),
+            spec.limits,
+        )
         script = compile_script(spec, tool, prebuilt=prebuilt is not None)
         job = Job(
             files=(
@@ -76,9 +79,11 @@ class LocalDelivery:
             compile_cpu_time=to_milliseconds(limits.cpu_time),
             compile_memory_limit=limits.memory,
             keep=(spec.output,),
-            without_proc=capabilities.confines and not spec.sees_proc,
+            without_proc=capabilities.confines and not spec.needs_proc,
             accepted_toolchains={
-                spec.tool: tuple(offered.identity for offered in capabilities.offered(spec.tool))
+                spec.toolchain_command: tuple(
+                    offered.identity for offered in capabilities.list_toolchains(spec.toolchain_command)
+                )
             },
         )
         result = await execute(self._engine, job, phase="compiling")
@@ -145,7 +150,7 @@ class TestRunner:
                     reason = f"a program was lost with the worker that had built it {used_up}"
                     raise JudgeFailure(reason, phase="judging") from lost
                 LOST_PROGRAM.log(_log, lost)
-                batch = await batch.rebuilt(lost.artifacts, self.builder.build_anew)
+                batch = await batch.with_rebuilt_artifacts(lost.artifacts, self.builder.build_anew)
             attempt += 1
 
     async def _run_with_repeats(self, batch: Batch) -> TestReports:

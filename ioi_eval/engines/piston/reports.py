@@ -515,11 +515,11 @@ def find_misfit(
             if initial is None:
                 continue  # jobs that need this toolchain are sent to other servers
             return f"it has no {command}, and the run started with servers that have it"
-        if missing_modules := set(_common_modules(capabilities.offered(command)) or ()) - set(
+        if missing_modules := set(_common_modules(capabilities.list_toolchains(command)) or ()) - set(
             toolchain.modules or ()
         ):
             return f"its {command} has no {', '.join(sorted(missing_modules))}, and the run may count on that"
-        offered = initial.offered(command) if initial is not None else ()
+        offered = initial.list_toolchains(command) if initial is not None else ()
         if offered and toolchain.identity not in {tool.identity for tool in offered}:
             return f"its {command} {toolchain.version} differs from the versions that the run started with"
     return ""

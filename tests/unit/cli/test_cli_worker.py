@@ -23,7 +23,7 @@ from support.cached_lookups import cached_toolchains
 from support.command_line import CommandLine, adopt_orphans, children, wait_until_gone
 
 from ioi_eval import Store
-from ioi_eval.engines.embedded.proctor import proctor_key
+from ioi_eval.engines.embedded.proctor import make_proctor_key
 
 
 @contextmanager
@@ -172,7 +172,7 @@ def test_json_log_of_worker_contains_only_objects(cli: CommandLine, proctor: Pat
     """On both streams, even while something is built for the first time."""
     if first:
         cli = dataclasses.replace(cli, cache=cli.folder / "own")
-        key = proctor_key(cached_toolchains()["g++"], SOURCES)  # whose build needs three times as long
+        key = make_proctor_key(cached_toolchains()["g++"], SOURCES)  # whose build needs three times as long
         Store(cli.cache).put(key, proctor, executable=True)
     process = cli.start("worker", "--port", "0", "--slots", "1", "--set", "log-format=json")
     try:

@@ -24,7 +24,7 @@ from ioi_eval.engines.embedded.proctor import (
     Binary,
     find_fork_server_library,
     get_proctor_binary,
-    proctor_key,
+    make_proctor_key,
 )
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.errors import EngineUnavailable
@@ -221,11 +221,11 @@ def test_sources_digest_changes_with_source(brought: Path, tmp_path: Path) -> No
 def test_proctor_key_depends_on_sources_and_compiler(sources: Path, tmp_path: Path) -> None:
     compiler = compiler_in_shell(tmp_path, "")
     other = Toolchain(command="g++", path=compiler.path, version="1", identity="g++ 2")
-    keys = {proctor_key(compiler, sources), proctor_key(other, sources)}
+    keys = {make_proctor_key(compiler, sources), make_proctor_key(other, sources)}
     (sources / "notes.txt").write_text("no source")
-    assert proctor_key(compiler, sources) in keys
+    assert make_proctor_key(compiler, sources) in keys
     (sources / "main.cpp").rename(sources / "other.cpp")
-    assert len(keys | {proctor_key(compiler, sources)}) == 3
+    assert len(keys | {make_proctor_key(compiler, sources)}) == 3
 
 
 async def test_cancelled_proctor_build_kills_compiler(

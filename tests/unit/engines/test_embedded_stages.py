@@ -11,7 +11,7 @@ from ioi_eval.models import Blob, Job, JobFile
 
 
 def plan(job: Job) -> JobPlan:
-    return make_job_plan(job, file_size=1000, processes=10)
+    return make_job_plan(job, max_file_bytes=1000, max_processes=10)
 
 
 @pytest.mark.parametrize(

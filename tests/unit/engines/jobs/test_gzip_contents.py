@@ -159,7 +159,7 @@ async def test_gzip_larger_than_content_is_not_reused() -> None:
     [(("bash",), "bash"), (("bash", "ioi_eval"), "ioi_eval"), (("cms", "ioi_eval"), "ioi_eval")],
 )
 def test_shell_runtime_prefers_own_package(runtimes: tuple[str, ...], chosen: str) -> None:
-    assert Capabilities(name="x", architecture="x86_64", runtimes=runtimes).shell() == chosen
+    assert Capabilities(name="x", architecture="x86_64", runtimes=runtimes).find_shell_runtime() == chosen
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_engine_without_shell_runtime_names_package_to_install(
     runtimes: tuple[str, ...], message: str
 ) -> None:
     with pytest.raises(JudgeFailure, match=message):
-        Capabilities(name="x", architecture="x86_64", runtimes=runtimes).shell()
+        Capabilities(name="x", architecture="x86_64", runtimes=runtimes).find_shell_runtime()
 
 
 @pytest.mark.parametrize("executes_plans", [False, True])

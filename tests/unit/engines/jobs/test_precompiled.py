@@ -451,5 +451,5 @@ def test_capabilities_offer_each_compiler_version() -> None:
     tools = [Toolchain(command="g++", path="/usr/bin/g++", version=v, identity=v) for v in ("12", "13")]
     alone = {"g++": tools[0]}
     profile = Capabilities(name="two", architecture="x86_64", toolchains=alone, offers={"g++": tuple(tools)})
-    assert profile.offered("g++") == tuple(tools) and profile.offered("gcc") == ()
-    assert msgspec.structs.replace(profile, offers={}).offered("g++") == (tools[0],)
+    assert profile.list_toolchains("g++") == tuple(tools) and profile.list_toolchains("gcc") == ()
+    assert msgspec.structs.replace(profile, offers={}).list_toolchains("g++") == (tools[0],)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioi_eval.engines.embedded.packages import parse_version, satisfies
+from ioi_eval.engines.embedded.packages import is_version_accepted, parse_version
 
 numbers = st.tuples(*[st.integers(0, 30)] * 3)
 
@@ -51,13 +51,15 @@ numbers = st.tuples(*[st.integers(0, 30)] * 3)
 def test_version_range_accepts_and_refuses_versions(
     version_range: str, accepted: list[str], refused: list[str]
 ) -> None:
-    assert [version for version in [*accepted, *refused] if satisfies(version, version_range)] == accepted
+    assert [
+        version for version in [*accepted, *refused] if is_version_accepted(version, version_range)
+    ] == accepted
 
 
 @pytest.mark.parametrize("version", ["1.2", "x", "1.2.3.4", "", "01.2.3"])
 def test_invalid_version_satisfies_no_range(version: str) -> None:
     assert parse_version(version) is None
-    assert not satisfies(version, "*")
+    assert not is_version_accepted(version, "*")
 
 
 @given(numbers, numbers)
@@ -65,6 +67,6 @@ def test_version_comparison_equals_comparison_of_numbers(
     one: tuple[int, int, int], other: tuple[int, int, int]
 ) -> None:
     first_version, right = (".".join(map(str, version)) for version in (one, other))
-    assert satisfies(first_version, f">={right}") == (one >= other)
-    assert satisfies(first_version, f"<{right}") == (one < other)
-    assert satisfies(first_version, right) == (one == other)
+    assert is_version_accepted(first_version, f">={right}") == (one >= other)
+    assert is_version_accepted(first_version, f"<{right}") == (one < other)
+    assert is_version_accepted(first_version, right) == (one == other)

@@ -142,7 +142,7 @@ async def test_job_answered_by_replaced_server_is_repeated(open_machines: Openin
     assert heard[-1].reason == "it has another g++: 13"
     assert machine.probed == 2 and len(machine.executed) == 3
     profile = await engine.capabilities()
-    assert profile.toolchains["g++"].version == "13" and profile.offered("g++") == (compiler("13"),)
+    assert profile.toolchains["g++"].version == "13" and profile.list_toolchains("g++") == (compiler("13"),)
 
 
 async def test_failed_compile_stage_also_reports_identity(open_machines: Opening) -> None:
@@ -350,7 +350,7 @@ async def test_same_compiler_option_excludes_server_with_another_compiler(open_m
     await until(lambda: changes.probed > 4)
     assert [event.change for event in heard] == [Change.REPLACED, Change.LEFT_OUT]
     assert "g++ 13 differs from the versions" in heard[-1].reason and changes.url in engine.left_out
-    assert (await engine.capabilities()).offered("g++") == (compiler("12"),)
+    assert (await engine.capabilities()).list_toolchains("g++") == (compiler("12"),)
     changes.version = "12"
     await until(lambda: changes.url not in engine.left_out)
 
@@ -365,7 +365,7 @@ async def test_late_server_with_other_compiler_joins_unless_same_compiler(
     discovered.urls.add(late.url)
     await until(lambda: bool(heard))
     assert [event.change for event in heard] == [Change.LEFT_OUT if same else Change.JOINED]
-    offered = {tool.version for tool in (await engine.capabilities()).offered("g++")}
+    offered = {tool.version for tool in (await engine.capabilities()).list_toolchains("g++")}
     assert offered == ({"12"} if same else {"12", "13"})
 
 
@@ -389,7 +389,9 @@ async def test_each_server_runs_jobs_in_its_best_runtime(open_machines: Opening)
     small.shells = ("bash",)
     engine, _ = await open_machines(whole, small)
     assert sorted(report.runtime for report in engine.reports) == ["bash", "ioi_eval"]
-    assert (await engine.capabilities()).shell() == "ioi_eval" and whole.probed == small.probed == 1
+    assert (
+        await engine.capabilities()
+    ).find_shell_runtime() == "ioi_eval" and whole.probed == small.probed == 1
     for _ in range(4):
         await engine.execute(job("true", JobFile(name="box/compile", content=Blob.of("make"))))
     building = job("print", JobFile(name="compile", content=Blob.of("make")))
@@ -415,7 +417,7 @@ async def test_server_without_a_tool_gets_no_jobs_that_need_it(open_machines: Op
     has, lacks = Machine(), Machine()
     lacks.tools = {}
     engine, _ = await open_machines(has, lacks)
-    assert [tool.version for tool in (await engine.capabilities()).offered("g++")] == ["12"]
+    assert [tool.version for tool in (await engine.capabilities()).list_toolchains("g++")] == ["12"]
     accepted_toolchains = {"g++": (compiler("12").identity,)}
     for _ in range(4):
         assert (await engine.execute(job(accepted_toolchains=accepted_toolchains))).endpoint == has.url

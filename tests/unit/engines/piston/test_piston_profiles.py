@@ -44,7 +44,7 @@ def test_merged_profile_has_smallest_limits() -> None:
     profile = merge_capabilities([a, b, c])
     assert (profile.max_run_time, profile.max_body, profile.max_output) == (30_000, 1000, 7)
     assert (profile.max_compile_time, profile.max_run_cpu_time, profile.max_files) == (40_000, None, 100)
-    assert [tool.version for tool in profile.offered("g++")] == ["12.2.0"]
+    assert [tool.version for tool in profile.list_toolchains("g++")] == ["12.2.0"]
 
 
 def test_merged_profile_without_limits_is_unlimited() -> None:
@@ -58,7 +58,7 @@ def test_merged_profile_has_tools_and_runtimes_of_all_servers() -> None:
     b = report("b", tool("g++"), runtimes=("bash", "cms_ioi"))
     profile = merge_capabilities([a, b])
     assert list(profile.toolchains) == ["g++", "go"]
-    assert profile.runtimes == ("ioi_eval", "bash", "cms_ioi") and profile.shell() == "ioi_eval"
+    assert profile.runtimes == ("ioi_eval", "bash", "cms_ioi") and profile.find_shell_runtime() == "ioi_eval"
 
 
 def test_merged_compile_time_ignores_servers_that_build_in_run_stage() -> None:
@@ -122,12 +122,14 @@ def test_profile_offers_compilers_of_current_servers() -> None:
     older, newer = report("a", tool("g++", "12")), report("b", tool("g++", "8"))
     begun = merge_capabilities([older])
     both = with_toolchains(begun, [older.toolchains, newer.toolchains])
-    assert [toolchain.version for toolchain in both.offered("g++")] == ["12", "8"]
+    assert [toolchain.version for toolchain in both.list_toolchains("g++")] == ["12", "8"]
     assert both.toolchains["g++"].version == "12, 8"
     assert find_misfit(both, report("c", tool("g++", "9"))) == ""
     assert "differs from the versions that the run started with" in find_misfit(both, newer, initial=begun)
     later = with_toolchains(both, [newer.toolchains])
-    assert later.toolchains["g++"] == newer.toolchains["g++"] and later.offered("g++") == (tool("g++", "8"),)
+    assert later.toolchains["g++"] == newer.toolchains["g++"] and later.list_toolchains("g++") == (
+        tool("g++", "8"),
+    )
     assert with_toolchains(later, []) == later, "without any server left, the last toolchains stay"
 
 
