@@ -30,8 +30,8 @@ from ioi_eval.engines.embedded.sandboxes import (
     Disk,
     choose_base,
     explain_unusable_folder,
+    find_missing_requirements,
     is_in_memory,
-    missing_requirements,
 )
 from ioi_eval.engines.embedded.toolchains import (
     IN_MEMORY,
@@ -290,7 +290,7 @@ def check_machine() -> list[HealthCheck]:
         HealthCheck(name="kernel", ok=True, detail=f"{platform.release()} {platform.machine()}"),
         *(
             HealthCheck(name=lack.name, ok=False, detail=lack.detail, remedy=lack.remedy)
-            for lack in missing_requirements()
+            for lack in find_missing_requirements()
         ),
     ]
 

@@ -265,7 +265,7 @@ def _open_blob_cache(options: ServerOptions) -> Iterator[BlobCache | None]:
         raise InputError(
             "the folder is not writable", where=str(folder), field="contents_folder", remedy=remedy
         )
-    sandboxes = Sandboxes(folder, entered=False)
+    sandboxes = Sandboxes(folder, runs_programs=False)
     sandboxes.open()
     try:
         reserved = min(

@@ -15,7 +15,7 @@ import msgspec
 from ioi_eval import registries
 from ioi_eval.engines import health_checks
 from ioi_eval.engines.embedded import engine, proctor
-from ioi_eval.engines.embedded.toolchains import find_python, toolchains
+from ioi_eval.engines.embedded.toolchains import find_python, find_toolchains
 from ioi_eval.engines.environment import CALLER
 from ioi_eval.model.job import Toolchain
 from ioi_eval.store import resources
@@ -35,7 +35,7 @@ def install_cached_lookups(
     if told:
         _asked.know(told)
     for module in (engine, health_checks):
-        put(module, "toolchains", cached_toolchains)
+        put(module, "find_toolchains", cached_toolchains)
     put(registries, "entry_points", cached_entry_points)
     for name in ("proctor_sources", "sources_digest"):
         put(proctor, name, _once_of_the_checkout(getattr(proctor, name)))
@@ -99,7 +99,7 @@ class _Asked:
     def _look(self, python: str, promised: tuple[str, ...]) -> dict[str, Toolchain]:
         """Return the toolchains with the requested Python. All other tools are searched for once."""
         if not (python or promised):
-            return toolchains()
+            return find_toolchains()
         tools, chosen = self.tools("", ()), find_python(python, promised)
         tools.pop("python3", None)
         return tools if chosen is None else {**tools, "python3": chosen}

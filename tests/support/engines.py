@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ioi_eval.engines.contract import Batch, BuildSpec, BuildSuccess, CompileError, Program
-from ioi_eval.engines.embedded.toolchains import toolchains
+from ioi_eval.engines.embedded.toolchains import find_toolchains
 from ioi_eval.engines.fake import Fault, Outcome, fake_capabilities
 from ioi_eval.engines.jobs.build import compile_script
 from ioi_eval.judge.recipes import Sources
@@ -35,8 +35,8 @@ __all__ = [
     "compiler_in_shell",
     "fake_capabilities",
     "find_language",
+    "find_toolchains",
     "submission_recipe",
-    "toolchains",
 ]
 
 

@@ -31,9 +31,9 @@ def perl(monkeypatch: pytest.MonkeyPatch) -> Iterator[languages.Language]:
     exec(section.partition("```python\n")[2].partition("```")[0], {"Language": languages.Language}, namespace)
     for module in (languages, toolchains):
         monkeypatch.setattr(module, "LANGUAGES", (*languages.LANGUAGES, namespace["PERL"]))
-    original_search = toolchains.toolchains
+    original_search = toolchains.find_toolchains
     monkeypatch.setattr(
-        "ioi_eval.engines.embedded.engine.toolchains",
+        "ioi_eval.engines.embedded.engine.find_toolchains",
         lambda python="", *promised: original_search(python, *promised),
     )
     languages._find_by_name.cache_clear()
@@ -62,7 +62,7 @@ async def test_language_missing_on_machine_is_judge_failure(
     perl: languages.Language, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remaining_tools = {name: tool for name, tool in cached_toolchains().items() if name != perl.command}
-    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda *_: remaining_tools)
+    monkeypatch.setattr("ioi_eval.engines.embedded.engine.find_toolchains", lambda *_: remaining_tools)
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         with pytest.raises(JudgeFailure, match="apt-get install perl"):
             await scorer.score(PROBLEM, Submission(key="1", problem_id="sum", code=RIGHT, language="pl"))

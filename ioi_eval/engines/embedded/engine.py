@@ -35,7 +35,7 @@ from ioi_eval.engines.embedded.packages import LanguagePackage, list_package_nam
 from ioi_eval.engines.embedded.proctor import find_fork_server_library, get_proctor_binary
 from ioi_eval.engines.embedded.sandbox import KillSwitch, OutputCaps, SandboxLimits
 from ioi_eval.engines.embedded.sandboxes import Sandboxes, Uids
-from ioi_eval.engines.embedded.toolchains import check_in_sandbox, description_command, toolchains
+from ioi_eval.engines.embedded.toolchains import check_in_sandbox, find_toolchains, make_description_command
 from ioi_eval.engines.locks import SharedExclusiveLock
 from ioi_eval.engines.threads import run_to_end
 from ioi_eval.model.doing import log_step, mark_executing
@@ -234,7 +234,7 @@ class EmbeddedEngine:
         limits = SandboxLimits(
             file_size=self._max_file, processes=self._max_processes, disk=shares.each, names=self._max_names
         )
-        tools = await run_to_end(partial(toolchains, self._python, self._promised_packages))
+        tools = await run_to_end(partial(find_toolchains, self._python, self._promised_packages))
         packages = await run_to_end(partial(self._find_packages, tools, sandboxes.folder))
         proctor_path = sandboxes.folder / "proctor"
         # If both the library and the proctor are missing, they are compiled at the same time.
@@ -302,7 +302,7 @@ class EmbeddedEngine:
         if python is None or not python.read or python.refusal:
             return python
         limits = SandboxLimits(hard_ms=int(_MAX_PYTHON_S * 1000))
-        stage = StagePlan(argv=description_command(python), profile="tool", limits=limits)
+        stage = StagePlan(argv=make_description_command(python), profile="tool", limits=limits)
         plan, kill_switch = JobPlan(compile=None, run=stage, read=python.read), KillSwitch()
         run_description = partial(run_job, environment, Job(files=()), plan, slot, kill_switch)
         ending = (await run_to_end(run_description, stop_early=kill_switch.cut, undo=remove_kept_files)).run

@@ -157,7 +157,7 @@ class PersistentProctor:
         if plan_pipe >= 0:
             os.close(plan_pipe)
         if kill_switch is not None and streams is not None:
-            report_end = streams[-1].end
+            report_end = streams[-1].read_end
             # A process's resource usage is counted only if the process exits by itself.
             select.select([report_end], [], [], seconds)
             kill_switch.cut()
@@ -210,14 +210,19 @@ class PersistentProctor:
         stdout_pipe, stderr_pipe, report_pipe = self._streams
         output, deadline_s = bytearray(), None if max_s is None else time.monotonic() + max_s
         poller = select.poll()
-        for descriptor in (stdout_pipe.end, stderr_pipe.end, report_pipe.end, kill_switch.end):
+        for descriptor in (
+            stdout_pipe.read_end,
+            stderr_pipe.read_end,
+            report_pipe.read_end,
+            kill_switch.read_end,
+        ):
             poller.register(descriptor, select.POLLIN)
         while not output.endswith(_LAST_LINE_END):
             remaining_ms = None if deadline_s is None else 1000 * (deadline_s - time.monotonic())
             events = poller.poll(remaining_ms) if remaining_ms is None or remaining_ms > 0 else []
-            if not events or any(descriptor != stdout_pipe.end.fileno() for descriptor, _ in events):
+            if not events or any(descriptor != stdout_pipe.read_end.fileno() for descriptor, _ in events):
                 return None
-            piece = stdout_pipe.end.read(_PIECE_BYTES)
+            piece = stdout_pipe.read_end.read(_PIECE_BYTES)
             output += piece
             if not piece or len(output) > self._config.caps.stdout:
                 return None

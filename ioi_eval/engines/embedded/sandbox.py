@@ -140,24 +140,24 @@ class KillSwitch:
     """
 
     def __init__(self) -> None:
-        self.end, write_end = os.pipe()
-        self._held = io.FileIO(write_end, "wb")
+        self.read_end, write_end = os.pipe()
+        self._write_end = io.FileIO(write_end, "wb")
 
     @property
     def is_cut(self) -> bool:
-        return self._held.closed
+        return self._write_end.closed
 
     def cut(self) -> None:
         """Stop all programs of the job. A sandbox that is started later stops at once.
 
         A forked child must cut its copy: otherwise the programs would continue after the parent's cut.
         """
-        self._held.close()
+        self._write_end.close()
 
     def close(self) -> None:
         """Close both descriptors. Only the creator calls this, after all sandboxes have stopped."""
         self.cut()
-        os.close(self.end)
+        os.close(self.read_end)
 
 
 # --- files in a sandbox, before programs start and after they have stopped --------------------------
@@ -177,9 +177,9 @@ class LinkedFiles:
     closes.
     """
 
-    def __init__(self, folder: Path, free: Callable[[], int]) -> None:
-        """Copies go to `folder`. `free` returns the bytes of the sandboxes' disk that copies may use."""
-        self._folder, self._free, self._lock = folder, free, Lock()
+    def __init__(self, folder: Path, get_free_bytes: Callable[[], int]) -> None:
+        """Copies go to `folder`. They may use the bytes of its disk that `get_free_bytes` returns."""
+        self._folder, self._get_free_bytes, self._lock = folder, get_free_bytes, Lock()
 
     def link_file(self, source: Path, target: Path) -> bool:
         """Create a link. Return False if a copy is needed and the disk has no space for it."""
@@ -187,17 +187,19 @@ class LinkedFiles:
             with contextlib.suppress(OSError):  # hard links fail if the file is on another disk
                 target.hardlink_to(source)
                 return True
-        status = source.stat()
-        copy = self._folder / f"{status.st_dev}-{status.st_ino}-{status.st_mtime_ns}"
+        source_status = source.stat()
+        copy_path = (
+            self._folder / f"{source_status.st_dev}-{source_status.st_ino}-{source_status.st_mtime_ns}"
+        )
         with self._lock:
-            if not copy.exists():
-                if status.st_size > self._free():
+            if not copy_path.exists():
+                if source_status.st_size > self._get_free_bytes():
                     return False
-                partial_copy = copy.with_suffix(".part")
+                partial_copy = copy_path.with_suffix(".part")
                 shutil.copyfile(source, partial_copy)
                 partial_copy.chmod(0o644)
-                partial_copy.replace(copy)
-        target.hardlink_to(copy)
+                partial_copy.replace(copy_path)
+        target.hardlink_to(copy_path)
         return True
 
 
@@ -217,13 +219,13 @@ def fill_sandbox(
     Args:
         links: creates links instead, for a sandbox without /proc, which cannot open files itself.
     """
-    placed = []
+    sandbox_files = []
     for file in files:
         with starting if file.executable else contextlib.nullcontext():
             # Copy cached files: a program with this process's uid could change the original for later jobs.
-            copied = isinstance(file.content, CachedBlob)
-            placed.append(_place_file(sandbox, file, uid, links, copied=copied))
-    return tuple(file for file in placed if file is not None)
+            must_be_copied = isinstance(file.content, CachedBlob)
+            sandbox_files.append(_place_file(sandbox, file, uid, links, must_be_copied=must_be_copied))
+    return tuple(file for file in sandbox_files if file is not None)
 
 
 def make_folder(folder: Path, mode: int) -> None:
@@ -232,40 +234,40 @@ def make_folder(folder: Path, mode: int) -> None:
     folder.chmod(mode)
 
 
-def is_noexec(place: Path) -> bool:
+def is_noexec(folder: Path) -> bool:
     """Return True if no program in this folder can be started."""
-    return bool(os.statvfs(place).f_flag & os.ST_NOEXEC)
+    return bool(os.statvfs(folder).f_flag & os.ST_NOEXEC)
 
 
 def _place_file(
-    sandbox: Path, file: JobFile, uid: int | None, links: LinkedFiles | None, *, copied: bool
+    sandbox: Path, file: JobFile, uid: int | None, links: LinkedFiles | None, *, must_be_copied: bool
 ) -> SandboxFile | None:
-    folder, (*folders, last) = sandbox, file.name.split("/")
-    for name in folders:
-        folder /= name
+    folder, (*folders, base_name) = sandbox, file.name.split("/")
+    for folder_name in folders:
+        folder /= folder_name
         if not folder.is_dir():
             make_folder(folder, 0o755)
             if uid is not None:
                 os.chown(folder, uid, uid)
-    target = folder / last
+    target = folder / base_name
     source = file.content.path
     if source is not None and file.content.data is None:
         # If the sandbox opens the file for programs, the file's own mode decides whether they can use it.
         try:
-            mode = Path(source).stat().st_mode
+            source_mode = Path(source).stat().st_mode
         except OSError as error:
             raise JobRejected(f"{source} cannot be read: {error.strerror}") from error
-        if not stat.S_ISREG(mode):
+        if not stat.S_ISREG(source_mode):
             raise JobRejected(f"{source} is not a regular file")
         needed_mode = 0o5 if file.executable else 0o4
         # A large file is never copied if programs have their own uid: they may read the original, but not
         # change it.
-        shown = not copied or (uid is not None and file.content.size >= _LARGE)
-        starts = not (file.executable and is_noexec(Path(source)))
-        opened = mode & needed_mode == needed_mode or (uid is None and not file.executable)
-        if links is None and shown and starts and opened:
+        may_be_shown = not must_be_copied or (uid is not None and file.content.size >= _LARGE)
+        can_start = not (file.executable and is_noexec(Path(source)))
+        can_be_opened = source_mode & needed_mode == needed_mode or (uid is None and not file.executable)
+        if links is None and may_be_shown and can_start and can_be_opened:
             return SandboxFile(name=file.name, path=source)
-        is_linked = links is not None and shown and file.content.size >= _LARGE
+        is_linked = links is not None and may_be_shown and file.content.size >= _LARGE
         if links and is_linked and (links.link_file(Path(source), target) or target.suffix == PRECOMPILED):
             return None
         shutil.copyfile(source, target)
@@ -298,53 +300,53 @@ def unlink_files(sandbox: Path, files: Iterable[SandboxFile]) -> tuple[SandboxFi
     return tuple(file for file in files if _remove_link(sandbox, file.name))
 
 
-def _remove_link(sandbox: Path, name: str) -> bool:
-    with _open_parent_folder(sandbox, name, stat.S_ISLNK) as (folder_fd, last):
+def _remove_link(sandbox: Path, file_name: str) -> bool:
+    with _open_parent_folder(sandbox, file_name, stat.S_ISLNK) as (folder_fd, base_name):
         if folder_fd is not None:
-            os.unlink(last, dir_fd=folder_fd)
+            os.unlink(base_name, dir_fd=folder_fd)
         return folder_fd is not None
 
 
-def move_out(sandbox: Path, name: str, target: Path) -> bool:
+def move_out(sandbox: Path, file_name: str, target: Path) -> bool:
     """Move a regular file out of a sandbox and own it. Return False if no such file exists."""
-    with _open_parent_folder(sandbox, name, stat.S_ISREG) as (folder_fd, last):
+    with _open_parent_folder(sandbox, file_name, stat.S_ISREG) as (folder_fd, base_name):
         if folder_fd is None:
             return False
-        os.rename(last, target, src_dir_fd=folder_fd)
+        os.rename(base_name, target, src_dir_fd=folder_fd)
     # No program can reach the file now. It still has the owner and the mode that programs have set.
-    handle = os.open(target, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    file_fd = os.open(target, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        mode, itself = os.fstat(handle).st_mode, f"/proc/self/fd/{handle}"
-        if not stat.S_ISREG(mode):
+        file_mode, own_path = os.fstat(file_fd).st_mode, f"/proc/self/fd/{file_fd}"
+        if not stat.S_ISREG(file_mode):
             target.unlink()
             return False
-        os.chown(itself, os.geteuid(), os.getegid())
-        Path(itself).chmod(0o755 if mode & stat.S_IXUSR else 0o644)
+        os.chown(own_path, os.geteuid(), os.getegid())
+        Path(own_path).chmod(0o755 if file_mode & stat.S_IXUSR else 0o644)
         return True
     finally:
-        os.close(handle)
+        os.close(file_fd)
 
 
 @contextlib.contextmanager
 def _open_parent_folder(
-    sandbox: Path, name: str, kind: Callable[[int], bool]
+    sandbox: Path, file_name: str, has_wanted_type: Callable[[int], bool]
 ) -> Iterator[tuple[int | None, str]]:
     """Yield a descriptor of the folder with a file, or `None` if it does not exist, and the file's last name.
 
     Programs have stopped, but their files are not trusted: no link is followed.
     """
-    *folders, last = name.split("/")
-    with contextlib.ExitStack() as opened:
+    *folders, base_name = file_name.split("/")
+    with contextlib.ExitStack() as exit_stack:
         folder_fd: int | None = None
         with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
-            handle = os.open(sandbox, BY_PATH)
-            opened.callback(os.close, handle)
+            descriptor = os.open(sandbox, BY_PATH)
+            exit_stack.callback(os.close, descriptor)
             for folder in folders:
-                handle = os.open(folder, BY_PATH, dir_fd=handle)
-                opened.callback(os.close, handle)
-            if kind(os.stat(last, dir_fd=handle, follow_symlinks=False).st_mode):
-                folder_fd = handle
-        yield folder_fd, last
+                descriptor = os.open(folder, BY_PATH, dir_fd=descriptor)
+                exit_stack.callback(os.close, descriptor)
+            if has_wanted_type(os.stat(base_name, dir_fd=descriptor, follow_symlinks=False).st_mode):
+                folder_fd = descriptor
+        yield folder_fd, base_name
 
 
 # --- running a stage ---------------------------------------------------------------------------------
@@ -365,22 +367,22 @@ class OutputCaps(msgspec.Struct, frozen=True):
 
 
 class Pipe:
-    """A stream of a sandbox, and its content up to a limit. `held` closes the pipe."""
+    """A stream of a sandbox, and its content up to a limit. `exit_stack` closes the pipe."""
 
-    def __init__(self, held: ExitStack, name: str, cap: int) -> None:
-        self.name, self._room = name, cap
-        end, write_end = os.pipe()
-        self.end = held.enter_context(io.FileIO(end, "rb"))
-        self.write_end = held.enter_context(io.FileIO(write_end, "wb"))
-        self.overflows, self.taken = False, io.BytesIO()
+    def __init__(self, exit_stack: ExitStack, name: str, max_bytes: int) -> None:
+        self.name, self._free_bytes = name, max_bytes
+        read_end, write_end = os.pipe()
+        self.read_end = exit_stack.enter_context(io.FileIO(read_end, "rb"))
+        self.write_end = exit_stack.enter_context(io.FileIO(write_end, "wb"))
+        self.is_over_limit, self.content = False, io.BytesIO()
 
     def read(self) -> bool:
         """Read the next piece. Return False after the last piece. Bytes over the limit are dropped."""
-        piece = self.end.read(_PIECE)
-        self.overflows = self.overflows or len(piece) > self._room
-        if fitting_bytes := piece[: self._room]:
-            self.taken.write(fitting_bytes)
-            self._room -= len(fitting_bytes)
+        piece = self.read_end.read(_PIECE)
+        self.is_over_limit = self.is_over_limit or len(piece) > self._free_bytes
+        if fitting_bytes := piece[: self._free_bytes]:
+            self.content.write(fitting_bytes)
+            self._free_bytes -= len(fitting_bytes)
         return bool(piece)
 
 
@@ -391,27 +393,27 @@ def run_stage(
     proctor: Path, spec: SandboxSpec, stdin: bytes, caps: OutputCaps, kill_switch: KillSwitch, starting: Lock
 ) -> Ending:
     """Run a stage and return its ending. Output over a limit cuts the kill switch, like a cancelled call."""
-    with ExitStack() as resources:
+    with ExitStack() as exit_stack:
         try:
             process, streams = start_proctor(
-                resources, proctor, spec, _write_sealed_file(resources, stdin), caps, kill_switch, starting
+                exit_stack, proctor, spec, _write_sealed_file(exit_stack, stdin), caps, kill_switch, starting
             )
         except OSError as error:
             if error.errno in _NO_ROOM:
                 raise EngineOverloaded(f"cannot start a sandbox now: {error.strerror}") from error
             raise EngineUnavailable(f"the proctor cannot be started: {error}") from error
         # A proctor that does not stop the stage soon after the hard limit is broken.
-        hard = spec.limits.hard_ms
-        _read_all(streams, kill_switch, None if hard is None else hard / 1000 + GRACE)
-        code = process.wait(GRACE)
-    stdout, stderr, report_bytes = (pipe.taken.getvalue() for pipe in streams)
-    overflow = next((pipe.name for pipe in streams[:2] if pipe.overflows), "")
+        hard_limit_ms = spec.limits.hard_ms
+        _read_all(streams, kill_switch, None if hard_limit_ms is None else hard_limit_ms / 1000 + GRACE)
+        exit_code = process.wait(GRACE)
+    stdout, stderr, report_bytes = (pipe.content.getvalue() for pipe in streams)
+    overflow = next((pipe.name for pipe in streams[:2] if pipe.is_over_limit), "")
     if kill_switch.is_cut and not overflow:
         raise EngineUnavailable("the job was stopped before it was finished")
     if not report_bytes:
         message = stderr[-_MAX_ERROR_BYTES:].decode(errors="replace").strip()
         raise BrokenReply(
-            f"the proctor exited with code {code} without a report: {message or 'it printed nothing'}"
+            f"the proctor exited with code {exit_code} without a report: {message or 'it printed nothing'}"
         )
     ending, _ = decode_report(report_bytes, overflow)
     return msgspec.structs.replace(
@@ -424,67 +426,67 @@ def run_stage(
 
 
 def start_proctor(
-    held: ExitStack,
+    exit_stack: ExitStack,
     proctor: Path,
     spec: SandboxSpec,
-    stdin: int,
+    stdin_fd: int,
     caps: OutputCaps,
     kill_switch: KillSwitch,
     starting: Lock,
 ) -> tuple[subprocess.Popen[bytes], Streams]:
-    """Start a proctor with a sandbox that the kill switch stops. `held` closes and stops both."""
-    stdout, stderr = Pipe(held, "stdout", caps.stdout), Pipe(held, "stderr", caps.stderr)
-    report = Pipe(held, "report", _REPORT_BYTES)
+    """Start a proctor with a sandbox that the kill switch stops. `exit_stack` closes and stops both."""
+    stdout, stderr = Pipe(exit_stack, "stdout", caps.stdout), Pipe(exit_stack, "stderr", caps.stderr)
+    report = Pipe(exit_stack, "report", _REPORT_BYTES)
     report_fd = report.write_end.fileno()
-    spec = msgspec.structs.replace(spec, report_fd=report_fd, leash_fd=kill_switch.end)
-    plan = _write_sealed_file(held, msgspec.json.encode(spec))
+    spec = msgspec.structs.replace(spec, report_fd=report_fd, leash_fd=kill_switch.read_end)
+    spec_fd = _write_sealed_file(exit_stack, msgspec.json.encode(spec))
     with starting:
         process = subprocess.Popen(
-            [proctor, "box", f"/proc/self/fd/{plan}"],
-            stdin=stdin,
+            [proctor, "box", f"/proc/self/fd/{spec_fd}"],
+            stdin=stdin_fd,
             stdout=stdout.write_end,
             stderr=stderr.write_end,
-            pass_fds=(plan, report_fd, kill_switch.end),
+            pass_fds=(spec_fd, report_fd, kill_switch.read_end),
             env={},
             cwd="/",
             umask=0o022,
             # A new session, so that an interrupt in the terminal reaches only this process.
             start_new_session=True,
         )
-    held.callback(process.wait)
+    exit_stack.callback(process.wait)
     # Kills the proctor, and with it all programs in its sandbox, even after an error.
-    held.callback(process.kill)
+    exit_stack.callback(process.kill)
     for pipe in (stdout, stderr, report):
         pipe.write_end.close()
     return process, (stdout, stderr, report)
 
 
-def _write_sealed_file(held: ExitStack, content: bytes) -> int:
+def _write_sealed_file(exit_stack: ExitStack, content: bytes) -> int:
     """Return a descriptor with `content`. Programs cannot change or extend it."""
-    handle = os.memfd_create("ioi-eval", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    held.callback(os.close, handle)
-    with open(handle, "wb", closefd=False) as stream:
+    memory_fd = os.memfd_create("ioi-eval", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    exit_stack.callback(os.close, memory_fd)
+    with open(memory_fd, "wb", closefd=False) as stream:
         stream.write(content)
-    os.lseek(handle, 0, os.SEEK_SET)
-    fcntl.fcntl(handle, fcntl.F_ADD_SEALS, _SEALS)
-    return handle
+    os.lseek(memory_fd, 0, os.SEEK_SET)
+    fcntl.fcntl(memory_fd, fcntl.F_ADD_SEALS, _SEALS)
+    return memory_fd
 
 
-def _read_all(streams: Iterable[Pipe], kill_switch: KillSwitch, patience: float | None) -> None:
+def _read_all(streams: Iterable[Pipe], kill_switch: KillSwitch, max_idle_s: float | None) -> None:
     """Read all streams completely. A stream over its limit cuts the kill switch."""
-    deadline = None if patience is None else time.monotonic() + patience
-    with selectors.PollSelector() as waiting:
+    deadline_s = None if max_idle_s is None else time.monotonic() + max_idle_s
+    with selectors.PollSelector() as selector:
         for pipe in streams:
-            waiting.register(pipe.end, selectors.EVENT_READ, pipe)
-        waiting.register(kill_switch.end, selectors.EVENT_READ, None)
-        while any(key.data for key in waiting.get_map().values()):
-            events = waiting.select(None if deadline is None else max(0.0, deadline - time.monotonic()))
-            if not events and deadline is not None and time.monotonic() >= deadline:
+            selector.register(pipe.read_end, selectors.EVENT_READ, pipe)
+        selector.register(kill_switch.read_end, selectors.EVENT_READ, None)
+        while any(key.data for key in selector.get_map().values()):
+            events = selector.select(None if deadline_s is None else max(0.0, deadline_s - time.monotonic()))
+            if not events and deadline_s is not None and time.monotonic() >= deadline_s:
                 raise BrokenReply("the proctor stopped neither its sandbox nor itself")
             for key, _ in events:
                 if key.data is None or key.data.name == "report":
-                    deadline = time.monotonic() + GRACE
+                    deadline_s = time.monotonic() + GRACE
                 if key.data is None or not key.data.read():
-                    waiting.unregister(key.fd)
-                elif key.data.overflows:
+                    selector.unregister(key.fd)
+                elif key.data.is_over_limit:
                     kill_switch.cut()

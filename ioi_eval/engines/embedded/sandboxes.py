@@ -38,19 +38,19 @@ _MAX_DIGITS = 20  # maximum digits of a number of bytes in the owner file
 _ENTER_ONLY = 0o711
 
 
-def choose_base(slots: int) -> Path:
+def choose_base(slot_count: int) -> Path:
     """Return the folder in memory, unless no program there can be started or its space is too small."""
-    return IN_MEMORY if explain_unusable_folder(slots) is None else Path(tempfile.gettempdir())
+    return IN_MEMORY if explain_unusable_folder(slot_count) is None else Path(tempfile.gettempdir())
 
 
-def explain_unusable_folder(slots: int, folder: Path = IN_MEMORY) -> str | None:
+def explain_unusable_folder(slot_count: int, folder: Path = IN_MEMORY) -> str | None:
     """Return why sandboxes for a number of slots cannot be in a folder, or None if they can."""
     if not os.access(folder, os.W_OK | os.X_OK):
         return f"{folder} does not exist or cannot be written"
     if is_noexec(folder):
         return f"{folder} is mounted noexec"
     disk = Disk.measure(folder)
-    if disk.count_slots(slots) == slots:
+    if disk.count_slots(slot_count) == slot_count:
         return None
     return f"{folder} has only {disk.description}, and each slot needs {MIN_SLOT_BYTES >> 20} MB"
 
@@ -74,8 +74,8 @@ class Disk(msgspec.Struct, frozen=True):
 
     @classmethod
     def measure(cls, folder: Path) -> Disk:
-        status = os.statvfs(folder)
-        return cls(status.f_bavail * status.f_frsize, sum(_list_reserved_bytes(folder)))
+        disk_status = os.statvfs(folder)
+        return cls(disk_status.f_bavail * disk_status.f_frsize, sum(_list_reserved_bytes(folder)))
 
     @property
     def free_bytes(self) -> int:
@@ -86,21 +86,21 @@ class Disk(msgspec.Struct, frozen=True):
         shared_space = f": {self.free >> 20} MB are free, and other engines hold {self.held >> 20} MB"
         return f"{self.free_bytes >> 20} MB left{shared_space if self.held else ''}"
 
-    def count_slots(self, wanted: int) -> int:
+    def count_slots(self, requested_slots: int) -> int:
         """Return the number of slots for which the space is large enough.
 
         Without other engines, a single slot may have less space than it needs.
         """
-        return min(wanted, max(self.free_bytes // MIN_SLOT_BYTES, 0 if self.held else 1))
+        return min(requested_slots, max(self.free_bytes // MIN_SLOT_BYTES, 0 if self.held else 1))
 
-    def plan_shares(self, wanted: int, *, max_bytes: int) -> Shares:
+    def plan_shares(self, requested_slots: int, *, max_bytes: int) -> Shares:
         """Return shares that leave space for other engines, if there is more than the slots need."""
-        slots = self.count_slots(wanted)
-        count = max(1, slots)
-        slot_bytes = max(MIN_SLOT_BYTES, self.free_bytes // 4 // count)
+        slots = self.count_slots(requested_slots)
+        slot_count = max(1, slots)
+        slot_bytes = max(MIN_SLOT_BYTES, self.free_bytes // 4 // slot_count)
         # The rest of the disk is too small for a slot of another engine.
-        if self.free_bytes - count * slot_bytes < MIN_SLOT_BYTES:
-            slot_bytes = self.free_bytes // count
+        if self.free_bytes - slot_count * slot_bytes < MIN_SLOT_BYTES:
+            slot_bytes = self.free_bytes // slot_count
         return Shares(slots, min(max_bytes, slot_bytes))
 
 
@@ -110,22 +110,22 @@ def _list_reserved_bytes(folder: Path) -> Iterator[int]:
     Engines are detected by their folders here and in the default folders of sandboxes. Folders of other users
     count as well: a user who creates such a folder could fill the disk instead.
     """
-    disk = folder.stat().st_dev
+    device = folder.stat().st_dev
     for base in {folder.resolve(), IN_MEMORY, Path(tempfile.gettempdir()).resolve()}:
-        for owner in base.glob(f"ioi-eval-*/{_OWNER}"):
+        for owner_file in base.glob(f"ioi-eval-*/{_OWNER}"):
             # The engine closes now, or the folder does not belong to an engine.
             with contextlib.suppress(OSError, ValueError):
-                handle = os.open(owner, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+                owner_fd = os.open(owner_file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
                 try:
-                    if os.fstat(handle).st_dev == disk and not _has_lock(handle, fcntl.LOCK_SH):
-                        yield max(0, int(os.pread(handle, _MAX_DIGITS, 0) or b"0"))
+                    if os.fstat(owner_fd).st_dev == device and not _try_lock(owner_fd, fcntl.LOCK_SH):
+                        yield max(0, int(os.pread(owner_fd, _MAX_DIGITS, 0) or b"0"))
                 finally:
-                    os.close(handle)
+                    os.close(owner_fd)
 
 
-def _has_lock(handle: int, kind: int = fcntl.LOCK_EX) -> bool:
+def _try_lock(descriptor: int, lock_type: int = fcntl.LOCK_EX) -> bool:
     try:
-        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, lock_type | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
@@ -137,21 +137,26 @@ def is_in_memory(folder: Path) -> bool:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:  # without /proc the number of bytes is unknown
         return False
-    kinds = {Path(fields[1]): fields[2] for fields in map(str.split, mounts)}
+    file_system_types = {Path(fields[1]): fields[2] for fields in map(str.split, mounts)}
     path = folder.resolve()
     return next(
-        (kinds[mount] in ("tmpfs", "ramfs") for mount in (path, *path.parents) if mount in kinds), False
+        (
+            file_system_types[mount] in ("tmpfs", "ramfs")
+            for mount in (path, *path.parents)
+            if mount in file_system_types
+        ),
+        False,
     )
 
 
 class Sandboxes:
     """The folder of an engine's sandboxes, between `open` and `close`."""
 
-    def __init__(self, base: Path | None = None, *, slots: int = 1, entered: bool = True) -> None:
-        """`entered` is False if no program uses the folder."""
-        self._base, self._slots, self._entered = base, slots, entered
+    def __init__(self, base: Path | None = None, *, slots: int = 1, runs_programs: bool = True) -> None:
+        """`runs_programs` is False if no program uses the folder."""
+        self._base, self._slots, self._runs_programs = base, slots, runs_programs
         self._folder: Path | None = None
-        self._lock = -1
+        self._lock_fd = -1
 
     @property
     def folder(self) -> Path:
@@ -161,22 +166,22 @@ class Sandboxes:
     def open(self) -> None:
         base = self._base or choose_base(self._slots)
         try:
-            for lack in missing_requirements() if self._entered else ():
-                raise EngineUnavailable(f"{lack.name}: {lack.detail}. {lack.remedy}")
-            if os.geteuid() == 0 and self._entered and not is_enterable_by_all(base):
+            for requirement in find_missing_requirements() if self._runs_programs else ():
+                raise EngineUnavailable(f"{requirement.name}: {requirement.detail}. {requirement.remedy}")
+            if os.geteuid() == 0 and self._runs_programs and not is_enterable_by_all(base):
                 raise EngineUnavailable(
                     f"{base} cannot hold sandboxes: started as root, they run under other uids, which may not"
                     " pass through it. Give another folder or add the right with chmod o+x"
                 )
-            if self._entered and is_noexec(base):
+            if self._runs_programs and is_noexec(base):
                 raise EngineUnavailable(
                     f"{base} cannot hold sandboxes: it is mounted noexec. {NOEXEC_REMEDY}"
                 )
             remove_abandoned_folders(base)
             while not self._create_folder(base):
                 pass  # another engine removed the folder before this engine locked it
-            for name in ("kept", "links"):
-                make_folder(self.folder / name, 0o700)
+            for folder_name in ("kept", "links"):
+                make_folder(self.folder / folder_name, 0o700)
         except OSError as error:
             raise EngineUnavailable(f"cannot create a folder for sandboxes in {base}: {error}") from error
 
@@ -185,19 +190,19 @@ class Sandboxes:
         try:
             folder.chmod(_ENTER_ONLY)
             # Other users may read the number of bytes in the owner file.
-            lock = _lock_file(folder / _OWNER, os.O_CREAT, 0o644)
+            owner_fd = _lock_file(folder / _OWNER, os.O_CREAT, 0o644)
         except FileNotFoundError:
             return False
-        if lock is None:
+        if owner_fd is None:
             return False
-        self._folder, self._lock = folder, lock
+        self._folder, self._lock_fd = folder, owner_fd
         return True
 
-    def reserve_space(self, wanted: int, *, max_bytes: int) -> Shares:
+    def reserve_space(self, requested_slots: int, *, max_bytes: int) -> Shares:
         """Reserve disk space for slots until `close`. Raises EngineUnavailable if other engines have it."""
-        with _exclusive_lock(self.folder.parent):
+        with _hold_exclusive_lock(self.folder.parent):
             disk = Disk.measure(self.folder.parent)
-            shares = disk.plan_shares(wanted, max_bytes=max_bytes)
+            shares = disk.plan_shares(requested_slots, max_bytes=max_bytes)
             if not shares.slots:
                 raise EngineUnavailable(
                     f"{self.folder.parent} lacks space for a slot: {disk.description}, and a slot needs"
@@ -206,9 +211,9 @@ class Sandboxes:
             self.publish_reservation(shares.whole)
         return shares
 
-    def publish_reservation(self, size: int) -> None:
+    def publish_reservation(self, reserved_bytes: int) -> None:
         """Publish the number of bytes of the disk that this engine may fill."""
-        os.pwrite(self._lock, str(size).encode(), 0)
+        os.pwrite(self._lock_fd, str(reserved_bytes).encode(), 0)
 
     def create_sandbox(self, uid: int | None) -> Path:
         """Create an empty folder that only `uid` may enter, or only this process's user if it is `None`."""
@@ -230,16 +235,16 @@ class Sandboxes:
     def close(self) -> None:
         """Remove the folder. May be called again, and before `open`."""
         folder, self._folder = self._folder, None
-        lock, self._lock = self._lock, -1
+        lock_fd, self._lock_fd = self._lock_fd, -1
         try:
             if folder is not None:
-                remove_tree(folder, last=_OWNER)
+                remove_tree(folder, last_file=_OWNER)
         except OSError as error:
-            used_up = LEFT_FOLDER.describe_exhaustion(LEFT_FOLDER.max_attempts)
-            raise EngineError(f"{folder} cannot be removed, {used_up}: {error}") from error
+            exhaustion = LEFT_FOLDER.describe_exhaustion(LEFT_FOLDER.max_attempts)
+            raise EngineError(f"{folder} cannot be removed, {exhaustion}: {error}") from error
         finally:
-            if lock >= 0:
-                os.close(lock)
+            if lock_fd >= 0:
+                os.close(lock_fd)
 
 
 def remove_abandoned_folders(base: Path) -> None:
@@ -247,48 +252,48 @@ def remove_abandoned_folders(base: Path) -> None:
     for folder in base.glob(f"{_make_folder_prefix()}*"):
         # The folder may belong to another user, or be removed at the same time.
         with contextlib.suppress(OSError):
-            status = folder.lstat()
-            if status.st_uid == os.geteuid() and stat.S_ISDIR(status.st_mode):
+            folder_status = folder.lstat()
+            if folder_status.st_uid == os.geteuid() and stat.S_ISDIR(folder_status.st_mode):
                 _remove_if_abandoned(folder)
 
 
 def _remove_if_abandoned(folder: Path) -> None:
     try:
-        lock = _lock_file(folder / _OWNER)
+        owner_fd = _lock_file(folder / _OWNER)
     except FileNotFoundError:
         folder.rmdir()  # the folder is empty: its engine has just created it, or removes it now
         return
-    if lock is None:
+    if owner_fd is None:
         return
     try:
-        remove_tree(folder, last=_OWNER)
+        remove_tree(folder, last_file=_OWNER)
     finally:
-        os.close(lock)
+        os.close(owner_fd)
 
 
 @contextlib.contextmanager
-def _exclusive_lock(base: Path) -> Iterator[None]:
+def _hold_exclusive_lock(folder: Path) -> Iterator[None]:
     """Hold the exclusive lock of a folder. The wait is bounded, because any user may hold the lock."""
-    with contextlib.ExitStack() as resources:
+    with contextlib.ExitStack() as exit_stack:
         # If this folder cannot be listed, the folders of engines in it are invisible as well.
         with contextlib.suppress(PermissionError):
-            handle = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            resources.callback(os.close, handle)
-            end = time.monotonic() + DISK_SHARE.max_seconds
-            while not _has_lock(handle) and time.monotonic() < end:
+            folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            exit_stack.callback(os.close, folder_fd)
+            deadline_s = time.monotonic() + DISK_SHARE.max_seconds
+            while not _try_lock(folder_fd) and time.monotonic() < deadline_s:
                 time.sleep(DISK_SHARE.longest_wait)
         yield
 
 
 def _lock_file(path: Path, flags: int = 0, mode: int = 0o600) -> int | None:
     """Return a descriptor with the lock of a file, or None if another process has it."""
-    lock = os.open(path, os.O_RDWR | flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    descriptor = os.open(path, os.O_RDWR | flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     with contextlib.suppress(OSError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # the file is still at its path, so it was not removed before it was locked
-        if path.stat().st_ino == os.fstat(lock).st_ino:
-            return lock
-    os.close(lock)
+        if path.stat().st_ino == os.fstat(descriptor).st_ino:
+            return descriptor
+    os.close(descriptor)
     return None
 
 
@@ -302,76 +307,78 @@ def _make_folder_prefix() -> str:
 _ALL_OF_THE_OWNER = 0o700
 
 
-def remove_tree(path: Path, *, last: str = "") -> None:
+def remove_tree(path: Path, *, last_file: str = "") -> None:
     """Remove a folder and its content, if it exists. Raises OSError if something remains.
 
-    The file `last` is removed last. For each folder below, its files are removed, its subfolders are moved up
-    next to it, and then it is removed. So nothing recurses, no path grows, and three descriptors are enough
-    for any depth.
+    The file `last_file` is removed last. For each folder below, its files are removed, its subfolders are
+    moved up next to it, and then it is removed. So nothing recurses, no path grows, and three descriptors are
+    enough for any depth.
     """
     try:
-        top = _open_folder(path)
+        top_fd = _open_folder(path)
     except FileNotFoundError:
         return
     try:
-        names = (f".rm-{number}" for number in count())
-        while folders := _remove_files(top, but=last):
+        unused_names = (f".rm-{number}" for number in count())
+        while folders := _remove_files(top_fd, kept_file=last_file):
             for folder in folders:
-                _move_subfolders_up(top, folder, names)
-        _remove_files(top)
+                _move_subfolders_up(top_fd, folder, unused_names)
+        _remove_files(top_fd)
     finally:
-        os.close(top)
+        os.close(top_fd)
     with contextlib.suppress(FileNotFoundError):
         path.rmdir()
 
 
-def _move_subfolders_up(top: int, folder: str, names: Iterator[str]) -> None:
+def _move_subfolders_up(top_fd: int, folder: str, unused_names: Iterator[str]) -> None:
     """Move the subfolders of a folder up to the top, and remove it."""
-    inside = _open_folder(folder, top)
+    folder_fd = _open_folder(folder, top_fd)
     try:
-        for child in _remove_files(inside):
+        for subfolder in _remove_files(folder_fd):
             # Moving a folder needs write permission for the folder itself.
-            os.close(_open_folder(child, inside))
-            os.rename(child, _unused_name(names, top), src_dir_fd=inside, dst_dir_fd=top)
+            os.close(_open_folder(subfolder, folder_fd))
+            os.rename(
+                subfolder, _find_unused_name(unused_names, top_fd), src_dir_fd=folder_fd, dst_dir_fd=top_fd
+            )
     finally:
-        os.close(inside)
-    os.rmdir(folder, dir_fd=top)
+        os.close(folder_fd)
+    os.rmdir(folder, dir_fd=top_fd)
 
 
-def _unused_name(names: Iterator[str], top: int) -> str:
+def _find_unused_name(candidates: Iterator[str], top_fd: int) -> str:
     """Return a name that is free. A program may have guessed the next names."""
-    for name in names:
+    for name in candidates:
         try:
-            os.lstat(name, dir_fd=top)
+            os.lstat(name, dir_fd=top_fd)
         except FileNotFoundError:
             return name
     raise AssertionError("the iterator of names is infinite")
 
 
-def _remove_files(folder: int, *, but: str = "") -> list[str]:
+def _remove_files(folder_fd: int, *, kept_file: str = "") -> list[str]:
     """Remove everything except folders, and return the names of the folders."""
-    with os.scandir(folder) as entries:
-        listed = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-    for name, is_folder in listed:
-        if not is_folder and name != but:
-            os.unlink(name, dir_fd=folder)
-    return [name for name, is_folder in listed if is_folder]
+    with os.scandir(folder_fd) as entries:
+        entry_types = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in entry_types:
+        if not is_folder and name != kept_file:
+            os.unlink(name, dir_fd=folder_fd)
+    return [name for name, is_folder in entry_types if is_folder]
 
 
-def _open_folder(name: str | Path, parent: int | None = None) -> int:
+def _open_folder(name: str | Path, parent_fd: int | None = None) -> int:
     """Return a descriptor that can read a folder, whatever its mode.
 
     It never follows a link, even if a running program replaces the folder by a link between two steps.
     """
-    handle = os.open(name, BY_PATH, dir_fd=parent)
+    path_fd = os.open(name, BY_PATH, dir_fd=parent_fd)
     try:
-        path = f"/proc/self/fd/{handle}"
-        mode = stat.S_IMODE(os.fstat(handle).st_mode)
-        if mode & _ALL_OF_THE_OWNER != _ALL_OF_THE_OWNER:
-            Path(path).chmod(mode | _ALL_OF_THE_OWNER)
+        path = f"/proc/self/fd/{path_fd}"
+        folder_mode = stat.S_IMODE(os.fstat(path_fd).st_mode)
+        if folder_mode & _ALL_OF_THE_OWNER != _ALL_OF_THE_OWNER:
+            Path(path).chmod(folder_mode | _ALL_OF_THE_OWNER)
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     finally:
-        os.close(handle)
+        os.close(path_fd)
 
 
 # --- uids --------------------------------------------------------------------------------------------
@@ -396,28 +403,28 @@ class Uids:
     """Reserved uids. The kernel releases their locks when the process exits or is killed."""
 
     def __init__(self) -> None:
-        self._held = contextlib.ExitStack()
+        self._exit_stack = contextlib.ExitStack()
 
-    def reserve(self, number: int) -> tuple[int | None, ...]:
+    def reserve(self, uid_count: int) -> tuple[int | None, ...]:
         """Return a uid for each slot, or `None` for each slot if sandboxes run as this process's user."""
         if not _uses_sandbox_uids():
-            return (None,) * number
+            return (None,) * uid_count
         folder = _find_lock_folder()
-        free = (uid for uid in range(_FIRST, _LAST + 1) if self.lock_uid(folder / str(uid)))
-        uids = tuple(islice(free, number))
-        if len(uids) < number:
-            raise EngineUnavailable(f"slots need {number} free user ids, but only {len(uids)} are free")
+        free_uids = (uid for uid in range(_FIRST, _LAST + 1) if self.lock_uid(folder / str(uid)))
+        uids = tuple(islice(free_uids, uid_count))
+        if len(uids) < uid_count:
+            raise EngineUnavailable(f"slots need {uid_count} free user ids, but only {len(uids)} are free")
         return uids
 
     def lock_uid(self, path: Path) -> bool:
         """Lock the file of a uid until `release`. Return False if another process has the lock."""
-        lock = _lock_file(path, os.O_CREAT)
-        if lock is not None:
-            self._held.callback(os.close, lock)
-        return lock is not None
+        lock_fd = _lock_file(path, os.O_CREAT)
+        if lock_fd is not None:
+            self._exit_stack.callback(os.close, lock_fd)
+        return lock_fd is not None
 
     def release(self) -> None:
-        self._held.close()
+        self._exit_stack.close()
 
 
 def _find_lock_folder() -> Path:
@@ -434,14 +441,14 @@ def _find_lock_folder() -> Path:
 _RIGHTS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "KILL": 5, "SETGID": 6, "SETUID": 7}
 
 
-def missing_capabilities(status: Path) -> tuple[str, ...]:
+def list_missing_capabilities(status_file: Path) -> tuple[str, ...]:
     """Return the capabilities that this root lacks to run programs as other users."""
     if not _uses_sandbox_uids():
         return ()
-    capability_match = re.search(r"^CapEff:\s*(\w+)$", status.read_text(), re.MULTILINE)
+    capability_match = re.search(r"^CapEff:\s*(\w+)$", status_file.read_text(), re.MULTILINE)
     return tuple(
-        name
-        for name, bit in _RIGHTS.items()
+        capability
+        for capability, bit in _RIGHTS.items()
         if capability_match and not int(capability_match[1], 16) >> bit & 1
     )
 
@@ -449,17 +456,20 @@ def missing_capabilities(status: Path) -> tuple[str, ...]:
 def _uses_sandbox_uids() -> bool:
     """Return True if sandboxes get uids: this process is root, and its user namespace has other uids."""
     return os.geteuid() == 0 and all(
-        _covers_sandbox_uids(Path("/proc/self", name)) for name in ("uid_map", "gid_map")
+        _covers_sandbox_uids(Path("/proc/self", map_name)) for map_name in ("uid_map", "gid_map")
     )
 
 
-def _covers_sandbox_uids(path: Path) -> bool:
+def _covers_sandbox_uids(map_file: Path) -> bool:
     try:
-        lines = path.read_text().splitlines()
+        lines = map_file.read_text().splitlines()
     except OSError:
         return True  # on a kernel without user namespaces, the file does not exist
-    ranges = (tuple(map(int, line.split())) for line in lines)
-    return any(first <= _FIRST and first + number > _LAST for first, _outside, number in ranges)
+    uid_ranges = (tuple(map(int, line.split())) for line in lines)
+    return any(
+        first_uid <= _FIRST and first_uid + uid_count > _LAST
+        for first_uid, _outer_uid, uid_count in uid_ranges
+    )
 
 
 # --- requirements of any sandbox -----------------------------------------------------------------
@@ -477,21 +487,21 @@ class MissingRequirement(NamedTuple):
     remedy: str
 
 
-def missing_requirements() -> Iterator[MissingRequirement]:
+def find_missing_requirements() -> Iterator[MissingRequirement]:
     """Yield the requirements of sandboxes that this process lacks."""
     if not (_SELF / "fd").is_dir():
         detail = "it is not mounted, and sandboxes need it"
         yield MissingRequirement("/proc", detail, "Mount it: mount -t proc proc /proc")
-    elif lacking := missing_capabilities(_SELF / "status"):
+    elif lacking_capabilities := list_missing_capabilities(_SELF / "status"):
         detail = "started as root, programs run as other users, and this root lacks capabilities for that"
         remedy = "Give it these (in a container: cap_add), or start the judge as an ordinary user"
-        yield MissingRequirement("capabilities", f"{detail}: {', '.join(lacking)}", remedy)
+        yield MissingRequirement("capabilities", f"{detail}: {', '.join(lacking_capabilities)}", remedy)
     elif _uses_sandbox_uids():
         try:
             _find_lock_folder()
         except EngineUnavailable:
             yield MissingRequirement("uids", _NO_PLACE, _PLACE_REMEDY)
-    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if 0 <= limit < _MIN_OPEN_FILES:  # -1: without a limit
-        detail = f"this shell allows {limit} at a time, and a sandbox needs {_MIN_OPEN_FILES}"
+    _, max_open_files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= max_open_files < _MIN_OPEN_FILES:  # -1: without a limit
+        detail = f"this shell allows {max_open_files} at a time, and a sandbox needs {_MIN_OPEN_FILES}"
         yield MissingRequirement("open files", detail, "Start from a shell with a larger ulimit -Hn")

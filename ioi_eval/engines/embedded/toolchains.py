@@ -40,8 +40,8 @@ _ASK_SECONDS = 120.0
 
 def is_in_system_folder(path: Path) -> bool:
     """Return True if a path, without links, is in a system folder, which sandboxes see."""
-    real = path.resolve()
-    return any(real.is_relative_to(folder) for folder in SYSTEM_FOLDERS)
+    real_path = path.resolve()
+    return any(real_path.is_relative_to(folder) for folder in SYSTEM_FOLDERS)
 
 
 def find_command(name: str, folders: Iterable[str] = tuple(STAGE_PATH.split(":"))) -> Path | None:
@@ -52,11 +52,11 @@ def find_command(name: str, folders: Iterable[str] = tuple(STAGE_PATH.split(":")
 
 def is_startable_by_all(path: Path) -> bool:
     try:
-        real = path.resolve(strict=True)
-        mode = real.stat().st_mode
+        real_path = path.resolve(strict=True)
+        mode = real_path.stat().st_mode
     except (OSError, RuntimeError):  # a RuntimeError means that symbolic links form a loop
         return False
-    return stat.S_ISREG(mode) and mode & 0o5 == 0o5 and is_enterable_by_all(real.parent)
+    return stat.S_ISREG(mode) and mode & 0o5 == 0o5 and is_enterable_by_all(real_path.parent)
 
 
 def is_enterable_by_all(folder: Path) -> bool:
@@ -93,12 +93,12 @@ _CHUNK = 1 << 20
 _LIBRARIES = ("libc.a", "libstdc++.a", "libm.a")
 
 
-def toolchains(python: str = "", promised: Collection[str] = ()) -> dict[str, Toolchain]:
+def find_toolchains(python: str = "", promised_packages: Collection[str] = ()) -> dict[str, Toolchain]:
     """Return the toolchains that sandboxes can use, by command. See `find_python` for the parameters."""
     special_finders: dict[str, Callable[[], Toolchain | None]] = {
         "g++": find_compiler,
         "gcc": partial(find_compiler, "gcc"),
-        "python3": partial(find_python, python, promised),
+        "python3": partial(find_python, python, promised_packages),
         "pypy3": find_pypy,
         "java": find_java,
         "rustc": partial(find_linking_compiler, "rustc", "-vV"),
@@ -124,8 +124,8 @@ def toolchains(python: str = "", promised: Collection[str] = ()) -> dict[str, To
         }
 
 
-def find_compiler(name: str = "g++", *, beside: tuple[str, ...] = ()) -> Toolchain | None:
-    """Find a compiler. `beside` names additional libraries that are linked into programs."""
+def find_compiler(name: str = "g++", *, more_libraries: tuple[str, ...] = ()) -> Toolchain | None:
+    """Find a compiler. `more_libraries` names additional libraries that are linked into programs."""
     path = find_command(name)
     if path is None:
         return None
@@ -135,14 +135,14 @@ def find_compiler(name: str = "g++", *, beside: tuple[str, ...] = ()) -> Toolcha
         return None  # another program has this name, or the command does not start
     library_paths = (
         run_and_read_output([str(path), f"-print-file-name={name}"]).strip()
-        for name in (*_LIBRARIES, *beside)
+        for name in (*_LIBRARIES, *more_libraries)
     )
-    real = path.resolve()
+    real_path = path.resolve()
     digest = _digest_files(
-        version_output, [real, *(Path(name) for name in library_paths if Path(name).is_absolute())]
+        version_output, [real_path, *(Path(name) for name in library_paths if Path(name).is_absolute())]
     )
     target = _first_match(r"^Target: (\S+)", version_output)
-    identity = f"{name} {version[1].strip()} {target} {real} {digest}"
+    identity = f"{name} {version[1].strip()} {target} {real_path} {digest}"
     return Toolchain(
         command=name, path=str(path), version=_first_match(r"(\d+(?:\.\d+)+)", version[1]), identity=identity
     )
@@ -153,12 +153,17 @@ def find_java() -> Toolchain | None:
     path = find_command("java")
     if path is None or not is_startable_by_all(path.resolve().with_name("javac")):
         return None
-    return find_by_version_output("java", "-version", version=r'version "([^"]+)"')
+    return find_by_version_output("java", "-version", version_pattern=r'version "([^"]+)"')
 
 
-def find_linking_compiler(name: str, *question: str, beside: tuple[str, ...] = ()) -> Toolchain | None:
+def find_linking_compiler(
+    name: str, *version_arguments: str, more_libraries: tuple[str, ...] = ()
+) -> Toolchain | None:
     """Find a compiler that links by the C compiler, which is part of its identity."""
-    toolchain, linker = find_by_version_output(name, *question), find_compiler("gcc", beside=beside)
+    toolchain, linker = (
+        find_by_version_output(name, *version_arguments),
+        find_compiler("gcc", more_libraries=more_libraries),
+    )
     if toolchain is None or linker is None or find_command("cc") is None:
         return None
     return msgspec.structs.replace(toolchain, identity=f"{toolchain.identity} {linker.identity}")
@@ -167,18 +172,21 @@ def find_linking_compiler(name: str, *question: str, beside: tuple[str, ...] = (
 def find_haskell() -> Toolchain | None:
     """Find GHC. Debian has the list of its libraries outside of /usr, so builds may read that folder."""
     toolchain, library_folder = (
-        find_linking_compiler("ghc", "--version", beside=("libgmp.a",)),
+        find_linking_compiler("ghc", "--version", more_libraries=("libgmp.a",)),
         Path("/var/lib/ghc"),
     )
-    shown = (str(library_folder),) if library_folder.is_dir() else ()
-    return None if toolchain is None else msgspec.structs.replace(toolchain, read=shown)
+    readable_paths = (str(library_folder),) if library_folder.is_dir() else ()
+    return None if toolchain is None else msgspec.structs.replace(toolchain, read=readable_paths)
 
 
-def find_mono(name: str, *more: str) -> Toolchain | None:
+def find_mono(name: str, *more_paths: str) -> Toolchain | None:
     """Find Mono. Its configuration is outside of /usr, and its compiler reads its memory map."""
     toolchain, config_paths = find_by_version_output(name, "--version"), ("/etc/mono/config", "/etc/mono/4.5")
-    shown = (*(config_path for config_path in config_paths if Path(config_path).exists()), *more)
-    return None if toolchain is None else msgspec.structs.replace(toolchain, read=shown)
+    readable_paths = (
+        *(config_path for config_path in config_paths if Path(config_path).exists()),
+        *more_paths,
+    )
+    return None if toolchain is None else msgspec.structs.replace(toolchain, read=readable_paths)
 
 
 def find_kotlin() -> Toolchain | None:
@@ -188,31 +196,33 @@ def find_kotlin() -> Toolchain | None:
     if path is None or archive is None:
         return None
     try:
-        with zipfile.ZipFile(archive) as packed:
-            manifest = packed.read("META-INF/MANIFEST.MF").decode(errors="replace")
-        state = archive.stat()
+        with zipfile.ZipFile(archive) as archive_file:
+            manifest = archive_file.read("META-INF/MANIFEST.MF").decode(errors="replace")
+        archive_status = archive.stat()
     except (OSError, KeyError, zipfile.BadZipFile):
         return None
     version = _first_match(r"^Implementation-Version: (\S+)", manifest) or "unknown"
-    identity = f"kotlinc {version} {path.resolve()} {state.st_size} {state.st_mtime_ns}"
+    identity = f"kotlinc {version} {path.resolve()} {archive_status.st_size} {archive_status.st_mtime_ns}"
     return Toolchain(command="kotlinc", path=str(path), version=version, identity=identity)
 
 
-def find_by_version_output(name: str, *question: str, version: str = r"(\d+(?:\.\d+)+)") -> Toolchain | None:
+def find_by_version_output(
+    name: str, *version_arguments: str, version_pattern: str = r"(\d+(?:\.\d+)+)"
+) -> Toolchain | None:
     """Return the toolchain of a name, if it prints a version."""
     path = find_command(name)
     if path is None:
         return None
-    version_output = run_and_read_output([str(path), *question])
-    number = _first_match(version, version_output)
-    if not number:
+    version_output = run_and_read_output([str(path), *version_arguments])
+    version = _first_match(version_pattern, version_output)
+    if not version:
         return None  # another program has this name, or the command does not start
     identity = f"{name} {' '.join(version_output.split())} {path.resolve()}"
-    return Toolchain(command=name, path=str(path), version=number, identity=identity)
+    return Toolchain(command=name, path=str(path), version=version, identity=identity)
 
 
-def _digest_files(words: str, files: Iterable[Path]) -> str:
-    digest = hashlib.sha256(words.encode())
+def _digest_files(description: str, files: Iterable[Path]) -> str:
+    digest = hashlib.sha256(description.encode())
     for path in files:
         with path.open("rb") as stream:
             while piece := stream.read(_CHUNK):
@@ -285,115 +295,132 @@ class Interpreter(Value):
         )
 
 
-def find_python(wanted: str = "", promised: Collection[str] = ()) -> Toolchain | None:
+def find_python(path_or_version: str = "", promised_packages: Collection[str] = ()) -> Toolchain | None:
     """Return the Python of a path or version, by default the newest Python of the system.
 
     CALLER is the Python that runs this process. The newest Python replaces it, with a warning, if programs
-    cannot use the caller's or if only the newest has the `promised` packages. Raises InputError if the wanted
+    cannot use the caller's or if only the newest has the `promised_packages`. Raises InputError if the wanted
     Python cannot be used. The result may still be unusable in a sandbox: see `check_in_sandbox`.
     """
-    if wanted == CALLER:
-        return _find_callers_python(promised)
-    return choose_interpreter(wanted).toolchain() if wanted else _find_newest_python()
+    if path_or_version == CALLER:
+        return _find_callers_python(promised_packages)
+    return choose_interpreter(path_or_version).toolchain() if path_or_version else _find_newest_python()
 
 
 def _find_newest_python() -> Toolchain | None:
     """Return the newest Python of the system that everybody may start."""
-    good = [interpreter for interpreter in _examine_all(_list_system_pythons()) if not interpreter.why_not]
-    return max(good, key=lambda found: found.number).toolchain() if good else None
+    usable_interpreters = [
+        interpreter for interpreter in _examine_all(_list_system_pythons()) if not interpreter.why_not
+    ]
+    return (
+        max(usable_interpreters, key=lambda interpreter: interpreter.number).toolchain()
+        if usable_interpreters
+        else None
+    )
 
 
-def _find_callers_python(promised: Collection[str]) -> Toolchain | None:
+def _find_callers_python(promised_packages: Collection[str]) -> Toolchain | None:
     path = Path(sys.executable) if sys.executable else None
-    own_python = None if path is None else examine_interpreter(path)
-    if path is None or own_python is None:
+    callers_python = None if path is None else examine_interpreter(path)
+    if path is None or callers_python is None:
         _warn_once(f"programs run with the system's newest Python: {path or 'this one'} does not answer")
         return _find_newest_python()
-    chosen = own_python.toolchain()
-    if own_python.why_not:
-        return _replace_python(chosen, own_python.why_not)
-    imported = examine_interpreter(path, isolated=False)
-    if beyond := set(imported.modules if imported is not None else ()).difference(own_python.modules):
-        names = ", ".join(sorted(beyond))
-        reason = f"{names} come from PYTHONPATH or from a user's own packages, which programs do not have"
-        return _replace_python(chosen, reason, beyond)
-    if lacking := set(promised).difference(own_python.modules):
+    toolchain = callers_python.toolchain()
+    if callers_python.why_not:
+        return _replace_python(toolchain, callers_python.why_not)
+    unisolated_python = examine_interpreter(path, isolated=False)
+    if outside_modules := set(unisolated_python.modules if unisolated_python is not None else ()).difference(
+        callers_python.modules
+    ):
+        module_names = ", ".join(sorted(outside_modules))
+        reason = (
+            f"{module_names} come from PYTHONPATH or from a user's own packages, which programs do not have"
+        )
+        return _replace_python(toolchain, reason, outside_modules)
+    if missing_packages := set(promised_packages).difference(callers_python.modules):
         newest = _find_newest_python()
-        if newest is not None and set(promised) <= set(newest.modules or ()):
-            names = ", ".join(sorted(lacking))
+        if newest is not None and set(promised_packages) <= set(newest.modules or ()):
+            module_names = ", ".join(sorted(missing_packages))
             _warn_once(
-                f"programs run with {newest.path}: they may count on {names},"
-                f" which {own_python.path} does not have"
+                f"programs run with {newest.path}: they may count on {module_names},"
+                f" which {callers_python.path} does not have"
             )
             return newest
-    return chosen
+    return toolchain
 
 
-def _replace_python(python: Toolchain, why: str, beyond: Collection[str] = ()) -> Toolchain:
+def _replace_python(python: Toolchain, reason: str, outside_modules: Collection[str] = ()) -> Toolchain:
     """Return the newest Python of the system if it has the modules that programs may expect.
 
     Otherwise the toolchain judges no submission: a failed import would count as the submission's fault.
-    `why`: the reason why programs cannot use `python`. `beyond`: its packages from outside its installation.
+    `reason`: why programs cannot use `python`. `outside_modules`: its modules from outside its installation.
     """
     newest = _find_newest_python()
     newest = None if newest is None or newest.path == python.path else newest
-    packages = {*(python.modules or ()), *beyond}
-    lacking = sorted(packages.difference(newest.modules or () if newest is not None else ()))
-    if newest is not None and not lacking:
-        _warn_once(f"programs run with {newest.path} ({newest.version}) instead of {python.path}: {why}")
+    expected_modules = {*(python.modules or ()), *outside_modules}
+    missing_modules = sorted(expected_modules.difference(newest.modules or () if newest is not None else ()))
+    if newest is not None and not missing_modules:
+        _warn_once(f"programs run with {newest.path} ({newest.version}) instead of {python.path}: {reason}")
         return newest
-    problem = f"cannot import {', '.join(lacking)}" if lacking else "in Python cannot run"
-    has = ("is there", "has it", "has them")[min(len(lacking), 2)]
-    refusal = f"submissions {problem}: {python.path} {has}, but {why}"
+    problem = f"cannot import {', '.join(missing_modules)}" if missing_modules else "in Python cannot run"
+    presence = ("is there", "has it", "has them")[min(len(missing_modules), 2)]
+    refusal = f"submissions {problem}: {python.path} {presence}, but {reason}"
     return msgspec.structs.replace(newest or python, refusal=refusal)
 
 
-def description_command(python: Toolchain) -> tuple[str, ...]:
+def make_description_command(python: Toolchain) -> tuple[str, ...]:
     """Return the command that asks an interpreter for its version and modules."""
     return _make_inspection_command(python.path)
 
 
-def check_in_sandbox(python: Toolchain, wanted: str, answer: str, error: str) -> Toolchain:
-    """Return the Python for submissions, from the output and errors of `description_command` it in a sandbox.
+def check_in_sandbox(
+    python: Toolchain, requested_python: str, command_output: str, error_output: str
+) -> Toolchain:
+    """Return the Python for submissions, from the output of `make_description_command` in a sandbox.
 
     Raises InputError if the wanted Python cannot run there or lacks packages that it has outside.
     """
-    inside = _read_answer(Path(python.path), answer)
-    if inside is not None and inside.toolchain(python.command).identity == python.identity:
+    python_in_sandbox = _parse_inspection(Path(python.path), command_output)
+    if (
+        python_in_sandbox is not None
+        and python_in_sandbox.toolchain(python.command).identity == python.identity
+    ):
         return python
-    if inside is None and (closed := _list_closed_folders(python.read)):
-        problem = f"it is in {', '.join(closed)}, which submissions cannot read"
-    elif inside is None:
-        reason = (error.strip().splitlines() or ["it prints nothing"])[-1]
+    if python_in_sandbox is None and (closed_folders := _list_closed_folders(python.read)):
+        problem = f"it is in {', '.join(closed_folders)}, which submissions cannot read"
+    elif python_in_sandbox is None:
+        reason = (error_output.strip().splitlines() or ["it prints nothing"])[-1]
         problem = f"a sandbox cannot start it: {reason[:_MAX_REASON_CHARS]}"
-    elif lacking := sorted({*(python.modules or ())} - {*inside.modules}):
-        problem = f"sandboxes cannot import {', '.join(lacking)}: other users may not read these files"
+    elif missing_modules := sorted({*(python.modules or ())} - {*python_in_sandbox.modules}):
+        problem = (
+            f"sandboxes cannot import {', '.join(missing_modules)}: other users may not read these files"
+        )
     else:
         problem = "sandboxes see only a part of it: other users may not read all of its files"
-    if wanted and wanted != CALLER:
+    if requested_python and requested_python != CALLER:
         raise _unusable_python_error(python.path, problem)
     return _replace_python(python, problem)
 
 
-def _list_closed_folders(places: Iterable[str]) -> list[str]:
+def _list_closed_folders(paths: Iterable[str]) -> list[str]:
     """Return the folders above some files that programs of root, which run as other users, may not enter."""
     if os.geteuid() != 0:
         return []
-    above = dict.fromkeys(folder for path in places for folder in reversed(Path(path).parents))
-    return [str(folder) for folder in above if not folder.stat().st_mode & stat.S_IXOTH]
+    parent_folders = dict.fromkeys(folder for path in paths for folder in reversed(Path(path).parents))
+    return [str(folder) for folder in parent_folders if not folder.stat().st_mode & stat.S_IXOTH]
 
 
-def _unusable_python_error(path: str, why: str) -> InputError:
+def _unusable_python_error(path: str, reason: str) -> InputError:
     return InputError(
-        f"{path} cannot run submissions: {why}",
+        f"{path} cannot run submissions: {reason}",
         where="the Python interpreter for submissions",
         remedy=_ANOTHER,
     )
 
 
 @cache  # cached, so that each message is logged only once
-def _warn_once(text: str) -> None:
-    _log.warning("%s. Choose another Python with python=PATH or %s", text, PYTHON)
+def _warn_once(message: str) -> None:
+    _log.warning("%s. Choose another Python with python=PATH or %s", message, PYTHON)
 
 
 def find_pypy() -> Toolchain | None:
@@ -402,22 +429,30 @@ def find_pypy() -> Toolchain | None:
     return None if interpreter is None or interpreter.why_not else interpreter.toolchain("pypy3")
 
 
-def choose_interpreter(wanted: str) -> Interpreter:
+def choose_interpreter(path_or_version: str) -> Interpreter:
     """Raise InputError if no Python of this path or version can run submissions."""
-    if _VERSION.fullmatch(wanted):
-        fitting = [chosen for chosen in find_interpreters() if f"{chosen.version}.".startswith(f"{wanted}.")]
+    if _VERSION.fullmatch(path_or_version):
+        fitting_interpreters = [
+            interpreter
+            for interpreter in find_interpreters()
+            if f"{interpreter.version}.".startswith(f"{path_or_version}.")
+        ]
         chosen = next(
-            (interpreter for interpreter in fitting if not interpreter.why_not),
-            fitting[0] if fitting else None,
+            (interpreter for interpreter in fitting_interpreters if not interpreter.why_not),
+            fitting_interpreters[0] if fitting_interpreters else None,
         )
-        missing = f"no interpreter of Python {wanted} was found"
+        missing_message = f"no interpreter of Python {path_or_version} was found"
     else:
         # Symbolic links are not resolved, because they lead to virtual environments.
-        path = Path.cwd() / Path(wanted).expanduser()
+        path = Path.cwd() / Path(path_or_version).expanduser()
         chosen = examine_interpreter(Path(os.path.normpath(path)))
-        missing = f"{wanted} is not a working Python" if path.exists() else f"{wanted} does not exist"
+        missing_message = (
+            f"{path_or_version} is not a working Python"
+            if path.exists()
+            else f"{path_or_version} does not exist"
+        )
     if chosen is None:
-        raise InputError(missing, where="the Python for submissions", remedy=_ANOTHER)
+        raise InputError(missing_message, where="the Python for submissions", remedy=_ANOTHER)
     if chosen.why_not:
         raise _unusable_python_error(chosen.path, chosen.why_not)
     return chosen
@@ -446,14 +481,14 @@ def _examine_all(paths: Iterable[Path]) -> list[Interpreter]:
         (os.path.realpath(path), _find_virtual_environment(path)): path for path in reversed([*paths])
     }
     with ThreadPoolExecutor(8) as threads:
-        answers = [
+        interpreters = [
             interpreter
             for interpreter in threads.map(examine_interpreter, reversed(unique_paths.values()))
             if interpreter is not None
         ]
     return [
         *{
-            (interpreter.prefix, interpreter.version): interpreter for interpreter in reversed(answers)
+            (interpreter.prefix, interpreter.version): interpreter for interpreter in reversed(interpreters)
         }.values()
     ][::-1]
 
@@ -469,8 +504,8 @@ def examine_interpreter(path: Path, *, isolated: bool = True) -> Interpreter | N
     `isolated`: as programs run, without additions by environment variables and a user's home.
     """
     if isolated:
-        return _read_answer(path, run_and_read_output([*_make_inspection_command(str(path))]))
-    return _read_answer(
+        return _parse_inspection(path, run_and_read_output([*_make_inspection_command(str(path))]))
+    return _parse_inspection(
         path, run_and_read_output([*_make_inspection_command(str(path), isolated=False)], inherits=True)
     )
 
@@ -479,15 +514,16 @@ def _make_inspection_command(path: str, *, isolated: bool = True) -> tuple[str, 
     return (path, *(["-I"] if isolated else []), "-c", _QUESTION, _KNOWN, *MODULES)
 
 
-def _read_answer(path: Path, answer: str) -> Interpreter | None:
-    lines = answer.splitlines()
-    if len(lines) != 7 or not re.fullmatch(r"\d+\.\S+ \w+", lines[0]):
+def _parse_inspection(path: Path, command_output: str) -> Interpreter | None:
+    output_lines = command_output.splitlines()
+    if len(output_lines) != 7 or not re.fullmatch(r"\d+\.\S+ \w+", output_lines[0]):
         return None
-    (version, kind), build_info, (executable, prefix, base) = lines[0].split(), lines[1], lines[2:5]
+    version, implementation = output_lines[0].split()
+    build_info, executable, prefix, base_prefix = output_lines[1:5]
     # Use the path that the interpreter reports, because a script may start another interpreter than its name
     # suggests.
     path = path if os.path.realpath(path) == os.path.realpath(executable) else Path(executable)
-    readable_paths = _list_readable_paths(path, (prefix, base))
+    readable_paths = _list_readable_paths(path, (prefix, base_prefix))
     return Interpreter(
         path=str(path),
         version=version,
@@ -497,45 +533,47 @@ def _read_answer(path: Path, answer: str) -> Interpreter | None:
                 build_info,
                 os.path.realpath(path),
                 *([prefix] if readable_paths else []),
-                *_format_packages(*lines[5:]),
+                *_format_packages(*output_lines[5:]),
             ]
         ),
-        modules=tuple(lines[5].split()),
+        modules=tuple(output_lines[5].split()),
         read=readable_paths,
-        why_not=_explain_unusable(kind, readable_paths),
+        why_not=_explain_unusable(implementation, readable_paths),
     )
 
 
-def _format_packages(modules: str, versions: str) -> tuple[str, ...]:
+def _format_packages(module_names: str, package_versions: str) -> tuple[str, ...]:
     """Return the part of an identity that describes packages. Not all of them have a version."""
-    return (f"({modules})", *([f"[{versions}]"] if versions else []))
+    return (f"({module_names})", *([f"[{package_versions}]"] if package_versions else []))
 
 
 def _list_readable_paths(path: Path, prefixes: Iterable[str]) -> tuple[str, ...]:
     """Return the folders of prefixes that programs need, and links to them, without system folders."""
-    hops = [path]
-    while hops[-1].is_symlink() and len(hops) < 40:
-        hops.append(Path(os.path.normpath(hops[-1].parent / hops[-1].readlink())))
-    roots = dict.fromkeys([*map(Path, prefixes), hops[-1].resolve().parent.parent])
+    link_chain = [path]
+    while link_chain[-1].is_symlink() and len(link_chain) < 40:
+        link_chain.append(Path(os.path.normpath(link_chain[-1].parent / link_chain[-1].readlink())))
+    roots = dict.fromkeys([*map(Path, prefixes), link_chain[-1].resolve().parent.parent])
     library_paths = [root / folder_path for root in roots for folder_path in _PARTS]
-    shown = [
+    folders_outside_system = [
         folder_path
         for folder_path in library_paths
         if folder_path.exists() and not any(folder_path.is_relative_to(folder) for folder in SYSTEM_FOLDERS)
     ]
-    visible_paths = (*shown, *map(Path, SYSTEM_FOLDERS))
+    visible_paths = (*folders_outside_system, *map(Path, SYSTEM_FOLDERS))
     links = [
-        hop for hop in hops if not any(hop.is_relative_to(visible_path) for visible_path in visible_paths)
+        link
+        for link in link_chain
+        if not any(link.is_relative_to(visible_path) for visible_path in visible_paths)
     ]
-    return tuple(dict.fromkeys(str(visible_path) for visible_path in (*shown, *links)))
+    return tuple(dict.fromkeys(str(visible_path) for visible_path in (*folders_outside_system, *links)))
 
 
-def _explain_unusable(kind: str, read: Iterable[str]) -> str:
-    if kind not in ("cpython", "pypy"):
-        return f"{kind} is neither CPython nor PyPy"
-    homes = _list_home_folders()
-    for read_path in (Path(name) for name in read):
-        if read_path.name in _PARTS and read_path.parent in homes:
+def _explain_unusable(implementation: str, readable_paths: Iterable[str]) -> str:
+    if implementation not in ("cpython", "pypy"):
+        return f"{implementation} is neither CPython nor PyPy"
+    home_folders = _list_home_folders()
+    for read_path in (Path(name) for name in readable_paths):
+        if read_path.name in _PARTS and read_path.parent in home_folders:
             return f"its folder {read_path.parent} is a home, and would be shown to submissions"
         if any(
             read_path.is_relative_to(folder) or read_path.resolve().is_relative_to(folder)
@@ -547,11 +585,13 @@ def _explain_unusable(kind: str, read: Iterable[str]) -> str:
 
 def _list_home_folders() -> frozenset[Path]:
     """Return the home folders of users, and the folders above."""
-    home_names = [
+    home_paths = [
         entry.pw_dir for entry in getpwall() if entry.pw_uid in (0, os.geteuid()) or entry.pw_uid >= 1000
     ]
-    homes = {Path(home) for home in home_names if home.startswith("/")}
+    home_folders = {Path(home_folder) for home_folder in home_paths if home_folder.startswith("/")}
     with contextlib.suppress(RuntimeError):  # raised for a user without a name and without HOME
-        homes.add(Path.home())
-    homes -= {Path("/nonexistent"), Path("/")}
-    return frozenset({Path("/"), *homes, *(above for home in homes for above in home.parents)})
+        home_folders.add(Path.home())
+    home_folders -= {Path("/nonexistent"), Path("/")}
+    return frozenset(
+        {Path("/"), *home_folders, *(parent for home_folder in home_folders for parent in home_folder.parents)}
+    )

@@ -134,7 +134,7 @@ class Node:
     async def _open_engine(self) -> _OpenNode:
         async with self._opening:
             if self._open is None:
-                sandboxes = Sandboxes(Path(tempfile.gettempdir()), entered=False)
+                sandboxes = Sandboxes(Path(tempfile.gettempdir()), runs_programs=False)
                 self._exit_stack.callback(sandboxes.close)
                 await asyncio.to_thread(sandboxes.open)
                 free_bytes = shutil.disk_usage(sandboxes.folder).free

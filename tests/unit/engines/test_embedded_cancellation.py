@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from engine_helpers import alive, boxes, file, inside, mark, script, stays
 from support.cached_lookups import cached_toolchains, encode_toolchains
-from support.engines import toolchains
+from support.engines import find_toolchains
 from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, Store
@@ -69,11 +69,11 @@ def slowly(*arguments: Any) -> dict[str, Toolchain]:
     return cached_toolchains(*arguments)
 
 
-@pytest.mark.parametrize("look", [slowly, pytest.param(toolchains, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("look", [slowly, pytest.param(find_toolchains, marks=pytest.mark.nightly)])
 async def test_engine_cancelled_while_opening_leaves_no_folder(
     store: Store, base: Path, monkeypatch: pytest.MonkeyPatch, look: Callable[..., dict[str, Toolchain]]
 ) -> None:
-    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", look)  # a lookup is slow
+    monkeypatch.setattr("ioi_eval.engines.embedded.engine.find_toolchains", look)  # a lookup is slow
 
     async def enter() -> None:
         async with EmbeddedEngine(store=store, slots=1, sandboxes=base):
@@ -105,7 +105,7 @@ from ioi_eval.models import Blob, Job, JobFile, Toolchain
 from ioi_eval.store import Store
 
 async def main(store, base, layers, tools):
-    embedded.toolchains = lambda *_: msgspec.json.decode(tools, type=dict[str, Toolchain])
+    embedded.find_toolchains = lambda *_: msgspec.json.decode(tools, type=dict[str, Toolchain])
     job = Job(files=(JobFile(name="run", content=Blob.of(sys.stdin.read())),))
     chosen = tuple(layers.split(",")) if layers else None
     engine = EmbeddedEngine(store=Store(Path(store)), slots=2, sandboxes=Path(base), layers=chosen)

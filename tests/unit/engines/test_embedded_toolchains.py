@@ -35,7 +35,7 @@ def test_toolchains_of_machine_are_found() -> None:
     assert compiler.version in compiler.identity
     assert compiler == find_compiler()
     assert python is not None and python.version.startswith("3.")
-    toolchains_found = toolchains.toolchains()
+    toolchains_found = toolchains.find_toolchains()
     assert (
         {"g++", "python3"}
         <= set(toolchains_found)
@@ -47,7 +47,7 @@ def test_toolchains_of_machine_are_found() -> None:
 def test_cached_toolchains_equal_a_new_search() -> None:
     usable = [interpreter.path for interpreter in find_interpreters() if not interpreter.why_not]
     for arguments in ((usable[-1], ()), ("", ("numpy", "pandas"))):
-        assert toolchains.toolchains(*arguments) == cached_toolchains(*arguments)
+        assert toolchains.find_toolchains(*arguments) == cached_toolchains(*arguments)
 
 
 def test_only_system_folders_are_visible_in_sandbox(base: Path) -> None:

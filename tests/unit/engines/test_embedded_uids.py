@@ -126,10 +126,10 @@ def test_root_without_setuid_or_kill_capability_is_refused() -> None:
 def test_missing_capabilities_are_read_from_proc_status(tmp_path: Path) -> None:
     status = tmp_path / "status"
     status.write_text("Name:\tx\nCapPrm:\t00000000000000eb\nCapEff:\t00000000000000eb\nCapBnd:\t0\n")
-    assert sandboxes.missing_capabilities(status) == ()
+    assert sandboxes.list_missing_capabilities(status) == ()
     status.write_text("CapEff:\t0000000000000000\n")
     lacking = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID")
-    assert sandboxes.missing_capabilities(status) == lacking
+    assert sandboxes.list_missing_capabilities(status) == lacking
 
 
 READ_ONLY = """

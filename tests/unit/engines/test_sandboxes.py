@@ -141,7 +141,7 @@ def test_noexec_sandbox_base_is_refused(base: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(EngineUnavailable, match=r"it is mounted noexec\. Set TMPDIR to a folder"):
         Sandboxes(base).open()
     assert explain_unusable_folder(1, base) == f"{base} is mounted noexec"
-    mere_files = Sandboxes(base, entered=False)
+    mere_files = Sandboxes(base, runs_programs=False)
     mere_files.open()
     mere_files.close()
 
@@ -158,7 +158,7 @@ def test_sandboxes_need_proc_and_open_files(base: Path, monkeypatch: pytest.Monk
     [*failed_checks] = (check for check in health_checks.check_machine() if not check.ok)
     assert [(check.name, check.remedy[:5]) for check in failed_checks] == [("open files", "Start")]
     monkeypatch.setattr(folders.resource, "getrlimit", lambda kind: (64, -1))
-    assert [*folders.missing_requirements()] == []
+    assert [*folders.find_missing_requirements()] == []
 
 
 def test_folder_does_not_count_as_in_memory_without_proc(monkeypatch: pytest.MonkeyPatch, base: Path) -> None:
