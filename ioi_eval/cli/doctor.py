@@ -30,7 +30,7 @@ from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.embedded.proctor import get_proctor_binary
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.environment import CALLER
-from ioi_eval.engines.health_checks import run_health_checks, trial_folder
+from ioi_eval.engines.health_checks import create_trial_folder, run_health_checks
 from ioi_eval.engines.piston.reports import (
     COMPILER,
     EndpointReport,
@@ -272,7 +272,7 @@ async def _check_servers(choice: EngineChoice) -> ClusterFindings:
 
 async def _build_gzipped_proctor() -> bytes | None:
     """Return the proctor for tests on servers, or `None` if this machine lacks a compiler."""
-    with trial_folder() as folder:
+    with create_trial_folder() as folder:
         compiler = await asyncio.to_thread(find_compiler)
         try:
             binary = await get_proctor_binary(compiler, graders_folder() / "proctor", open_store(), folder)

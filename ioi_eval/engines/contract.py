@@ -438,7 +438,7 @@ ServerEvent = ServerChanged | JobsWait
 OnServer = Callable[[ServerEvent], None]
 
 
-def ignore(event: ServerEvent) -> None:
+def ignore_server_event(event: ServerEvent) -> None:
     """Ignore an event."""
 
 

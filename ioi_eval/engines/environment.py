@@ -21,10 +21,10 @@ def read_number(
     variables: Mapping[str, str], name: str, default: Default, *, minimum: int = 0
 ) -> int | Default:
     """Return the whole number in a variable, or the default if the variable is unset or empty."""
-    value = variables.get(name, "").strip()
-    if value and not (value.isdecimal() and int(value) >= minimum):
-        raise InputError(f"{value!r} is not a whole number of at least {minimum}", where=name)
-    return int(value) if value else default
+    text = variables.get(name, "").strip()
+    if text and not (text.isdecimal() and int(text) >= minimum):
+        raise InputError(f"{text!r} is not a whole number of at least {minimum}", where=name)
+    return int(text) if text else default
 
 
 class Launch(Value):
@@ -35,34 +35,40 @@ class Launch(Value):
     neighbours: int = 1  # number of processes on this machine, including this process
 
     @classmethod
-    def of(cls, variables: Mapping[str, str]) -> Self:
+    def from_variables(cls, variables: Mapping[str, str]) -> Self:
         return cls(
             rank=read_number(variables, "RANK", read_number(variables, "LOCAL_RANK", 0)),
             world=read_number(variables, "WORLD_SIZE", 1),
             neighbours=read_number(variables, "LOCAL_WORLD_SIZE", 1),
         )
 
-    def cores(self, processors: int) -> int:
+    def count_cores(self, machine_cores: int) -> int:
         """Return how many of this machine's cores are this process's."""
-        return max(1, processors // max(1, self.neighbours))
+        return max(1, machine_cores // max(1, self.neighbours))
 
-    def servers(self, found: Discovery) -> Discovery:
-        return Share(found, self.rank, self.world) if self.world > 1 else found
+    def select_servers(self, all_servers: Discovery) -> Discovery:
+        return ServerShare(all_servers, self.rank, self.world) if self.world > 1 else all_servers
 
 
-class Share:
+class ServerShare:
     """The part of a cluster that a process of a training uses."""
 
-    def __init__(self, whole: Discovery, rank: int, world: int) -> None:
-        self._whole, self._rank, self._world = whole, rank, world
+    def __init__(self, all_servers: Discovery, process_number: int, process_count: int) -> None:
+        self._discovery, self._process_number, self._process_count = (
+            all_servers,
+            process_number,
+            process_count,
+        )
 
     @property
     def every(self) -> float | None:
-        return self._whole.every
+        return self._discovery.every
 
     async def find(self) -> frozenset[str]:
         """Find this process's servers. If there are fewer servers than processes, processes share servers."""
-        addresses = sorted(await self._whole.find())
+        addresses = sorted(await self._discovery.find())
         return frozenset(
-            addresses[self._rank % min(len(addresses), self._world) :: self._world] if addresses else ()
+            addresses[self._process_number % min(len(addresses), self._process_count) :: self._process_count]
+            if addresses
+            else ()
         )

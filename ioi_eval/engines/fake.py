@@ -120,10 +120,14 @@ class FakeEngine:
             faults: faults of the first jobs, in order. Later jobs have none.
             delay: duration of each job, in seconds.
         """
-        table = outcomes or {}
-        self._outcome = table if callable(table) else lambda test: table.get(test.index, 1.0)
+        outcome_by_test = outcomes or {}
+        self._choose_outcome = (
+            outcome_by_test
+            if callable(outcome_by_test)
+            else lambda test: outcome_by_test.get(test.index, 1.0)
+        )
         self.capabilities_value = capabilities or fake_capabilities()
-        self._compile_error = compile_errors
+        self._find_compile_error = compile_errors
         self._faults = iter(faults)
         self.delay = delay
         self._free_slots = asyncio.Semaphore(slots)
@@ -176,15 +180,15 @@ class FakeEngine:
         if isinstance(fault, Ending):
             return JobResult(compile=fault, run=fault)
         if fault is not None:
-            failure = Ending(
+            stage_failure = Ending(
                 status=StageStatus.XX, message=fault.reason if isinstance(fault, Fatal) else "killed"
             )
-            return JobResult(compile=failure, run=failure)
-        if (log := self._compile_error(source.decode(errors="replace"))) is not None:
-            failed = Ending(stdout=log, code=1, status=StageStatus.RE)
-            return JobResult(compile=failed, run=failed)
-        paths = {name: self._write_artifact(source) for name in job.keep}
-        return JobResult(compile=Ending(code=0), run=Ending(code=0), kept=paths)
+            return JobResult(compile=stage_failure, run=stage_failure)
+        if (compiler_output := self._find_compile_error(source.decode(errors="replace"))) is not None:
+            compile_failure = Ending(stdout=compiler_output, code=1, status=StageStatus.RE)
+            return JobResult(compile=compile_failure, run=compile_failure)
+        artifact_paths = {name: self._write_artifact(source) for name in job.keep}
+        return JobResult(compile=Ending(code=0), run=Ending(code=0), kept=artifact_paths)
 
     def _write_artifact(self, content: bytes) -> str:
         if self._folder is None:
@@ -196,74 +200,85 @@ class FakeEngine:
     def _run(self, job: Job, fault: Fault) -> JobResult:
         if isinstance(fault, Ending):
             return JobResult(run=fault)
-        files = {file.name: file.content for file in job.files}
-        if "plan.json" not in files:
+        content_by_name = {file.name: file.content for file in job.files}
+        if "plan.json" not in content_by_name:
             raise JobRejected("the fake engine runs only jobs with a plan.json")
-        plan = _PLAN.decode(files["plan.json"].read())
-        lines = [TestReport(v=VERSION, nonce=plan.nonce, start=Start(confinement={"fake": True}))]
+        plan = _PLAN.decode(content_by_name["plan.json"].read())
+        report_lines = [TestReport(v=VERSION, nonce=plan.nonce, start=Start(confinement={"fake": True}))]
         if isinstance(fault, Fatal):
-            lines.append(TestReport(v=VERSION, nonce=plan.nonce, fatal=fault.reason))
-            return JobResult(run=Ending(stdout=_encode_lines(lines), code=2, status=StageStatus.RE))
-        decided: set[int] = set()
-        lines += [self._report_test(plan, test, files, decided) for test in plan.tests]
+            report_lines.append(TestReport(v=VERSION, nonce=plan.nonce, fatal=fault.reason))
+            return JobResult(run=Ending(stdout=_encode_lines(report_lines), code=2, status=StageStatus.RE))
+        decided_groups: set[int] = set()
+        report_lines += [
+            self._report_test(plan, test, content_by_name, decided_groups) for test in plan.tests
+        ]
         if isinstance(fault, Killed):
-            printed, next_line = lines[: fault.after + 1], lines[fault.after + 1 : fault.after + 2]
+            printed_lines, next_line = (
+                report_lines[: fault.after + 1],
+                report_lines[fault.after + 1 : fault.after + 2],
+            )
             torn_line = _encode_lines(next_line)[:25] if fault.torn else ""
             return JobResult(
-                run=Ending(stdout=_encode_lines(printed) + torn_line, signal="SIGKILL", status=StageStatus.TO)
+                run=Ending(
+                    stdout=_encode_lines(printed_lines) + torn_line, signal="SIGKILL", status=StageStatus.TO
+                )
             )
-        lines.append(TestReport(v=VERSION, nonce=plan.nonce, done=True))
-        return JobResult(run=Ending(stdout=_encode_lines(lines), code=0))
+        report_lines.append(TestReport(v=VERSION, nonce=plan.nonce, done=True))
+        return JobResult(run=Ending(stdout=_encode_lines(report_lines), code=0))
 
     def _report_test(
-        self, plan: Plan, test: PlanTest, files: Mapping[str, Blob], decided: set[int]
+        self, plan: Plan, test: PlanTest, content_by_name: Mapping[str, Blob], decided_groups: set[int]
     ) -> TestReport:
-        if test.groups and decided.issuperset(test.groups):
+        if test.groups and decided_groups.issuperset(test.groups):
             return TestReport(v=VERSION, nonce=plan.nonce, test=test.index, skipped=True)
         outcome = (
             0.0
             if (test.output is None and (test.by_file or plan.task_type == TaskType.OUTPUT_ONLY))
-            else self._outcome(
+            else self._choose_outcome(
                 FakeTest(
                     index=test.index,
-                    source=_read_program(plan.submission.argv, files),
-                    input=files[test.input].read(),
-                    answer=files[test.answer].read() if test.answer is not None else None,
-                    output=files[test.output].read() if test.output is not None else None,
-                    manager=_read_program(plan.manager.argv, files) if plan.manager is not None else "",
+                    source=_read_program(plan.submission.argv, content_by_name),
+                    input=content_by_name[test.input].read(),
+                    answer=content_by_name[test.answer].read() if test.answer is not None else None,
+                    output=content_by_name[test.output].read() if test.output is not None else None,
+                    manager=_read_program(plan.manager.argv, content_by_name)
+                    if plan.manager is not None
+                    else "",
                 )
             )
         )
         report = _report_outcome(plan.nonce, test.index, outcome)
         if report.failure is None:
-            decided |= {group for group in test.groups if _decides(plan.groups[group], report.score)}
+            decided_groups |= {
+                group for group in test.groups if _is_group_decided(plan.groups[group], report.score)
+            }
         return report
 
 
-def _read_program(argv: Iterable[str], files: Mapping[str, Blob]) -> str:
+def _read_program(command: Iterable[str], content_by_name: Mapping[str, Blob]) -> str:
     """Return the program of a command: its last argument that is a file of the job."""
-    programs = [files[argument] for argument in argv if argument in files]
+    programs = [content_by_name[argument] for argument in command if argument in content_by_name]
     return programs[-1].read().decode(errors="replace") if programs else ""
 
 
 def _report_outcome(nonce: str, index: int, outcome: Outcome) -> TestReport:
     if isinstance(outcome, Broken):
         return TestReport(v=VERSION, nonce=nonce, test=index, failure=outcome.reason)
-    end, score = (outcome, 0.0) if isinstance(outcome, str) else ("ok", float(outcome))
-    if end not in _ENDS:
-        raise ValueError(f"{end!r} is not a known ending. Known endings: {', '.join(_ENDS)}")
-    code, signal = int(end == "exit"), 11 * (end == "signal")
+    ending, score = (outcome, 0.0) if isinstance(outcome, str) else ("ok", float(outcome))
+    if ending not in _ENDS:
+        raise ValueError(f"{ending!r} is not a known ending. Known endings: {', '.join(_ENDS)}")
+    exit_code, signal_number = int(ending == "exit"), 11 * (ending == "signal")
     return TestReport(
-        v=VERSION, nonce=nonce, test=index, end=end, score=score, cpu_us=1000, wall_us=2000, memory=1 << 20,
-        code=code, signal=signal,
+        v=VERSION, nonce=nonce, test=index, end=ending, score=score, code=exit_code, signal=signal_number,
+        cpu_us=1000, wall_us=2000, memory=1 << 20,
     )  # fmt: skip
 
 
-def _decides(group: PlanGroup, score: float) -> bool:
+def _is_group_decided(group: PlanGroup, score: float) -> bool:
     if group.rule == "zero":
         return score <= 0
     return group.rule == "threshold" and not 0 < score <= (group.threshold or 0)
 
 
-def _encode_lines(lines: Iterable[TestReport]) -> str:
-    return "".join(msgspec.json.encode(line).decode() + "\n" for line in lines)
+def _encode_lines(reports: Iterable[TestReport]) -> str:
+    return "".join(msgspec.json.encode(report).decode() + "\n" for report in reports)

@@ -85,7 +85,7 @@ TRANSITIONS: Mapping[tuple[State, Cause], State] = {
 """The next state for each state and cause. No other changes are possible."""
 
 
-def state_diagram() -> str:
+def draw_state_diagram() -> str:
     """Return the transitions as a diagram in the language Mermaid, for docs/architecture.md."""
     lines = [
         f"    {old_state.name} --> {new_state.name}: {cause}"
@@ -123,18 +123,18 @@ class Endpoint(Generic[ReportT]):
         self.is_full = False
         self.failed_trials = 0  # number of failed trials since the endpoint was last healthy
         self.answered_at = 0.0  # time of the endpoint's last answer, or of its first job
-        self.news = ""  # changes that the last inspection reported, as a sentence
+        self.changes_message = ""  # changes that the last inspection reported, as a sentence
         self._recent_answers = 0.0  # number of recently answered jobs, in which older jobs count less
-        self._counted_at = self._began_at = time.monotonic()
+        self._counted_at_s = self._began_at_s = time.monotonic()
 
     @property
-    def usable(self) -> bool:
+    def is_usable(self) -> bool:
         return self.state in (State.HEALTHY, State.TRIAL)
 
     @property
     def is_member(self) -> bool:
         """True if it has jobs, or may have jobs again when it answers."""
-        return self.usable or self.state is State.DOWN
+        return self.is_usable or self.state is State.DOWN
 
     @property
     def was_fit(self) -> bool:
@@ -148,7 +148,7 @@ class Endpoint(Generic[ReportT]):
         return self.slots - self.busy if self.state is State.HEALTHY else 0
 
     @property
-    def standing(self) -> ServerState:
+    def server_state(self) -> ServerState:
         """The state of the server now, for display."""
         return ServerState(
             url=self.url,
@@ -165,13 +165,13 @@ class Endpoint(Generic[ReportT]):
     def rate(self) -> float:
         """Answered jobs per second, over about the last minute."""
         now_s = time.monotonic()
-        seconds = _RATE_S * (1 - math.exp(-max(1.0, now_s - self._began_at) / _RATE_S))
-        return round(self._recent_answers * math.exp((self._counted_at - now_s) / _RATE_S) / seconds, 2)
+        averaged_s = _RATE_S * (1 - math.exp(-max(1.0, now_s - self._began_at_s) / _RATE_S))
+        return round(self._recent_answers * math.exp((self._counted_at_s - now_s) / _RATE_S) / averaged_s, 2)
 
     def count_answer(self) -> None:
         now_s = time.monotonic()
-        self._recent_answers = self._recent_answers * math.exp((self._counted_at - now_s) / _RATE_S) + 1
-        self._counted_at = now_s
+        self._recent_answers = self._recent_answers * math.exp((self._counted_at_s - now_s) / _RATE_S) + 1
+        self._counted_at_s = now_s
 
     def __repr__(self) -> str:
         return f"Endpoint({self.url}, {self.state.value}, {self.busy}/{self.slots})"
@@ -208,7 +208,7 @@ class FitChanged(Exception):
     """An endpoint became usable, and a waiting job still fits no usable endpoint."""
 
 
-class Waits(Value):
+class WaitTimes(Value):
     """Times in seconds. The defaults are for clusters; tests use shorter times."""
 
     drought: float = SERVER.max_seconds  # seconds without a usable endpoint after which jobs fail
@@ -219,18 +219,18 @@ class Waits(Value):
     # Seconds without an answer to a job after which its endpoint is inspected.
     silence: float = LATE_JOB.max_seconds
 
-    def wait_after(self, attempt: int) -> float:
+    def choose_wait_s(self, attempt: int) -> float:
         """Return the random wait in seconds after a failed attempt of a job. The first one has number 1."""
-        rule = replace(SERVER, first_wait=self.first_wait, longest_wait=self.longest_wait)
-        return rule.wait_after(attempt)
+        retry_rule = replace(SERVER, first_wait=self.first_wait, longest_wait=self.longest_wait)
+        return retry_rule.choose_wait_s(attempt)
 
-    def pause_after(self, failures: int) -> float:
+    def choose_rest_s(self, failed_inspections: int) -> float:
         """Return the random rest in seconds of an endpoint after further failed inspections."""
-        rule = replace(RECOVERY, first_wait=self.first_rest, longest_wait=self.longest_rest)
-        return rule.wait_after(failures + 1)
+        retry_rule = replace(RECOVERY, first_wait=self.first_rest, longest_wait=self.longest_rest)
+        return retry_rule.choose_wait_s(failed_inspections + 1)
 
 
-def now() -> float:
+def loop_time_s() -> float:
     return asyncio.get_running_loop().time()
 
 
@@ -242,7 +242,7 @@ def _choose_state_change(error: EngineError) -> Change:
     return Change.SLOW if isinstance(error, LateAnswer) else Change.LOST
 
 
-def _list_names(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     """Return the first names, and the number of the other names."""
     all_names = [*names]
     suffix = f" and {len(all_names) - _MAX_NAMES} more" if len(all_names) > _MAX_NAMES else ""
@@ -276,7 +276,7 @@ class JobAttempts:
     """The attempts of a job."""
 
     attempts_left: int
-    waits: Waits
+    waits: WaitTimes
     tried_endpoints: list[AnyEndpoint] = field(default_factory=list)
     # Time of the first refusal for lack of capacity; None if there was no such refusal.
     overloaded_since: float | None = None
@@ -287,36 +287,37 @@ class JobAttempts:
         self.last_failure, is_repeated = error, endpoint in self.tried_endpoints
         self.tried_endpoints.append(endpoint)
         if isinstance(error, EngineOverloaded):
-            self.overloaded_since = self.overloaded_since or now()
+            self.overloaded_since = self.overloaded_since or loop_time_s()
         elif is_repeated or not isinstance(error, ServerReplaced):
             self.attempts_left -= 1
 
-    def raise_if_used_up(self, error: EngineError) -> None:
+    def raise_if_exhausted(self, error: EngineError) -> None:
         """Raise AttemptsUsedUp after too many attempts, or after being turned away for too long."""
-        refused_s = now() - self.overloaded_since if self.overloaded_since is not None else 0.0
+        refused_s = loop_time_s() - self.overloaded_since if self.overloaded_since is not None else 0.0
         if self.attempts_left <= 0 or (
             isinstance(error, EngineOverloaded) and refused_s > self.waits.drought
         ):
-            context = f"(retry rule `{SERVER.name}`), on {self._tried_names()}"
+            context = f"(retry rule `{SERVER.name}`), on {self._join_tried_names()}"
             raise AttemptsUsedUp(
-                f"{format_count(len(self.tried_endpoints), 'attempt')} failed {context}{self.last_error()}"
+                f"{format_count(len(self.tried_endpoints), 'attempt')} failed {context}{self.describe_last_error()}"
             ) from error
 
-    def with_server_names(self, error: EngineError) -> EngineError:
+    def add_server_names(self, error: EngineError) -> EngineError:
         """Return the error of a job that servers failed, with the names of the servers."""
         if isinstance(error, MachineAtFault):
-            return MachineAtFault(error.reason, error.answer, self._tried_names())
+            return MachineAtFault(error.reason, error.answer, self._join_tried_names())
         if len(self.tried_endpoints) == 1:
             return error
         return AttemptsUsedUp(
             f"{format_count(len(self.tried_endpoints), 'attempt')}"
-            f" failed, on {self._tried_names()}{self.last_error()}"
+            f" failed,"
+            f" on {self._join_tried_names()}{self.describe_last_error()}"
         )
 
-    def _tried_names(self) -> str:
-        return _list_names(dict.fromkeys(endpoint.url for endpoint in self.tried_endpoints))
+    def _join_tried_names(self) -> str:
+        return _join_names(dict.fromkeys(endpoint.url for endpoint in self.tried_endpoints))
 
-    def endpoints_to_avoid(self, fitting: Collection[AnyEndpoint]) -> list[AnyEndpoint]:
+    def list_endpoints_to_avoid(self, fitting: Collection[AnyEndpoint]) -> list[AnyEndpoint]:
         """Return all tried endpoints if an untried endpoint fits.
 
         Otherwise return the last tried endpoint, or nothing if only a single endpoint fits.
@@ -325,7 +326,7 @@ class JobAttempts:
             return self.tried_endpoints
         return self.tried_endpoints[-1:] if len(fitting) > 1 else []
 
-    def last_error(self) -> str:
+    def describe_last_error(self) -> str:
         return f", the last one: {self.last_failure}" if self.last_failure is not None else ""
 
 
@@ -337,7 +338,7 @@ class _SentJob:
     job: Job
     attempts: JobAttempts
     check: Check | None
-    began: float = field(default_factory=now)
+    began: float = field(default_factory=loop_time_s)
     # Timeout of waiting for the first endpoint, which ends when the second endpoint answers.
     wait: asyncio.Timeout = field(default_factory=partial(asyncio.timeout, None))
     second_task: asyncio.Task[None] | None = None
@@ -360,13 +361,20 @@ class Fleet(ABC, Generic[ReportT]):
     the next healthy endpoint, not with an endpoint on trial.
     """
 
-    def __init__(self, waits: Waits, *, attempts: int, total: int | None, on_event: OnServer) -> None:
-        self._waits, self._attempts, self._total, self._on_event = waits, attempts, total, on_event
+    def __init__(
+        self, wait_times: WaitTimes, *, max_attempts: int, max_jobs: int | None, on_event: OnServer
+    ) -> None:
+        self._wait_times, self._max_attempts, self._max_jobs, self._on_event = (
+            wait_times,
+            max_attempts,
+            max_jobs,
+            on_event,
+        )
         self.endpoints = dict[str, Endpoint[ReportT]]()  # all endpoints that any search found, by address
-        self.usable: dict[Endpoint[ReportT], None] = {}
-        self.found: frozenset[str] = frozenset()
+        self.usable_endpoints: dict[Endpoint[ReportT], None] = {}
+        self.found_addresses: frozenset[str] = frozenset()
         # True after the first search; an endpoint that joins later is reported as an event.
-        self.begun = False
+        self.has_begun = False
         self.busy = 0  # number of jobs that run on all endpoints
         # Endpoints with a free slot, by number of running jobs. The endpoint that is idle for longest comes
         # first.
@@ -443,8 +451,8 @@ class Fleet(ABC, Generic[ReportT]):
 
     @property
     def slots(self) -> int:
-        total_slots = sum(endpoint.slots for endpoint in self.usable)
-        return max(1, total_slots if self._total is None else min(total_slots, self._total))
+        total_slots = sum(endpoint.slots for endpoint in self.usable_endpoints)
+        return max(1, total_slots if self._max_jobs is None else min(total_slots, self._max_jobs))
 
     def change_state(
         self, endpoint: Endpoint[ReportT], cause: Cause, change: Change | None, reason: str = ""
@@ -456,23 +464,23 @@ class Fleet(ABC, Generic[ReportT]):
             endpoint.why = reason
         suffix = f": {reason}" if reason else ""
         _log.debug("%s is %s, it was %s (%s)%s", endpoint.url, new_state, old_state, cause, suffix)
-        if endpoint.usable:
-            self.usable[endpoint] = None
+        if endpoint.is_usable:
+            self.usable_endpoints[endpoint] = None
             if self._refusal_reason != _CLOSED:
                 self._refusal_reason = ""
         else:
-            self.usable.pop(endpoint, None)
-        if self.begun and cause in (Cause.FIT, Cause.UNFIT, Cause.NOT_FOUND):
+            self.usable_endpoints.pop(endpoint, None)
+        if self.has_begun and cause in (Cause.FIT, Cause.UNFIT, Cause.NOT_FOUND):
             self.update_capabilities()
         self._update_load(endpoint)
         self._assign_slots()
-        if endpoint.usable:
-            unfit = [
-                slot_request
-                for slot_request in self._stranded_requests
-                if not self._slot_requests[slot_request].fits(endpoint)
+        if endpoint.is_usable:
+            unfit_requests = [
+                assigned_endpoint
+                for assigned_endpoint in self._stranded_requests
+                if not self._slot_requests[assigned_endpoint].fits(endpoint)
             ]
-            self._fail_requests(unfit, FitChanged())
+            self._fail_requests(unfit_requests, FitChanged())
         if new_state is State.HEALTHY:
             endpoint.failed_trials, self._drought_elapsed = 0, 0.0
         if new_state is State.GONE and not endpoint.was_fit:
@@ -480,10 +488,12 @@ class Fleet(ABC, Generic[ReportT]):
         if change is not None:
             self._emit_change(endpoint.url, change, reason)
 
-    def _emit_change(self, url: str, change: Change, reason: str) -> None:
-        slots = sum(endpoint.slots for endpoint in self.usable)
+    def _emit_change(self, server_url: str, change: Change, reason: str) -> None:
+        slots = sum(endpoint.slots for endpoint in self.usable_endpoints)
         self._on_event(
-            ServerChanged(url=url, change=change, reason=reason, usable=len(self.usable), slots=slots)
+            ServerChanged(
+                url=server_url, change=change, reason=reason, usable=len(self.usable_endpoints), slots=slots
+            )
         )
 
     # --- the queue ---------------------------------------------------------------------------------------
@@ -506,19 +516,25 @@ class Fleet(ABC, Generic[ReportT]):
             raise EngineUnavailable(self._refusal_reason)
         if (endpoint := self.take_free_slot(avoid, prefer, fits)) is not None:
             return endpoint
-        assigned: asyncio.Future[AnyEndpoint] = asyncio.get_running_loop().create_future()
-        request = self._slot_requests[assigned] = _SlotRequest(avoid, prefer, fits)
+        assigned_endpoint: asyncio.Future[AnyEndpoint] = asyncio.get_running_loop().create_future()
+        request = self._slot_requests[assigned_endpoint] = _SlotRequest(avoid, prefer, fits)
         if self._is_stranded(request):
-            self._stranded_requests.add(assigned)
+            self._stranded_requests.add(assigned_endpoint)
         self._assign_slots()
         try:
-            return await assigned
+            return await assigned_endpoint
         except asyncio.CancelledError:
-            if assigned.done() and not assigned.cancelled() and not assigned.exception():
-                self.release_slot(assigned.result())  # the slot was assigned just before the cancellation
+            if (
+                assigned_endpoint.done()
+                and not assigned_endpoint.cancelled()
+                and not assigned_endpoint.exception()
+            ):
+                self.release_slot(
+                    assigned_endpoint.result()
+                )  # the slot was assigned just before the cancellation
             raise
         finally:
-            self._remove_request(assigned)
+            self._remove_request(assigned_endpoint)
             self._watch_for_drought()
 
     def take_free_slot(
@@ -543,75 +559,95 @@ class Fleet(ABC, Generic[ReportT]):
         """
         if self._has_no_free_slot:
             return None
-        avoid, prefer, fits = request.avoid, request.prefer, request.fits
-        is_free = prefer is not None and prefer in self._free_by_jobs[prefer.busy]
-        if prefer is not None and is_free and prefer not in avoid and fits(prefer):
-            return prefer
-        candidates = (endpoint for level in self._free_by_jobs for endpoint in level if fits(endpoint))
-        if not avoid or all(usable in avoid for usable in self.usable if fits(usable)):
+        avoided_endpoints, preferred_endpoint, is_suitable = request.avoid, request.prefer, request.fits
+        has_free_slot = (
+            preferred_endpoint is not None
+            and preferred_endpoint in self._free_by_jobs[preferred_endpoint.busy]
+        )
+        if (
+            preferred_endpoint is not None
+            and has_free_slot
+            and preferred_endpoint not in avoided_endpoints
+            and is_suitable(preferred_endpoint)
+        ):
+            return preferred_endpoint
+        candidates = (
+            endpoint for endpoints in self._free_by_jobs for endpoint in endpoints if is_suitable(endpoint)
+        )
+        suitable_endpoints = filter(is_suitable, self.usable_endpoints)
+        if not avoided_endpoints or all(endpoint in avoided_endpoints for endpoint in suitable_endpoints):
             return next(candidates, None)
-        return next((endpoint for endpoint in candidates if endpoint not in avoid), None)
+        return next((endpoint for endpoint in candidates if endpoint not in avoided_endpoints), None)
 
     def _assign_slots(self) -> None:
         """Assign free slots to waiting jobs in order. A job that no free slot suits is skipped."""
-        while not self._has_no_free_slot and (assignment := next(self._assignable_slots(), None)) is not None:
-            assigned, endpoint = assignment
-            self._remove_request(assigned)
+        while (
+            not self._has_no_free_slot
+            and (assignment := next(self._list_assignable_slots(), None)) is not None
+        ):
+            assigned_endpoint, endpoint = assignment
+            self._remove_request(assigned_endpoint)
             self._update_load(endpoint, +1)
-            assigned.set_result(endpoint)
+            assigned_endpoint.set_result(endpoint)
         self._watch_for_drought()
 
-    def _assignable_slots(self) -> Iterator[tuple[asyncio.Future[AnyEndpoint], AnyEndpoint]]:
+    def _list_assignable_slots(self) -> Iterator[tuple[asyncio.Future[AnyEndpoint], AnyEndpoint]]:
         """Yield the waiting jobs that can have a slot now, in order, each with its endpoint."""
-        for assigned, request in self._slot_requests.items():
-            if not assigned.done() and (endpoint := self._choose_endpoint(request)) is not None:
-                yield assigned, endpoint
+        for assigned_endpoint, request in self._slot_requests.items():
+            if not assigned_endpoint.done() and (endpoint := self._choose_endpoint(request)) is not None:
+                yield assigned_endpoint, endpoint
 
-    def _update_load(self, endpoint: AnyEndpoint, jobs: int = 0) -> None:
+    def _update_load(self, endpoint: AnyEndpoint, job_change: int = 0) -> None:
         """Add a number of jobs to an endpoint, and update the tables of free slots."""
-        if jobs:
+        if job_change:
             self._free_by_jobs[endpoint.busy].pop(endpoint, None)
-        endpoint.busy += jobs
-        self.busy += jobs
+        endpoint.busy += job_change
+        self.busy += job_change
         while len(self._free_by_jobs) <= endpoint.busy:
             self._free_by_jobs.append({})
         if endpoint.free_slots > 0:
             self._free_by_jobs[endpoint.busy][endpoint] = None
         else:
             self._free_by_jobs[endpoint.busy].pop(endpoint, None)
-        on_trial = endpoint.state is State.TRIAL and endpoint.busy > 0
-        works = endpoint.state is State.HEALTHY or (on_trial and endpoint.failed_trials < _FAILED_TRIALS)
-        if works != (endpoint in self._working_endpoints):
-            if works:
+        has_trial_job = endpoint.state is State.TRIAL and endpoint.busy > 0
+        is_working = endpoint.state is State.HEALTHY or (
+            has_trial_job and endpoint.failed_trials < _FAILED_TRIALS
+        )
+        if is_working != (endpoint in self._working_endpoints):
+            if is_working:
                 self._working_endpoints[endpoint] = None
             else:
                 del self._working_endpoints[endpoint]
             self._stranded_requests = {
-                assigned for assigned, request in self._slot_requests.items() if self._is_stranded(request)
+                assigned_endpoint
+                for assigned_endpoint, request in self._slot_requests.items()
+                if self._is_stranded(request)
             }
-        all_taken = self._total is not None and self.busy >= self._total
-        self._has_no_free_slot = all_taken or not any(self._free_by_jobs)
+        is_job_limit_reached = self._max_jobs is not None and self.busy >= self._max_jobs
+        self._has_no_free_slot = is_job_limit_reached or not any(self._free_by_jobs)
 
-    def _remove_request(self, assigned: asyncio.Future[AnyEndpoint]) -> None:
-        self._slot_requests.pop(assigned, None)
-        self._stranded_requests.discard(assigned)
+    def _remove_request(self, assigned_endpoint: asyncio.Future[AnyEndpoint]) -> None:
+        self._slot_requests.pop(assigned_endpoint, None)
+        self._stranded_requests.discard(assigned_endpoint)
 
     def _is_stranded(self, request: _SlotRequest) -> bool:
         return not any(map(request.fits, self._working_endpoints))
 
     def _watch_for_drought(self) -> None:
         """Start or stop the clock of a drought. Jobs on endpoints that are down count as waiting."""
-        is_dry = bool(self._stranded_requests) or bool(
+        is_drought = bool(self._stranded_requests) or bool(
             self.busy and not self._working_endpoints and not self._refusal_reason
         )
-        if is_dry == (self._drought_timer is not None):
+        if is_drought == (self._drought_timer is not None):
             return
-        loop, max_s = asyncio.get_running_loop(), self._waits.drought
-        if is_dry:
+        loop, max_drought_s = asyncio.get_running_loop(), self._wait_times.drought
+        if is_drought:
             if not self._drought_elapsed:
-                self._on_event(JobsWait(seconds=max_s))
+                self._on_event(JobsWait(seconds=max_drought_s))
             self._drought_start = loop.time()
-            self._drought_timer = loop.call_later(max(0.0, max_s - self._drought_elapsed), self._end_drought)
+            self._drought_timer = loop.call_later(
+                max(0.0, max_drought_s - self._drought_elapsed), self._end_drought
+            )
         elif self._drought_timer is not None:
             self._drought_timer.cancel()
             self._drought_timer, self._drought_elapsed = (
@@ -621,31 +657,33 @@ class Fleet(ABC, Generic[ReportT]):
 
     def _end_drought(self) -> None:
         """Fail the jobs that no working endpoint fits, and jobs on endpoints that are down."""
-        self._drought_timer, self._drought_elapsed = None, self._waits.drought
-        members = [endpoint for _, endpoint in sorted(self.endpoints.items()) if endpoint.was_fit]
-        unusable = [endpoint for endpoint in members if endpoint.state is not State.HEALTHY]
-        gone_names = (
-            _list_names(
+        self._drought_timer, self._drought_elapsed = None, self._wait_times.drought
+        members_once_fit = [endpoint for _, endpoint in sorted(self.endpoints.items()) if endpoint.was_fit]
+        unusable = [endpoint for endpoint in members_once_fit if endpoint.state is not State.HEALTHY]
+        unusable_names = (
+            _join_names(
                 f"{endpoint.url}{f' ({endpoint.why})' if endpoint.why else ''}" for endpoint in unusable
             )
             or "all"
         )
         subject = "server that can do this job" if self._working_endpoints else "server"
-        reason = f"no {subject} has been usable for {self._waits.drought:g} s; gone: {gone_names}"
+        reason = f"no {subject} has been usable for {self._wait_times.drought:g} s; gone: {unusable_names}"
         if not self._working_endpoints:
             self._refusal_reason = reason  # makes later jobs fail at once
         self._fail_requests([*self._stranded_requests], EngineUnavailable(reason))
         for sent_job in self._active_jobs:
-            has_other = any(self.fits(endpoint, sent_job.job) for endpoint in self.usable)
-            if not sent_job.endpoint.usable and sent_job.second_task is None and not has_other:
+            has_fitting_endpoint = any(
+                self.fits(endpoint, sent_job.job) for endpoint in self.usable_endpoints
+            )
+            if not sent_job.endpoint.is_usable and sent_job.second_task is None and not has_fitting_endpoint:
                 sent_job.give_up_reason = reason
-                sent_job.wait.reschedule(now())
+                sent_job.wait.reschedule(loop_time_s())
 
     def _fail_requests(self, requests: Iterable[asyncio.Future[AnyEndpoint]], error: Exception) -> None:
-        for assigned in requests:
-            if not assigned.done():
-                assigned.set_exception(error)
-            self._remove_request(assigned)
+        for assigned_endpoint in requests:
+            if not assigned_endpoint.done():
+                assigned_endpoint.set_exception(error)
+            self._remove_request(assigned_endpoint)
         self._watch_for_drought()
 
     # --- jobs --------------------------------------------------------------------------------------------
@@ -661,44 +699,47 @@ class Fleet(ABC, Generic[ReportT]):
             ToolchainGone: if no endpoint has the job's toolchains.
             JobRejected: if an endpoint refused the job.
         """
-        attempts = JobAttempts(self._attempts, self._waits)
-        fits = partial(self._fits_job, job)
+        job_attempts = JobAttempts(self._max_attempts, self._wait_times)
+        is_suitable = partial(self._fits_job, job)
         while True:
-            if not any(map(fits, self.usable)) and self._is_outdated(job):
+            if not any(map(is_suitable, self.usable_endpoints)) and self._is_outdated(job):
                 raise ToolchainGone(
                     f"no server has {', '.join(job.accepted_toolchains)}, which the job needs"
                 )
             try:
-                avoid = (
-                    attempts.endpoints_to_avoid([*filter(fits, self.usable)])
-                    if attempts.tried_endpoints
+                avoided_endpoints = (
+                    job_attempts.list_endpoints_to_avoid([*filter(is_suitable, self.usable_endpoints)])
+                    if job_attempts.tried_endpoints
                     else ()
                 )
                 log_step(_log, "queued")
-                endpoint = await self.take_slot(avoid, self.endpoints.get(prefer), fits)
+                endpoint = await self.take_slot(avoided_endpoints, self.endpoints.get(prefer), is_suitable)
             except FitChanged:
                 continue
             except EngineUnavailable as error:
-                excluded = "".join(
+                exclusions = "".join(
                     f"; {name} is left out: {exclusion_reason}"
                     for name, exclusion_reason in self.left_out.items()
                 )
-                raise AttemptsUsedUp(f"{error}{excluded}{attempts.last_error()}") from error
+                raise AttemptsUsedUp(f"{error}{exclusions}{job_attempts.describe_last_error()}") from error
             try:
                 with mark_executing(endpoint.url, _log):
-                    return await self._await_first_answer(_SentJob(endpoint, job, attempts, check))
+                    return await self._await_first_answer(_SentJob(endpoint, job, job_attempts, check))
             except AnswerRefused as refused:
-                attempts.add_failure(endpoint, refused.error)
-                has_other = any(other not in attempts.tried_endpoints for other in filter(fits, self.usable))
-                if attempts.attempts_left <= 0 or not has_other:
-                    raise attempts.with_server_names(refused.error) from refused.error
+                job_attempts.add_failure(endpoint, refused.error)
+                has_untried_endpoint = any(
+                    endpoint_to_try not in job_attempts.tried_endpoints
+                    for endpoint_to_try in filter(is_suitable, self.usable_endpoints)
+                )
+                if job_attempts.attempts_left <= 0 or not has_untried_endpoint:
+                    raise job_attempts.add_server_names(refused.error) from refused.error
             except SERVERS_FAULT as error:
-                attempts.add_failure(endpoint, error)
-                attempts.raise_if_used_up(error)
+                job_attempts.add_failure(endpoint, error)
+                job_attempts.raise_if_exhausted(error)
                 SERVER.log(_log, error)
             finally:
                 self.release_slot(endpoint)
-            await asyncio.sleep(self._waits.wait_after(len(attempts.tried_endpoints)))
+            await asyncio.sleep(self._wait_times.choose_wait_s(len(job_attempts.tried_endpoints)))
 
     def _fits_job(self, job: Job, endpoint: AnyEndpoint) -> bool:
         return self.fits(endpoint, job)
@@ -709,9 +750,9 @@ class Fleet(ABC, Generic[ReportT]):
         That is so if a usable endpoint has other versions of its toolchains, or if no endpoint that may come
         back fits.
         """
-        if not self.usable:
+        if not self.usable_endpoints:
             return False
-        if any(self.fits(endpoint, job, exactly=False) for endpoint in self.usable):
+        if any(self.fits(endpoint, job, exactly=False) for endpoint in self.usable_endpoints):
             return True
         return not any(self.fits(endpoint, job) for endpoint in self.members)
 
@@ -728,7 +769,7 @@ class Fleet(ABC, Generic[ReportT]):
         except TimeoutError:
             if sent_job.give_up_reason:
                 raise NoAnswer(f"{endpoint.url} did not answer; {sent_job.give_up_reason}") from None
-            if endpoint.usable:
+            if endpoint.is_usable:
                 message = f"{endpoint.url} did not answer a job, which another server has executed meanwhile"
                 self.count_failure(endpoint, LateAnswer(message))
             assert sent_job.answer is not None, "only an answer stops the wait early"
@@ -749,7 +790,7 @@ class Fleet(ABC, Generic[ReportT]):
         result: Any = None
         refusal: JobRejected | None = None
         if endpoint.busy == 1:
-            endpoint.answered_at = now()
+            endpoint.answered_at = loop_time_s()
         try:
             result = await self.send(endpoint, sent_job.job)
         except JobRejected as error:
@@ -766,12 +807,12 @@ class Fleet(ABC, Generic[ReportT]):
                 self._count_useless(endpoint, error)
                 raise AnswerRefused(error) from error
             endpoint.uselessness = max(0, endpoint.uselessness - 1)
-        endpoint.failed_in_a_row, endpoint.answered_at = 0, now()
+        endpoint.failed_in_a_row, endpoint.answered_at = 0, loop_time_s()
         endpoint.count_answer()
         if endpoint.state is State.TRIAL:
             endpoint.inspections = endpoint.inspections if endpoint.uselessness else 0
-            self.change_state(endpoint, Cause.ANSWERED, Change.BACK, endpoint.news)
-            endpoint.news = ""
+            self.change_state(endpoint, Cause.ANSWERED, Change.BACK, endpoint.changes_message)
+            endpoint.changes_message = ""
         if refusal is not None:
             raise refusal
         return result
@@ -783,7 +824,7 @@ class Fleet(ABC, Generic[ReportT]):
         endpoint sends good answers.
         """
         endpoint.uselessness += 2
-        other_endpoints = (other for other in self.usable if other is not endpoint)
+        other_endpoints = (other for other in self.usable_endpoints if other is not endpoint)
         self.count_failure(
             endpoint, error, others_work=any(not other.uselessness for other in other_endpoints)
         )
@@ -799,74 +840,80 @@ class Fleet(ABC, Generic[ReportT]):
         endpoint.errors += 1
         endpoint.failed_trials += endpoint.state is State.TRIAL
         endpoint.why = str(error)
-        is_certain = endpoint.state is State.TRIAL or isinstance(error, NoAnswer | ServerReplaced)
-        has_many = (
+        is_certainly_down = endpoint.state is State.TRIAL or isinstance(error, NoAnswer | ServerReplaced)
+        has_failed_often = (
             endpoint.failed_in_a_row >= _FAULTS
             if others_work is None
             else others_work and endpoint.uselessness >= 2 * _FAULTS
         )
-        if endpoint.usable and (is_certain or has_many):
+        if endpoint.is_usable and (is_certainly_down or has_failed_often):
             self.suspend_endpoint(endpoint, _choose_state_change(error), str(error))
 
-    def suspend_endpoint(self, endpoint: Endpoint[ReportT], trouble: Change, reason: str) -> None:
-        endpoint.is_full = trouble is Change.FULL
-        self.change_state(endpoint, Cause.FAILED, trouble, reason)
+    def suspend_endpoint(self, endpoint: Endpoint[ReportT], change: Change, reason: str) -> None:
+        endpoint.is_full = change is Change.FULL
+        self.change_state(endpoint, Cause.FAILED, change, reason)
         self._begin_inspection(endpoint)
 
     # --- late jobs ---------------------------------------------------------------------------------------
 
-    async def watch(self) -> None:
+    async def watch_late_jobs(self) -> None:
         """Ask silent endpoints whether they still answer, and send late jobs to a second endpoint."""
         while True:
-            await asyncio.sleep(self._waits.silence / 2)
-            silent_since = now() - self._waits.silence
+            await asyncio.sleep(self._wait_times.silence / 2)
+            silent_since_s = loop_time_s() - self._wait_times.silence
             silent_endpoints = [
-                endpoint for endpoint in self.usable if endpoint.busy and endpoint.answered_at < silent_since
+                endpoint
+                for endpoint in self.usable_endpoints
+                if endpoint.busy and endpoint.answered_at < silent_since_s
             ]
             await asyncio.gather(*map(self._check_alive, silent_endpoints))
             for sent_job in [endpoint for endpoint in self._active_jobs if self._is_late(endpoint)]:
-                other = self.take_free_slot(fits=partial(self._can_send_second, sent_job))
-                if other is not None:
-                    LATE_JOB.log(_log, f"{sent_job.endpoint.url} has not answered, {other.url} is free")
-                    sent_job.second_task = self.spawn(self._send_second(sent_job, other))
+                second_endpoint = self.take_free_slot(fits=partial(self._can_send_second, sent_job))
+                if second_endpoint is not None:
+                    LATE_JOB.log(
+                        _log, f"{sent_job.endpoint.url} has not answered, {second_endpoint.url} is free"
+                    )
+                    sent_job.second_task = self.start_task(self._send_second(sent_job, second_endpoint))
 
     async def _check_alive(self, endpoint: Endpoint[ReportT]) -> None:
         try:
             await self.ask(endpoint)
         except EngineError as error:
-            if endpoint.usable:
+            if endpoint.is_usable:
                 self.suspend_endpoint(endpoint, _choose_state_change(error), str(error))
         else:
-            endpoint.answered_at = now()
+            endpoint.answered_at = loop_time_s()
 
     def _is_late(self, sent_job: _SentJob) -> bool:
         """Return True if a job without a second endpoint exceeds its limits, or its endpoint is down."""
-        max_s = self.max_job_seconds(sent_job.endpoint, sent_job.job) + self._waits.silence
-        is_late = not sent_job.endpoint.usable or now() - sent_job.began > max_s
-        return sent_job.second_task is None and is_late
+        max_answer_s = self.max_job_seconds(sent_job.endpoint, sent_job.job) + self._wait_times.silence
+        is_overdue = not sent_job.endpoint.is_usable or loop_time_s() - sent_job.began > max_answer_s
+        return sent_job.second_task is None and is_overdue
 
     def _can_send_second(self, sent_job: _SentJob, endpoint: AnyEndpoint) -> bool:
         was_tried = endpoint is sent_job.endpoint or endpoint in sent_job.attempts.tried_endpoints
         return not was_tried and self.fits(endpoint, sent_job.job)
 
-    async def _send_second(self, sent_job: _SentJob, other: Endpoint[ReportT]) -> None:
+    async def _send_second(self, sent_job: _SentJob, second_endpoint: Endpoint[ReportT]) -> None:
         try:
-            sent_job.answer = await self._send_to(other, sent_job)
+            sent_job.answer = await self._send_to(second_endpoint, sent_job)
         except (EngineError, AnswerRefused) as error:
-            sent_job.attempts.add_failure(other, error.error if isinstance(error, AnswerRefused) else error)
+            sent_job.attempts.add_failure(
+                second_endpoint, error.error if isinstance(error, AnswerRefused) else error
+            )
             sent_job.second_task = None  # so that the job may be sent to another endpoint
         else:
             if sent_job in self._active_jobs:
-                sent_job.wait.reschedule(now())
+                sent_job.wait.reschedule(loop_time_s())
         finally:
-            self.release_slot(other)
+            self.release_slot(second_endpoint)
 
     # --- endpoints that join, leave and change -----------------------------------------------------------
 
-    async def search_repeatedly(self, every: float) -> None:
+    async def search_repeatedly(self, interval_s: float) -> None:
         """Search for endpoints until the engine closes."""
         while True:
-            await asyncio.sleep(every)
+            await asyncio.sleep(interval_s)
             # If the search fails, keep the known servers, for instance while a scheduler restarts.
             try:
                 self.update_endpoints(await self.find())
@@ -875,11 +922,11 @@ class Fleet(ABC, Generic[ReportT]):
 
     def update_endpoints(self, addresses: frozenset[str]) -> None:
         """Drop endpoints that are not in `addresses`, and inspect new endpoints until they join."""
-        for address in sorted(self.found - addresses):
+        for address in sorted(self.found_addresses - addresses):
             endpoint = self.endpoints.get(address)
             if endpoint is not None and endpoint.state is not State.GONE:
                 self.change_state(endpoint, Cause.NOT_FOUND, Change.GONE if endpoint.was_fit else None)
-        self.found = addresses
+        self.found_addresses = addresses
         for address in sorted(addresses):
             endpoint = self.endpoints.get(address)
             if endpoint is None or endpoint.state is State.GONE:
@@ -896,22 +943,22 @@ class Fleet(ABC, Generic[ReportT]):
     def _begin_inspection(self, endpoint: Endpoint[ReportT]) -> None:
         if endpoint not in self._under_inspection:
             self._under_inspection.add(endpoint)
-            self.spawn(self._inspect_until_fit(endpoint))
+            self.start_task(self._inspect_until_fit(endpoint))
 
     def admit_endpoint(self, endpoint: Endpoint[ReportT], report: ReportT) -> None:
         """Make an endpoint healthy, so that it gets jobs."""
         self._store_report(endpoint, report)
         endpoint.failed_in_a_row = endpoint.uselessness = endpoint.inspections = 0
-        endpoint.news, endpoint.is_full = "", False
-        self.change_state(endpoint, Cause.FIT, Change.JOINED if self.begun else None)
+        endpoint.changes_message, endpoint.is_full = "", False
+        self.change_state(endpoint, Cause.FIT, Change.JOINED if self.has_begun else None)
 
-    def leave_out(self, endpoint: Endpoint[ReportT], reason: str) -> None:
-        self.change_state(endpoint, Cause.UNFIT, Change.LEFT_OUT if self.begun else None, reason)
+    def exclude_endpoint(self, endpoint: Endpoint[ReportT], reason: str) -> None:
+        self.change_state(endpoint, Cause.UNFIT, Change.LEFT_OUT if self.has_begun else None, reason)
 
     def _store_report(self, endpoint: Endpoint[ReportT], report: ReportT) -> None:
         """Store the report of an inspection. There may be another server at the address now."""
         if endpoint.report is not None:
-            endpoint.news = self.describe_changes(endpoint.report, report)
+            endpoint.changes_message = self.describe_changes(endpoint.report, report)
         endpoint.report, endpoint.slots = report, self.count_slots(report)
 
     async def _inspect_until_fit(self, endpoint: Endpoint[ReportT]) -> None:
@@ -920,11 +967,11 @@ class Fleet(ABC, Generic[ReportT]):
             while endpoint.state in (State.NEW, State.DOWN) or (
                 endpoint.state is State.LEFT_OUT and endpoint.was_fit
             ):
-                is_new, rests = endpoint.state is State.NEW, endpoint.inspections
+                is_new, earlier_inspections = endpoint.state is State.NEW, endpoint.inspections
                 endpoint.inspections += 1
-                if rests or not is_new:
+                if earlier_inspections or not is_new:
                     RECOVERY.log(_log, endpoint.why)
-                    await asyncio.sleep(self._waits.pause_after(max(0, rests - is_new)))
+                    await asyncio.sleep(self._wait_times.choose_rest_s(max(0, earlier_inspections - is_new)))
                 await self._inspect_once(endpoint)
         finally:
             self._under_inspection.discard(endpoint)
@@ -938,7 +985,7 @@ class Fleet(ABC, Generic[ReportT]):
                 report = await self.inspect(endpoint.url)
         except EndpointUnfit as error:
             if endpoint.state in (State.NEW, State.DOWN):
-                self.leave_out(endpoint, str(error))
+                self.exclude_endpoint(endpoint, str(error))
         except EngineError as error:
             endpoint.is_full = False
             if endpoint.state is State.NEW:
@@ -952,8 +999,8 @@ class Fleet(ABC, Generic[ReportT]):
 
     # --- background tasks ----------------------------------------------------------------------------------
 
-    def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
+    def start_task(self, coroutine: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._forget_task)
         return task

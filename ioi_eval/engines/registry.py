@@ -94,21 +94,23 @@ class EngineChoice(Value):
 
         `fields`: other fields. `variables` decide the rest. Raises InputError if the choice is invalid.
         """
-        launch, is_named = Launch.of(variables), engine is not None
-        value = engine.strip() if engine is not None else variables.get(ENDPOINTS, "").strip() or EMBEDDED
+        launch, is_named = Launch.from_variables(variables), engine is not None
+        engine_text = (
+            engine.strip() if engine is not None else variables.get(ENDPOINTS, "").strip() or EMBEDDED
+        )
         try:
-            find_engine(value)
+            find_engine(engine_text)
         except InputError as error:
             raise error.with_details(field="engine" if is_named else ENDPOINTS) from None
-        if value == EMBEDDED:
+        if engine_text == EMBEDDED:
             fields["python"] = fields.get("python") or variables.get(PYTHON, "").strip()
         else:
             fields["token"] = fields.get("token") or Secret(variables.get(TOKEN, "").strip())
         if is_named:  # the caller named the servers, so this process uses all of them
             launch = msgspec.structs.replace(launch, rank=0, world=1)
-        elif value != EMBEDDED and fields.get("per_endpoint") is None:
+        elif engine_text != EMBEDDED and fields.get("per_endpoint") is None:
             fields["per_endpoint"] = read_number(variables, PER_ENDPOINT, None, minimum=1)
-        choice = cls(**fields, text=value, launch=launch)
+        choice = cls(**fields, text=engine_text, launch=launch)
         choice.check()
         return choice
 
@@ -166,33 +168,36 @@ class Opening(NamedTuple):
         """In a forked child, close descriptors that would let jobs continue after the parent's death."""
         from ioi_eval.engines.embedded import EmbeddedEngine
 
-        for opened in self:
-            if isinstance(opened, EmbeddedEngine):
-                opened.close_inherited()
+        for engine in self:
+            if isinstance(engine, EmbeddedEngine):
+                engine.close_inherited()
 
 
 def open_engine(
     choice: EngineChoice | Engine,
     store: Store,
-    packages: tuple[str, ...] = (),
+    python_packages: tuple[str, ...] = (),
 ) -> Opening:
     """Return the engines of a choice. An engine of the caller is used without a second engine.
 
-    `packages`: Python packages that programs may import, for the choice of an interpreter on this machine.
+    `python_packages`: packages that programs in Python may import, for the choice of an interpreter here.
     """
     if not isinstance(choice, EngineChoice):
         return Opening(choice)
-    choice = msgspec.structs.replace(choice, promised=packages)
+    choice = msgspec.structs.replace(choice, promised=python_packages)
     choice.check()
-    setup = EngineSetup(store=store, **_fields(choice))
+    setup = EngineSetup(store=store, **_collect_fields(choice))
     engine = find_engine(choice.text)(setup)
     if not choice.is_remote or choice.is_on_ray:
         return Opening(engine)
     local_choice = EngineChoice(allow_unconfined=choice.allow_unconfined, launch=choice.launch)
-    return Opening(engine, _embedded(EngineSetup(store=store, **_fields(local_choice)), python=""))
+    return Opening(
+        engine,
+        _create_embedded_engine(EngineSetup(store=store, **_collect_fields(local_choice)), default_python=""),
+    )
 
 
-def _fields(choice: EngineChoice) -> dict[str, Any]:
+def _collect_fields(choice: EngineChoice) -> dict[str, Any]:
     return {name: getattr(choice, name) for name in EngineChoice.__struct_fields__}
 
 
@@ -211,7 +216,7 @@ class NodesEngine(Protocol):
 def open_nodes(choice: EngineChoice, store: Store) -> NodesEngine:
     """Return the engine of a choice that is on Ray."""
     choice.check()
-    return cast(NodesEngine, find_engine(choice.text)(EngineSetup(store=store, **_fields(choice))))
+    return cast(NodesEngine, find_engine(choice.text)(EngineSetup(store=store, **_collect_fields(choice))))
 
 
 # A function that creates an engine. It may have a method `check(text)`, which raises InputError for an
@@ -219,57 +224,57 @@ def open_nodes(choice: EngineChoice, store: Store) -> NodesEngine:
 Factory = Callable[[EngineSetup], Engine]
 
 
-def find_engine(text: str) -> Factory:
+def find_engine(engine_text: str) -> Factory:
     """Return the factory of an engine. Raises InputError if there is none."""
-    name = text.partition(":")[0]
+    name = engine_text.partition(":")[0]
     factory: Factory | None = find_registered(Registry.ENGINES, name)
     if factory is not None:
-        if check := getattr(factory, "check", None):
-            check(text)
+        if check_engine_text := getattr(factory, "check", None):
+            check_engine_text(engine_text)
         return factory
-    if text in _BUILT_IN:
-        return _BUILT_IN[text]
+    if engine_text in _BUILT_IN:
+        return _BUILT_IN[engine_text]
     from ioi_eval.engines.piston.discovery import KUBERNETES, SLURM, discovery
 
     other_names = [name for name in registered_names(Registry.ENGINES) if name not in (RAY, E2B)]
     similar_names = find_similar_names(name.lower(), (*other_names, EMBEDDED, RAY, E2B, SLURM, KUBERNETES))
-    if similar_names and text != SLURM and re.fullmatch(r"[\w-]+", text):
-        remedy = f"Did you mean {similar_names[0]!r}? A host of that name is http://{text}:PORT"
-        raise InputError(f"unknown engine {text!r}", remedy=remedy)
+    if similar_names and engine_text != SLURM and re.fullmatch(r"[\w-]+", engine_text):
+        remedy = f"Did you mean {similar_names[0]!r}? A host of that name is http://{engine_text}:PORT"
+        raise InputError(f"unknown engine {engine_text!r}", remedy=remedy)
     try:
-        discovery(text)
+        discovery(engine_text)
     except InputError as error:
-        built_in = (EMBEDDED, RAY, SLURM, f"{KUBERNETES}SERVICE", "@FILE", f"{E2B}:TEMPLATE")
-        names = ", ".join([*other_names, *built_in])
-        if re.fullmatch(r"[\w-]+", text) and text != SLURM:
-            remedy = f"Name an engine ({names}), or servers as http://HOST:PORT"
+        built_in_names = (EMBEDDED, RAY, SLURM, f"{KUBERNETES}SERVICE", "@FILE", f"{E2B}:TEMPLATE")
+        known_names = ", ".join([*other_names, *built_in_names])
+        if re.fullmatch(r"[\w-]+", engine_text) and engine_text != SLURM:
+            remedy = f"Name an engine ({known_names}), or servers as http://HOST:PORT"
             if find_similar_names(text.lower(), _LOCAL_WORDS):
                 remedy = f"Did you mean {EMBEDDED!r}, which is this machine, without Docker? {remedy}"
-            raise InputError(f"{text!r} is not an engine and not a host", remedy=remedy) from None
-        raise error.with_details(remedy=f"{error.remedy}; or {names}") from None
-    return piston_engine
+            raise InputError(f"{engine_text!r} is not an engine and not a host", remedy=remedy) from None
+        raise error.with_details(remedy=f"{error.remedy}; or {known_names}") from None
+    return create_piston_engine
 
 
-def _embedded(setup: EngineSetup, python: str = CALLER) -> Engine:
-    """Return the engine of this machine. `python` is the interpreter if the setup has none."""
+def _create_embedded_engine(setup: EngineSetup, default_python: str = CALLER) -> Engine:
+    """Return the engine of this machine. `default_python` is the interpreter if the setup has none."""
     from ioi_eval.engines.embedded import EmbeddedEngine
 
     return EmbeddedEngine(
         store=setup.store,
-        slots=setup.slots or setup.launch.cores(len(os.sched_getaffinity(0))),
+        slots=setup.slots or setup.launch.count_cores(len(os.sched_getaffinity(0))),
         allow_unconfined=setup.allow_unconfined,
-        python=setup.python or python,
+        python=setup.python or default_python,
         promised=setup.promised,
     )
 
 
-def piston_engine(setup: EngineChoice) -> PistonEngine:
+def create_piston_engine(setup: EngineChoice) -> PistonEngine:
     """Return the engine of the named servers, or of this process's part of them."""
     from ioi_eval.engines.piston import PistonEngine
     from ioi_eval.engines.piston.discovery import discovery
 
     return PistonEngine(
-        setup.launch.servers(discovery(setup.text)),
+        setup.launch.select_servers(discovery(setup.text)),
         per_endpoint=setup.per_endpoint,
         total=setup.slots,
         token=setup.token,
@@ -279,4 +284,4 @@ def piston_engine(setup: EngineChoice) -> PistonEngine:
 
 
 # Factories of the built-in engines; other values are addresses of servers.
-_BUILT_IN: dict[str, Factory] = {EMBEDDED: _embedded}
+_BUILT_IN: dict[str, Factory] = {EMBEDDED: _create_embedded_engine}

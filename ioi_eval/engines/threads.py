@@ -31,16 +31,16 @@ async def run_to_end(
     If the caller is cancelled, call `stop_early`, wait for the thread, call `undo` with its result, and then
     raise CancelledError.
     """
-    running = asyncio.get_running_loop().run_in_executor(executor, work)
+    thread_future = asyncio.get_running_loop().run_in_executor(executor, work)
     try:
-        return await asyncio.shield(running)
+        return await asyncio.shield(thread_future)
     except asyncio.CancelledError:
         stop_early()
-        while not running.done():
+        while not thread_future.done():
             with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait({running})
-        if not running.cancelled() and running.exception() is None:
-            undo(running.result())
+                await asyncio.wait({thread_future})
+        if not thread_future.cancelled() and thread_future.exception() is None:
+            undo(thread_future.result())
         raise
     except GeneratorExit:  # raised when the event loop is closed, so that nothing can wait any more
         stop_early()

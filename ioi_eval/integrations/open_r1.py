@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 import msgspec
 
 from ioi_eval.classic import check_graders, classic_outcome, classic_result, may_be_judges_fault
-from ioi_eval.engines.registry import EngineChoice, piston_engine
+from ioi_eval.engines.registry import EngineChoice, create_piston_engine
 from ioi_eval.errors import EngineError, InputError, IoiEvalError, JudgeFailure
 from ioi_eval.integrations.classic_clients import (
     ClassicClient,
@@ -426,7 +426,7 @@ class PistonClient(ClusterClient):
     def _use(self, choice: EngineChoice) -> None:
         """Set the servers."""
         self._choice = choice
-        super().__init__(partial(piston_engine, choice))
+        super().__init__(partial(create_piston_engine, choice))
 
     async def get_supported_runtimes(self) -> list[Any]:
         """Return the runtimes of each server. Raise JudgeFailure if a server does not reply."""
@@ -464,7 +464,7 @@ class PistonClient(ClusterClient):
                 raise JudgeFailure(f"{url} refused the job: {message!s:.500}", phase=_PHASE)
             return reply
 
-        servers = self._choice.launch.servers(discovery(self._choice.text))
+        servers = self._choice.launch.select_servers(discovery(self._choice.text))
         async with HttpClient(token=self._choice.token) as wire:
             return await gather_results([one(wire, url) for url in sorted(await servers.find())])
 

@@ -593,5 +593,9 @@ def _list_home_folders() -> frozenset[Path]:
         home_folders.add(Path.home())
     home_folders -= {Path("/nonexistent"), Path("/")}
     return frozenset(
-        {Path("/"), *home_folders, *(parent for home_folder in home_folders for parent in home_folder.parents)}
+        {
+            Path("/"),
+            *home_folders,
+            *(parent for home_folder in home_folders for parent in home_folder.parents),
+        }
     )

@@ -245,7 +245,7 @@ class ContentSender:
         """Return a program from a server that has it. Raises ArtifactsLost if no server has it."""
         builder_url = artifact.at if isinstance(artifact, WorkerArtifact) else ""
         for server, contents in [*self._contents.items()]:
-            if not server.usable or (
+            if not server.is_usable or (
                 artifact.sha256 not in contents.held_hashes and server.url != builder_url
             ):
                 continue

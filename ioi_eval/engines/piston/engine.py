@@ -26,9 +26,9 @@ from ioi_eval.engines.contract import (
     SharedBuild,
     WorkerArtifact,
     has_toolchains,
-    ignore,
+    ignore_server_event,
 )
-from ioi_eval.engines.fleet import EndpointUnfit, Fleet, LateAnswer, NoAnswer, Waits, now
+from ioi_eval.engines.fleet import EndpointUnfit, Fleet, LateAnswer, NoAnswer, WaitTimes, loop_time_s
 from ioi_eval.engines.jobs.run import check_sandboxes
 from ioi_eval.engines.piston.contents import ContentSender, Server
 from ioi_eval.engines.piston.discovery import Discovery
@@ -62,7 +62,7 @@ _log = logging.getLogger(__name__)
 _MIN_BODY_BYTES_PER_S = 1 << 20  # minimum speed at which a request is sent, in bytes per second
 
 
-class Patience(Waits):
+class Patience(WaitTimes):
     """Times in seconds. The defaults are for clusters; tests use shorter times."""
 
     # Seconds in addition to a job's limits, for its queue on the server and for the reply.
@@ -163,7 +163,7 @@ class ServerFleet(Fleet[EndpointReport]):
     """The servers that a wire reaches: the choice of servers to use, and their common capabilities."""
 
     def __init__(self, wire: Wire, usage: ServerUsage, patience: Patience, on_event: OnServer) -> None:
-        super().__init__(patience, attempts=usage.attempts, total=usage.total, on_event=on_event)
+        super().__init__(patience, max_attempts=usage.attempts, max_jobs=usage.total, on_event=on_event)
         self._wire, self._usage, self._patience = wire, usage, patience
         self._sender = ContentSender(wire)
         # Capabilities of the first servers; set only if all compilers must stay the same.
@@ -176,8 +176,8 @@ class ServerFleet(Fleet[EndpointReport]):
 
     async def begin(self) -> None:
         """Inspect the servers of the first search. Raises EngineUnavailable if none can be used."""
-        self.found = await self.find()
-        if not self.found and not self._wire.is_elastic:
+        self.found_addresses = await self.find()
+        if not self.found_addresses and not self._wire.is_elastic:
             raise EngineUnavailable(self._wire.no_servers_message)
         reports = await self._first_search()
         if self._usage.capabilities is None:
@@ -193,32 +193,32 @@ class ServerFleet(Fleet[EndpointReport]):
             self.capabilities = self._wire.completed(merge_capabilities(used_reports))
             self._initial_capabilities = self.capabilities if self._usage.same_compiler else None
             for url, reason in not_used.items():
-                self.leave_out(self.add_endpoint(url), reason)
+                self.exclude_endpoint(self.add_endpoint(url), reason)
             reports = used_reports
         if error := self._check_capacity(sum(map(self.count_slots, reports))):
             raise error
         for report in reports:
             self.admit_endpoint(self.add_endpoint(report.url), report)
-        self.begun = True
-        self.update_endpoints(self.found)
-        self.spawn(self.watch())
+        self.has_begun = True
+        self.update_endpoints(self.found_addresses)
+        self.start_task(self.watch_late_jobs())
         if self._wire.every is not None:
-            self.spawn(self.search_repeatedly(self._wire.every))
+            self.start_task(self.search_repeatedly(self._wire.every))
 
     async def _first_search(self) -> list[EndpointReport]:
         """Return the reports of the servers that answer. If none does, wait for starting servers."""
-        reports, rests, deadline = await self._inspect_all(), 0, now() + self._patience.first_look
-        while not reports and now() < deadline and self._may_be_starting():
+        reports, rests, deadline = await self._inspect_all(), 0, loop_time_s() + self._patience.first_look
+        while not reports and loop_time_s() < deadline and self._may_be_starting():
             for report in self._sorted_reports() if not rests else ():
                 if report.passes:
                     self._emit_change(report.url, report.passes, report.reason)
             FIRST_LOOK.log(_log, "; ".join(report.reason for report in self._sorted_reports()))
-            rest_s = self._patience.pause_after(rests)
+            rest_s = self._patience.choose_rest_s(rests)
             if self._wire.is_elastic:
                 rest_s = min(rest_s, self._wire.every or rest_s)
             await asyncio.sleep(rest_s)
             if self._wire.is_elastic:
-                self.found = await self.find()
+                self.found_addresses = await self.find()
             reports, rests = await self._inspect_all(), rests + 1
         if not reports:
             failed_reports = [*self._sorted_reports()]
@@ -229,16 +229,16 @@ class ServerFleet(Fleet[EndpointReport]):
             suffix = f"; and {len(reasons) - _MAX_REASONS} more" if len(reasons) > _MAX_REASONS else ""
             problem = f"no server can be used: {'; '.join(reasons[:_MAX_REASONS])}{suffix}"
             raise EngineUnavailable(". ".join([problem, *filter(None, remedies)]))
-        while self._wire.is_elastic and (addresses := await self.find()) - self.found:
-            self.found = addresses  # machines that joined meanwhile are used from the start
+        while self._wire.is_elastic and (addresses := await self.find()) - self.found_addresses:
+            self.found_addresses = addresses  # machines that joined meanwhile are used from the start
             reports = await self._inspect_all()
         return reports
 
     def _may_be_starting(self) -> bool:
-        return not self.found or any(report.passes for report in self.reports.values())
+        return not self.found_addresses or any(report.passes for report in self.reports.values())
 
     async def _inspect_all(self) -> list[EndpointReport]:
-        await asyncio.gather(*(self._inspect_server(url) for url in self.found))
+        await asyncio.gather(*(self._inspect_server(url) for url in self.found_addresses))
         return [report for report in self._sorted_reports() if report.reachable and not report.unfit]
 
     def _sorted_reports(self) -> Iterable[EndpointReport]:
@@ -252,7 +252,7 @@ class ServerFleet(Fleet[EndpointReport]):
 
     def _check_capacity(self, slots: int) -> InputError | None:
         jobs = slots if self._usage.total is None else min(slots, self._usage.total)
-        return self._wire.check_capacity(jobs, len(self.found))
+        return self._wire.check_capacity(jobs, len(self.found_addresses))
 
     # --- methods that the class Fleet requires --------------------------------------------------------------
 
@@ -324,7 +324,7 @@ class ServerFleet(Fleet[EndpointReport]):
         for file in job.files:
             if isinstance(file.content, SharedBuild) and self._sender.should_build(endpoint, file.content):
                 time = partial(time_for, file.content.build, times=times, patience=self._patience)
-                self.spawn(self._sender.execute_shared_build(endpoint, file.content, time))
+                self.start_task(self._sender.execute_shared_build(endpoint, file.content, time))
         return msgspec.structs.replace(result, toolchains=report.toolchains)
 
 
@@ -345,7 +345,7 @@ class FleetEngine(ABC):
         self._usage, self._patience = usage, patience
         self._fleet: ServerFleet | None = None
         self._exit_stack = AsyncExitStack()
-        self.on_event: OnServer = ignore
+        self.on_event: OnServer = ignore_server_event
         """Receives an event for each change of a server's state, and when no server is left."""
 
     @abstractmethod
@@ -400,7 +400,7 @@ class FleetEngine(ABC):
                 if not server_report.reachable
             },
             differences=check_differences(used_reports),
-            standings=tuple(endpoint.standing for endpoint in self.endpoints),
+            standings=tuple(endpoint.server_state for endpoint in self.endpoints),
             uses="" if uses is None else uses.summary,
             jobs="" if uses is None else uses.use,
             cores=self._usable_cores(used_reports),

@@ -21,7 +21,7 @@ from ioi_eval.engines.contract import (
     HealthCheck,
 )
 from ioi_eval.engines.fleet import LateAnswer
-from ioi_eval.engines.health_checks import read_probe_output
+from ioi_eval.engines.health_checks import parse_probe_output
 from ioi_eval.engines.jobs.headers import BIG, header_file_name
 from ioi_eval.engines.jobs.piston_api import (
     ForeignReply,
@@ -305,7 +305,7 @@ class Prober:
             proctor_file = JobFile(name="proctor.gz", content=Blob.of(packed), text=False)
             job = msgspec.structs.replace(job, files=(*job.files, proctor_file))
             run = await self._run_to_end(report.url, job, report.max_run_time)
-            checks = read_probe_output(run.stdout.encode(), run.stderr.strip(), run.code)
+            checks = parse_probe_output(run.stdout.encode(), run.stderr.strip(), run.code)
         except EngineError as error:
             checks = [HealthCheck(name="confinement", ok=None, detail=f"no proctor could be tried: {error}")]
         return msgspec.structs.replace(report, findings=(*report.findings, *checks))

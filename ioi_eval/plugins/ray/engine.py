@@ -49,7 +49,7 @@ class RayEngine(FleetEngine):
     @property
     def nodes(self) -> Mapping[str, int]:
         """The nodes in use by name, and the slots of each."""
-        return {node.url: node.slots for node in self._open_fleet().usable}
+        return {node.url: node.slots for node in self._open_fleet().usable_endpoints}
 
     async def conditions(self) -> Mapping[str, list[HealthCheck]]:
         """Return the health checks of each node."""

@@ -51,7 +51,7 @@ async def test_health_check_without_compiler_names_remedy(
     assert checks["C++ compiler"].remedy == "apt-get install g++"
     assert checks["confinement"].ok is False
     assert "static linking" not in checks
-    [brought] = doctor.check_compiler(None, brought=True)
+    [brought] = doctor.check_compiler(None, has_proctor=True)
     assert brought.ok is None and "submissions" in brought.detail
 
 
@@ -166,7 +166,7 @@ def test_confinement_check_passes_with_namespaces_or_landlock_alone() -> None:
 
 
 def test_failed_confinement_probe_is_reported() -> None:
-    [condition] = doctor.read_probe_output(b"", "no capability", 2)
+    [condition] = doctor.parse_probe_output(b"", "no capability", 2)
     assert (condition.ok, condition.detail) == (False, "no capability")
     assert condition.remedy
 
@@ -191,7 +191,7 @@ async def test_confinement_is_probed_in_sandbox_folder(
 ) -> None:
     """The folder of temporary files is often mounted noexec."""
     monkeypatch.setattr(doctor, "choose_base", lambda _slots: base)
-    with doctor.trial_folder() as folder:
+    with doctor.create_trial_folder() as folder:
         assert folder.parent == base
 
 

@@ -87,7 +87,7 @@ def test_piston_client_uses_all_named_servers(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("IOI_EVAL_TOKEN", "word")
-    monkeypatch.setattr(open_r1, "piston_engine", engine)
+    monkeypatch.setattr(open_r1, "create_piston_engine", engine)
 
     async def use() -> None:
         async with open_r1.PistonClient(["http://a:1/api/v2", "http://b:2"], None, 3):
@@ -138,7 +138,7 @@ class Answering(FakeEngine):
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Answering:
     engine = Answering(capabilities=fake_capabilities())
     monkeypatch.setenv("PISTON_ENDPOINTS", "http://a:1")
-    monkeypatch.setattr(open_r1, "piston_engine", lambda servers: engine)
+    monkeypatch.setattr(open_r1, "create_piston_engine", lambda servers: engine)
     return engine
 
 
@@ -207,7 +207,7 @@ def test_interrupted_reward_cancels_its_jobs(monkeypatch: pytest.MonkeyPatch) ->
 
     engine = Interrupting(capabilities=fake_capabilities())
     monkeypatch.setenv("PISTON_ENDPOINTS", "http://a:1")
-    monkeypatch.setattr(open_r1, "piston_engine", lambda servers: engine)
+    monkeypatch.setattr(open_r1, "create_piston_engine", lambda servers: engine)
     row = PROBLEM | {"subtask": "1", "score": 40, "score_precision": 2}
     row |= {"test_names": ["a"], "test_cases": {"a": ("1", "x")}}
     with pytest.raises(KeyboardInterrupt):

@@ -545,7 +545,11 @@ def test_completion_text_ignores_messages_of_other_roles(role: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "columns", "message"),
     [
-        (([RIGHT], ["tests"]), {}, "no column with tests: its first two arguments are prompts and completions"),
+        (
+            ([RIGHT], ["tests"]),
+            {},
+            "no column with tests: its first two arguments are prompts and completions",
+        ),
         ((), {"completion": [RIGHT], "ground_truth": ["t"]}, "no completions. Did you mean 'completions'?"),
         ((), {"completions": [RIGHT], "ground_truths": ["t"]}, "with tests. Did you mean 'ground_truth'?"),
         ((), {}, "the call has no completions"),

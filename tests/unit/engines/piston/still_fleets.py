@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ioi_eval.engines.contract import OnServer, ignore
-from ioi_eval.engines.fleet import TRANSITIONS, Cause, Endpoint, Fleet, NoAnswer, State, Waits
+from ioi_eval.engines.contract import OnServer, ignore_server_event
+from ioi_eval.engines.fleet import TRANSITIONS, Cause, Endpoint, Fleet, NoAnswer, State, WaitTimes
 from ioi_eval.models import Job
 
 
@@ -13,9 +13,13 @@ class StillFleet(Fleet[int]):
     """A fleet without background tasks. The report about an endpoint is its number of slots."""
 
     def __init__(
-        self, waits: Waits | None = None, *, total: int | None = None, tell: OnServer = ignore
+        self,
+        waits: WaitTimes | None = None,
+        *,
+        total: int | None = None,
+        tell: OnServer = ignore_server_event,
     ) -> None:
-        super().__init__(waits or Waits(), attempts=3, total=total, on_event=tell)
+        super().__init__(waits or WaitTimes(), max_attempts=3, max_jobs=total, on_event=tell)
         self.fitting: frozenset[str] | None = None  # addresses that fit; `None` means that all endpoints fit
         self.others_could = False
 

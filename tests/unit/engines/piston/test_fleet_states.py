@@ -15,7 +15,7 @@ from support.pages import ROOT
 from support.waiting import until
 
 from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
-from ioi_eval.engines.fleet import Cause, EndpointUnfit, State, Waits, state_diagram
+from ioi_eval.engines.fleet import Cause, EndpointUnfit, State, WaitTimes, draw_state_diagram
 from ioi_eval.errors import AttemptsUsedUp, BrokenReply, EngineOverloaded, EngineUnavailable
 from ioi_eval.model.retry import RECOVERY, SERVER
 from ioi_eval.models import Blob, Job, JobFile
@@ -26,7 +26,7 @@ JOB = Job(files=(JobFile(name="run", content=Blob.of("true")),))
 def test_state_diagram_in_docs_equals_transition_table() -> None:
     """To update the page, write the diagram into its block."""
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-    assert page.partition("```mermaid\n")[2].partition("\n```")[0] == state_diagram()
+    assert page.partition("```mermaid\n")[2].partition("\n```")[0] == draw_state_diagram()
 
 
 def test_every_endpoint_state_is_reachable_from_every_state() -> None:
@@ -72,16 +72,16 @@ def log_messages(caplog: pytest.LogCaptureFixture) -> list[str]:
 async def test_each_change_of_state_is_one_log_line_and_one_event(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, logger="ioi_eval.engines.fleet")
     heard = list[ServerEvent]()
-    wait_times = Waits(first_wait=0.001, longest_wait=0.001, first_rest=0.001, longest_rest=0.001)
+    wait_times = WaitTimes(first_wait=0.001, longest_wait=0.001, first_rest=0.001, longest_rest=0.001)
     fleet = Failing(wait_times, tell=heard.append)
-    fleet.begun = True
+    fleet.has_begun = True
     fleet.join("http://a", 1)
     fleet.error = EngineUnavailable("HTTP 500")
     with pytest.raises(AttemptsUsedUp):
         await fleet.execute(JOB)
     fleet.error = None
     assert await fleet.execute(JOB) is JOB
-    fleet.found = frozenset({"http://a"})
+    fleet.found_addresses = frozenset({"http://a"})
     fleet.update_endpoints(frozenset())
     changes = [event.change for event in heard if isinstance(event, ServerChanged)]
     assert changes == [Change.JOINED, Change.LOST, Change.TRIAL, Change.BACK, Change.GONE]
@@ -99,7 +99,7 @@ async def test_each_change_of_state_is_one_log_line_and_one_event(caplog: pytest
     "error", [EngineUnavailable("HTTP 500"), BrokenReply("half a reply"), EngineOverloaded("HTTP 503")]
 )
 async def test_endpoint_rests_after_three_failures_of_any_kind(error: Exception) -> None:
-    fleet = Failing(Waits(first_wait=0.001, longest_wait=0.001, first_rest=600.0, longest_rest=600.0))
+    fleet = Failing(WaitTimes(first_wait=0.001, longest_wait=0.001, first_rest=600.0, longest_rest=600.0))
     fleet.error = error
     bad, good = fleet.join("http://bad", 1), fleet.join("http://good", 1)
     fleet.put(good, State.DOWN)
@@ -119,8 +119,8 @@ async def test_endpoint_that_is_unfit_after_a_failure_is_left_out_and_inspected_
             return 1
 
     heard = list[ServerEvent]()
-    fleet = Changed(Waits(first_rest=0.001, longest_rest=0.001), tell=heard.append)
-    fleet.begun = True
+    fleet = Changed(WaitTimes(first_rest=0.001, longest_rest=0.001), tell=heard.append)
+    fleet.has_begun = True
     endpoint = fleet.join("http://a", 1)
     fleet.suspend_endpoint(endpoint, Change.LOST, "HTTP 500")
     await until(lambda: endpoint.state is State.LEFT_OUT, every=0.001)
@@ -138,16 +138,16 @@ def test_waits_of_fleet_follow_retry_rules(attempt: int) -> None:
         random.seed(1)
         return wait(number)
 
-    wait_times = Waits()
-    assert seeded_wait(wait_times.wait_after, attempt) == seeded_wait(SERVER.wait_after, attempt)
-    assert seeded_wait(wait_times.pause_after, attempt - 1) == seeded_wait(RECOVERY.wait_after, attempt)
+    wait_times = WaitTimes()
+    assert seeded_wait(wait_times.choose_wait_s, attempt) == seeded_wait(SERVER.wait_after, attempt)
+    assert seeded_wait(wait_times.choose_rest_s, attempt - 1) == seeded_wait(RECOVERY.wait_after, attempt)
 
 
 async def test_endpoint_rate_counts_answered_jobs() -> None:
     fleet = StillFleet()
     endpoint = fleet.join("http://a", 1)
-    assert endpoint.standing.rate == 0
+    assert endpoint.server_state.rate == 0
     for _ in range(5):
         await fleet.execute(JOB)
-    assert endpoint.standing.rate > 0
+    assert endpoint.server_state.rate > 0
     await fleet.close()

@@ -210,7 +210,7 @@ async def test_refusal_contradicting_probe_is_retried_and_server_probed_again(
         return
     assert {event.change for event in heard} - {Change.TRIAL} == {Change.REPLACED}
     lacks.answer = lacks._done
-    await until(lambda: endpoints_of(engine)[lacks.url].usable)
+    await until(lambda: endpoints_of(engine)[lacks.url].is_usable)
     endpoints = {(await engine.execute(job())).endpoint for _ in range(4)}
     assert endpoints == {lacks.url, has.url}, "the server still runs jobs of its remaining package"
 
@@ -378,7 +378,7 @@ async def test_job_runs_only_on_server_with_accepted_toolchain(open_machines: Op
     newer.version = "12"
     with pytest.raises(ToolchainGone):
         await engine.execute(made_job)
-    await until(lambda: all(endpoint.usable for endpoint in engine.endpoints))
+    await until(lambda: all(endpoint.is_usable for endpoint in engine.endpoints))
     with pytest.raises(ToolchainGone):
         await engine.execute(made_job)
 

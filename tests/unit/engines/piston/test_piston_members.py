@@ -10,7 +10,7 @@ from piston_loopback import Found, Loopback, endpoints_of, engine_on, fine, flee
 from still_fleets import StillFleet
 from support.waiting import settle, until
 
-from ioi_eval.engines.fleet import State, Waits
+from ioi_eval.engines.fleet import State, WaitTimes
 from ioi_eval.errors import BrokenReply, EngineUnavailable, InputError, ToolchainGone
 from ioi_eval.models import Job
 
@@ -150,7 +150,7 @@ async def test_exception_in_background_task_is_raised_by_the_engine() -> None:
 
 
 async def test_endpoint_on_trial_goes_down_after_one_failed_job() -> None:
-    wait_times = Waits(first_rest=600.0, longest_rest=600.0)
+    wait_times = WaitTimes(first_rest=600.0, longest_rest=600.0)
     fleet = StillFleet(wait_times)
     endpoint = fleet.join("http://a", 2)
     fleet.count_failure(endpoint, BrokenReply("half a reply"))

@@ -11,7 +11,7 @@ from still_fleets import StillFleet
 from support.clocks import FastForwardClock
 from support.waiting import settle
 
-from ioi_eval.engines.fleet import Endpoint, FitChanged, JobAttempts, State, Waits
+from ioi_eval.engines.fleet import Endpoint, FitChanged, JobAttempts, State, WaitTimes
 from ioi_eval.errors import EngineOverloaded, EngineUnavailable
 from ioi_eval.model.errors import AttemptsUsedUp, ServerReplaced
 
@@ -19,7 +19,7 @@ from ioi_eval.model.errors import AttemptsUsedUp, ServerReplaced
 def fleet_with(
     *slots: int, total: int | None = None, patience: float = 60.0
 ) -> tuple[StillFleet, list[Endpoint[int]]]:
-    fleet = StillFleet(Waits(drought=patience), total=total)
+    fleet = StillFleet(WaitTimes(drought=patience), total=total)
     return fleet, [fleet.join(f"http://host-{index}", slot_count) for index, slot_count in enumerate(slots)]
 
 
@@ -122,7 +122,7 @@ async def test_endpoint_that_does_not_fit_is_never_used() -> None:
 async def test_job_without_fitting_endpoint_fails_after_the_maximum_wait() -> None:
     """Jobs of other endpoints continue."""
     clock, events = FastForwardClock(), list[object]()
-    fleet = StillFleet(Waits(drought=300.0), tell=events.append)
+    fleet = StillFleet(WaitTimes(drought=300.0), tell=events.append)
     a, b = fleet.join("http://a", 1), fleet.join("http://b", 1)
     b.why = "HTTP 500"
     fleet.put(b, State.DOWN)
@@ -264,7 +264,7 @@ async def on_trial(fleet: StillFleet, endpoint: Endpoint[int]) -> None:
 async def test_failed_endpoint_trials_do_not_restart_the_maximum_wait() -> None:
     """The wait is reported only once."""
     clock, events = FastForwardClock(), list[str]()
-    fleet = StillFleet(Waits(drought=300.0), tell=lambda event: events.append("drought"))
+    fleet = StillFleet(WaitTimes(drought=300.0), tell=lambda event: events.append("drought"))
     endpoint = fleet.join("http://host", 4)
     fleet.put(endpoint, State.DOWN)
     endpoint.why = "HTTP 500"
@@ -386,24 +386,24 @@ async def test_random_pool_operations_lose_or_duplicate_no_slot(seed: int) -> No
 
 
 async def test_overloaded_replies_end_a_job_after_the_maximum_wait() -> None:
-    clock, attempts = FastForwardClock(), JobAttempts(1, Waits(drought=300.0))
+    clock, attempts = FastForwardClock(), JobAttempts(1, WaitTimes(drought=300.0))
     full, endpoint = EngineOverloaded("no room"), Endpoint("http://a")
     for _ in range(4):
         attempts.add_failure(endpoint, full)
-        attempts.raise_if_used_up(full)
+        attempts.raise_if_exhausted(full)
         await clock.advance(90.0)
     attempts.add_failure(endpoint, full)
     with pytest.raises(
         AttemptsUsedUp, match=r"5 attempts failed \(retry rule `server`\), on http://a, the last one: no room"
     ):
-        attempts.raise_if_used_up(full)
+        attempts.raise_if_exhausted(full)
 
 
 async def test_second_server_replacement_counts_as_an_attempt() -> None:
-    attempts, endpoint = JobAttempts(1, Waits()), Endpoint("http://a")
+    attempts, endpoint = JobAttempts(1, WaitTimes()), Endpoint("http://a")
     replaced = ServerReplaced(endpoint.url)
     attempts.add_failure(endpoint, replaced)
-    attempts.raise_if_used_up(replaced)
+    attempts.raise_if_exhausted(replaced)
     attempts.add_failure(endpoint, replaced)
     with pytest.raises(AttemptsUsedUp, match="2 attempts failed"):
-        attempts.raise_if_used_up(replaced)
+        attempts.raise_if_exhausted(replaced)

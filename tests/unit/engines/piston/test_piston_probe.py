@@ -298,7 +298,7 @@ async def test_capabilities_come_from_the_working_server_among_broken_servers() 
         engine_on(a, b, well, capabilities=None) as engine,
     ):
         assert (await engine.capabilities()).architecture == "aarch64"
-        assert {endpoint.url for endpoint in engine.endpoints if endpoint.usable} == {well.url}
+        assert {endpoint.url for endpoint in engine.endpoints if endpoint.is_usable} == {well.url}
 
 
 async def test_proctor_timeout_in_probe_reports_slow_server() -> None:
