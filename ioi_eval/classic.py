@@ -14,7 +14,7 @@ from ioi_eval.model.lazy import make_lazy_accessors
 if TYPE_CHECKING:
     from ioi_eval.engines.contract import OWN as OWN_RUNTIME
     from ioi_eval.engines.jobs.piston_api import decode_reply, decode_request, encode_result
-    from ioi_eval.engines.jobs.run import brings_scripts, execute
+    from ioi_eval.engines.jobs.run import execute, needs_scripts_in_job
     from ioi_eval.judge.classic import classic_job
     from ioi_eval.rules.verdicts import (
         check_graders,
@@ -40,7 +40,6 @@ else:
 
 __all__ = [
     "OWN_RUNTIME",
-    "brings_scripts",
     "check_graders",
     "classic_job",
     "classic_outcome",
@@ -51,5 +50,6 @@ __all__ = [
     "encode_result",
     "execute",
     "may_be_judges_fault",
+    "needs_scripts_in_job",
     "run_classic",
 ]

@@ -18,12 +18,12 @@ import msgspec
 from ioi_eval import Engine
 from ioi_eval.classic import (
     OWN_RUNTIME,
-    brings_scripts,
     classic_scripts,
     decode_reply,
     decode_request,
     encode_result,
     execute,
+    needs_scripts_in_job,
 )
 from ioi_eval.errors import BrokenReply, JobRejected, JudgeFailure
 from ioi_eval.models import Blob, Capabilities, Job, JobFile, JobResult, StageStatus
@@ -149,7 +149,7 @@ def _adapt_job(capabilities: Capabilities, job: Job) -> Job:
     Raises:
         JudgeFailure: The server allows less CPU time than the problem needs.
     """
-    if brings_scripts(capabilities, job.runtime):
+    if needs_scripts_in_job(capabilities, job.runtime):
         existing = {file.name for file in job.files}
         missing = {name: script for name, script in scripts(job.runtime).items() if name not in existing}
         files = (JobFile(name=name, content=Blob.of(script)) for name, script in missing.items())

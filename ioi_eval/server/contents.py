@@ -136,7 +136,7 @@ class ContentCache:
         with self._blob_cache.hold(hashes):
             if missing := self._blob_cache.missing_names(hashes):
                 self._counts["lacking"] += len(missing)
-                raise piston.lacks_contents(missing)
+                raise piston.make_missing_contents_refusal(missing)
             self._counts["used"] += len(hashes)
             files = tuple(
                 msgspec.structs.replace(file, content=self._blob_cache.blob(file.content.sha256))
@@ -145,7 +145,7 @@ class ContentCache:
                 for file in job.files
             )
             if sum(file.content.size for file in files) > self._max_job_bytes:
-                raise piston.too_large(self._max_job_bytes)
+                raise piston.make_size_refusal(self._max_job_bytes)
             yield msgspec.structs.replace(job, files=files)
 
 

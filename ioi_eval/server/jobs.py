@@ -153,7 +153,7 @@ class Jobs:
         """
         try:
             job = await _run_in_thread_if_large(
-                len(body), partial(piston.decode_request, body, by_hash=by_hash)
+                len(body), partial(piston.decode_request, body, accepts_hashes=by_hash)
             )
             return self.add_limits(job)
         except (piston.RefusedRequest, JobFailed) as error:
@@ -203,8 +203,8 @@ class Jobs:
     def shorten_output(self, result: JobResult) -> JobResult:
         """Return the result with output that fits the limit of a reply."""
         limit = self._max_json_bytes
-        compiled = piston.bounded(result.compile, limit) if result.compile else None
-        return msgspec.structs.replace(result, run=piston.bounded(result.run, limit), compile=compiled)
+        compiled = piston.limit_output(result.compile, limit) if result.compile else None
+        return msgspec.structs.replace(result, run=piston.limit_output(result.run, limit), compile=compiled)
 
     def add_limits(self, job: Job) -> Job:
         """Return the job with the server's limits as defaults for limits that the request does not set.

@@ -28,7 +28,7 @@ import msgspec
 from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER
 from ioi_eval.engines.embedded.packages import INFO, INSTALLED
 from ioi_eval.engines.embedded.toolchains import find_command
-from ioi_eval.engines.jobs.headers import BIG, header_file_name, header_spec, make_empty_build_spec
+from ioi_eval.engines.jobs.headers import BIG, make_empty_build_spec, make_header_file_name, make_header_spec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import Language, find_language
 from ioi_eval.model.values import Value
@@ -185,7 +185,7 @@ def _precompile_header(language: Language, prefix: Path | None, folder: Path) ->
     if compiler is None or not compiler.is_file():
         problem = f"cannot precompile: {language.command} was not found"
         raise InputError(problem, where=os.fspath(prefix or ""), field="headers", remedy=language.remedy)
-    build_spec = header_spec(make_empty_build_spec(language, tool=os.fspath(compiler)))
+    build_spec = make_header_spec(make_empty_build_spec(language, command=os.fspath(compiler)))
     with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as build_folder:
         for source in build_spec.sources:
             Path(build_folder, source.name).write_bytes(source.content.read())
@@ -203,7 +203,7 @@ def _precompile_header(language: Language, prefix: Path | None, folder: Path) ->
         if process.returncode != 0 or not output.is_file():
             message = " ".join((process.stdout + process.stderr).split())[:400]
             raise InputError(f"{compiler} cannot precompile {BIG[0]}: {message}", field="headers")
-        target = folder / language.standard / header_file_name(BIG)
+        target = folder / language.standard / make_header_file_name(BIG)
         target.parent.mkdir(parents=True)
         shutil.copyfile(output, target)
 

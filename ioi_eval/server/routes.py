@@ -19,7 +19,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from ioi_eval.engines.embedded.packages import is_version_accepted
 from ioi_eval.engines.jobs import piston_api as piston
-from ioi_eval.engines.jobs.piston_api import RefusedRequest, too_large
+from ioi_eval.engines.jobs.piston_api import RefusedRequest, make_size_refusal
 from ioi_eval.engines.piston.sending import HEADER, REQUEST
 from ioi_eval.model.doing import log_step, name_work_in_log
 from ioi_eval.model.errors import EngineOverloaded
@@ -313,7 +313,7 @@ class Routes:
         return ((package.runtime or package.language, package.version) for package in packages)
 
     async def _send_packages(self, request: web.Request) -> web.Response:
-        return _make_json_response(piston.encode_packages(dict.fromkeys(self._list_installed())))
+        return _make_json_response(piston.encode_package_list(dict.fromkeys(self._list_installed())))
 
     async def _refuse_install(self, request: web.Request) -> web.Response:
         await self._read_requested_package(request)
@@ -399,13 +399,13 @@ async def read_body_pieces(
         raise _make_bad_request(f'UnsupportedMediaTypeError: unsupported content encoding "{encoding}"')
     announced = request.content_length or 0
     if announced > limit:
-        raise too_large(limit)
+        raise make_size_refusal(limit)
     count_bytes(announced)
     size, started = 0, time.monotonic()
     while piece := await _read_next_piece(request):
         size += len(piece)
         if size > limit:
-            raise too_large(limit)
+            raise make_size_refusal(limit)
         if time.monotonic() - started > _BODY_TIME_S + size / _MIN_BYTES_PER_S:
             raise RefusedRequest("the request's body arrives too slowly", status=408)
         count_bytes(max(0, size - announced))

@@ -27,7 +27,7 @@ from attacks_scripts import Script
 from campaign import BUILDS, engine_of
 from harness import Bench
 from message_verdicts import words_are_believed
-from support.engines import BuildSpec, compile_script
+from support.engines import BuildSpec, make_compile_script
 from trusting_judges import CHECKING
 
 from ioi_eval import Engine, JudgeOptions, Scorer, Store
@@ -103,9 +103,9 @@ def _something_on_standard_input() -> Iterator[None]:
 @contextmanager
 def _compile_script_with(instead: str, *, for_each: str) -> Iterator[None]:
     def naive(recipe: BuildSpec, **more: Any) -> str:
-        return re.sub(for_each, instead, compile_script(recipe, **more))
+        return re.sub(for_each, instead, make_compile_script(recipe, **more))
 
-    with mock.patch.object(builder, "compile_script", naive):
+    with mock.patch.object(builder, "make_compile_script", naive):
         yield
 
 

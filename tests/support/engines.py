@@ -9,7 +9,7 @@ from typing import Any
 from ioi_eval.engines.contract import Batch, BuildSpec, BuildSuccess, CompileError, Program
 from ioi_eval.engines.embedded.toolchains import find_toolchains
 from ioi_eval.engines.fake import Fault, Outcome, fake_capabilities
-from ioi_eval.engines.jobs.build import compile_script
+from ioi_eval.engines.jobs.build import make_compile_script
 from ioi_eval.judge.recipes import Sources
 from ioi_eval.model.job import CPU_LIMIT, HARD_STOP, IDLED, Toolchain
 from ioi_eval.model.languages import LANGUAGES, Language, find_language
@@ -31,11 +31,11 @@ __all__ = [
     "Language",
     "Outcome",
     "Program",
-    "compile_script",
     "compiler_in_shell",
     "fake_capabilities",
     "find_language",
     "find_toolchains",
+    "make_compile_script",
     "submission_recipe",
 ]
 

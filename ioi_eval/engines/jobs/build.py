@@ -40,11 +40,11 @@ from ioi_eval.engines.jobs.headers import (
     BIG,
     MAX_HEADERS,
     Demand,
-    find_head,
-    header_file_name,
-    header_options,
-    header_spec,
-    min_header_uses,
+    count_min_header_uses,
+    find_leading_includes,
+    make_header_file_name,
+    make_header_options,
+    make_header_spec,
 )
 from ioi_eval.engines.jobs.run import COMMAND, BuildResult, Delivery, attach_fork_server
 from ioi_eval.model.doing import log_step, name_work_in_log
@@ -80,19 +80,22 @@ OBJECT = "ioi-eval-grader.o"
 """The last name of a grader's object in a job. Its folder, like a header's, is a secret of the job."""
 
 
-def secret_path(name: str) -> str:
+def make_secret_path(name: str) -> str:
     """Return a path with the last component `name` that no source can guess."""
     return f"{secrets.token_hex(16)}/{name}"
 
 
-def compile_script(spec: BuildSpec, tool: Toolchain, *, prebuilt: bool = False, brought: bool = False) -> str:
+def make_compile_script(
+    spec: BuildSpec, tool: Toolchain, *, uses_prebuilt_files: bool = False, has_bundled_header: bool = False
+) -> str:
     """Return the script of a build job.
 
     Args:
-        prebuilt: the job may have a precompiled header of the source's head, or the shared source's object.
-            The names of their folders are not in the script, so no source can detect whether they exist.
-            If a source could read the compiler's command in /proc, they are not used.
-        brought: the server's package may bundle a precompiled header of the big head.
+        uses_prebuilt_files: the job may have the precompiled header of the source's first includes, or the
+            object of the shared source. The names of their folders are not in the script, so no source can
+            detect whether they exist. If a source could read the compiler's command in /proc, they are not
+            used.
+        has_bundled_header: the server's package may bundle a precompiled header of the big head.
 
     If a compiler fails or prints anything with such a file, the source is compiled again without them, in the
     same state of the folder.
@@ -100,32 +103,40 @@ def compile_script(spec: BuildSpec, tool: Toolchain, *, prebuilt: bool = False, 
     # With this option, a crash of the compiler proper does not lead to exit code 1. It does not change the
     # artifact, so it is not part of the artifact's cache key.
     options = ["-pass-exit-codes"] if tool.command in DRIVERS else []
-    build = f"compile {shlex.join([tool.path, *options, *spec.command[1:]])}"
-    head = find_head(spec)
-    if (prebuilt and (head or spec.shared)) or (brought and head == BIG):
-        arguments, condition = shlex.join(spec.command[1:]), '"$begins"'
+    build_lines = f"compile {shlex.join([tool.path, *options, *spec.command[1:]])}"
+    leading_includes = find_leading_includes(spec)
+    if (uses_prebuilt_files and (leading_includes or spec.shared)) or (
+        has_bundled_header and leading_includes == BIG
+    ):
+        arguments, prebuilt_path = shlex.join(spec.command[1:]), '"$begins"'
         if spec.shared:
             arguments_before, arguments_after = _split_at_name(spec.command[1:], spec.shared)
-            arguments, condition = (
+            arguments, prebuilt_path = (
                 f'{shlex.join(arguments_before)} "$object" {shlex.join(arguments_after)}',
                 '"$object"',
             )
-        first = f"compile {shlex.join([tool.path, *options])} $begins {arguments}"
-        build = f"""{_prebuilt_lookup(spec, head, prebuilt=prebuilt, brought=brought and head == BIG)}
+        first_attempt = f"compile {shlex.join([tool.path, *options])} $begins {arguments}"
+        lookup_lines = _make_prebuilt_lookup(
+            spec,
+            leading_includes,
+            uses_prebuilt_files=uses_prebuilt_files,
+            has_bundled_header=has_bundled_header and leading_includes == BIG,
+        )
+        build_lines = f"""{lookup_lines}
 # Retry rule `{PREBUILT.name}`: {PREBUILT.max_attempts} attempts in all.
-if [ -z {condition} ] || ! {{ {first}; [ "$code" = 0 ] && [ ! -s {_LOG} ]; }}; then
-    {build}
+if [ -z {prebuilt_path} ] || ! {{ {first_attempt}; [ "$code" = 0 ] && [ ! -s {_LOG} ]; }}; then
+    {build_lines}
 fi"""
-    control = shlex.join([tool.path, *control_command(spec)[1:]])
-    output = shlex.quote(spec.output)
+    control = shlex.join([tool.path, *make_control_command(spec)[1:]])
+    quoted_output = shlex.quote(spec.output)
     # Disable cgo: Go would start a C compiler whose source is a pipe, and a source that includes that pipe
     # would make the compiler wait for itself.
-    environment = "export CGO_ENABLED=0\n" if tool.command == "go" else ""
+    environment_line = "export CGO_ENABLED=0\n" if tool.command == "go" else ""
     return f"""# Builds the {spec.kind}, and stores the first {spec.limits.log} bytes of the output.
-{environment}\
+{environment_line}\
 ulimit -f {spec.limits.file_size // 1024} 2> /dev/null  # kB; a server may allow even less
 compile() {{
-    rm -f -- "$0" {output} {_CODE} {_LOG}  # no source reads the script
+    rm -f -- "$0" {quoted_output} {_CODE} {_LOG}  # no source reads the script
     exec 8> {_LOG} 9< {_LOG}  # a generator may remove the file
     {{
         [ ! -e /dev/fd/1 ] || chmod a-r /dev/fd/1  # a source that names this pipe would wait for itself
@@ -137,10 +148,10 @@ compile() {{
     }}
     read -r code < {_CODE} || exit {MACHINE_AT_FAULT}
 }}
-{build}
+{build_lines}
 cat <&9
 if [ "$code" = 0 ]; then
-    [ -f {output} ] && exit 0
+    [ -f {quoted_output} ] && exit 0
     echo "the compiler made no file" && code=1
 fi
 for place in . "${{TMPDIR:-/tmp}}"; do
@@ -156,59 +167,67 @@ exit "$code"
 """
 
 
-def _split_at_name(arguments: Sequence[str], name: str) -> tuple[Sequence[str], Sequence[str]]:
-    index = arguments.index(name)
+def _split_at_name(arguments: Sequence[str], separator: str) -> tuple[Sequence[str], Sequence[str]]:
+    index = arguments.index(separator)
     return arguments[:index], arguments[index + 1 :]
 
 
-def _prebuilt_lookup(spec: BuildSpec, head: Sequence[str], *, prebuilt: bool, brought: bool) -> str:
+def _make_prebuilt_lookup(
+    spec: BuildSpec, leading_includes: Sequence[str], *, uses_prebuilt_files: bool, has_bundled_header: bool
+) -> str:
     """Return the lines of the script that look for prebuilt files, and set `begins` and `object`."""
     lines = ["begins= object="]
-    if prebuilt:
+    if uses_prebuilt_files:
         lines.append(f'for found in */{OBJECT}; do [ ! -e "$found" ] || object=$found; done')
-    if prebuilt and head:
-        name = header_file_name(head)
-        begins = header_options(head, f"${{found%/{name}}}")
-        lines.append(f'for found in */{name}; do [ ! -e "$found" ] || begins="{begins}"; done')
-    if prebuilt:
+    if uses_prebuilt_files and leading_includes:
+        header_name = make_header_file_name(leading_includes)
+        begin_options = make_header_options(leading_includes, f"${{found%/{header_name}}}")
+        lines.append(f'for found in */{header_name}; do [ ! -e "$found" ] || begins="{begin_options}"; done')
+    if uses_prebuilt_files:
         lines.append('{ true < "/proc/$$/cmdline"; } 2> /dev/null && begins= object=')
-    if brought:
+    if has_bundled_header:
         standard = next(option[5:] for option in spec.precompile if option.startswith("-std="))
         headers_folder = f"${BROUGHT_HEADERS}"
         # A compiler checks which compiler created a precompiled header, but not with which version of the C
         # library.
         library_test = f'cmp -s "{headers_folder}/{BROUGHT_LIBRARY}" {LIBRARY_HEADER}'
-        exists_test = f'[ -e "{headers_folder}/{standard}/{header_file_name(head)}" ]'
+        exists_test = f'[ -e "{headers_folder}/{standard}/{make_header_file_name(leading_includes)}" ]'
         lines.append(
             f"{exists_test} && {library_test} &&"
-            f' begins="{header_options(head, f"{headers_folder}/{standard}")}"'
+            f' begins="{make_header_options(leading_includes, f"{headers_folder}/{standard}")}"'
         )
     return "\n".join(lines)
 
 
-def control_command(spec: BuildSpec) -> tuple[str, ...]:
+def make_control_command(spec: BuildSpec) -> tuple[str, ...]:
     """Return the command of a build with the control program instead of all sources."""
     # The option -include is followed by the name of a source.
-    names = {source.name for source in spec.sources} | {"-include"}
+    source_names = {source.name for source in spec.sources} | {"-include"}
     # Some compilers expect the output's name as a part of the option.
-    output = re.compile(rf"^(|-o./|-out:){re.escape(spec.output)}$")
-    arguments = [output.sub(rf"\1{_CONTROL}", argument) for argument in spec.command if argument not in names]
-    position = next((i for i, argument in enumerate(spec.command) if argument in names), len(arguments))
-    return (*arguments[:position], spec.control.name, *arguments[position:])
+    output_pattern = re.compile(rf"^(|-o./|-out:){re.escape(spec.output)}$")
+    arguments = [
+        output_pattern.sub(rf"\1{_CONTROL}", argument)
+        for argument in spec.command
+        if argument not in source_names
+    ]
+    source_position = next(
+        (index for index, argument in enumerate(spec.command) if argument in source_names), len(arguments)
+    )
+    return (*arguments[:source_position], spec.control.name, *arguments[source_position:])
 
 
-def _control_spec(spec: BuildSpec) -> BuildSpec:
+def _make_control_spec(spec: BuildSpec) -> BuildSpec:
     """Return the same build of only the control program."""
-    main, other_names = spec.main_source.name, {source.name for source in spec.sources[:-1]}
+    main_name, other_names = spec.main_source.name, {source.name for source in spec.sources[:-1]}
     return msgspec.structs.replace(
         spec,
         command=tuple(argument for argument in spec.command if argument not in other_names),
-        sources=(msgspec.structs.replace(spec.control, name=main),),
+        sources=(msgspec.structs.replace(spec.control, name=main_name),),
         acts=False,
     )
 
 
-def source_files(spec: BuildSpec) -> Iterable[JobFile]:
+def list_source_files(spec: BuildSpec) -> Iterable[JobFile]:
     return (JobFile(name=file.name, content=file.content) for file in (spec.control, *spec.sources))
 
 
@@ -220,7 +239,7 @@ def source_files(spec: BuildSpec) -> Iterable[JobFile]:
 _GRADER_USES = 2  # number of builds with the same grader after which the grader's object file is built
 
 
-def object_spec(spec: BuildSpec) -> BuildSpec:
+def make_object_spec(spec: BuildSpec) -> BuildSpec:
     """Return the build of only the shared source, with the flags of a build that uses it."""
     other_names = {source.name for source in spec.sources} - {spec.shared}
     arguments = (
@@ -253,26 +272,31 @@ async def check_python_source(
     if not is_single or capabilities.waiting is None or capabilities.proctor is None:
         return None
     tool, nonce = capabilities.require_tool(COMMAND, "checking a source"), secrets.token_hex(16)
-    job = _check_job(spec, tool, nonce, proctor=capabilities.proctor, library=capabilities.waiting)
-    ended, _ = await delivery.run(job, capabilities, nonce=nonce, phase="compiling")
-    return _read_check(spec, tool, ended.stdout, nonce)
+    check_job = _make_check_job(
+        spec, tool, nonce, proctor=capabilities.proctor, fork_server_library=capabilities.waiting
+    )
+    check_ending, _ = await delivery.run(check_job, capabilities, nonce=nonce, phase="compiling")
+    return _parse_check_output(spec, tool, check_ending.stdout, nonce)
 
 
-def _check_job(spec: BuildSpec, tool: Toolchain, nonce: str, *, proctor: Blob, library: Blob) -> Job:
-    helper, source = spec.sources
+def _make_check_job(
+    spec: BuildSpec, tool: Toolchain, nonce: str, *, proctor: Blob, fork_server_library: Blob
+) -> Job:
+    check_script, source = spec.sources
     submission, fork_server_files = attach_fork_server(
         PlanSubmission(argv=(tool.path, "-I", _SCRIPT), files=(_SCRIPT,), env={"PATH": "/usr/bin:/bin"}),
         (),
-        library,
+        fork_server_library,
     )
     named_source = f"{source.name}\n".encode() + source.content.read()
     return Job(
         files=(
             JobFile(name=_PROCTOR, content=proctor, executable=True),
             JobFile(
-                name=_PLAN, content=Blob.of(msgspec.json.encode(_check_plan(spec, tool, submission, nonce)))
+                name=_PLAN,
+                content=Blob.of(msgspec.json.encode(_make_check_plan(spec, tool, submission, nonce))),
             ),
-            JobFile(name=_SCRIPT, content=helper.content),
+            JobFile(name=_SCRIPT, content=check_script.content),
             JobFile(name=_SOURCE, content=Blob.of(named_source)),
             *fork_server_files,
         ),
@@ -281,7 +305,7 @@ def _check_job(spec: BuildSpec, tool: Toolchain, nonce: str, *, proctor: Blob, l
     )
 
 
-def _check_plan(spec: BuildSpec, tool: Toolchain, submission: PlanSubmission, nonce: str) -> Plan:
+def _make_check_plan(spec: BuildSpec, tool: Toolchain, submission: PlanSubmission, nonce: str) -> Plan:
     limits = spec.limits
     return Plan(
         nonce=nonce,
@@ -301,7 +325,7 @@ def _check_plan(spec: BuildSpec, tool: Toolchain, submission: PlanSubmission, no
     )
 
 
-def _read_check(spec: BuildSpec, tool: Toolchain, stdout: str, nonce: str) -> BuildSuccess | None:
+def _parse_check_output(spec: BuildSpec, tool: Toolchain, stdout: str, nonce: str) -> BuildSuccess | None:
     try:
         lines = list(decode_lines(stdout, nonce))
     except BrokenReply:
@@ -370,43 +394,46 @@ class ArtifactCache:
             if self._store.get(key) is None:
                 continue  # in this most frequent case, do not pin the key, because a pin creates a file
             self._pin(key)
-            stored = read_cached(self._store, key, _CachedOutcome)
-            outcome = stored and _read_outcome(*stored)
+            cached_record = read_cached(self._store, key, _CachedOutcome)
+            outcome = cached_record and _read_outcome(*cached_record)
             if outcome is not None:
                 return outcome
-            if stored is not None:
+            if cached_record is not None:
                 self._store.remove(key)
         return None
 
     def add(self, key: str, outcome: BuildSuccess | CompileError) -> BuildSuccess | CompileError:
         """Cache an outcome with a copy of its artifact, and return it with that copy."""
-        outcome = self.limit_size(outcome)
+        outcome = self.reject_oversized_program(outcome)
         self._pin(key)
         with convert_store_errors(self._store, _cache_failure):
-            stored = _read_outcome(
+            stored_outcome = _read_outcome(
                 *read_or_create_cached(
                     self._store, key, _CachedOutcome, lambda folder: _write_outcome(folder, outcome)
                 )
             )
-        assert stored is not None, "the store has just written it"
-        return stored
+        assert stored_outcome is not None, "the store has just written it"
+        return stored_outcome
 
-    def add_on_worker(self, key: str, built: BuildSuccess, at: str) -> None:
+    def add_on_worker(self, key: str, built: BuildSuccess, worker_url: str) -> None:
         """Cache the address of the worker that has a program. Quick enough without a thread."""
-        bare = Blob(sha256=built.artifact.sha256, size=built.artifact.size)
+        artifact_without_path = Blob(sha256=built.artifact.sha256, size=built.artifact.size)
         self._worker_programs.put(
-            key, _CachedOutcome(built=msgspec.structs.replace(built, artifact=bare), at=at)
+            key,
+            _CachedOutcome(
+                built=msgspec.structs.replace(built, artifact=artifact_without_path), at=worker_url
+            ),
         )
 
-    def limit_size(self, outcome: BuildSuccess | CompileError) -> BuildSuccess | CompileError:
+    def reject_oversized_program(self, outcome: BuildSuccess | CompileError) -> BuildSuccess | CompileError:
         """Return the outcome, or a compile error if the program is too large."""
-        size, max_bytes = (
+        program_bytes, max_bytes = (
             outcome.artifact.size if isinstance(outcome, BuildSuccess) else 0,
             self._store.largest,
         )
-        if size <= max_bytes:
+        if program_bytes <= max_bytes:
             return outcome
-        message = f"The program has {size} bytes, more than the maximum of {max_bytes}."
+        message = f"The program has {program_bytes} bytes, more than the maximum of {max_bytes}."
         log = f"{outcome.log}\n{message}".lstrip()
         return CompileError(log=log, compiler=outcome.compiler, confinement=outcome.confinement)
 
@@ -423,27 +450,27 @@ class ArtifactCache:
 def _write_outcome(folder: Path, outcome: BuildSuccess | CompileError) -> _CachedOutcome:
     if isinstance(outcome, CompileError):
         return _CachedOutcome(rejected=outcome)
-    artifact, path = outcome.artifact, folder / _ARTIFACT
+    artifact, artifact_path = outcome.artifact, folder / _ARTIFACT
     blob = Blob(sha256=artifact.sha256, size=artifact.size)
-    built = msgspec.structs.replace(outcome, artifact=blob)
+    success_without_path = msgspec.structs.replace(outcome, artifact=blob)
     if artifact.path is not None:
-        shutil.copyfile(artifact.path, path)
+        shutil.copyfile(artifact.path, artifact_path)
     else:
-        path.write_bytes(artifact.read())
-    path.chmod(0o755)
-    return _CachedOutcome(built=built)
+        artifact_path.write_bytes(artifact.read())
+    artifact_path.chmod(0o755)
+    return _CachedOutcome(built=success_without_path)
 
 
 def _read_outcome(record: _CachedOutcome, folder: Path) -> BuildSuccess | CompileError | None:
     """Return a cached outcome, or None if the artifact is missing or damaged, as after a power cut."""
     if record.built is None:
         return record.rejected
-    path, blob = folder / _ARTIFACT, record.built.artifact
-    if not path.is_file() or path.stat().st_size != blob.size:
+    artifact_path, artifact_blob = folder / _ARTIFACT, record.built.artifact
+    if not artifact_path.is_file() or artifact_path.stat().st_size != artifact_blob.size:
         return None
-    if blob.size <= _MAX_HASHED_BYTES and Blob.of_file(path).sha256 != blob.sha256:
+    if artifact_blob.size <= _MAX_HASHED_BYTES and Blob.of_file(artifact_path).sha256 != artifact_blob.sha256:
         return None
-    artifact = msgspec.structs.replace(blob, path=str(path))
+    artifact = msgspec.structs.replace(artifact_blob, path=str(artifact_path))
     return msgspec.structs.replace(record.built, artifact=artifact)
 
 
@@ -473,21 +500,21 @@ class Builder:
         self._running_builds: SharedCalls[BuildSuccess | CompileError] = SharedCalls()
         self._precompiles = options.precompile
         self._header_demand, self._grader_demand = Demand(MAX_HEADERS), Demand()
-        self._background: dict[str, asyncio.Task[BuildSuccess | CompileError]] = {}
+        self._background_builds: dict[str, asyncio.Task[BuildSuccess | CompileError]] = {}
         # Hashes of sources whose programs must be sent here, because they were lost with their machine.
-        self._sent_here = set[str]()
+        self._sources_to_send = set[str]()
 
     async def close(self) -> None:
-        for task in self._background.values():
+        for task in self._background_builds.values():
             task.cancel()
-        await asyncio.gather(*self._background.values(), return_exceptions=True)
-        self._background.clear()
+        await asyncio.gather(*self._background_builds.values(), return_exceptions=True)
+        self._background_builds.clear()
         self._cache.close()
 
     @property
     def is_busy(self) -> bool:
         """True while a build runs in the background."""
-        return any(not task.done() for task in self._background.values())
+        return any(not task.done() for task in self._background_builds.values())
 
     async def capabilities(self) -> Capabilities:
         return await self.engine.capabilities()
@@ -505,13 +532,13 @@ class Builder:
             capabilities.require_tool(spec.toolchain_command, f"building a {spec.kind}")
             keys = spec.make_keys(capabilities)
             try:
-                find_or_make = partial(self._find_or_make, spec, capabilities, keys)
+                find_or_build = partial(self._find_or_build, spec, capabilities, keys)
                 with name_work_in_log(_log, f"{spec.kind} build"):
-                    outcome = await self._running_builds.call(" ".join(keys), find_or_make)
+                    outcome = await self._running_builds.call(" ".join(keys), find_or_build)
                     if _log.isEnabledFor(logging.DEBUG):
-                        status = "built" if isinstance(outcome, BuildSuccess) else "does not compile"
-                        log_step(_log, "%s, %s", status, outcome.compiler)
-                refusal = self.delivery.refusal if spec.kind == SUBMISSION else None
+                        outcome_name = "built" if isinstance(outcome, BuildSuccess) else "does not compile"
+                        log_step(_log, "%s, %s", outcome_name, outcome.compiler)
+                refusal = self.delivery.explain_refusal if spec.kind == SUBMISSION else None
                 if isinstance(outcome, CompileError) or refusal is None:
                     return outcome
                 if not (reason := await refusal(outcome.artifact, capabilities)):
@@ -522,37 +549,40 @@ class Builder:
                 )
             except ToolchainGone as error:  # try again with the toolchains of the servers that are there now
                 TOOLCHAIN.log(_log, error, attempt)
-        used_up = TOOLCHAIN.describe_exhaustion(TOOLCHAIN.max_attempts)
+        exhaustion = TOOLCHAIN.describe_exhaustion(TOOLCHAIN.max_attempts)
         raise JudgeFailure(
-            f"the servers' {spec.toolchain_command} changed repeatedly, {used_up}", phase="compiling"
+            f"the servers' {spec.toolchain_command} changed repeatedly, {exhaustion}", phase="compiling"
         )
 
     async def build_anew(self, spec: BuildSpec) -> BuildSuccess | CompileError:
         """Build a program again that was lost with its machine. This time the program is sent here."""
-        self._sent_here.add(spec.main_source.content.sha256)
+        self._sources_to_send.add(spec.main_source.content.sha256)
         return await self.build(spec)
 
-    async def _find_or_make(
+    async def _find_or_build(
         self, spec: BuildSpec, capabilities: Capabilities, keys: Sequence[str]
     ) -> BuildSuccess | CompileError:
-        if (cached := await self._find_cached(spec, keys)) is not None:
+        if (cached_outcome := await self._find_cached(spec, keys)) is not None:
             log_step(_log, "in the cache")
-            return cached
+            return cached_outcome
         if spec.kind == SUBMISSION:  # other processes build other submissions, so no lock is needed
-            return await self._make_outcome(spec, capabilities, keys)
+            return await self._build_or_check(spec, capabilities, keys)
         async with self._cache.creation_lock(keys[0]):
-            return await self._find_cached(spec, keys) or await self._make_outcome(spec, capabilities, keys)
+            return await self._find_cached(spec, keys) or await self._build_or_check(spec, capabilities, keys)
 
     async def _find_cached(self, spec: BuildSpec, keys: Sequence[str]) -> BuildSuccess | CompileError | None:
-        all_keys = [cache_key for key in keys for cache_key in (key, _limits_key(key, spec))]
+        all_keys = [cache_key for key in keys for cache_key in (key, _make_limits_key(key, spec))]
         if not self._cache.has_any(*all_keys):
             return None
         return await asyncio.to_thread(self._cache.find, *all_keys)
 
-    async def _make_outcome(
+    async def _build_or_check(
         self, spec: BuildSpec, capabilities: Capabilities, keys: Sequence[str]
     ) -> BuildSuccess | CompileError:
-        may_stay, refusal = spec.main_source.content.sha256 not in self._sent_here, self.delivery.refusal
+        may_stay, refusal = (
+            spec.main_source.content.sha256 not in self._sources_to_send,
+            self.delivery.explain_refusal,
+        )
         worker_program = self._cache.find_on_worker(spec, *keys) if may_stay and refusal is not None else None
         # If servers now accept smaller requests than before, the program may only fit if it is compressed.
         if (
@@ -566,29 +596,33 @@ class Builder:
             # This outcome is not cached, because a source is rarely submitted twice.
             if check_outcome is not None:
                 return check_outcome
-        files = await self._prebuilt_files(spec, capabilities) if self._precompiles else None
-        build = partial(self.delivery.build, may_stay=may_stay)
-        result = await build(spec, files, capabilities)
+        prebuilt_files = await self._collect_prebuilt_files(spec, capabilities) if self._precompiles else None
+        build_program = partial(self.delivery.build, may_stay=may_stay)
+        result = await build_program(spec, prebuilt_files, capabilities)
         if result.too_large:
             return CompileError(log=stop_message(result.too_large), compiler=result.tool.name, lasting=False)
-        build_end = classify_build(result.ended, spec.refusals)
+        build_ending = classify_build(result.ended, spec.refusals)
         # With prebuilt files, the compiler may have run twice within the limits of a single build.
-        maybe_twice = bool(files) or (not self.delivery.is_here and bool(find_head(spec)))
-        if build_end not in _RETRIED_ENDINGS and not (build_end is BuildEnding.CUT_SHORT and maybe_twice):
-            return await self._cache_result(spec, capabilities, result, lasting=True)
+        may_have_run_twice = bool(prebuilt_files) or (
+            not self.delivery.is_here and bool(find_leading_includes(spec))
+        )
+        if build_ending not in _RETRIED_ENDINGS and not (
+            build_ending is BuildEnding.CUT_SHORT and may_have_run_twice
+        ):
+            return await self._cache_result(spec, capabilities, result, may_be_cached=True)
         result.discard()
-        BUILD.log(_log, f"the build's outcome is {build_end.value}")
+        BUILD.log(_log, f"the build's outcome is {build_ending.value}")
         # Build again without prebuilt files. If the compiler crashes or is stopped again, the source is at
         # fault.
-        result = await build(spec, None, capabilities)
-        return await self._cache_result(spec, capabilities, result, lasting=False)
+        result = await build_program(spec, None, capabilities)
+        return await self._cache_result(spec, capabilities, result, may_be_cached=False)
 
     async def _cache_result(
-        self, spec: BuildSpec, capabilities: Capabilities, result: BuildResult, *, lasting: bool
+        self, spec: BuildSpec, capabilities: Capabilities, result: BuildResult, *, may_be_cached: bool
     ) -> BuildSuccess | CompileError:
         key = spec.make_key(capabilities.architecture, result.tool)
-        build_end = classify_build(result.ended, spec.refusals)
-        fields: dict[str, Any] = {
+        build_ending = classify_build(result.ended, spec.refusals)
+        outcome_fields: dict[str, Any] = {
             "log": format_build_log(result.ended, spec.limits),
             "compiler": result.tool.name,
             "confinement": result.confinement,
@@ -598,12 +632,18 @@ class Builder:
             for source in spec.sources:
                 if source.content.is_stale:
                     raise FileEdited(source.name)
-            is_missing = build_end is BuildEnding.BUILT and result.content is None
-            is_machine_fault = is_missing or build_end in (BuildEnding.MACHINE, BuildEnding.KILLED)
-            if is_machine_fault and spec.acts and await self._can_build(_control_spec(spec), capabilities):
-                fields["log"] += "\nCode of the source that ran during the build has stopped the build."
-                return CompileError(**fields, lasting=False)
-            if build_end is BuildEnding.MACHINE:
+            is_missing = build_ending is BuildEnding.BUILT and result.content is None
+            is_machine_fault = is_missing or build_ending in (BuildEnding.MACHINE, BuildEnding.KILLED)
+            if (
+                is_machine_fault
+                and spec.acts
+                and await self._can_build(_make_control_spec(spec), capabilities)
+            ):
+                outcome_fields["log"] += (
+                    "\nCode of the source that ran during the build has stopped the build."
+                )
+                return CompileError(**outcome_fields, lasting=False)
+            if build_ending is BuildEnding.MACHINE:
                 message = " ".join((result.ended.stderr or result.ended.stdout).split())[:1000]
                 raise JudgeFailure(
                     f"{result.tool.name} cannot build even an empty program"
@@ -612,8 +652,8 @@ class Builder:
                     phase="compiling",
                     remedy=OTHER_MACHINE,
                 )
-            was_stopped = build_end is BuildEnding.KILLED or (
-                build_end in (BuildEnding.IDLED, BuildEnding.STOPPED) and spec.kind != SUBMISSION
+            was_stopped = build_ending is BuildEnding.KILLED or (
+                build_ending in (BuildEnding.IDLED, BuildEnding.STOPPED) and spec.kind != SUBMISSION
             )
             # A GENERATED build runs a program of the problem package, which may kill its own sandbox.
             if was_stopped and spec.kind != GENERATED:
@@ -623,28 +663,30 @@ class Builder:
                     phase="compiling",
                     remedy="Give the machine or the server more memory and time, then run the command again",
                 )
-            if build_end is BuildEnding.BUILT:
+            if build_ending is BuildEnding.BUILT:
                 if result.content is None:
                     raise JudgeFailure(f"the engine did not return {spec.output}", phase="compiling")
-                built = BuildSuccess(
+                build_success = BuildSuccess(
                     artifact=result.content,
                     toolchain=result.tool.identity,
-                    **fields,
+                    **outcome_fields,
                 )
                 if not isinstance(result.content, WorkerArtifact):
-                    return await asyncio.to_thread(self._cache.add, key, built)
-                outcome = self._cache.limit_size(built)
-                if outcome is built:
-                    self._cache.add_on_worker(key, built, result.content.at)
+                    return await asyncio.to_thread(self._cache.add, key, build_success)
+                outcome = self._cache.reject_oversized_program(build_success)
+                if outcome is build_success:
+                    self._cache.add_on_worker(key, build_success, result.content.at)
                 return outcome
-            by_limits = build_end in _LIMIT_ENDINGS and not printed_lack_of_space(result.ended)
-            lasting = (
-                lasting and build_end is BuildEnding.REFUSED and not names_missing_library(fields["log"])
+            is_limit_exceeded = build_ending in _LIMIT_ENDINGS and not printed_lack_of_space(result.ended)
+            may_be_cached = (
+                may_be_cached
+                and build_ending is BuildEnding.REFUSED
+                and not names_missing_library(outcome_fields["log"])
             )
-            compile_error = CompileError(**fields, lasting=by_limits or lasting)
+            compile_error = CompileError(**outcome_fields, lasting=is_limit_exceeded or may_be_cached)
             if not compile_error.lasting:
                 return compile_error
-            cache_key = _limits_key(key, spec) if by_limits else key
+            cache_key = _make_limits_key(key, spec) if is_limit_exceeded else key
             return await asyncio.to_thread(self._cache.add, cache_key, compile_error)
         finally:
             result.discard()
@@ -657,57 +699,62 @@ class Builder:
 
     # --- files that many builds have in common, such as precompiled headers ---
 
-    async def _prebuilt_files(self, spec: BuildSpec, capabilities: Capabilities) -> tuple[JobFile, ...]:
+    async def _collect_prebuilt_files(
+        self, spec: BuildSpec, capabilities: Capabilities
+    ) -> tuple[JobFile, ...]:
         """Return the prebuilt files for a build, as far as they exist.
 
         A build waits for its grader's object: compiling the grader itself would not be faster.
         """
-        files = dict[str, BuildSuccess | None]()
+        success_by_name = dict[str, BuildSuccess | None]()
         # A precompiled header is too large to be sent with every build.
-        if self.delivery.is_here and (head := find_head(spec)):
-            shared_spec, min_builds = header_spec(spec, head), min_header_uses(head)
-            files[header_file_name(head)] = await self._shared_artifact(
+        if self.delivery.is_here and (leading_includes := find_leading_includes(spec)):
+            shared_spec, min_builds = (
+                make_header_spec(spec, leading_includes),
+                count_min_header_uses(leading_includes),
+            )
+            success_by_name[make_header_file_name(leading_includes)] = await self._get_shared_artifact(
                 shared_spec, capabilities, self._header_demand, min_builds
             )
         if spec.shared and len(capabilities.list_toolchains(spec.toolchain_command)) == 1:
-            shared_spec = object_spec(spec)
-            files[OBJECT] = await self._shared_artifact(
-                shared_spec, capabilities, self._grader_demand, _GRADER_USES, wait=True
+            shared_spec = make_object_spec(spec)
+            success_by_name[OBJECT] = await self._get_shared_artifact(
+                shared_spec, capabilities, self._grader_demand, _GRADER_USES, waits_for_build=True
             )
         return tuple(
-            JobFile(name=secret_path(name), content=built.artifact)
-            for name, built in files.items()
+            JobFile(name=make_secret_path(name), content=built.artifact)
+            for name, built in success_by_name.items()
             # A grader with a warning is not prebuilt, because the warning would be missing in the log.
             if built is not None and not built.log
         )
 
-    async def _shared_artifact(
+    async def _get_shared_artifact(
         self,
         spec: BuildSpec,
         capabilities: Capabilities,
         demand: Demand,
         min_builds: int,
         *,
-        wait: bool = False,
+        waits_for_build: bool = False,
     ) -> BuildSuccess | None:
         """Return the artifact of a build with the engine's only toolchain. The build may start now."""
         [key] = spec.make_keys(capabilities)
-        cached = await asyncio.to_thread(self._cache.find, key)
-        if cached is None and demand.is_due(key, min_builds) and key not in self._background:
+        cached_outcome = await asyncio.to_thread(self._cache.find, key)
+        if cached_outcome is None and demand.is_due(key, min_builds) and key not in self._background_builds:
             self._start_in_background(
                 key, self.build(msgspec.structs.replace(spec, limits=spec.limits.trusted))
             )
-        if cached is None and wait and key in self._background:
-            await asyncio.wait({self._background[key]})
-            cached = await asyncio.to_thread(self._cache.find, key)
-        return cached if isinstance(cached, BuildSuccess) else None
+        if cached_outcome is None and waits_for_build and key in self._background_builds:
+            await asyncio.wait({self._background_builds[key]})
+            cached_outcome = await asyncio.to_thread(self._cache.find, key)
+        return cached_outcome if isinstance(cached_outcome, BuildSuccess) else None
 
-    def _start_in_background(self, key: str, work: Coroutine[Any, Any, BuildSuccess | CompileError]) -> None:
+    def _start_in_background(self, key: str, build: Coroutine[Any, Any, BuildSuccess | CompileError]) -> None:
         """Begin a build in the background. If it fails, builds run without it, and it is not tried again."""
-        task = self._background[key] = asyncio.create_task(work)
+        task = self._background_builds[key] = asyncio.create_task(build)
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
-def _limits_key(key: str, spec: BuildSpec) -> str:
+def _make_limits_key(key: str, spec: BuildSpec) -> str:
     """Return the key of the fact that a source exceeds these limits."""
     return hashlib.sha256(key.encode() + msgspec.json.encode(spec.limits)).hexdigest()

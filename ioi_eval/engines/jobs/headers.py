@@ -68,32 +68,36 @@ _INCLUDE = re.compile(rb'[ \t]*#[ \t]*include[ \t]*(?:<([\w./+]+)>|"([\w.+-]+)")
 _COMMENT = re.compile(rb"[ \t]*//(?!.*\*/).*")
 
 
-def find_head(spec: BuildSpec) -> tuple[str, ...]:
+def find_leading_includes(spec: BuildSpec) -> tuple[str, ...]:
     """Return the names that a build's main source includes first, or `()` if no header may be used."""
-    units = {file.name for file in spec.sources} & {*spec.command}
-    if not spec.precompile or units - {spec.main_source.name, spec.shared}:
+    compiled_files = {file.name for file in spec.sources} & {*spec.command}
+    if not spec.precompile or compiled_files - {spec.main_source.name, spec.shared}:
         return ()
     content = spec.main_source.content
     if content.size > _MAX_SOURCE_BYTES:
         return ()
     source = content.read()
-    head, own_name = _read_head(source), PurePosixPath(spec.main_source.name).name
-    if not head or not _includes_only_known_files(source, own_name, once=head == BIG):
+    leading_includes, source_name = _parse_leading_includes(source), PurePosixPath(spec.main_source.name).name
+    if not leading_includes or not _includes_only_known_files(
+        source, source_name, requires_single_include=leading_includes == BIG
+    ):
         return ()
     # If another source includes the same header, the header adds no text there.
-    other_sources = (file.content.read() for file in spec.sources if file.name not in units)
+    other_sources = (file.content.read() for file in spec.sources if file.name not in compiled_files)
     return (
-        () if head == BIG and any(BIG[0].encode() in other_source for other_source in other_sources) else head
+        ()
+        if leading_includes == BIG and any(BIG[0].encode() in other_source for other_source in other_sources)
+        else leading_includes
     )
 
 
-def _read_head(source: bytes) -> tuple[str, ...]:
+def _parse_leading_includes(source: bytes) -> tuple[str, ...]:
     names, position = list[str](), 0
-    while position < len(source) and (line := _HEAD_LINE.match(source, position)) is not None:
-        position = line.end()
-        if line[1] is None:
+    while position < len(source) and (line_match := _HEAD_LINE.match(source, position)) is not None:
+        position = line_match.end()
+        if line_match[1] is None:
             continue
-        name = line[1].decode()
+        name = line_match[1].decode()
         if not names and (name,) == BIG:
             return BIG
         if name not in NAMES:
@@ -102,71 +106,73 @@ def _read_head(source: bytes) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _includes_only_known_files(source: bytes, own_name: str, *, once: bool) -> bool:
+def _includes_only_known_files(source: bytes, source_name: str, *, requires_single_include: bool) -> bool:
     """Return True if a source reads only headers of the standard and files of the problem, and not too many.
 
-    `once`: it must include the big header exactly once.
+    `requires_single_include`: it must include the big header exactly once.
     """
-    included = list[str]()
+    included_names = list[str]()
     for line in _JOIN.sub(b"", source).split(b"\n"):
         if not (_READS_FILES.search(line) and _DIRECTIVE.search(line)) or _COMMENT.fullmatch(line):
             continue
-        include = _INCLUDE.fullmatch(line)
+        include_match = _INCLUDE.fullmatch(line)
         if (
-            include is None
-            or include[2] == own_name.encode()
-            or (include[1] and include[1].decode() not in _OTHER_KNOWN_NAMES)
+            include_match is None
+            or include_match[2] == source_name.encode()
+            or (include_match[1] and include_match[1].decode() not in _OTHER_KNOWN_NAMES)
         ):
             return False
-        included.append((include[1] or b"").decode())
-    return len(included) <= _MAX_INCLUDES and (not once or included.count(BIG[0]) == 1)
-
-
-def header_file_name(head: Sequence[str]) -> str:
-    """Return the name of the header of a head in its folder."""
-    return f"{BIG[0] if tuple(head) == BIG else 'ioi-eval-head.hpp'}{PRECOMPILED}"
-
-
-def header_options(head: Sequence[str], folder: str) -> str:
-    """Return the options with which g++ reads the header of a head from a folder."""
-    options = (
-        "-isystem {}"
-        if tuple(head) == BIG
-        else f"-include {{}}/{header_file_name(head)[: -len(PRECOMPILED)]}"
+        included_names.append((include_match[1] or b"").decode())
+    return len(included_names) <= _MAX_INCLUDES and (
+        not requires_single_include or included_names.count(BIG[0]) == 1
     )
-    return options.format(folder)
 
 
-def make_empty_build_spec(language: Language, standard: str = "", tool: str = "") -> BuildSpec:
+def make_header_file_name(leading_includes: Sequence[str]) -> str:
+    """Return the name of the header of a head in its folder."""
+    return f"{BIG[0] if tuple(leading_includes) == BIG else 'ioi-eval-head.hpp'}{PRECOMPILED}"
+
+
+def make_header_options(leading_includes: Sequence[str], folder: str) -> str:
+    """Return the options with which g++ reads the header of a head from a folder."""
+    option_pattern = (
+        "-isystem {}"
+        if tuple(leading_includes) == BIG
+        else f"-include {{}}/{make_header_file_name(leading_includes)[: -len(PRECOMPILED)]}"
+    )
+    return option_pattern.format(folder)
+
+
+def make_empty_build_spec(language: Language, standard: str = "", command: str = "") -> BuildSpec:
     """Return a build of nothing with the flags of submissions, whose headers are therefore theirs."""
-    empty = NamedBlob(name="empty.cpp", content=Blob.of(""))
+    empty_source = NamedBlob(name="empty.cpp", content=Blob.of(""))
     return BuildSpec(
         kind=HEADER,
         output=HEADER,
-        command=(tool or language.command,),
-        sources=(empty,),
-        control=empty,
+        command=(command or language.command,),
+        sources=(empty_source,),
+        control=empty_source,
         limits=BuildLimits(),
-        precompile=language.precompile_command(WRAPPER, HEADER, standard, tool=tool),
+        precompile=language.precompile_command(WRAPPER, HEADER, standard, tool=command),
     )
 
 
-def header_spec(spec: BuildSpec, head: Sequence[str] = BIG) -> BuildSpec:
+def make_header_spec(spec: BuildSpec, leading_includes: Sequence[str] = BIG) -> BuildSpec:
     """Return the build of the precompiled header of a head, with the flags of a spec."""
-    includes = "".join(f"#include <{name}>\n" for name in head)
+    include_lines = "".join(f"#include <{name}>\n" for name in leading_includes)
     return BuildSpec(
         kind=HEADER,
         output=HEADER,
         command=spec.precompile,
-        sources=(NamedBlob(name=WRAPPER, content=Blob.of(includes)),),
+        sources=(NamedBlob(name=WRAPPER, content=Blob.of(include_lines)),),
         control=spec.control,
         limits=spec.limits.trusted,
     )
 
 
-def min_header_uses(head: Sequence[str]) -> int:
+def count_min_header_uses(leading_includes: Sequence[str]) -> int:
     """Return the number of builds with a head at which its header is built."""
-    return 1 if tuple(head) == BIG else 2
+    return 1 if tuple(leading_includes) == BIG else 2
 
 
 # Maximum number of keys that are counted, because submissions decide how many keys occur.

@@ -41,8 +41,14 @@ from ioi_eval.engines.contract import (
     min_limit,
 )
 from ioi_eval.engines.embedded.sandbox import SandboxLimits, SandboxSpec, decode_report
-from ioi_eval.engines.jobs.build import OBJECT, compile_script, secret_path, source_files
-from ioi_eval.engines.jobs.headers import BIG, find_head, header_file_name, header_spec, min_header_uses
+from ioi_eval.engines.jobs.build import OBJECT, list_source_files, make_compile_script, make_secret_path
+from ioi_eval.engines.jobs.headers import (
+    BIG,
+    count_min_header_uses,
+    find_leading_includes,
+    make_header_file_name,
+    make_header_spec,
+)
 from ioi_eval.engines.jobs.piston_api import GzipBlob
 from ioi_eval.engines.jobs.run import (
     COMMAND,
@@ -53,11 +59,11 @@ from ioi_eval.engines.jobs.run import (
     BuildResult,
     JobTests,
     execute,
-    interpreters,
-    machine_fault,
+    explain_machine_fault,
+    find_program_interpreters,
+    make_plan_path,
+    make_test_job,
     max_program_bytes,
-    plan_path,
-    run_job,
 )
 from ioi_eval.model.errors import BrokenReply, JudgeFailure, MachineAtFault
 from ioi_eval.model.job import (
@@ -85,8 +91,8 @@ class HttpDelivery:
     def __init__(self, engine: Engine, *, precompiles: bool = False) -> None:
         self._engine, self.contents, self._precompiles = engine, GzipCache(), precompiles
 
-    async def weight(self, content: Blob) -> int:
-        return await self.contents.weight(content)
+    async def count_request_bytes(self, content: Blob) -> int:
+        return await self.contents.count_request_bytes(content)
 
     async def build(
         self,
@@ -97,60 +103,64 @@ class HttpDelivery:
         may_stay: bool,
     ) -> BuildResult:
         tool = capabilities.require_tool(spec.toolchain_command, f"building a {spec.kind}")
-        if spec.kind == SUBMISSION and (reason := await self.refusal(spec.main_source.content, capabilities)):
+        if spec.kind == SUBMISSION and (
+            reason := await self.explain_refusal(spec.main_source.content, capabilities)
+        ):
             return BuildResult(ended=Ending(), tool=tool, too_large=reason)
         # A Python program must be sent to this machine, because the modules that it imports are determined
         # here for the fork server.
         may_stay = may_stay and not (spec.toolchain_command == COMMAND and capabilities.waiting)
-        stays = (
+        artifact_stays = (
             may_stay
             and spec.kind == SUBMISSION
             and spec.proctor is None
             and capabilities.find_shell_runtime() == OWN
         )
-        if stays and prebuilt is not None:
+        if artifact_stays and prebuilt is not None:
             prebuilt = (*prebuilt, *self._worker_headers(spec, tool, capabilities))
         job = msgspec.structs.replace(
-            build_job(spec, tool, prebuilt, capabilities),
+            make_build_job(spec, tool, prebuilt, capabilities),
             accepted_toolchains={
                 spec.toolchain_command: tuple(
-                    offered.identity for offered in capabilities.list_toolchains(spec.toolchain_command)
+                    toolchain.identity for toolchain in capabilities.list_toolchains(spec.toolchain_command)
                 )
             },
-            keep=(spec.output,) if stays else (),
+            keep=(spec.output,) if artifact_stays else (),
         )
         job = await self.contents.pack_job(job, capabilities)
 
-        results = _BuildResultReader(partial(_read_build, spec, tool, capabilities))
+        result_reader = _BuildResultReader(partial(_read_build_result, spec, tool, capabilities))
 
         async def check(result: JobResult) -> JobResult:
             try:
-                ended = (await results.read(result))[0].ended
+                compiler_ending = (await result_reader.read(result))[0].ended
             except TooLarge:
                 return result
             except JudgeFailure as failure:
                 raise MachineAtFault(str(failure), result) from failure
-            compiler_output = " ".join((ended.stderr or ended.stdout).split())[-_MAX_ERROR_CHARS:]
-            match classify_build(ended, spec.refusals):
+            compiler_output = " ".join((compiler_ending.stderr or compiler_ending.stdout).split())[
+                -_MAX_ERROR_CHARS:
+            ]
+            match classify_build(compiler_ending, spec.refusals):
                 case BuildEnding.MACHINE:
                     raise MachineAtFault(
                         f"the compiler cannot build an empty program: {compiler_output}", result
                     )
                 case BuildEnding.KILLED:
-                    reason = compiler_output or ended.message or ended.signal
+                    reason = compiler_output or compiler_ending.message or compiler_ending.signal
                     raise MachineAtFault(f"the compiler was killed: {reason}", result)
                 case _:
                     return result
 
         try:
             result = await execute(self._engine, job, phase="compiling", check=check)
-            build_result, packed = await results.read(result)
+            build_result, packed_program = await result_reader.read(result)
         except MachineAtFault as fault:
-            build_result, packed = await results.read(fault.answer)
+            build_result, packed_program = await result_reader.read(fault.answer)
             # Do not name the server if the source may run code during the build: the source may then be at
             # fault, and the output becomes the submission's log.
-            where = f" (on {fault.where})" if fault.where and not spec.acts else ""
-            compiler_output = (build_result.ended.stderr or build_result.ended.stdout) + where
+            server_note = f" (on {fault.where})" if fault.where and not spec.acts else ""
+            compiler_output = (build_result.ended.stderr or build_result.ended.stdout) + server_note
             build_result = msgspec.structs.replace(
                 build_result, ended=msgspec.structs.replace(build_result.ended, stderr=compiler_output)
             )
@@ -160,65 +170,84 @@ class HttpDelivery:
                 raise
             return BuildResult(ended=Ending(), tool=tool, too_large=failure.reason)
         if not build_result.confinement and classify_build(build_result.ended) in _BY_LIMITS:
-            _check_limits(spec, capabilities)
-        if isinstance(build_result.content, RemoteArtifact) and await self.refusal(
+            _check_server_limits(spec, capabilities)
+        if isinstance(build_result.content, RemoteArtifact) and await self.explain_refusal(
             build_result.content, capabilities
         ):
             # The program may fit if it is compressed, so build it again and have it sent to this machine.
             WORKER_PROGRAM.log(_log, "the program is too large for the jobs of its tests")
             return await self.build(spec, prebuilt, capabilities, may_stay=False)
-        if build_result.content is not None and packed:
-            self.contents.add_gzip(build_result.content, packed)
+        if build_result.content is not None and packed_program:
+            self.contents.add_gzip(build_result.content, packed_program)
         return build_result
 
     def _worker_headers(
         self, spec: BuildSpec, tool: Toolchain, capabilities: Capabilities
     ) -> Iterator[JobFile]:
         """Yield the precompiled header, which workers build themselves: it is too large for requests."""
-        head = find_head(spec)
-        if not (self._precompiles and head and capabilities.shares_builds):
+        leading_includes = find_leading_includes(spec)
+        if not (self._precompiles and leading_includes and capabilities.shares_builds):
             return
         if len(capabilities.list_toolchains(spec.toolchain_command)) == 1:
-            header = header_spec(spec, head)
-            shared = SharedBuild(
-                sha256=header.make_key(capabilities.architecture, tool),
+            header_build = make_header_spec(spec, leading_includes)
+            shared_build = SharedBuild(
+                sha256=header_build.make_key(capabilities.architecture, tool),
                 build=msgspec.structs.replace(
-                    build_job(header, tool, None, capabilities), keep=(header.output,)
+                    make_build_job(header_build, tool, None, capabilities), keep=(header_build.output,)
                 ),
-                min_uses=min_header_uses(head),
+                min_uses=count_min_header_uses(leading_includes),
             )
-            yield JobFile(name=secret_path(header_file_name(head)), content=shared)
+            yield JobFile(
+                name=make_secret_path(make_header_file_name(leading_includes)), content=shared_build
+            )
 
-    async def refusal(self, program: Blob, capabilities: Capabilities) -> str:
-        weight, max_bytes = await self.contents.weight(program), max_program_bytes(capabilities)
-        if weight <= max_bytes:
+    async def explain_refusal(self, program: Blob, capabilities: Capabilities) -> str:
+        request_bytes, max_bytes = (
+            await self.contents.count_request_bytes(program),
+            max_program_bytes(capabilities),
+        )
+        if request_bytes <= max_bytes:
             return ""
-        return f"The program needs {weight} bytes of a request, and {capabilities.name} accepts {max_bytes}."
+        return (
+            f"The program needs {request_bytes} bytes of a request,"
+            f" and {capabilities.name} accepts {max_bytes}."
+        )
 
-    def job(self, batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
-        job, problem, program = run_job(batch, chosen, capabilities), batch.problem, batch.program
+    def make_job(self, batch: Batch, job_tests: JobTests, capabilities: Capabilities) -> Job:
+        job, problem, program = make_test_job(batch, job_tests, capabilities), batch.problem, batch.program
         # The job's script replaces paths of interpreters in the plan that are unknown here.
-        paths = sorted(plan_path(tool) for tool in interpreters(program, capabilities).values())
-        unknown = [path for path in paths if path.startswith(WHICH)]
-        sed_options = "".join(f' -e "s#{path}#$(command -v {path.removeprefix(WHICH)})#"' for path in unknown)
+        interpreter_paths = sorted(
+            make_plan_path(tool) for tool in find_program_interpreters(program, capabilities).values()
+        )
+        unknown_paths = [path for path in interpreter_paths if path.startswith(WHICH)]
+        sed_options = "".join(
+            f' -e "s#{path}#$(command -v {path.removeprefix(WHICH)})#"' for path in unknown_paths
+        )
         path_script = f"sed -i{sed_options} {PLAN}\n" if sed_options else ""
-        output = problem.limits.output
-        limit_script = "" if output is None else _CHECK_ROOM.format(blocks=-(-output // 1024))
+        max_output_bytes = problem.limits.output
+        limit_script = (
+            "" if max_output_bytes is None else _CHECK_ROOM.format(blocks=-(-max_output_bytes // 1024))
+        )
         # The server's memory limit counts proctor, checker and submission together, so it is only a second
         # limit. On older servers it limits the address space. So the limit includes the address space that
         # programs may reserve, and is unset if programs may reserve any address space.
-        memory = None
+        memory_limit_bytes = None
         if problem.limits.memory is not None and program.submission.address_space:
-            judge_limits = [program.checker.limits.memory, program.manager and program.manager.limits.memory]
-            allowance = max(_RESERVED, *(limit or 0 for limit in judge_limits))
-            memory = count_processes(problem) * problem.limits.memory + allowance + PROCTOR_MEMORY
+            judge_memory_limits = [
+                program.checker.limits.memory,
+                program.manager and program.manager.limits.memory,
+            ]
+            extra_bytes = max(_RESERVED, *(limit or 0 for limit in judge_memory_limits))
+            memory_limit_bytes = (
+                count_processes(problem) * problem.limits.memory + extra_bytes + PROCTOR_MEMORY
+            )
         # The limit for the CPU time of all processes together. The servers' default is three seconds.
-        cpu_time = None if job.run_timeout is None else job.run_timeout * (count_processes(problem) + 1)
+        cpu_time_ms = None if job.run_timeout is None else job.run_timeout * (count_processes(problem) + 1)
         return msgspec.structs.replace(
             job,
             files=(JobFile(name="run", content=Blob.of(limit_script + path_script + RUN_SCRIPT)), *job.files),
-            run_cpu_time=min_limit(cpu_time, capabilities.max_run_cpu_time),
-            run_memory_limit=memory,
+            run_cpu_time=min_limit(cpu_time_ms, capabilities.max_run_cpu_time),
+            run_memory_limit=memory_limit_bytes,
             # The plan is started by a script if the script must first insert the paths of interpreters.
             plan=job.plan if capabilities.executes_plans and not sed_options else "",
         )
@@ -229,7 +258,7 @@ class HttpDelivery:
         job = await self.contents.pack_job(job, capabilities)
 
         async def check(result: JobResult) -> JobResult:
-            if fault := machine_fault(result.run, nonce):
+            if fault := explain_machine_fault(result.run, nonce):
                 raise MachineAtFault(fault, result)
             return result
 
@@ -243,18 +272,18 @@ class HttpDelivery:
 class _BuildResultReader:
     """Reads results of a build job. It reads the last result only once."""
 
-    def __init__(self, read: Callable[[JobResult], tuple[BuildResult, bytes]]) -> None:
-        self._read = read
-        self._last: tuple[JobResult, tuple[BuildResult, bytes]] | None = None
+    def __init__(self, read_result: Callable[[JobResult], tuple[BuildResult, bytes]]) -> None:
+        self._read_result = read_result
+        self._last_result: tuple[JobResult, tuple[BuildResult, bytes]] | None = None
 
     async def read(self, result: JobResult) -> tuple[BuildResult, bytes]:
-        if self._last is not None and self._last[0] is result:
-            return self._last[1]
+        if self._last_result is not None and self._last_result[0] is result:
+            return self._last_result[1]
         if len(result.run.stdout) < _MIN_PACKED_BYTES:
-            build_result = self._read(result)
+            build_result = self._read_result(result)
         else:
-            build_result = await asyncio.to_thread(self._read, result)
-        self._last = result, build_result
+            build_result = await asyncio.to_thread(self._read_result, result)
+        self._last_result = result, build_result
         return build_result
 
 
@@ -265,25 +294,27 @@ _MAX_ERROR_CHARS = 300  # maximum characters of a compiler's output about an emp
 _BY_LIMITS = frozenset({BuildEnding.CUT_SHORT, BuildEnding.STOPPED})
 
 
-def _read_build(
+def _read_build_result(
     spec: BuildSpec, tool: Toolchain, capabilities: Capabilities, result: JobResult
 ) -> tuple[BuildResult, bytes]:
     """Return the result of a build job, and the program as it was sent, packed."""
-    tool, run = result.toolchains.get(tool.command, tool), result.run
-    sandboxed = spec.proctor is not None
-    in_two_stages = not sandboxed and capabilities.find_shell_runtime() == OWN
-    ended = None
+    tool, run_ending = result.toolchains.get(tool.command, tool), result.run
+    is_sandboxed = spec.proctor is not None
+    in_two_stages = not is_sandboxed and capabilities.find_shell_runtime() == OWN
+    compiler_ending = None
     if in_two_stages:
         if result.compile is None:
             raise BrokenReply("the server's package has no compile stage")
-        ended = result.compile
-        if classify_build(ended) is not BuildEnding.BUILT:
-            return BuildResult(ended=ended, tool=tool), b""
-    elif killed_while_compiling(run) and not (sandboxed and run.status is StageStatus.TO):
+        compiler_ending = result.compile
+        if classify_build(compiler_ending) is not BuildEnding.BUILT:
+            return BuildResult(ended=compiler_ending, tool=tool), b""
+    elif was_killed_while_compiling(run_ending) and not (
+        is_sandboxed and run_ending.status is StageStatus.TO
+    ):
         # The sandbox itself stops a compiler at its limits. If the server stopped it earlier, the server is
         # at fault.
-        return BuildResult(ended=msgspec.structs.replace(run, stdout="", stderr=""), tool=tool), b""
-    if (worker_file := result.stayed.get(spec.output)) is not None and ended is not None:
+        return BuildResult(ended=msgspec.structs.replace(run_ending, stdout="", stderr=""), tool=tool), b""
+    if (worker_file := result.stayed.get(spec.output)) is not None and compiler_ending is not None:
         artifact = WorkerArtifact(
             sha256=worker_file.sha256,
             size=worker_file.size,
@@ -291,44 +322,49 @@ def _read_build(
             spec=spec,
             toolchain=tool.identity,
         )
-        return BuildResult(ended=ended, tool=tool, content=artifact), b""
-    delivery = read_delivery(run)
-    if sandboxed and delivery.confinement is None:
+        return BuildResult(ended=compiler_ending, tool=tool, content=artifact), b""
+    delivered_build = parse_delivery(run_ending)
+    if is_sandboxed and delivered_build.confinement is None:
         raise BrokenReply("the reply to a build job has no report of its sandbox")
-    ended = ended or delivery.stage
-    if ended is None:
+    compiler_ending = compiler_ending or delivered_build.stage
+    if compiler_ending is None:
         raise BrokenReply("the reply to a build job has no report of the compiler")
-    if delivery.artifact is None and classify_build(ended) is BuildEnding.BUILT:
+    if delivered_build.artifact is None and classify_build(compiler_ending) is BuildEnding.BUILT:
         raise BrokenReply(f"the reply to a build job does not contain {spec.output}")
     build_result = BuildResult(
-        ended=ended, tool=tool, content=delivery.artifact, confinement=delivery.confinement or {}
+        ended=compiler_ending,
+        tool=tool,
+        content=delivered_build.artifact,
+        confinement=delivered_build.confinement or {},
     )
-    return build_result, delivery.packed
+    return build_result, delivered_build.packed
 
 
-def _check_limits(spec: BuildSpec, capabilities: Capabilities) -> None:
+def _check_server_limits(spec: BuildSpec, capabilities: Capabilities) -> None:
     """Raise JudgeFailure if a limit of the server that is below the build's limits may have stopped it."""
-    limits, wall = spec.limits, spec.limits.wall_time
+    limits, wall_time_s = spec.limits, spec.limits.wall_time
     if capabilities.find_shell_runtime() == OWN:
-        needed_time_s = hard_stop_after(wall) if wall is not None and capabilities.strict else wall
+        needed_time_s = (
+            hard_stop_after(wall_time_s) if wall_time_s is not None and capabilities.strict else wall_time_s
+        )
         variables, option = "PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME", "compile-timeout"
-        on_time = (capabilities.max_compile_time, needed_time_s, variables)
-        on_cpu = (capabilities.max_compile_time, limits.cpu_time, variables)
+        wall_time_check = (capabilities.max_compile_time, needed_time_s, variables)
+        cpu_time_check = (capabilities.max_compile_time, limits.cpu_time, variables)
     else:
         needed_time_s, option = (
-            None if wall is None else hard_stop_after(wall) + DELIVERY_SECONDS,
+            None if wall_time_s is None else hard_stop_after(wall_time_s) + DELIVERY_SECONDS,
             "run-timeout",
         )
-        on_time = (capabilities.max_run_time, needed_time_s, "PISTON_RUN_TIMEOUT")
-        on_cpu = (capabilities.max_run_cpu_time, limits.cpu_time, "PISTON_RUN_CPU_TIME")
-    for limit_ms, needed_s, variable in (on_time, on_cpu):
+        wall_time_check = (capabilities.max_run_time, needed_time_s, "PISTON_RUN_TIMEOUT")
+        cpu_time_check = (capabilities.max_run_cpu_time, limits.cpu_time, "PISTON_RUN_CPU_TIME")
+    for limit_ms, needed_s, variable in (wall_time_check, cpu_time_check):
         if limit_ms is not None and (needed_s is None or limit_ms < needed_s * 1000):
-            seconds = needed_s or 60
+            suggested_s = needed_s or 60
             raise JudgeFailure(
                 f"the server stopped the build of a {spec.kind} after {limit_ms / 1000:g} s at the latest",
                 phase="compiling",
-                remedy=f"Raise {variable} on it to {round(seconds * 1000)} or more,"
-                f" on a worker --set {option}={math.ceil(seconds)}",
+                remedy=f"Raise {variable} on it to {round(suggested_s * 1000)} or more,"
+                f" on a worker --set {option}={math.ceil(suggested_s)}",
             )
 
 
@@ -364,7 +400,7 @@ _BOX, _PROCTOR, _SPEC, _REPORT = "box", "proctor", "box.json", 3
 _PROCESSES, _DISK, _NAMES = 256, 4 << 30, 100_000
 
 
-def build_job(
+def make_build_job(
     spec: BuildSpec, tool: Toolchain, prebuilt: Sequence[JobFile] | None, capabilities: Capabilities
 ) -> Job:
     """Return the job of a build: the script and the sources, with the main source last.
@@ -373,51 +409,51 @@ def build_job(
     is used, not even the server's.
     """
     # If servers have the command at different paths, use its name instead of its path.
-    if {offered.path for offered in capabilities.list_toolchains(tool.command)} != {tool.path}:
+    if {toolchain.path for toolchain in capabilities.list_toolchains(tool.command)} != {tool.path}:
         tool = msgspec.structs.replace(tool, path=tool.command)
     if capabilities.max_output is not None:
-        log = max(0, min(spec.limits.log, capabilities.max_output // 2))
-        spec = msgspec.structs.replace(spec, limits=msgspec.structs.replace(spec.limits, log=log))
+        max_log_bytes = max(0, min(spec.limits.log, capabilities.max_output // 2))
+        spec = msgspec.structs.replace(spec, limits=msgspec.structs.replace(spec.limits, log=max_log_bytes))
     if spec.proctor is not None:
-        return _sandboxed_build_job(spec, tool, capabilities, spec.proctor, prebuilt)
+        return _make_sandboxed_build_job(spec, tool, capabilities, spec.proctor, prebuilt)
     # Piston servers without isolate limit the address space, of which compilers other than g++ and gcc
     # reserve more than they use.
-    memory = spec.limits.memory if capabilities.confines or tool.command in DRIVERS else None
+    memory_limit_bytes = spec.limits.memory if capabilities.confines or tool.command in DRIVERS else None
     if capabilities.find_shell_runtime() != OWN:
-        return _one_stage_build_job(spec, tool, capabilities, prebuilt, memory)
-    script = _ENVIRONMENT + compile_script(spec, tool, prebuilt=prebuilt is not None)
+        return _make_one_stage_build_job(spec, tool, capabilities, prebuilt, memory_limit_bytes)
+    script = _ENVIRONMENT + make_compile_script(spec, tool, uses_prebuilt_files=prebuilt is not None)
     delivery_ms = min_limit(to_milliseconds(DELIVERY_SECONDS), capabilities.max_run_time)
     return Job(
         files=(
             JobFile(name="compile", content=Blob.of(script)),
-            JobFile(name="run", content=Blob.of(delivery_script(spec.output, capabilities.max_output))),
+            JobFile(name="run", content=Blob.of(make_delivery_script(spec.output, capabilities.max_output))),
             *(prebuilt or ()),
-            *source_files(spec),
+            *list_source_files(spec),
         ),
         compile_timeout=min_limit(to_milliseconds(spec.limits.wall_time), capabilities.max_compile_time),
         compile_cpu_time=min_limit(to_milliseconds(spec.limits.cpu_time), capabilities.max_compile_time),
-        compile_memory_limit=memory,
+        compile_memory_limit=memory_limit_bytes,
         run_timeout=delivery_ms,
         run_cpu_time=min_limit(delivery_ms, capabilities.max_run_cpu_time),
         without_proc=capabilities.confines and not spec.needs_proc,
     )
 
 
-def _one_stage_build_job(
+def _make_one_stage_build_job(
     spec: BuildSpec,
     tool: Toolchain,
     capabilities: Capabilities,
     prebuilt: Sequence[JobFile] | None,
-    memory: int | None,
+    memory_limit_bytes: int | None,
 ) -> Job:
     limits = spec.limits
-    script = one_stage_build_script(
+    script = make_one_stage_build_script(
         spec.output,
         capabilities.max_output,
-        hard_stop=None if limits.wall_time is None else hard_stop_after(limits.wall_time),
-        cpu_time=limits.cpu_time,
+        hard_stop_s=None if limits.wall_time is None else hard_stop_after(limits.wall_time),
+        cpu_time_s=limits.cpu_time,
     )
-    build_script = compile_script(spec, tool, prebuilt=prebuilt is not None)
+    build_script = make_compile_script(spec, tool, uses_prebuilt_files=prebuilt is not None)
     wall_ms = None if limits.wall_time is None else to_milliseconds(limits.wall_time + DELIVERY_SECONDS)
     cpu_ms = None if limits.cpu_time is None else to_milliseconds(2 * limits.cpu_time + DELIVERY_SECONDS)
     return Job(
@@ -425,37 +461,39 @@ def _one_stage_build_job(
             JobFile(name=_BUILD, content=Blob.of(script)),
             JobFile(name="compile", content=Blob.of(_ENVIRONMENT + build_script)),
             *(prebuilt or ()),
-            *source_files(spec),
+            *list_source_files(spec),
         ),
         run_timeout=min_limit(wall_ms, capabilities.max_run_time),
         run_cpu_time=min_limit(cpu_ms, capabilities.max_run_cpu_time),
-        run_memory_limit=memory,
+        run_memory_limit=memory_limit_bytes,
     )
 
 
 # --- builds in a sandbox of the proctor ------------------------------------------------------------------
 
 
-def _sandboxed_build_job(
+def _make_sandboxed_build_job(
     spec: BuildSpec,
     tool: Toolchain,
     capabilities: Capabilities,
     proctor: Blob,
     prebuilt: Sequence[JobFile] | None,
 ) -> Job:
-    limits, is_used = spec.limits, prebuilt is not None
+    limits, uses_prebuilt_files = spec.limits, prebuilt is not None
     # A compiler outside of the system's folders, as in a Piston package, is visible with its whole folder.
     script = f"""compiler=$(readlink -f "$(command -v {shlex.quote(tool.path)})")
 case $compiler in /usr/* | /bin/* | /lib*) compiler= ;; esac
 sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD_LIBRARY_PATH:-}}#" \\
     -e "s#@COMPILER@#${{compiler%/*/*}}#" -e "s#@HEADERS@#${{{BROUGHT_HEADERS}:-}}#g" {_SPEC}
 ./{_PROCTOR} box {_SPEC} {_REPORT}> .ioi-eval-report > .ioi-eval-log 2>&1 < /dev/null
-""" + sandboxed_delivery_script(f"{_BOX}/{spec.output}", capabilities.max_output)
-    build_script = compile_script(spec, tool, prebuilt=is_used, brought=is_used)
+""" + make_sandboxed_delivery_script(f"{_BOX}/{spec.output}", capabilities.max_output)
+    build_script = make_compile_script(
+        spec, tool, uses_prebuilt_files=uses_prebuilt_files, has_bundled_header=uses_prebuilt_files
+    )
     sandbox_files = (
         JobFile(name="compile", content=Blob.of(build_script)),
         *(prebuilt or ()),
-        *source_files(spec),
+        *list_source_files(spec),
     )
     wall_s = None if limits.wall_time is None else hard_stop_after(limits.wall_time) + DELIVERY_SECONDS
     cpu_s = None if limits.cpu_time is None else 2 * limits.cpu_time + DELIVERY_SECONDS
@@ -463,7 +501,12 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
         files=(
             JobFile(name="run", content=Blob.of(script)),
             JobFile(name=_PROCTOR, content=proctor, executable=True),
-            JobFile(name=_SPEC, content=Blob.of(msgspec.json.encode(_sandbox_spec(spec, brought=is_used)))),
+            JobFile(
+                name=_SPEC,
+                content=Blob.of(
+                    msgspec.json.encode(_make_sandbox_spec(spec, has_bundled_header=uses_prebuilt_files))
+                ),
+            ),
             *(msgspec.structs.replace(file, name=f"{_BOX}/{file.name}") for file in sandbox_files),
         ),
         run_timeout=min_limit(to_milliseconds(wall_s), capabilities.max_run_time),
@@ -471,13 +514,16 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
     )
 
 
-def _sandbox_spec(spec: BuildSpec, *, brought: bool) -> SandboxSpec:
+def _make_sandbox_spec(spec: BuildSpec, *, has_bundled_header: bool) -> SandboxSpec:
     """Return the spec of a build's sandbox. The job's script fills in the names between @.
 
-    If `brought`, the compiler may read the precompiled header of the server's package, if the source has its
-    head.
+    If `has_bundled_header`, the compiler may read the precompiled header of the server's package, if the
+    source includes it.
     """
-    limits, header_folders = spec.limits, ("@HEADERS@",) if brought and find_head(spec) == BIG else ()
+    limits, header_folders = (
+        spec.limits,
+        ("@HEADERS@",) if has_bundled_header and find_leading_includes(spec) == BIG else (),
+    )
     wall_ms, cpu_ms = to_milliseconds(limits.wall_time), to_milliseconds(limits.cpu_time)
     return SandboxSpec(
         argv=("/bin/bash", "compile"),
@@ -523,7 +569,7 @@ class SentForm(Value):
 
     data: bytes
     is_gzip: bool
-    weight: int  # number of bytes that the content adds to a request
+    request_bytes: int  # number of bytes that the content adds to a request
 
 
 class GzipCache:
@@ -531,7 +577,7 @@ class GzipCache:
 
     def __init__(self, max_cached_bytes: int = 256 << 20) -> None:
         self._cache = LruCache[SentForm](max_cached_bytes)
-        self._packing: SharedCalls[SentForm] = SharedCalls()
+        self._running_compressions: SharedCalls[SentForm] = SharedCalls()
 
     async def pack_job(self, job: Job, capabilities: Capabilities) -> Job:
         """Return a job for servers: with gzip forms, unless the engine executes plans.
@@ -539,16 +585,21 @@ class GzipCache:
         Its first script marks the programs as executable, because not all servers do that.
         """
         script, *other_files = job.files
-        programs = [file.name for file in other_files if file.executable]
-        marking = f"chmod +x -- {shlex.join(programs)}\n" if programs else ""
-        script = msgspec.structs.replace(script, content=Blob.of(marking.encode() + script.content.read()))
+        program_names = [file.name for file in other_files if file.executable]
+        mark_script = f"chmod +x -- {shlex.join(program_names)}\n" if program_names else ""
+        script = msgspec.structs.replace(
+            script, content=Blob.of(mark_script.encode() + script.content.read())
+        )
         # On older servers, programs may only enter folders that contain a file of the job. So a folder that
         # contains only folders gets an empty file.
         sent_files = (file for file in job.files if not isinstance(file.content, SharedBuild))
         folders = {file.name.rpartition("/")[0] for file in sent_files}
-        parents = {folder[:end] for folder in folders for end, char in enumerate(folder) if char == "/"}
+        parent_folders = {
+            folder[:end] for folder in folders for end, letter in enumerate(folder) if letter == "/"
+        }
         placeholders = (
-            JobFile(name=f"{parent}/.ioi-eval", content=Blob.of("")) for parent in sorted(parents - folders)
+            JobFile(name=f"{parent_folder}/.ioi-eval", content=Blob.of(""))
+            for parent_folder in sorted(parent_folders - folders)
         )
         if not capabilities.executes_plans:
             other_files = [await self._pack_file(file) for file in other_files]
@@ -560,55 +611,55 @@ class GzipCache:
         # Do not compress an object file: its path is a secret of the job, so no script could decompress it.
         if file.name in _SCRIPTS or file.name.endswith(f"/{OBJECT}"):
             return file
-        return msgspec.structs.replace(file, content=await self.packed(file.content))
+        return msgspec.structs.replace(file, content=await self.pack(file.content))
 
-    async def weight(self, content: Blob) -> int:
+    async def count_request_bytes(self, content: Blob) -> int:
         """Return the bytes that a file with this content adds to a request."""
         if isinstance(content, RemoteArtifact):
             return _base64_size(content.size) + _PER_FILE_BYTES
-        return (await self._sent_form(content)).weight + _PER_FILE_BYTES
+        return (await self._get_sent_form(content)).request_bytes + _PER_FILE_BYTES
 
     def add_gzip(self, content: Blob, gzip_form: bytes) -> None:
         """Cache the gzip form in which a content arrived."""
-        weight = _base64_size(len(gzip_form))
-        if content.size >= _MIN_PACKED_BYTES and weight < _base64_size(content.size):
-            form = SentForm(data=gzip_form, is_gzip=True, weight=weight)
-            self._cache.keep(content.sha256, form, len(gzip_form))
+        request_bytes = _base64_size(len(gzip_form))
+        if content.size >= _MIN_PACKED_BYTES and request_bytes < _base64_size(content.size):
+            sent_form = SentForm(data=gzip_form, is_gzip=True, request_bytes=request_bytes)
+            self._cache.keep(content.sha256, sent_form, len(gzip_form))
 
-    async def packed(self, content: Blob) -> Blob:
+    async def pack(self, content: Blob) -> Blob:
         """Return a content in memory, or with its gzip form if that is smaller in a request."""
         if isinstance(content, RemoteArtifact | SharedBuild):
             return content
-        form = await self._sent_form(content)
-        if not form.is_gzip:
-            return msgspec.structs.replace(content, data=form.data)
-        return GzipBlob(**msgspec.structs.asdict(content), gzip=form.data)
+        sent_form = await self._get_sent_form(content)
+        if not sent_form.is_gzip:
+            return msgspec.structs.replace(content, data=sent_form.data)
+        return GzipBlob(**msgspec.structs.asdict(content), gzip=sent_form.data)
 
-    async def _sent_form(self, content: Blob) -> SentForm:
-        form = self._cache.get(content.sha256)
-        if form is None:
+    async def _get_sent_form(self, content: Blob) -> SentForm:
+        sent_form = self._cache.get(content.sha256)
+        if sent_form is None:
             if content.data is not None and content.size < _MIN_PACKED_BYTES:
-                form = pack_content(content)
+                sent_form = pack_content(content)
             else:
-                form = await self._packing.call(
+                sent_form = await self._running_compressions.call(
                     content.sha256, lambda: asyncio.to_thread(pack_content, content)
                 )
-            self._cache.keep(content.sha256, form, len(form.data))
-        return form
+            self._cache.keep(content.sha256, sent_form, len(sent_form.data))
+        return sent_form
 
 
 def pack_content(content: Blob) -> SentForm:
     """Return a content, compressed if it is smaller then. In JSON, bytes grow by a third."""
     data = content.read()
     try:
-        plain_weight = len(msgspec.json.encode(data.decode()))
+        plain_bytes = len(msgspec.json.encode(data.decode()))
     except UnicodeDecodeError:
-        plain_weight = _base64_size(len(data))
+        plain_bytes = _base64_size(len(data))
     if len(data) >= _MIN_PACKED_BYTES:
-        packed = gzip.compress(data, 6 if len(data) < _FAST_FROM_BYTES else 1, mtime=0)
-        if (weight := _base64_size(len(packed))) < plain_weight:
-            return SentForm(data=packed, is_gzip=True, weight=weight)
-    return SentForm(data=data, is_gzip=False, weight=plain_weight)
+        compressed_data = gzip.compress(data, 6 if len(data) < _FAST_FROM_BYTES else 1, mtime=0)
+        if (request_bytes := _base64_size(len(compressed_data))) < plain_bytes:
+            return SentForm(data=compressed_data, is_gzip=True, request_bytes=request_bytes)
+    return SentForm(data=data, is_gzip=False, request_bytes=plain_bytes)
 
 
 def _base64_size(size: int) -> int:
@@ -644,37 +695,37 @@ class DeliveredBuild(Value):
 # --- the scripts -------------------------------------------------------------------------------------
 
 
-def delivery_script(output: str, max_output: int | None) -> str:
+def make_delivery_script(output_name: str, max_output: int | None) -> str:
     """Return the script that prints a file. `max_output` is the engine's limit in bytes, or `None`."""
-    printing = _print_command("artifact", output, max_output)
-    return f"{_PRINT}{printing}printf '%s end\\n' {shlex.quote(_LINE_PREFIX)}\n"
+    print_line = _make_print_command("artifact", output_name, max_output)
+    return f"{_PRINT}{print_line}printf '%s end\\n' {shlex.quote(_LINE_PREFIX)}\n"
 
 
-def one_stage_build_script(
-    output: str, max_output: int | None, *, hard_stop: float | None, cpu_time: float | None
+def make_one_stage_build_script(
+    output_name: str, max_output: int | None, *, hard_stop_s: float | None, cpu_time_s: float | None
 ) -> str:
     """Return the script of a build without a compile stage: it compiles under limits, and prints the file."""
-    limit = f"timeout -k 5 {hard_stop:.3f} " if hard_stop is not None else ""
-    cpu = f"ulimit -t {max(1, round(cpu_time))}; " if cpu_time is not None else ""
-    log = ".ioi-eval-log"
-    return f"""{_PRINT}({cpu}exec {limit}bash compile) > {log} 2>&1 < /dev/null
+    timeout_prefix = f"timeout -k 5 {hard_stop_s:.3f} " if hard_stop_s is not None else ""
+    ulimit_prefix = f"ulimit -t {max(1, round(cpu_time_s))}; " if cpu_time_s is not None else ""
+    log_name = ".ioi-eval-log"
+    return f"""{_PRINT}({ulimit_prefix}exec {timeout_prefix}bash compile) > {log_name} 2>&1 < /dev/null
 code=$?
 printf '%s code %s\\n' {shlex.quote(_LINE_PREFIX)} "$code"
-{_print_command("log", log, max_output)}if [ "$code" = 0 ]; then
-{_print_command("artifact", output, max_output)}fi
+{_make_print_command("log", log_name, max_output)}if [ "$code" = 0 ]; then
+{_make_print_command("artifact", output_name, max_output)}fi
 printf '%s end\\n' {shlex.quote(_LINE_PREFIX)}
 """
 
 
-def sandboxed_delivery_script(output: str, max_output: int | None) -> str:
+def make_sandboxed_delivery_script(output_name: str, max_output: int | None) -> str:
     """Return the script after a sandbox: it prints the report and the file, unless the file is a link."""
-    log, file = ".ioi-eval-log", shlex.quote(output)
-    return f"""{_PRINT}[ -s .ioi-eval-report ] || {{ head -c 300 {log} >&2; exit 91; }}
+    log_name, quoted_output = ".ioi-eval-log", shlex.quote(output_name)
+    return f"""{_PRINT}[ -s .ioi-eval-report ] || {{ head -c 300 {log_name} >&2; exit 91; }}
 report=$(cat .ioi-eval-report)
 printf '%s box %s\\n' {shlex.quote(_LINE_PREFIX)} "$report"
-{_print_command("log", log, max_output)}case $report in
-*'"code":0,"signal":0,"killed":""'*) if [ -f {file} ] && [ ! -L {file} ]; then
-{_print_command("artifact", output, max_output)}fi ;;
+{_make_print_command("log", log_name, max_output)}case $report in
+*'"code":0,"signal":0,"killed":""'*) if [ -f {quoted_output} ] && [ ! -L {quoted_output} ]; then
+{_make_print_command("artifact", output_name, max_output)}fi ;;
 esac
 printf '%s end\\n' {shlex.quote(_LINE_PREFIX)}
 """
@@ -696,37 +747,37 @@ print() {{
 _MAX_HEADER_BYTES = 512  # maximum bytes of output before and after a file
 
 
-def _print_command(kind: str, name: str, max_output: int | None) -> str:
-    limit = "" if max_output is None else str(max(0, max_output - _MAX_HEADER_BYTES))
-    return f"print {kind} {shlex.quote(name)} {shlex.quote(limit)}\n"
+def _make_print_command(kind: str, file_name: str, max_output: int | None) -> str:
+    max_file_bytes = "" if max_output is None else str(max(0, max_output - _MAX_HEADER_BYTES))
+    return f"print {kind} {shlex.quote(file_name)} {shlex.quote(max_file_bytes)}\n"
 
 
 # --- reading the output -------------------------------------------------------------------------------
 
 
-def read_delivery(run: Ending) -> DeliveredBuild:
+def parse_delivery(run_ending: Ending) -> DeliveredBuild:
     """Return the build that the output of a script describes.
 
     Raises BrokenReply for damaged output, which may be whole the next time, and JudgeFailure if it cannot be.
     """
     stage: Ending | None = None
     confinement: Mapping[str, Any] | None = None
-    files: dict[str, _SentFile] = {}
-    output, position = run.stdout, 0
-    while (end := output.find("\n", position)) >= 0:
-        line, position = output[position:end], end + 1
+    sent_files: dict[str, _SentFile] = {}
+    output, position = run_ending.stdout, 0
+    while (line_end := output.find("\n", position)) >= 0:
+        line, position = output[position:line_end], line_end + 1
         match line.removeprefix(_LINE_PREFIX).split() if line.startswith(_LINE_PREFIX) else ():
             case ["code", number]:
-                code = _parse_number(number)
-                stage = Ending.by_limit("hard") if code == _STOPPED else Ending(code=code)
+                exit_code = _parse_number(number)
+                stage = Ending.by_limit("hard") if exit_code == _STOPPED else Ending(code=exit_code)
             case ["box", *_]:
                 stage, confinement = decode_report(line.removeprefix(f"{_LINE_PREFIX} box ").encode())
                 if stage.status is StageStatus.XX and stage.signal is None:
                     raise BrokenReply(f"the sandbox of a build failed: {stage.message}")
             case ["too-large", kind, length]:
-                raise _too_large_error(kind, _parse_number(length))
+                raise _make_too_large_error(kind, _parse_number(length))
             case ["end"]:
-                artifact, log = files.get("artifact", _NO_FILE), files.get("log", _NO_FILE)
+                artifact, log = sent_files.get("artifact", _NO_FILE), sent_files.get("log", _NO_FILE)
                 log_text = log.content.read().decode(errors="replace") if log.content else ""
                 if stage is not None:
                     stage = msgspec.structs.replace(stage, stdout=log_text)
@@ -741,17 +792,21 @@ def read_delivery(run: Ending) -> DeliveredBuild:
             case [kind, size, digest, length]:
                 packed_length = _parse_number(length)
                 packed_text = output[position : position + packed_length]
-                files[kind] = _read_file(kind, _parse_number(size), digest, packed_length, packed_text, run)
+                sent_files[kind] = _read_file(
+                    kind, _parse_number(size), digest, packed_length, packed_text, run_ending
+                )
                 position += packed_length
-    raise _cut_off_error(run, len(output))
+    raise _make_cut_off_error(run_ending, len(output))
 
 
-def killed_while_compiling(run: Ending) -> bool:
+def was_killed_while_compiling(run_ending: Ending) -> bool:
     """Return True if a stage was killed before the compiler exited.
 
-    It ran `one_stage_build_script`, or had a sandbox.
+    It ran `make_one_stage_build_script`, or had a sandbox.
     """
-    return run.code is None and not run.stdout.startswith((f"{_LINE_PREFIX} code ", f"{_LINE_PREFIX} box "))
+    return run_ending.code is None and not run_ending.stdout.startswith(
+        (f"{_LINE_PREFIX} code ", f"{_LINE_PREFIX} box ")
+    )
 
 
 class _SentFile(NamedTuple):
@@ -768,12 +823,14 @@ def _parse_number(digits: str) -> int:
     return int(digits)
 
 
-def _read_file(kind: str, size: int, digest: str, length: int, packed_text: str, run: Ending) -> _SentFile:
-    sent_file = _unpack_file(packed_text, size) if len(packed_text) == length else _NO_FILE
+def _read_file(
+    kind: str, size: int, digest: str, packed_length: int, packed_text: str, run_ending: Ending
+) -> _SentFile:
+    sent_file = _unpack_file(packed_text, size) if len(packed_text) == packed_length else _NO_FILE
     if sent_file.content is not None and sent_file.content.sha256 == digest:
         return sent_file
-    if _was_killed(run):
-        raise _cut_off_error(run, length)
+    if _was_killed(run_ending):
+        raise _make_cut_off_error(run_ending, packed_length)
     raise BrokenReply(f"the {kind} in the reply to a build job is damaged")
 
 
@@ -785,38 +842,42 @@ def _unpack_file(packed_text: str, size: int) -> _SentFile:
         )
     unpacker = zlib.decompressobj(_GZIP)
     try:
-        packed = binascii.a2b_base64(packed_text.replace("\n", ""), strict_mode=True)
-        data = unpacker.decompress(packed, size + 1)
+        packed_bytes = binascii.a2b_base64(packed_text.replace("\n", ""), strict_mode=True)
+        data = unpacker.decompress(packed_bytes, size + 1)
     except (ValueError, zlib.error):  # a ValueError means that the output is not base64 or not ASCII
         return _NO_FILE
     is_complete = len(data) == size and unpacker.eof and not unpacker.unused_data
-    return _SentFile(Blob.of(data), packed) if is_complete else _NO_FILE
+    return _SentFile(Blob.of(data), packed_bytes) if is_complete else _NO_FILE
 
 
-def _was_killed(run: Ending) -> bool:
+def _was_killed(run_ending: Ending) -> bool:
     """Return True if a limit, possibly of output, may have stopped a stage. Older servers do not name it."""
-    return run.status is StageStatus.OL or run.signal == "SIGKILL"
+    return run_ending.status is StageStatus.OL or run_ending.signal == "SIGKILL"
 
 
-def _cut_off_error(run: Ending, length: int) -> BrokenReply | JudgeFailure:
-    if not _was_killed(run):
-        exit_reason = f"exit code {run.code}" if run.code is not None else f"killed by {run.signal}"
-        stderr = " ".join(run.stderr.split())[-300:]
+def _make_cut_off_error(run_ending: Ending, packed_length: int) -> BrokenReply | JudgeFailure:
+    if not _was_killed(run_ending):
+        exit_reason = (
+            f"exit code {run_ending.code}"
+            if run_ending.code is not None
+            else f"killed by {run_ending.signal}"
+        )
+        stderr = " ".join(run_ending.stderr.split())[-300:]
         return BrokenReply(f"a build job sent no complete program ({exit_reason}{stderr and f': {stderr}'})")
-    if run.status is StageStatus.TO and length <= ENOUGH:
+    if run_ending.status is StageStatus.TO and packed_length <= ENOUGH:
         return JudgeFailure(
             "a build job ran out of time before it had sent its program",
             phase="compiling",
             remedy="Raise PISTON_RUN_TIMEOUT and PISTON_RUN_CPU_TIME on the server,"
             " on a worker --set run-timeout=SECONDS",
         )
-    return _too_large_error("artifact", length)
+    return _make_too_large_error("artifact", packed_length)
 
 
-def _too_large_error(kind: str, length: int) -> JudgeFailure:
-    failure = TooLarge if kind == "artifact" and length > ENOUGH else JudgeFailure
-    return failure(
-        f"the {kind} of a build job needs {length} bytes of output or more; the server permits fewer",
+def _make_too_large_error(kind: str, packed_length: int) -> JudgeFailure:
+    error_type = TooLarge if kind == "artifact" and packed_length > ENOUGH else JudgeFailure
+    return error_type(
+        f"the {kind} of a build job needs {packed_length} bytes of output or more; the server permits fewer",
         phase="compiling",
         remedy=f"Raise {_OUTPUT_LIMIT} on the server to {ENOUGH} or more, on a worker --set max-output=64mb",
     )

@@ -59,24 +59,24 @@ class LacksContents(EngineError):
         super().__init__(f"the server lacks {format_count(len(names), 'content')} that the job names by hash")
 
 
-def lacks_contents(names: Iterable[str]) -> RefusedRequest:
-    missing = sorted(set(names))
-    message = (
-        f"{format_count(len(missing), 'missing content')}: PUT"
+def make_missing_contents_refusal(hashes: Iterable[str]) -> RefusedRequest:
+    missing_hashes = sorted(set(hashes))
+    message = f"{format_count(len(missing_hashes), 'missing content')}: PUT"
         " each to /api/v2/contents/SHA256, and send the job again"
+    return RefusedRequest(
+        message, status=HTTPStatus.CONFLICT, body={"message": message, "missing": missing_hashes}
     )
-    return RefusedRequest(message, status=HTTPStatus.CONFLICT, body={"message": message, "missing": missing})
 
 
-def broken_json(detail: str) -> RefusedRequest:
+def make_json_refusal(detail: str) -> RefusedRequest:
     """Return the refusal of invalid JSON. Piston sends a stack trace, of which this has the first line."""
     return RefusedRequest(f"not JSON: {detail}", body={"stack": f"SyntaxError: {detail}"})
 
 
-def too_large(limit: int) -> RefusedRequest:
+def make_size_refusal(max_bytes: int) -> RefusedRequest:
     """Return the refusal of a body over the limit. A compressed body counts uncompressed."""
-    stack = f"PayloadTooLargeError: request entity too large (the limit is {limit} bytes)"
-    return RefusedRequest(f"a request's body may have {limit} bytes", body={"stack": stack})
+    error_stack = f"PayloadTooLargeError: request entity too large (the limit is {max_bytes} bytes)"
+    return RefusedRequest(f"a request's body may have {max_bytes} bytes", body={"stack": error_stack})
 
 
 def make_limit_refusal(name: str, limit: int) -> RefusedRequest:
@@ -99,13 +99,13 @@ _MAX_PAGE_BYTES = 4096  # maximum bytes of a gateway's page that are searched
 
 def read_refusal_message(body: bytes) -> str:
     """Return the message of a refusal: `message`, the first line of `stack`, a page's title, or the body."""
-    reply = _decode_json(body)
-    if reply is None:
-        page = _PAGE.search(body, 0, _MAX_PAGE_BYTES)
-        reply = (page[1] if page else body[:200]).decode(errors="replace")
-    if isinstance(reply, dict):
-        reply = reply.get("message") or reply.get("stack") or ""
-    return str(reply).partition("\n")[0].strip()[:500]
+    refusal = _decode_json(body)
+    if refusal is None:
+        page_title = _PAGE.search(body, 0, _MAX_PAGE_BYTES)
+        refusal = (page_title[1] if page_title else body[:200]).decode(errors="replace")
+    if isinstance(refusal, dict):
+        refusal = refusal.get("message") or refusal.get("stack") or ""
+    return str(refusal).partition("\n")[0].strip()[:500]
 
 
 def _decode_json(body: bytes) -> Any:
@@ -118,8 +118,8 @@ def _decode_json(body: bytes) -> Any:
 
 def _is_from_piston(body: bytes) -> bool:
     """Return True for a refusal of Piston itself, and not of a gateway."""
-    reply = _decode_json(body)
-    return isinstance(reply, dict) and not reply.keys().isdisjoint({"message", "stack"})
+    refusal = _decode_json(body)
+    return isinstance(refusal, dict) and not refusal.keys().isdisjoint({"message", "stack"})
 
 
 _PISTON_STATUSES = frozenset({200, 400, 404, 415, 500})
@@ -132,8 +132,8 @@ def is_gateway_reply(status: int, body: bytes) -> bool:
 
 def find_limit_in_message(message: str) -> tuple[str, int] | None:
     """Return the name and value of the limit that a request exceeded, if the server names them."""
-    match = _ABOVE.search(message)
-    return (match[1], int(match[2])) if match else None
+    limit_match = _ABOVE.search(message)
+    return (limit_match[1], int(limit_match[2])) if limit_match else None
 
 
 # --- results -----------------------------------------------------------------------------------------
@@ -192,15 +192,17 @@ def decode_reply(status: int, body: bytes, *, endpoint: str = "") -> JobResult:
     try:
         reply = _REPLY.decode(shallow(body))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        where = f" from {endpoint}" if endpoint else ""
-        raise BrokenReply(f"a reply of {len(body)} bytes{where} is not a reply of Piston: {error}") from error
-    compiled = _decode_stage(reply.compile) if reply.compile is not None else None
-    run = _decode_stage(reply.run) if reply.run is not None else compiled
-    if run is None or (reply.run is None and run.code == 0):
+        server_note = f" from {endpoint}" if endpoint else ""
+        raise BrokenReply(
+            f"a reply of {len(body)} bytes{server_note} is not a reply of Piston: {error}"
+        ) from error
+    compile_ending = _decode_stage(reply.compile) if reply.compile is not None else None
+    run_ending = _decode_stage(reply.run) if reply.run is not None else compile_ending
+    if run_ending is None or (reply.run is None and run_ending.code == 0):
         raise BrokenReply(f"a reply without the field `run` {endpoint}".rstrip())
     return JobResult(
-        run=run,
-        compile=compiled,
+        run=run_ending,
+        compile=compile_ending,
         language=reply.language,
         version=reply.version,
         endpoint=endpoint,
@@ -211,18 +213,18 @@ def decode_reply(status: int, body: bytes, *, endpoint: str = "") -> JobResult:
     )
 
 
-def _decode_stage(stage: _Stage) -> Ending:
+def _decode_stage(reply_stage: _Stage) -> Ending:
     cpu_time, wall_time, memory = (
         None if number is None else round(number)
-        for number in (stage.cpu_time, stage.wall_time, stage.memory)
+        for number in (reply_stage.cpu_time, reply_stage.wall_time, reply_stage.memory)
     )
     return Ending(
-        stdout=stage.stdout,
-        stderr=stage.stderr,
-        code=stage.code,
-        signal=stage.signal,
-        message=stage.message,
-        status=_STATUSES.get(stage.status or ""),
+        stdout=reply_stage.stdout,
+        stderr=reply_stage.stderr,
+        code=reply_stage.code,
+        signal=reply_stage.signal,
+        message=reply_stage.message,
+        status=_STATUSES.get(reply_stage.status or ""),
         cpu_time=cpu_time,
         wall_time=wall_time,
         memory=memory,
@@ -248,10 +250,10 @@ def make_refusal_error(status: int, body: bytes, endpoint: str = "") -> EngineEr
         return ServerFailed(description)
     if status in _NOT_THE_JOBS or not 400 <= status < 500 or not _is_from_piston(body):
         return EngineUnavailable(description)
-    if status == HTTPStatus.CONFLICT and (names := _read_missing(body)):
-        return LacksContents(names)
-    if (over := find_limit_in_message(message)) is not None:
-        return JobTooLarge(message, limit=over[0])
+    if status == HTTPStatus.CONFLICT and (missing_hashes := _decode_missing_hashes(body)):
+        return LacksContents(missing_hashes)
+    if (exceeded_limit := find_limit_in_message(message)) is not None:
+        return JobTooLarge(message, limit=exceeded_limit[0])
     return JobRejected(message or description, by_server=True)
 
 
@@ -259,7 +261,7 @@ class _MissingContents(msgspec.Struct):
     missing: frozenset[str] = frozenset()
 
 
-def _read_missing(body: bytes) -> frozenset[str]:
+def _decode_missing_hashes(body: bytes) -> frozenset[str]:
     try:
         return msgspec.json.decode(shallow(body), type=_MissingContents).missing
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -293,25 +295,25 @@ def encode_result_pieces(result: JobResult, *, minimal: bool = False) -> Iterato
     yield b',"run":'
     yield from _encode_stage(result.run, minimal=minimal)
     if result.stayed:
-        stored_files = {name: _Kept(blob.sha256, blob.size) for name, blob in result.stayed.items()}
+        stored_files = {name: _Kept(content.sha256, content.size) for name, content in result.stayed.items()}
         yield b',"kept":%b' % _ENCODER.encode(stored_files)
     yield b"}"
 
 
-def _encode_stage(stage: Ending, *, minimal: bool) -> Iterator[bytes]:
-    yield _ENCODER.encode({name: getattr(stage, name) for name in _FACTS}).removesuffix(b"}")
-    streams: dict[str, tuple[str, ...]] = {"stdout": (stage.stdout,), "stderr": (stage.stderr,)}
+def _encode_stage(ending: Ending, *, minimal: bool) -> Iterator[bytes]:
+    yield _ENCODER.encode({field: getattr(ending, field) for field in _FACTS}).removesuffix(b"}")
+    streams: dict[str, tuple[str, ...]] = {"stdout": (ending.stdout,), "stderr": (ending.stderr,)}
     if not minimal:
-        streams["output"] = (stage.stdout, stage.stderr)
-    for name, strings in streams.items():
-        yield b',"%b":"' % name.encode()
-        for piece in (piece for string in strings for piece in _split_text(string)):
+        streams["output"] = (ending.stdout, ending.stderr)
+    for field, strings in streams.items():
+        yield b',"%b":"' % field.encode()
+        for piece in (piece for string in strings for piece in _split_into_pieces(string)):
             yield _encode_text(piece)
         yield b'"'
     yield b"}"
 
 
-def _split_text(text: str) -> Iterator[str]:
+def _split_into_pieces(text: str) -> Iterator[str]:
     return (text[start : start + _PIECE_CHARS] for start in range(0, len(text), _PIECE_CHARS))
 
 
@@ -319,37 +321,39 @@ def _encode_text(text: str) -> bytes:
     return _ENCODER.encode(text)[1:-1]
 
 
-def bounded(stage: Ending, max_bytes: int) -> Ending:
+def limit_output(ending: Ending, max_bytes: int) -> Ending:
     """Return a stage with streams of at most `max_bytes` of JSON each.
 
     A stage with a longer stream counts as stopped by the output limit. Its stream is cut to half of
     `max_bytes`.
     """
-    for name, status in (("stdout", StageStatus.OL), ("stderr", StageStatus.EL)):
-        stream: str = getattr(stage, name)
-        if _count_fitting(stream, max_bytes) < len(stream):
-            prefix = stream[: _count_fitting(stream, max_bytes // 2)]
-            stage = msgspec.structs.replace(stage, **{name: prefix}, code=None, signal="SIGKILL")
-            stage = msgspec.structs.replace(stage, status=status, message=f"{name} length exceeded")
-    return stage
+    for stream_name, status in (("stdout", StageStatus.OL), ("stderr", StageStatus.EL)):
+        stream: str = getattr(ending, stream_name)
+        if _count_fitting_chars(stream, max_bytes) < len(stream):
+            shortened_stream = stream[: _count_fitting_chars(stream, max_bytes // 2)]
+            ending = msgspec.structs.replace(
+                ending, **{stream_name: shortened_stream}, code=None, signal="SIGKILL"
+            )
+            ending = msgspec.structs.replace(ending, status=status, message=f"{stream_name} length exceeded")
+    return ending
 
 
-def _count_fitting(text: str, max_bytes: int) -> int:
+def _count_fitting_chars(text: str, max_bytes: int) -> int:
     """Return how many characters of a string fit into `max_bytes` of JSON."""
     if len(text) * _LONGEST_ESCAPE <= max_bytes:
         return len(text)
-    fitting = 0
-    for piece in _split_text(text):
-        size = len(_encode_text(piece))
-        if size > max_bytes:
+    fitting_chars = 0
+    for piece in _split_into_pieces(text):
+        piece_bytes = len(_encode_text(piece))
+        if piece_bytes > max_bytes:
             lengths = range(len(piece))
             return (
-                fitting
+                fitting_chars
                 + bisect_right(lengths, max_bytes, key=lambda length: len(_encode_text(piece[:length])))
                 - 1
             )
-        fitting, max_bytes = fitting + len(piece), max_bytes - size
-    return fitting
+        fitting_chars, max_bytes = fitting_chars + len(piece), max_bytes - piece_bytes
+    return fitting_chars
 
 
 _TEXT, _BASE64, _HEX = "utf8", "base64", "hex"
@@ -408,7 +412,7 @@ class GzipBlob(Blob, kw_only=True):
     gzip: bytes
 
 
-def first_script(job: Job) -> str:
+def find_first_script(job: Job) -> str:
     """Return the name of the script that a server starts first, or an empty string for other runtimes."""
     if job.runtime == OWN:
         return "compile" if any(file.name == "compile" for file in job.files) else "run"
@@ -416,49 +420,55 @@ def first_script(job: Job) -> str:
 
 
 def encode_request(
-    job: Job, *, named: Collection[str] = (), keep: tuple[str, ...] = (), lines: str = ""
+    job: Job,
+    *,
+    stored_hashes: Collection[str] = (),
+    files_to_keep: tuple[str, ...] = (),
+    shell_lines: str = "",
 ) -> bytes:
     """Return the body of a job's request.
 
     Raises JobRejected for names that leave the sandbox: a server would answer HTTP 500 without a reason.
 
     Args:
-        named: hashes of contents that the server stores, which replace the contents.
-        keep: files that the server should store.
-        lines: shell commands that are put before the job's first script.
+        stored_hashes: hashes of contents that the server stores, which replace the contents.
+        files_to_keep: names of files that the server should store.
+        shell_lines: shell commands that are put before the job's first script.
     """
-    script = first_script(job)
-    stored = {file.name for file in job.files if file.content.sha256 in named} - {script}
-    packed = {
+    script_name = find_first_script(job)
+    stored_names = {file.name for file in job.files if file.content.sha256 in stored_hashes} - {script_name}
+    gzip_by_name = {
         file.name: file.content.gzip
         for file in job.files
-        if script not in ("", file.name) and file.name not in stored and isinstance(file.content, GzipBlob)
+        if script_name not in ("", file.name)
+        and file.name not in stored_names
+        and isinstance(file.content, GzipBlob)
     }
-    if packed:
-        lines += _UNPACK.format(shlex.join(f"{name}{_GZIP_SUFFIX}" for name in packed))
-    files = list[_File | _StoredFile]()
+    if gzip_by_name:
+        shell_lines += _UNPACK.format(shlex.join(f"{name}{_GZIP_SUFFIX}" for name in gzip_by_name))
+    request_files = list[_File | _StoredFile]()
     for file in job.files:
-        if file.name in stored:
+        if file.name in stored_names:
             # Only packages with bundled scripts read the names of the job's text files, so only they need the
             # encoding.
-            encoding = "" if script else _inline_file(file).encoding
-            files.append(_StoredFile(file.name, file.content.sha256, file.executable, encoding))
-        elif file.name in packed:
-            files.append(_File(f"{file.name}{_GZIP_SUFFIX}", packed[file.name], _BASE64))
+            encoding = "" if script_name else _inline_file(file).encoding
+            request_files.append(_StoredFile(file.name, file.content.sha256, file.executable, encoding))
+        elif file.name in gzip_by_name:
+            request_files.append(_File(f"{file.name}{_GZIP_SUFFIX}", gzip_by_name[file.name], _BASE64))
         else:
-            files.append(_inline_file(file, lines if file.name == script else ""))
-    check_names(file.name for file in files)
-    if not any(file.encoding == _TEXT for file in files):
+            request_files.append(_inline_file(file, shell_lines if file.name == script_name else ""))
+    check_names(file.name for file in request_files)
+    if not any(file.encoding == _TEXT for file in request_files):
         raise JobRejected("files must include at least one utf8 encoded file")
     limits = {name: getattr(job, name) for name in LIMITS}
     return _ENCODER.encode(
         _Request(
             language=job.runtime,
             version=job.version,
-            files=tuple(files),
+            files=tuple(request_files),
             args=job.args,
             stdin=job.stdin,
-            keep=keep,
+            keep=files_to_keep,
             exclusive=job.exclusive,
             without_proc=job.without_proc,
             **limits,
@@ -466,8 +476,8 @@ def encode_request(
     )
 
 
-def _inline_file(file: JobFile, lines: str = "") -> _File:
-    data = lines.encode() + file.content.read()
+def _inline_file(file: JobFile, shell_lines: str = "") -> _File:
+    data = shell_lines.encode() + file.content.read()
     if file.text is not False:
         try:
             return _File(file.name, data.decode())
@@ -483,24 +493,24 @@ def _inline_file(file: JobFile, lines: str = "") -> _File:
 HASH = re.compile("[0-9a-f]{64}")
 
 
-def decode_request(body: bytes, *, by_hash: bool = False) -> Job:
+def decode_request(body: bytes, *, accepts_hashes: bool = False) -> Job:
     """Return the job of a request, or raise RefusedRequest. `check_limits` checks a server's limits.
 
-    If `by_hash`, a file may name its content by `sha256`, so the content has neither data nor path, and the
+    If `accepts_hashes`, a file may name its content by `sha256`, so the content has neither data nor path, and the
     job may ask the server to store files.
     """
     request = _decode_object(body)
     language, version = _require_string(request, "language"), _require_string(request, "version")
-    file_list = request.get("files")
-    if not isinstance(file_list, list):
+    request_files = request.get("files")
+    if not isinstance(request_files, list):
         raise RefusedRequest("files is required as an array")
-    for index, file in enumerate(file_list):
+    for index, file in enumerate(request_files):
         is_complete = isinstance(file, dict) and (
-            isinstance(file.get("content"), str) or (by_hash and _is_named(file))
+            isinstance(file.get("content"), str) or (accepts_hashes and _has_hash(file))
         )
         if not is_complete:
             raise RefusedRequest(f"files[{index}].{LACKS_CONTENT}")
-    files = tuple(_decode_file(index, file) for index, file in enumerate(file_list))
+    files = tuple(_decode_file(index, file) for index, file in enumerate(request_files))
     if not any(file.text for file in files):
         raise RefusedRequest("files must include at least one utf8 encoded file")
     limits: dict[str, Any] = {name: _decode_limit(name, request.get(name)) for name in LIMITS}
@@ -513,11 +523,13 @@ def decode_request(body: bytes, *, by_hash: bool = False) -> Job:
         argument if isinstance(argument, str) else _ENCODER.encode(argument).decode()
         for argument in args or ()
     )
-    keep = request.get("keep") if by_hash else None
-    if keep is not None and not (isinstance(keep, list) and all(isinstance(name, str) for name in keep)):
+    files_to_keep = request.get("keep") if accepts_hashes else None
+    if files_to_keep is not None and not (
+        isinstance(files_to_keep, list) and all(isinstance(name, str) for name in files_to_keep)
+    ):
         raise RefusedRequest("keep must be an array of strings")
-    exclusive = request.get("exclusive", False)
-    if not isinstance(exclusive, bool):
+    is_exclusive = request.get("exclusive", False)
+    if not isinstance(is_exclusive, bool):
         raise RefusedRequest("exclusive must be a boolean")
     without_proc = request.get("without_proc") or False
     if not isinstance(without_proc, bool):
@@ -528,15 +540,15 @@ def decode_request(body: bytes, *, by_hash: bool = False) -> Job:
         version=version,
         args=tuple(arguments),
         stdin=stdin or "",
-        keep=tuple(keep or ()),
-        exclusive=exclusive,
+        keep=tuple(files_to_keep or ()),
+        exclusive=is_exclusive,
         without_proc=without_proc,
         **limits,
     )
 
 
-def _is_named(file: Mapping[str, Any]) -> bool:
-    sha256 = file.get("sha256")
+def _has_hash(request_file: Mapping[str, Any]) -> bool:
+    sha256 = request_file.get("sha256")
     return isinstance(sha256, str) and HASH.fullmatch(sha256) is not None
 
 
@@ -550,8 +562,8 @@ def _require_string(request: Mapping[str, Any], name: str) -> str:
 def check_limits(job: Job, limits: Mapping[str, int]) -> None:
     """Raise RefusedRequest if a job exceeds `limits`. A limit of 0 or less means no limit."""
     for name in LIMITS:
-        value, limit = getattr(job, name), limits.get(name, 0)
-        if value is not None and 0 < limit < value:
+        requested_limit, limit = getattr(job, name), limits.get(name, 0)
+        if requested_limit is not None and 0 < limit < requested_limit:
             raise make_limit_refusal(name, limit)
 
 
@@ -559,52 +571,62 @@ def _decode_object(body: bytes) -> dict[str, Any]:
     try:
         request = msgspec.json.decode(shallow(body)) if body.strip() else {}
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise broken_json(str(error)) from error
+        raise make_json_refusal(str(error)) from error
     if isinstance(request, dict):
         return request
     if isinstance(request, list):
         return {}  # Piston's parser accepts a list, and finds no field in it
-    raise broken_json("the body is neither an object nor a list")
+    raise make_json_refusal("the body is neither an object nor a list")
 
 
-def _decode_file(index: int, file: Mapping[str, Any]) -> JobFile:
-    encoding, content, name = file.get("encoding"), file.get("content"), file.get("name")
+def _decode_file(index: int, request_file: Mapping[str, Any]) -> JobFile:
+    encoding, content, name = (
+        request_file.get("encoding"),
+        request_file.get("content"),
+        request_file.get("name"),
+    )
     name = name if isinstance(name, str) and name else f"file{index}.code"
     if not isinstance(content, str):
-        content_blob, is_text = Blob(sha256=file["sha256"], size=0), encoding == _TEXT
+        content_blob, is_text = Blob(sha256=request_file["sha256"], size=0), encoding == _TEXT
         return JobFile(
-            name=name, content=content_blob, executable=file.get("executable") is True, text=is_text
+            name=name, content=content_blob, executable=request_file.get("executable") is True, text=is_text
         )
-    data = (
+    decoded_content = (
         _decode_bytes(content, encoding) if encoding in (_BASE64, _HEX) else content.encode(errors="replace")
     )
-    return JobFile(name=name, content=Blob.of(data), text=encoding not in (_BASE64, _HEX))
+    return JobFile(name=name, content=Blob.of(decoded_content), text=encoding not in (_BASE64, _HEX))
 
 
 def _decode_bytes(content: str, encoding: str) -> bytes:
     """Decode base64 as Node does: both alphabets, with or without padding, up to the first error."""
     if encoding == _HEX:
-        digits = len(content) - len(content.lstrip("0123456789abcdefABCDEF"))
-        return bytes.fromhex(content[: digits & ~1])
-    encoded = content.encode(errors="replace").translate(bytes.maketrans(b"-_", b"+/"))
+        digit_count = len(content) - len(content.lstrip("0123456789abcdefABCDEF"))
+        return bytes.fromhex(content[: digit_count & ~1])
+    standard_base64 = content.encode(errors="replace").translate(bytes.maketrans(b"-_", b"+/"))
     try:
-        return base64.b64decode(encoded)
+        return base64.b64decode(standard_base64)
     except binascii.Error:
-        letters = b"".join(encoded.split(b"=", 1)[0].split())
-        return base64.b64decode(letters[: len(letters) - (len(letters) % 4 == 1)] + b"==")
+        base64_letters = b"".join(standard_base64.split(b"=", 1)[0].split())
+        return base64.b64decode(
+            base64_letters[: len(base64_letters) - (len(base64_letters) % 4 == 1)] + b"=="
+        )
 
 
-def _decode_limit(name: str, value: Any) -> int | None:
+def _decode_limit(name: str, requested_limit: Any) -> int | None:
     """Return a limit of a request, or None. 0 means that the request has no limit, and -1 no memory limit."""
-    if not value:
+    if not requested_limit:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if (
+        isinstance(requested_limit, bool)
+        or not isinstance(requested_limit, int | float)
+        or not math.isfinite(requested_limit)
+    ):
         raise RefusedRequest(f"If specified, {name} must be a number")
-    if value == -1 and name.endswith("memory_limit"):
+    if requested_limit == -1 and name.endswith("memory_limit"):
         return None
-    if value < 0:
+    if requested_limit < 0:
         raise RefusedRequest(f"{name} must be non-negative")
-    return math.ceil(value)
+    return math.ceil(requested_limit)
 
 
 # --- GET /runtimes and /packages: installed and available language packages -----------------
@@ -643,18 +665,21 @@ def decode_runtimes(status: int, body: bytes) -> tuple[ServerRuntime, ...]:
 
 
 def encode_runtimes(runtimes: Iterable[ServerRuntime]) -> bytes:
-    values = (msgspec.structs.asdict(runtime) for runtime in runtimes)
+    runtime_fields = (msgspec.structs.asdict(runtime) for runtime in runtimes)
     return _ENCODER.encode(
-        [{name: value for name, value in fields.items() if value or name != "runtime"} for fields in values]
+        [
+            {field: field_value for field, field_value in fields.items() if field_value or field != "runtime"}
+            for fields in runtime_fields
+        ]
     )
 
 
-def encode_packages(installed: Iterable[tuple[str, str]]) -> bytes:
+def encode_package_list(runtimes: Iterable[tuple[str, str]]) -> bytes:
     """Encode the runtimes, each by its language and version."""
     return _ENCODER.encode(
         [
             {"language": language, "language_version": version, "installed": True}
-            for language, version in installed
+            for language, version in runtimes
         ]
     )
 

@@ -73,15 +73,17 @@ PROCTOR_MEMORY = 256 << 20  # bytes of memory for the proctor, a shell and a dec
 _OUTPUT_ROLE = "handed"  # role of the output file that was submitted for a test
 
 
-class Frame:
+class PlanTemplate:
     """The part of a plan that is the same for all submissions to a problem."""
 
-    def __init__(self, problem: Problem, options: JudgeOptions, crowded_time: float | None = None) -> None:
-        """`crowded_time` is the limit of CPU time on a crowded machine, if it is different."""
+    def __init__(self, problem: Problem, options: JudgeOptions, crowded_cpu_s: float | None = None) -> None:
+        """`crowded_cpu_s` is the limit of CPU time on a crowded machine, if it is different."""
         self.problem, self.options = problem, options
-        self._index = {test.name: index for index, test in reversed(tuple(enumerate(problem.tests)))}
-        names = self._index if problem.task_type is TaskType.BATCH_AND_OUTPUT else ()
-        self.by_file = frozenset(name for name in names if is_answered_by_file(problem, name))
+        self._index_by_name = {test.name: index for index, test in reversed(tuple(enumerate(problem.tests)))}
+        test_names = self._index_by_name if problem.task_type is TaskType.BATCH_AND_OUTPUT else ()
+        self.tests_answered_by_file = frozenset(
+            name for name in test_names if is_answered_by_file(problem, name)
+        )
         self.plan = Plan(
             nonce="",
             task_type=problem.task_type.value,
@@ -92,7 +94,7 @@ class Frame:
                 memory=problem.limits.memory,
                 output=problem.limits.output,
                 cuts=problem.limits.cuts_output,
-                crowded_time=crowded_time,
+                crowded_time=crowded_cpu_s,
             ),
             input_file=problem.options.input_file,
             output_file=problem.options.output_file,
@@ -107,10 +109,10 @@ class Frame:
             show=options.show,
         )
 
-    def job_tests(self, tests: Sequence[PlannedTest], nonce: str) -> JobTests:
+    def select_job_tests(self, planned_tests: Sequence[PlannedTest], nonce: str) -> JobTests:
         """Return the tests of a job, by their index in the problem, which their lines contain."""
-        by_index = {self._index[planned.test.name]: planned for planned in tests}
-        return JobTests(tests=by_index, nonce=nonce, frame=self)
+        tests_by_index = {self._index_by_name[planned.test.name]: planned for planned in planned_tests}
+        return JobTests(tests=tests_by_index, nonce=nonce, template=self)
 
 
 class JobTests(Value):
@@ -118,12 +120,12 @@ class JobTests(Value):
 
     tests: Mapping[int, PlannedTest]
     nonce: str
-    frame: Frame
+    template: PlanTemplate
 
 
-def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
+def make_test_job(batch: Batch, job_tests: JobTests, capabilities: Capabilities) -> Job:
     """Return the job of some tests, for an engine that starts the proctor itself."""
-    interpreter_tools = interpreters(batch.program, capabilities)
+    interpreter_tools = find_program_interpreters(batch.program, capabilities)
     accepted_toolchains = {
         name: tuple(tool.identity for tool in capabilities.list_toolchains(name))
         for name in sorted(interpreter_tools)
@@ -135,37 +137,38 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
     programs = {"submission": program.submission, "checker": program.checker, "manager": program.manager}
     located_programs = {
         name: msgspec.structs.replace(
-            plan_program, argv=(plan_path(interpreter_tools[plan_program.argv[0]]), *plan_program.argv[1:])
+            plan_program,
+            argv=(make_plan_path(interpreter_tools[plan_program.argv[0]]), *plan_program.argv[1:]),
         )
         for name, plan_program in programs.items()
         if plan_program is not None and plan_program.argv and plan_program.argv[0] in interpreter_tools
     }
     program = msgspec.structs.replace(program, **located_programs)
     tests, test_files = list[PlanTest](), list[JobFile]()
-    for index, planned in chosen.tests.items():
-        files = {
+    for index, planned in job_tests.tests.items():
+        file_by_role = {
             role: JobFile(name=f"t/{index}.{role}", content=content)
-            for role, content in contents(program, planned).items()
+            for role, content in collect_test_files(program, planned).items()
         }
-        test_files += files.values()
-        names = {role: file.name for role, file in files.items()}
+        test_files += file_by_role.values()
+        name_by_role = {role: file.name for role, file in file_by_role.items()}
         tests.append(
             PlanTest(
                 index=index,
-                input=names["in"],
-                answer=names.get("out"),
-                output=names.get(_OUTPUT_ROLE),
-                by_file=planned.test.name in chosen.frame.by_file,
+                input=name_by_role["in"],
+                answer=name_by_role.get("out"),
+                output=name_by_role.get(_OUTPUT_ROLE),
+                by_file=planned.test.name in job_tests.template.tests_answered_by_file,
                 arguments=planned.test.arguments,
                 groups=planned.groups,
             )
         )
-    limits = chosen.frame.plan.limits
+    limits = job_tests.template.plan.limits
     if batch.alone:  # nothing else runs on the machine, so it is not crowded
         limits = msgspec.structs.replace(limits, crowded_cpu_ms=None)
     plan = msgspec.structs.replace(
-        chosen.frame.plan,
-        nonce=chosen.nonce,
+        job_tests.template.plan,
+        nonce=job_tests.nonce,
         limits=limits,
         submission=program.submission,
         checker=program.checker,
@@ -178,11 +181,11 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
     manager, options = program.manager, batch.options
     needed_s = max_job_idle_time(
         batch.problem.limits,
-        len(chosen.tests) * batch.problem.checker.passes,
+        len(job_tests.tests) * batch.problem.checker.passes,
         manager=None if manager is None else manager.limits,
         checker=(program.checker.limits.wall_ms or 0) / 1000,
     )
-    max_s = math.inf if capabilities.max_run_time is None else capabilities.max_run_time / 1000
+    max_run_s = math.inf if capabilities.max_run_time is None else capabilities.max_run_time / 1000
     return Job(
         files=(
             JobFile(name=_PROCTOR, content=program.proctor, executable=True),
@@ -190,16 +193,16 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
             *program.files,
             *test_files,
         ),
-        run_timeout=to_milliseconds(min(needed_s, options.max_job_time, max_s)),
+        run_timeout=to_milliseconds(min(needed_s, options.max_job_time, max_run_s)),
         plan=PLAN,
         exclusive=plan.alone,
         accepted_toolchains=accepted_toolchains,
     )
 
 
-def interpreters(program: Program, capabilities: Capabilities) -> dict[str, Toolchain]:
+def find_program_interpreters(program: Program, capabilities: Capabilities) -> dict[str, Toolchain]:
     """Return the interpreters of submission, checker and manager, by command."""
-    files = {file.name for file in program.files}
+    file_names = {file.name for file in program.files}
     plan_programs = (program.submission, program.checker, program.manager)
     commands = dict.fromkeys(
         plan_program.argv[0]
@@ -209,20 +212,20 @@ def interpreters(program: Program, capabilities: Capabilities) -> dict[str, Tool
     return {
         command: capabilities.toolchains[command]
         for command in commands
-        if command in capabilities.toolchains and command not in files
+        if command in capabilities.toolchains and command not in file_names
     }
 
 
-def plan_path(tool: Toolchain) -> str:
+def make_plan_path(tool: Toolchain) -> str:
     """Return the path of an interpreter for a plan, or a placeholder if servers have different paths."""
     return tool.path if "/" in tool.path else WHICH + tool.path
 
 
-def contents(program: Program, planned: PlannedTest) -> dict[str, Blob]:
+def collect_test_files(program: Program, planned: PlannedTest) -> dict[str, Blob]:
     """Return the files of a test by role: input, answer, and submitted output."""
-    test, output = planned.test, program.outputs.get(planned.test.name)
-    files = {"in": test.input, "out": test.answer, _OUTPUT_ROLE: output}
-    return {role: content for role, content in files.items() if content is not None}
+    test, submitted_output = planned.test, program.outputs.get(planned.test.name)
+    content_by_role = {"in": test.input, "out": test.answer, _OUTPUT_ROLE: submitted_output}
+    return {role: content for role, content in content_by_role.items() if content is not None}
 
 
 # --- the result of a job of tests --------------------------------------------------------------------
@@ -255,7 +258,7 @@ def read_reports(batch: Batch, chosen: JobTests, ending: Ending, servers: str) -
     return TestReports(lines=lines, confinement=confinement)
 
 
-def machine_fault(ending: Ending, nonce: str) -> str:
+def explain_machine_fault(ending: Ending, nonce: str) -> str:
     """Return why the machine that executed a job of tests failed it. An empty string means that it did not.
 
     The proctor prints a line when it starts, before any program of the job runs, and then a line for each
@@ -269,19 +272,19 @@ def machine_fault(ending: Ending, nonce: str) -> str:
         is_sound = ending.code == 0 and any(line.test is not None for line in lines)
     else:
         is_sound = any(line.test is not None or ending.limit for line in lines)
-    return "" if is_sound else no_report_message(ending)
+    return "" if is_sound else make_no_report_message(ending)
 
 
-def no_report_message(ending: Ending, servers: str = "") -> str:
+def make_no_report_message(ending: Ending, servers: str = "") -> str:
     """Return a message about a job that reports about no test. `servers` names the servers that failed it."""
     exit_reason = f"exit code {ending.code}" if ending.exited else f"killed by {ending.signal or 'a signal'}"
     stderr = " ".join(ending.stderr.split())[-500:]
     stderr = stderr if stderr.isprintable() else ascii(stderr)
-    message = None if ending.exited else ending.message
+    ending_message = None if ending.exited else ending.message
     details = [
         exit_reason,
         ending.limit and f"limit {ending.limit}",
-        message,
+        ending_message,
         servers and f"on {servers}",
         stderr,
     ]
@@ -318,7 +321,7 @@ def max_program_bytes(capabilities: Capabilities) -> int:
     return max(max_bytes // 4, min(_MIN_PROGRAM_BYTES, max_bytes // 2))
 
 
-Weigh = Callable[[Blob], Awaitable[int]]
+CountRequestBytes = Callable[[Blob], Awaitable[int]]
 """A function that returns the bytes that a content adds to a request."""
 
 
@@ -329,40 +332,52 @@ class JobSizer:
     """
 
     def __init__(
-        self, problem: Problem, options: JudgeOptions, capabilities: Capabilities, weigh: Weigh
+        self,
+        problem: Problem,
+        options: JudgeOptions,
+        capabilities: Capabilities,
+        count_request_bytes: CountRequestBytes,
     ) -> None:
-        crowded = crowded_cpu_limit(problem, options.borderline)
+        crowded_cpu_s = crowded_cpu_limit(problem, options.borderline)
         max_times = (capabilities.max_run_time, capabilities.max_run_cpu_time)
         if any(
-            time is not None and time < needed_ms
-            for time, needed_ms in zip(max_times, min_job_times(problem, crowded), strict=True)
+            max_time_ms is not None and max_time_ms < needed_ms
+            for max_time_ms, needed_ms in zip(max_times, min_job_times(problem, crowded_cpu_s), strict=True)
         ):
-            crowded = None  # the server would stop the job before the limit for a crowded machine
-        self.frame = Frame(problem, options, crowded)
-        self._problem, self._capabilities, self._weigh = problem, capabilities, weigh
-        wall, cpu = min_job_times(problem)
-        for needed_ms, time, variable in (
-            (wall, capabilities.max_run_time, "PISTON_RUN_TIMEOUT"),
-            (cpu, capabilities.max_run_cpu_time, "PISTON_RUN_CPU_TIME"),
+            crowded_cpu_s = None  # the server would stop the job before the limit for a crowded machine
+        self.template = PlanTemplate(problem, options, crowded_cpu_s)
+        self._problem, self._capabilities, self._count_request_bytes = (
+            problem,
+            capabilities,
+            count_request_bytes,
+        )
+        wall_time_ms, cpu_time_ms = min_job_times(problem)
+        for needed_ms, max_time_ms, variable in (
+            (wall_time_ms, capabilities.max_run_time, "PISTON_RUN_TIMEOUT"),
+            (cpu_time_ms, capabilities.max_run_cpu_time, "PISTON_RUN_CPU_TIME"),
         ):
-            if time is not None and time < needed_ms:
+            if max_time_ms is not None and max_time_ms < needed_ms:
                 raise JudgeFailure(
                     f"a single test may need {needed_ms / 1000:g} s,"
-                    f" but the server allows a job only {time / 1000:g} s",
+                    f" but the server allows a job only {max_time_ms / 1000:g} s",
                     phase=f"judging problem {problem.id}",
                     remedy=f"Raise {variable} on the server to {needed_ms} or more, on a worker"
                     f" --set run-timeout={needed_ms / 1000:g}; 60 s suit most problems",
                 )
         self._max_tests = min(options.max_tests, capabilities.max_files)
-        if (time := min_limit(capabilities.max_run_time, capabilities.max_run_cpu_time)) is not None:
-            self._max_tests = min(self._max_tests, estimate_test_count(problem, time))
+        if (max_time_ms := min_limit(capabilities.max_run_time, capabilities.max_run_cpu_time)) is not None:
+            self._max_tests = min(self._max_tests, estimate_test_count(problem, max_time_ms))
 
-    def fits(self, job: Job) -> Job:
+    def limit_memory(self, job: Job) -> Job:
         """Return the job with at most the engine's memory, if that is enough for the problem."""
-        allowed, requested = self._capabilities.max_run_memory, job.run_memory_limit
-        if allowed is None or allowed < least_memory(self._problem) or (requested or math.inf) <= allowed:
+        max_memory_bytes, requested_bytes = self._capabilities.max_run_memory, job.run_memory_limit
+        if (
+            max_memory_bytes is None
+            or max_memory_bytes < min_memory_bytes(self._problem)
+            or (requested_bytes or math.inf) <= max_memory_bytes
+        ):
             return job
-        return msgspec.structs.replace(job, run_memory_limit=allowed)
+        return msgspec.structs.replace(job, run_memory_limit=max_memory_bytes)
 
     async def select_first_tests(self, batch: Batch) -> tuple[PlannedTest, ...]:
         """Return the first tests of a batch, as many as fit into the next job."""
@@ -371,23 +386,25 @@ class JobSizer:
         candidates, max_bytes, program = batch.tests[:max_tests], self._capabilities.max_body, batch.program
         if max_bytes is None:
             return candidates
-        used_bytes = _REQUEST_BYTES + await self._weight(
+        used_bytes = _REQUEST_BYTES + await self._sum_request_bytes(
             (program.proctor, *(file.content for file in program.files))
         )
         # Reserve space for the largest program, so that the same tests fit for all submissions.
         program_contents = [file.content for file in program.files if file.name in program.submission.argv]
-        reserved = (
-            max(0, max_program_bytes(self._capabilities) - await self._weight(program_contents))
+        reserved_bytes = (
+            max(0, max_program_bytes(self._capabilities) - await self._sum_request_bytes(program_contents))
             if program_contents
             else 0
         )
-        for count, planned in enumerate(candidates):
-            used_bytes += _PLANNED_BYTES + await self._weight(contents(program, planned).values())
-            if used_bytes > max_bytes and count:
-                return candidates[:count]
-            if not count and used_bytes + reserved > max_bytes:
+        for test_count, planned in enumerate(candidates):
+            used_bytes += _PLANNED_BYTES + await self._sum_request_bytes(
+                collect_test_files(program, planned).values()
+            )
+            if used_bytes > max_bytes and test_count:
+                return candidates[:test_count]
+            if not test_count and used_bytes + reserved_bytes > max_bytes:
                 raise JudgeFailure(
-                    f"a job with only this test needs a request of {used_bytes + reserved} bytes, with space"
+                    f"a job with only this test needs a request of {used_bytes + reserved_bytes} bytes, with space"
                     f" for any program; the server accepts {max_bytes}",
                     phase=f"judging problem {self._problem.id}",
                     test=planned.test.name,
@@ -395,11 +412,11 @@ class JobSizer:
                 )
         return candidates
 
-    async def _weight(self, contents: Iterable[Blob]) -> int:
-        return sum([await self._weigh(content) for content in contents])
+    async def _sum_request_bytes(self, contents: Iterable[Blob]) -> int:
+        return sum([await self._count_request_bytes(content) for content in contents])
 
 
-def least_memory(problem: Problem) -> int:
+def min_memory_bytes(problem: Problem) -> int:
     """Return the memory below which a server would kill programs that are within the problem's limit."""
     return count_processes(problem) * (problem.limits.memory or 0) + PROCTOR_MEMORY
 
@@ -439,19 +456,22 @@ def add_fork_server(program: Program, capabilities: Capabilities) -> Program:
         return program
     # The harness itself imports some modules only when they are needed.
     source_names = {*submission.files} - {_HARNESS}
-    imported = _imported_modules(file.content for file in program.files if file.name in source_names)
-    module_names = _HARNESS_MODULES + imported if _HARNESS in submission.files else imported
-    submission, files = attach_fork_server(submission, module_names, capabilities.waiting)
-    return msgspec.structs.replace(program, submission=submission, files=(*program.files, *files))
+    imported_modules = _list_safe_imports(file.content for file in program.files if file.name in source_names)
+    module_names = _HARNESS_MODULES + imported_modules if _HARNESS in submission.files else imported_modules
+    submission, fork_server_files = attach_fork_server(submission, module_names, capabilities.waiting)
+    return msgspec.structs.replace(program, submission=submission, files=(*program.files, *fork_server_files))
 
 
 def attach_fork_server(
-    submission: PlanSubmission, modules: Iterable[str], library: Blob
+    submission: PlanSubmission, modules: Iterable[str], fork_server_library: Blob
 ) -> tuple[PlanSubmission, tuple[JobFile, ...]]:
     """Return a submission with a fork server, and the files of the fork server: its library comes first."""
-    warm = PlanWarm(library=WAITING, script=_SCRIPT, modules=tuple(dict.fromkeys(modules)))
-    files = (JobFile(name=WAITING, content=library), JobFile(name=_SCRIPT, content=_fork_server_script()))
-    return msgspec.structs.replace(submission, warm=warm), files
+    fork_server_plan = PlanWarm(library=WAITING, script=_SCRIPT, modules=tuple(dict.fromkeys(modules)))
+    files = (
+        JobFile(name=WAITING, content=fork_server_library),
+        JobFile(name=_SCRIPT, content=_fork_server_script()),
+    )
+    return msgspec.structs.replace(submission, warm=fork_server_plan), files
 
 
 @cache
@@ -459,27 +479,27 @@ def _fork_server_script() -> Blob:
     return Blob.of_file(graders_folder() / "python" / _SCRIPT)
 
 
-def _imported_modules(sources: Iterable[Blob]) -> list[str]:
+def _list_safe_imports(sources: Iterable[Blob]) -> list[str]:
     """Return the harmless modules that sources import, in order."""
-    names = list[str]()
+    module_names = list[str]()
     for source in sources:
-        data = source.read()
-        if data.startswith(_ARCHIVE):
+        source_code = source.read()
+        if source_code.startswith(_ARCHIVE):
             return []
-        for import_list, from_module in _IMPORT.findall(data):
-            modules = (
-                [module.split(b".")[0].split() for module in import_list.split(b",")]
+        for import_list, from_module in _IMPORT.findall(source_code):
+            import_words = (
+                [words.split(b".")[0].split() for words in import_list.split(b",")]
                 if import_list
                 else [[from_module]]
             )
-            names += [module[0].decode(errors="replace") for module in modules if module]
-    return [name for name in names if name in _SAFE_MODULES]
+            module_names += [words[0].decode(errors="replace") for words in import_words if words]
+    return [name for name in module_names if name in _SAFE_MODULES]
 
 
 # --- the delivery of jobs to an engine ----------------------------------------------------------
 
 
-def brings_scripts(capabilities: Capabilities, runtime: str) -> bool:
+def needs_scripts_in_job(capabilities: Capabilities, runtime: str) -> bool:
     """Return True if a job for a runtime has to contain scripts `compile` and `run`."""
     if runtime in capabilities.runtimes:
         return runtime in capabilities.bare
@@ -530,18 +550,18 @@ class Delivery(Protocol):
         ...
 
     @property
-    def refusal(self) -> Callable[[Blob, Capabilities], Awaitable[str]] | None:
+    def explain_refusal(self) -> Callable[[Blob, Capabilities], Awaitable[str]] | None:
         """A function that returns why a submission's program does not fit into requests with its tests.
 
         It returns an empty string if the program fits. `None` means that the engine has no requests.
         """
         ...
 
-    async def weight(self, content: Blob) -> int:
+    async def count_request_bytes(self, content: Blob) -> int:
         """Return the bytes that a content adds to a request."""
         ...
 
-    def job(self, batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
+    def make_job(self, batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
         """Return the job of some tests."""
         ...
 
@@ -582,14 +602,14 @@ async def execute(
     while True:
         try:
             if check is None:
-                return check_sandboxes(await engine.execute(job))
-            return await check(check_sandboxes(await engine.execute(job, check)))
+                return require_working_sandboxes(await engine.execute(job))
+            return await check(require_working_sandboxes(await engine.execute(job, check)))
         except JobTooLarge as error:
             # The remedy names the server's environment variable, which is named after the limit.
-            variable = f"Raise PISTON_{error.limit.upper()} on the server" if error.limit else ""
-            if option := _WORKER_OPTIONS.get(error.limit):
-                variable += f", on a worker --set {option}=SECONDS"
-            remedy = BODY_REMEDY if error.limit == BODY else variable
+            limit_remedy = f"Raise PISTON_{error.limit.upper()} on the server" if error.limit else ""
+            if worker_option := _WORKER_OPTIONS.get(error.limit):
+                limit_remedy += f", on a worker --set {worker_option}=SECONDS"
+            remedy = BODY_REMEDY if error.limit == BODY else limit_remedy
             raise JudgeFailure(f"the job is too large: {error}", phase=phase, remedy=remedy) from error
         except (ToolchainGone, ArtifactsLost, MachineAtFault):
             raise  # the caller prepares a new job, or uses the result in the exception
@@ -604,10 +624,10 @@ async def execute(
         attempt += 1
 
 
-def check_sandboxes(result: JobResult) -> JobResult:
+def require_working_sandboxes(result: JobResult) -> JobResult:
     """Return the result. Raises EngineUnavailable if the sandbox of a stage failed."""
     for stage in (result.compile, result.run):
         if stage is not None and stage.status is StageStatus.XX:
-            where = f" on {result.endpoint}" if result.endpoint else ""
-            raise EngineUnavailable(f"the sandbox failed{where}: {stage.message or 'no reason given'}")
+            server_note = f" on {result.endpoint}" if result.endpoint else ""
+            raise EngineUnavailable(f"the sandbox failed{server_note}: {stage.message or 'no reason given'}")
     return result

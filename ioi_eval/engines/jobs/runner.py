@@ -21,16 +21,16 @@ from ioi_eval.engines.contract import (
     StallOutcome,
     TestReports,
 )
-from ioi_eval.engines.jobs.build import Builder, compile_script, source_files
+from ioi_eval.engines.jobs.build import Builder, list_source_files, make_compile_script
 from ioi_eval.engines.jobs.http_delivery import HttpDelivery
 from ioi_eval.engines.jobs.run import (
     BuildResult,
     Delivery,
     JobSizer,
     execute,
-    no_report_message,
+    make_no_report_message,
+    make_test_job,
     read_reports,
-    run_job,
 )
 from ioi_eval.engines.locks import SharedExclusiveLock
 from ioi_eval.model.doing import name_work_in_log
@@ -51,7 +51,7 @@ class LocalDelivery:
     """The delivery to this machine: jobs and results name files by path."""
 
     is_here = True
-    refusal = None
+    explain_refusal = None
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -68,12 +68,12 @@ class LocalDelivery:
             capabilities.require_tool(spec.toolchain_command, f"building a {spec.kind}"),
             spec.limits,
         )
-        script = compile_script(spec, tool, prebuilt=prebuilt is not None)
+        compile_script = make_compile_script(spec, tool, uses_prebuilt_files=prebuilt is not None)
         job = Job(
             files=(
-                JobFile(name="compile", content=Blob.of(script)),
+                JobFile(name="compile", content=Blob.of(compile_script)),
                 *(prebuilt or ()),
-                *source_files(spec),
+                *list_source_files(spec),
             ),
             compile_timeout=to_milliseconds(limits.wall_time),
             compile_cpu_time=to_milliseconds(limits.cpu_time),
@@ -82,7 +82,7 @@ class LocalDelivery:
             without_proc=capabilities.confines and not spec.needs_proc,
             accepted_toolchains={
                 spec.toolchain_command: tuple(
-                    offered.identity for offered in capabilities.list_toolchains(spec.toolchain_command)
+                    toolchain.identity for toolchain in capabilities.list_toolchains(spec.toolchain_command)
                 )
             },
         )
@@ -94,10 +94,10 @@ class LocalDelivery:
         )
         return BuildResult(ended=ending, tool=tool, content=content, kept=result.kept)
 
-    async def weight(self, content: Blob) -> int:
+    async def count_request_bytes(self, content: Blob) -> int:
         return content.size
 
-    job = staticmethod(run_job)
+    make_job = staticmethod(make_test_job)
 
     async def run(
         self, job: Job, capabilities: Capabilities, *, nonce: str, phase: str
@@ -146,8 +146,8 @@ class TestRunner:
                 return await self._run_with_repeats(batch)
             except ArtifactsLost as lost:
                 if LOST_PROGRAM.is_last(attempt):
-                    used_up = LOST_PROGRAM.describe_exhaustion(attempt)
-                    reason = f"a program was lost with the worker that had built it {used_up}"
+                    exhaustion = LOST_PROGRAM.describe_exhaustion(attempt)
+                    reason = f"a program was lost with the worker that had built it {exhaustion}"
                     raise JudgeFailure(reason, phase="judging") from lost
                 LOST_PROGRAM.log(_log, lost)
                 batch = await batch.with_rebuilt_artifacts(lost.artifacts, self.builder.build_anew)
@@ -164,7 +164,7 @@ class TestRunner:
             ALONE.log(_log, f"undecided: {', '.join(sorted(undecided))}")
             tests = tuple(planned for planned in batch.tests if planned.test.name in undecided)
             repeat_batch = msgspec.structs.replace(batch, tests=tests, alone=True)
-            repeated = await self._run_job(repeat_batch, last=True)
+            repeated = await self._run_job(repeat_batch, runs_last=True)
         decided = {name: line for name, line in reports.lines.items() if name not in undecided}
         lines = {**decided, **repeated.lines}
         if not stalled:
@@ -174,28 +174,32 @@ class TestRunner:
             reports, lines=lines, stall=StallOutcome.AGAIN if has_stalled_again else StallOutcome.ONCE
         )
 
-    async def _run_job(self, batch: Batch, *, last: bool = False) -> TestReports:
-        """Run tests in a job. Repeat it once if it reports no test. If `last`, other jobs run first."""
-        is_here, ending, servers = self._delivery.is_here, Ending(code=0), ""
-        wait = _MAX_WAIT_FOR_OTHERS_S if last and is_here else 0.0
-        async with self._lock.hold(exclusive=batch.alone and is_here, others_first_s=wait):
+    async def _run_job(self, batch: Batch, *, runs_last: bool = False) -> TestReports:
+        """Run tests in a job. Repeat it once if it reports no test. If `runs_last`, other jobs run first."""
+        is_here, ending, failed_servers = self._delivery.is_here, Ending(code=0), ""
+        max_wait_s = _MAX_WAIT_FOR_OTHERS_S if runs_last and is_here else 0.0
+        async with self._lock.hold(exclusive=batch.alone and is_here, others_first_s=max_wait_s):
             for attempt in range(1, NO_LINE.max_attempts + 1):
                 capabilities = await self.engine.capabilities()
-                sizer = JobSizer(batch.problem, batch.options, capabilities, self._delivery.weight)
-                chosen = sizer.frame.job_tests(await sizer.select_first_tests(batch), secrets.token_hex(16))
-                job = sizer.fits(self._delivery.job(batch, chosen, capabilities))
+                sizer = JobSizer(
+                    batch.problem, batch.options, capabilities, self._delivery.count_request_bytes
+                )
+                job_tests = sizer.template.select_job_tests(
+                    await sizer.select_first_tests(batch), secrets.token_hex(16)
+                )
+                job = sizer.limit_memory(self._delivery.make_job(batch, job_tests, capabilities))
                 with name_work_in_log(
-                    _log, "tests", (planned.test.name for planned in chosen.tests.values())
+                    _log, "tests", (planned.test.name for planned in job_tests.tests.values())
                 ):
-                    ending, servers = await self._delivery.run(
-                        job, capabilities, nonce=chosen.nonce, phase="judging"
+                    ending, failed_servers = await self._delivery.run(
+                        job, capabilities, nonce=job_tests.nonce, phase="judging"
                     )
-                reports = read_reports(batch, chosen, ending, servers)
+                reports = read_reports(batch, job_tests, ending, failed_servers)
                 if reports.lines:
                     return reports
                 NO_LINE.log(_log, "the job reports about no test", attempt)
         raise JudgeFailure(
-            f"{no_report_message(ending, servers)}, {NO_LINE.describe_exhaustion(NO_LINE.max_attempts)}",
+            f"{make_no_report_message(ending, failed_servers)}, {NO_LINE.describe_exhaustion(NO_LINE.max_attempts)}",
             phase=f"judging problem {batch.problem.id}",
             test=batch.tests[0].test.name,
         )

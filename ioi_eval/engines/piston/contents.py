@@ -18,7 +18,7 @@ import msgspec
 from ioi_eval.engines.contract import ArtifactsLost, RemoteArtifact, SharedBuild, WorkerArtifact
 from ioi_eval.engines.fleet import Endpoint
 from ioi_eval.engines.jobs.headers import MAX_HEADERS, Demand
-from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents, first_script
+from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents, find_first_script
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import sent_size
 from ioi_eval.engines.piston.wire import TimeOf, Wire
@@ -95,7 +95,9 @@ class ServerContents:
 
     def find_contents_to_send(self, job: Job) -> dict[str, Blob]:
         """Return the contents to send before a job, by hash."""
-        script = first_script(job)  # the script is not included, because the wire changes it for each request
+        script = find_first_script(
+            job
+        )  # the script is not included, because the wire changes it for each request
         contents = {
             file.content.sha256: file.content
             for file in job.files

@@ -29,7 +29,7 @@ from ioi_eval.engines.contract import (
     ignore_server_event,
 )
 from ioi_eval.engines.fleet import EndpointUnfit, Fleet, LateAnswer, NoAnswer, WaitTimes, loop_time_s
-from ioi_eval.engines.jobs.run import check_sandboxes
+from ioi_eval.engines.jobs.run import require_working_sandboxes
 from ioi_eval.engines.piston.contents import ContentSender, Server
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.reports import (
@@ -316,7 +316,7 @@ class ServerFleet(Fleet[EndpointReport]):
         job = extend_limits(adapt_to_runtime(job, runtime_of(report, job)), times)
         time = partial(time_for, job, times=times, patience=self._patience)
         try:
-            result = check_sandboxes(await self._sender.execute(endpoint, job, time))
+            result = require_working_sandboxes(await self._sender.execute(endpoint, job, time))
         except JobRejected as refusal:
             if contradicts_report(str(refusal), job.runtime, report):
                 raise ServerReplaced(endpoint.url) from refusal

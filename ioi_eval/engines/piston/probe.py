@@ -22,7 +22,7 @@ from ioi_eval.engines.contract import (
 )
 from ioi_eval.engines.fleet import LateAnswer
 from ioi_eval.engines.health_checks import parse_probe_output
-from ioi_eval.engines.jobs.headers import BIG, header_file_name
+from ioi_eval.engines.jobs.headers import BIG, make_header_file_name
 from ioi_eval.engines.jobs.piston_api import (
     ForeignReply,
     ServerFailed,
@@ -154,7 +154,7 @@ for _placeholder, _replacement in {
     "$HEADERS/LIBRARY": f"$HEADERS/{BROUGHT_LIBRARY}",
     "HERE": LIBRARY_HEADER,
     "$HEADERS": f"${BROUGHT_HEADERS}",
-    "BIG": header_file_name(BIG),
+    "BIG": make_header_file_name(BIG),
     "FLAGS": " ".join(flag for flag in find_language("c++").flags if not flag.startswith("-std")),
 }.items():
     INSPECTION_SCRIPT = INSPECTION_SCRIPT.replace(_placeholder, _replacement)

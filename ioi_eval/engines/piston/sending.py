@@ -25,7 +25,7 @@ from ioi_eval.engines.jobs.piston_api import (
     GzipBlob,
     decode_reply,
     encode_request,
-    first_script,
+    find_first_script,
     is_gateway_reply,
     read_refusal_message,
 )
@@ -445,9 +445,9 @@ async def request_of(
 
     See `encode_request` for `named`, `keep` and `lines`.
     """
-    encode = partial(encode_request, job, named=named, keep=keep, lines=lines)
+    encode = partial(encode_request, job, stored_hashes=named, files_to_keep=keep, shell_lines=lines)
     # For jobs that no shell runs, encoding also reads the contents that are only named.
-    is_shell_job = bool(first_script(job))
+    is_shell_job = bool(find_first_script(job))
     sent = [file.content for file in job.files if not is_shell_job or file.content.sha256 not in named]
     is_in_memory = all(content.data is not None or isinstance(content, GzipBlob) for content in sent)
     if is_in_memory and sum(map(sent_size, sent)) < _MIN_THREAD_BYTES:

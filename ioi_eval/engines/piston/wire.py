@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from ioi_eval.engines.contract import Capabilities
-from ioi_eval.engines.jobs.piston_api import GzipBlob, first_script, make_refusal_error
+from ioi_eval.engines.jobs.piston_api import GzipBlob, find_first_script, make_refusal_error
 from ioi_eval.engines.open_files import raise_open_files
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.probe import Prober, identify
@@ -181,7 +181,7 @@ class HttpWire:
         identity = report.identity
         # A worker repeats the request's mark in a header, so its script needs none.
         mark = "" if identity.worker else token_hex(8)
-        script = first_script(job)
+        script = find_first_script(job)
         request = await request_of(job, report.url, named, keep, identity.lines_before(script, mark))
         result = await self._http.execute(
             report.url, request, time(len(request.body)), worker=identity.worker

@@ -259,8 +259,8 @@ def test_server_with_short_cpu_limit_gets_no_busy_machine_limit() -> None:
     assert crowded_cpu_limit(longer, USUAL) == pytest.approx(1.6 * LIMIT)
     for max_cpu_time, crowded in ((None, 320), (2320, 320), (2319, None)):
         profile = msgspec.structs.replace(fake_capabilities(), max_run_cpu_time=max_cpu_time)
-        fitting = JobSizer(longer, options, profile, GzipCache().weight)
-        assert fitting.frame.plan.limits.crowded_cpu_ms == crowded
+        fitting = JobSizer(longer, options, profile, GzipCache().count_request_bytes)
+        assert fitting.template.plan.limits.crowded_cpu_ms == crowded
 
 
 def test_borderline_band_raises_cpu_limit_and_keeps_wall_limit() -> None:

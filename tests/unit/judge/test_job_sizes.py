@@ -13,7 +13,7 @@ from support.proctor_protocol import PlanChecker, PlanLimits, PlanManager, PlanS
 
 from ioi_eval import Scorer
 from ioi_eval.engines.jobs.http_delivery import GzipCache, HttpDelivery
-from ioi_eval.engines.jobs.run import Frame, JobSizer
+from ioi_eval.engines.jobs.run import JobSizer, PlanTemplate
 from ioi_eval.errors import JobTooLarge, JudgeFailure
 from ioi_eval.models import (
     Blob,
@@ -63,12 +63,14 @@ def batch_of(problem: Problem, program: Program = PROGRAM) -> Batch:
 def job_of(problem: Problem, profile: Capabilities, program: Program = PROGRAM) -> Job:
     batch = batch_of(problem, program)
     delivery = HttpDelivery(FakeEngine())
-    return delivery.job(batch, Frame(problem, batch.options).job_tests(batch.tests, "f00"), profile)
+    return delivery.make_job(
+        batch, PlanTemplate(problem, batch.options).select_job_tests(batch.tests, "f00"), profile
+    )
 
 
 async def number(problem: Problem, profile: Capabilities, program: Program = PROGRAM) -> int:
     batch = batch_of(problem, program)
-    fitting = JobSizer(problem, batch.options, profile, GzipCache().weight)
+    fitting = JobSizer(problem, batch.options, profile, GzipCache().count_request_bytes)
     return len(await fitting.select_first_tests(batch))
 
 

@@ -7,7 +7,7 @@ from support.engines import Batch, Program, fake_capabilities
 from support.proctor_protocol import Plan, PlanChecker, PlanGroup, PlanLimits, PlanSubmission
 
 from ioi_eval import JudgeOptions
-from ioi_eval.engines.jobs.run import Frame, run_job
+from ioi_eval.engines.jobs.run import PlanTemplate, make_test_job
 from ioi_eval.models import (
     Blob,
     Capabilities,
@@ -41,7 +41,9 @@ def job_of(
     options = options or JudgeOptions()
     tests = Schedule(problem, all_tests=options.all_tests).first
     batch = Batch(problem=problem, program=program, tests=tests, options=options)
-    return run_job(batch, Frame(problem, options).job_tests(tests, "f00"), profile or fake_capabilities())
+    return make_test_job(
+        batch, PlanTemplate(problem, options).select_job_tests(tests, "f00"), profile or fake_capabilities()
+    )
 
 
 def plan_of(job: Job) -> Plan:

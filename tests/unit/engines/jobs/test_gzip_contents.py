@@ -13,7 +13,7 @@ from support.proctor_protocol import PlanChecker, PlanSubmission
 
 from ioi_eval.engines.jobs.http_delivery import GzipCache, HttpDelivery, pack_content
 from ioi_eval.engines.jobs.piston_api import GzipBlob, decode_request, encode_request
-from ioi_eval.engines.jobs.run import Frame
+from ioi_eval.engines.jobs.run import PlanTemplate
 from ioi_eval.errors import JobRejected, JudgeFailure
 from ioi_eval.models import Blob, Capabilities, Job, JobFile, Problem, Test
 from ioi_eval.rules.plan import Schedule
@@ -33,7 +33,7 @@ def test_small_or_incompressible_content_is_sent_uncompressed() -> None:
 def test_compressible_content_is_sent_as_gzip() -> None:
     form = pack_content(Blob.of(TEXT))
     assert form.is_gzip and gzip.decompress(form.data) == TEXT.encode()
-    assert form.weight < len(TEXT) // 20
+    assert form.request_bytes < len(TEXT) // 20
 
 
 def test_file_edited_after_hashing_is_judge_failure(tmp_path: Path) -> None:
@@ -47,14 +47,14 @@ def test_file_edited_after_hashing_is_judge_failure(tmp_path: Path) -> None:
 
 
 def test_weight_of_content_is_its_encoded_size_in_request() -> None:
-    assert pack_content(Blob.of("a\n\x00")).weight == len('"a\\n\\u0000"')
-    assert pack_content(Blob.of(b"\xff" * 300)).weight == 400
+    assert pack_content(Blob.of("a\n\x00")).request_bytes == len('"a\\n\\u0000"')
+    assert pack_content(Blob.of(b"\xff" * 300)).request_bytes == 400
 
 
 async def sent_files(job: Job, *, named: tuple[str, ...] = ()) -> dict[str, JobFile]:
     """Return the files of a job's request, by name."""
     packed_job = await GzipCache().pack_job(job, SERVER)
-    decoded = decode_request(encode_request(packed_job, named=named), by_hash=True)
+    decoded = decode_request(encode_request(packed_job, stored_hashes=named), accepts_hashes=True)
     assert decoded.runtime == "bash"
     return {file.name: file for file in decoded.files}
 
@@ -121,9 +121,9 @@ async def test_same_content_is_compressed_once(tmp_path: Path) -> None:
     path = tmp_path / "input"
     path.write_text(TEXT)
     cache, blob = GzipCache(), Blob.of_file(path)
-    contents = await asyncio.gather(*(cache.packed(blob) for _ in range(5)))
+    contents = await asyncio.gather(*(cache.pack(blob) for _ in range(5)))
     path.unlink()
-    contents.append(await cache.packed(blob))
+    contents.append(await cache.pack(blob))
     assert len({id(content.gzip) for content in contents if isinstance(content, GzipBlob)}) == 1
 
 
@@ -132,26 +132,29 @@ async def test_packed_contents_cache_is_bounded(tmp_path: Path) -> None:
     path.write_bytes(NOISE[:3000])
     first, *other_blobs = [Blob.of_file(path), *(Blob.of(NOISE[: 3001 + index]) for index in range(3))]
     for blob in (first, *other_blobs):
-        await cache.packed(blob)
+        await cache.pack(blob)
     path.unlink()
     with pytest.raises(FileNotFoundError):
-        await cache.packed(first)
+        await cache.pack(first)
 
 
 async def test_content_received_as_gzip_is_forwarded_unchanged() -> None:
     cache, came = GzipCache(), gzip.compress(TEXT.encode(), 1)
     cache.add_gzip(Blob.of(TEXT), came)
     content = Blob(sha256=Blob.of(TEXT).sha256, size=len(TEXT), path="/nowhere")
-    packed = await cache.packed(content)
+    packed = await cache.pack(content)
     assert isinstance(packed, GzipBlob) and packed.gzip == came
-    assert await cache.weight(content) == (len(came) + 2) // 3 * 4 + await cache.weight(Blob.of("")) - 2
+    assert (
+        await cache.count_request_bytes(content)
+        == (len(came) + 2) // 3 * 4 + await cache.count_request_bytes(Blob.of("")) - 2
+    )
 
 
 async def test_gzip_larger_than_content_is_not_reused() -> None:
     cache = GzipCache()
     for content in (b"abc", NOISE):
         cache.add_gzip(Blob.of(content), gzip.compress(content))
-        assert not isinstance(await cache.packed(Blob.of(content)), GzipBlob)
+        assert not isinstance(await cache.pack(Blob.of(content)), GzipBlob)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +190,9 @@ async def test_files_are_sent_as_gzip_unless_engine_executes_plans(executes_plan
     )
     batch = Batch(problem=problem, program=program, tests=Schedule(problem).first)
     delivery = HttpDelivery(FakeEngine())
-    unpacked = delivery.job(batch, Frame(problem, batch.options).job_tests(batch.tests, "f00"), capabilities)
+    unpacked = delivery.make_job(
+        batch, PlanTemplate(problem, batch.options).select_job_tests(batch.tests, "f00"), capabilities
+    )
     packed_job = await delivery.contents.pack_job(unpacked, capabilities)
     files = {file.name: file for file in packed_job.files}
     assert packed_job.plan == ("plan.json" if executes_plans else "") and files["submission"].executable

@@ -14,7 +14,7 @@ from ioi_eval.engines.jobs.piston_api import (
     decode_package,
     decode_reply,
     decode_runtimes,
-    encode_packages,
+    encode_package_list,
     encode_result,
     encode_runtimes,
 )
@@ -56,7 +56,7 @@ def test_malformed_runtimes_listing_is_foreign_reply() -> None:
 
 def test_installed_packages_are_encoded_like_piston() -> None:
     expected = {"language": "bash", "language_version": "5.2.0", "installed": True}
-    assert json.loads(encode_packages([("bash", "5.2.0")])) == [expected]
+    assert json.loads(encode_package_list([("bash", "5.2.0")])) == [expected]
 
 
 def test_package_to_install_is_decoded_or_refused() -> None:

@@ -23,7 +23,7 @@ from ioi_eval.engines.jobs.piston_api import (
     decode_request,
     encode_request,
     encode_result,
-    too_large,
+    make_size_refusal,
 )
 from ioi_eval.errors import (
     BrokenReply,
@@ -231,7 +231,7 @@ def refusal_of(call: Callable[[], object]) -> RefusedRequest:
     [
         ("not_json", refusal_of(lambda: decode_request(b"{x"))),
         ("wrong_content_type", refusal_of(lambda: check_content_type("text/plain"))),
-        ("stock_body_too_large", too_large(100_000)),
+        ("stock_body_too_large", make_size_refusal(100_000)),
     ],
 )
 def test_worker_refusal_that_differs_from_piston_raises_same_error(name: str, ours: RefusedRequest) -> None:
@@ -306,8 +306,8 @@ def test_named_file_is_marked_as_text_except_for_ioi_eval_runtime(runtime: str, 
     files = (JobFile(name=name, content=content) for name, content in contents.items())
     hashes = tuple(content.sha256 for content in contents.values())
     run = JobFile(name="run", content=Blob.of("true"))
-    body = encode_request(job(run, *files, runtime=runtime), named=hashes)
-    _, main, noise = decode_request(body, by_hash=True).files
+    body = encode_request(job(run, *files, runtime=runtime), stored_hashes=hashes)
+    _, main, noise = decode_request(body, accepts_hashes=True).files
     assert (main.text, noise.text, main.content.data) == (is_text, False, None)
 
 

@@ -22,8 +22,15 @@ from support.cached_lookups import sandbox_tool
 from support.engines import BuildSpec, submission_recipe
 
 from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Capabilities
-from ioi_eval.engines.jobs.build import OBJECT, compile_script, object_spec, secret_path
-from ioi_eval.engines.jobs.headers import BIG, NAMES, Demand, find_head, header_file_name, header_spec
+from ioi_eval.engines.jobs.build import OBJECT, make_compile_script, make_object_spec, make_secret_path
+from ioi_eval.engines.jobs.headers import (
+    BIG,
+    NAMES,
+    Demand,
+    find_leading_includes,
+    make_header_file_name,
+    make_header_spec,
+)
 from ioi_eval.model.job import Ending
 from ioi_eval.models import BuildLimits, Problem, Toolchain
 from ioi_eval.rules.verdicts import format_build_log
@@ -82,7 +89,7 @@ def graded(grader: str, header: str = "#pragma once\n") -> Problem:
 def test_head_is_the_first_lines_if_each_includes_a_standard_header(
     source: str, head: tuple[str, ...]
 ) -> None:
-    assert find_head(recipe(source)) == head
+    assert find_leading_includes(recipe(source)) == head
 
 
 @pytest.mark.parametrize(
@@ -109,17 +116,17 @@ def test_head_is_the_first_lines_if_each_includes_a_standard_header(
 )
 def test_source_that_may_use_up_locations_has_no_head(source_end: str) -> None:
     """test_headers.py has such a source, which includes itself and could detect its header."""
-    assert find_head(recipe("#include <cstdio>\n")) == ("cstdio",)
-    assert find_head(recipe(f"#include <cstdio>\n{source_end}")) == ()
+    assert find_leading_includes(recipe("#include <cstdio>\n")) == ("cstdio",)
+    assert find_leading_includes(recipe(f"#include <cstdio>\n{source_end}")) == ()
 
 
 def test_include_head_is_read_only_from_a_single_cpp_source() -> None:
     source = "#include <cstdio>\n"
-    assert find_head(recipe(source, graded(GRADER))) == ("cstdio",)
+    assert find_leading_includes(recipe(source, graded(GRADER))) == ("cstdio",)
     many = msgspec.structs.replace(submitted(source), files=(named("graders/b.h", ""),))
-    assert find_head(submission_recipe(plain_problem(), many, BuildLimits())) == ()
+    assert find_leading_includes(submission_recipe(plain_problem(), many, BuildLimits())) == ()
     for language in ("c", "python"):
-        assert find_head(recipe(source, language=language)) == ()
+        assert find_leading_includes(recipe(source, language=language)) == ()
 
 
 def test_precompiled_header_is_due_after_required_number_of_sightings() -> None:
@@ -226,15 +233,15 @@ def run_build(
 ) -> bytes:
     """Run a build. With `readable`, programs can read their command line, unlike in a sandbox."""
     lay_out(box, recipe)
-    for name, content in ((header_file_name(find_head(recipe)), header), (OBJECT, shared)):
+    for name, content in ((make_header_file_name(find_leading_includes(recipe)), header), (OBJECT, shared)):
         if content is not None:
-            link = box / secret_path(name)
+            link = box / make_secret_path(name)
             link.parent.mkdir(parents=True)
             if isinstance(content, Path):
                 link.symlink_to(content)
             else:
                 link.write_bytes(content)
-    script = compile_script(recipe, sandbox_tool(), prebuilt=True, brought=brought)
+    script = make_compile_script(recipe, sandbox_tool(), uses_prebuilt_files=True, has_bundled_header=brought)
     if not readable:
         script = script.replace("/proc/$$/cmdline", "/nothing")
     completed = subprocess.run(["bash", "-c", script], cwd=box, capture_output=True, check=False)
@@ -269,9 +276,9 @@ def test_binary_with_precompiled_header_is_identical(
     tmp_path: Path, header: Path, source: str, problem: Problem | None
 ) -> None:
     build = recipe(source, problem)
-    if find_head(build) != BIG:
+    if find_leading_includes(build) != BIG:
         (tmp_path / "header").mkdir()
-        run_build(tmp_path / "header", header_spec(build, find_head(build)))
+        run_build(tmp_path / "header", make_header_spec(build, find_leading_includes(build)))
         header = tmp_path / "header" / "header"
     assert run_build(tmp_path / "with", build, header) == run_build(tmp_path / "without", build)
 
@@ -283,7 +290,7 @@ def test_library_programs_with_precompiled_header_are_identical(
 ) -> None:
     """43 programs use large parts of the library, such as threads, exceptions and regular expressions."""
     build = recipe(path.read_text())
-    assert find_head(build) == BIG
+    assert find_leading_includes(build) == BIG
     assert run_build(tmp_path / "with", build, header) == run_build(tmp_path / "without", build)
 
 
@@ -294,7 +301,7 @@ BEGINNING = "".join(f"#include <{name}>\n" for name in LEAN)
 @pytest.fixture(scope="module")
 def lean(tmp_path_factory: pytest.TempPathFactory) -> Path:
     box = tmp_path_factory.mktemp("lean")
-    run_build(box, header_spec(recipe(HELLO), LEAN))
+    run_build(box, make_header_spec(recipe(HELLO), LEAN))
     return box / "header"
 
 
@@ -303,7 +310,7 @@ def marked_header(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a precompiled header with a macro by which the program shows that it was used."""
     box = tmp_path_factory.mktemp("marked")
     wrapper = named("wrapper.hpp", "#define A 7\n")
-    run_build(box, msgspec.structs.replace(header_spec(recipe(HELLO)), sources=(wrapper,)))
+    run_build(box, msgspec.structs.replace(make_header_spec(recipe(HELLO)), sources=(wrapper,)))
     return box / "header"
 
 
@@ -352,7 +359,7 @@ def test_precompiled_header_of_few_includes_leaves_binary_identical(
 ) -> None:
     source = "int add(int a, int b) { auto c = {__LINE__, 1, 1}; return a + b + int(c.size()) - 3; }\n"
     build = recipe(BEGINNING + source + ("" if grader else ALONE), graded(grader) if grader else None)
-    assert find_head(build) == LEAN
+    assert find_leading_includes(build) == LEAN
     output = run_build(tmp_path / "with", build, lean, shared=grader_object if grader else None)
     assert output == run_build(tmp_path / "without", build)
 
@@ -400,7 +407,7 @@ def test_packaged_precompiled_header_is_used_with_same_library_and_head(
 
 @pytest.fixture(scope="module")
 def grader_object(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    return run_build(tmp_path_factory.mktemp("object"), object_spec(recipe(HELLO, graded(GRADER))))
+    return run_build(tmp_path_factory.mktemp("object"), make_object_spec(recipe(HELLO, graded(GRADER))))
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -415,7 +422,7 @@ def test_precompiled_grader_object_leaves_binary_identical(
 
 def test_precompiled_grader_object_is_linked(tmp_path: Path, grader_object: bytes) -> None:
     build = recipe("int other() { return 1; }\n", graded("int other();\nint main() { return other(); }\n"))
-    theirs = run_build(tmp_path / "object", object_spec(build))
+    theirs = run_build(tmp_path / "object", make_object_spec(build))
     assert theirs != grader_object
     own_build = recipe("int other() { return 1; }\nint add(int, int) { return 2; }\n", graded(GRADER))
     assert run_build(tmp_path / "box", own_build, shared=theirs) != run_build(tmp_path / "plain", own_build)
@@ -428,10 +435,10 @@ def test_invalid_source_is_refused_once_with_grader_object(tmp_path: Path, grade
 
 
 def test_grader_object_depends_on_grader_and_not_on_submission() -> None:
-    first, second = (object_spec(recipe(source, graded(GRADER))) for source in ("int a;", "int b;"))
+    first, second = (make_object_spec(recipe(source, graded(GRADER))) for source in ("int a;", "int b;"))
     assert first == second
     assert first.main.name == "graders/grader.cpp"
-    other = object_spec(recipe("int a;", graded(GRADER + "// another")))
+    other = make_object_spec(recipe("int a;", graded(GRADER + "// another")))
     keys = {build_recipe.make_key("x86_64", sandbox_tool()) for build_recipe in (first, other)}
     assert len(keys) == 2
 

@@ -12,7 +12,7 @@ from support.builds import HELLO, lay_out, named, plain_problem, submitted
 from support.cached_lookups import sandbox_tool
 from support.engines import CPU_LIMIT, BuildSpec, compiler_in_shell, find_language, submission_recipe
 
-from ioi_eval.engines.jobs.build import compile_script, control_command
+from ioi_eval.engines.jobs.build import make_compile_script, make_control_command
 from ioi_eval.models import Blob, BuildLimits, Ending, NamedBlob, StageStatus, Toolchain
 from ioi_eval.rules.verdicts import MACHINE_AT_FAULT, BuildEnding, classify_build, format_build_log
 from ioi_eval.store.resources import graders_folder
@@ -30,7 +30,7 @@ def build(folder: Path, recipe: BuildSpec, tool: Toolchain) -> Ending:
     """Run the script like an engine: in the folder of its files."""
     box = folder / "box"
     lay_out(box, recipe)
-    (box / "compile").write_text(compile_script(recipe, tool))
+    (box / "compile").write_text(make_compile_script(recipe, tool))
     environment = {**os.environ, "GOCACHE": str(box / "cache")}  # not everybody has a home
     completed = subprocess.run(
         ["sh", "compile"], cwd=box, env=environment, capture_output=True, text=True, check=False
@@ -104,7 +104,7 @@ def test_nearly_full_disk_in_build_is_machine_fault(tmp_path: Path) -> None:
     failing = "head -c 5000000 /dev/zero > submission || { rm submission; exit 1; }"
     tool = compiler_in_shell(tmp_path, f"{WORKS_FOR_CONTROL}\n{failing}")
     assert classify_build(build(tmp_path, recipe_of(), tool)) is BuildEnding.BUILT
-    (tmp_path / "box/compile").write_text(compile_script(recipe_of(), tool))
+    (tmp_path / "box/compile").write_text(make_compile_script(recipe_of(), tool))
     mount = 'mount -t tmpfs -o size=4m disk "$0" && cp "$1" "$0" && cd "$0" && exec sh compile'
     small, script = tmp_path / "small", tmp_path / "box" / "compile"
     small.mkdir()
@@ -205,7 +205,7 @@ def test_file_names_are_quoted_in_build_script(tmp_path: Path) -> None:
 
 def test_control_command_replaces_all_sources_by_control_program() -> None:
     recipe = recipe_of()
-    control = control_command(recipe)
+    control = make_control_command(recipe)
     assert control[:-2] == recipe.command[:-2]
     assert control[-1] == recipe.control.name
     assert "submission" not in control

@@ -20,7 +20,7 @@ from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Store, discovery
 from ioi_eval.engines.contract import OWN, Change, ServerChanged
-from ioi_eval.engines.jobs.piston_api import first_script
+from ioi_eval.engines.jobs.piston_api import find_first_script
 from ioi_eval.engines.piston.sending import HEADER, IDENTITY_SCRIPT, REQUEST, Identity, split_identity
 from ioi_eval.errors import (
     AttemptsUsedUp,
@@ -241,7 +241,7 @@ def test_identity_is_read_from_run_stage_if_package_compiles() -> None:
     """For a job without `compile` a real server runs the package's `compile`."""
     run_alone = Job(runtime=OWN, files=(JobFile(name="run", content=Blob.of("true")),))
     server_identity = Identity(tools=split_identity(words("12"))[0])
-    script = first_script(run_alone)
+    script = find_first_script(run_alone)
     reply = JobResult(compile=Ending(code=0), run=Ending(stdout=words("12") + "3\n"))
     assert server_identity.check_result(script, reply).run.stdout == "3\n"
     other = msgspec.structs.replace(reply, run=Ending(stdout=words("13") + "3\n"))
