@@ -376,7 +376,9 @@ class _JudgingRun:
         problem = self._find_problem(submission)
         identity = rows.submission_identity(problem, submission)
         claim = _Claim(problem, submission, identity)
-        while self._share and (other_claim := self._claims.get(identity)) is not None:
+        # Submissions without a program are not equal programs, and need no judging that could be saved.
+        may_share = self._share and (submission.code is not None or bool(submission.outputs))
+        while may_share and (other_claim := self._claims.get(identity)) is not None:
             # The number is limited because waiting submissions are in memory.
             if len(other_claim.waiting) < _MAX_WAITING:
                 other_claim.waiting.append(submission)
@@ -384,14 +386,14 @@ class _JudgingRun:
             await other_claim.is_over.wait()
         row = self._journal.find_result(identity, submission.problem_id)
         # The row belongs to this run or to another run.
-        if row is not None and (self._share or row["key"] == submission.key):
+        if row is not None and (may_share or row["key"] == submission.key):
             earlier_result = self._without_foreign_repeat(
                 submission, identity, mark_as_repeated(rows.read_result(row))
             )
             self._record_result(problem, submission, earlier_result, repeated=True, is_earlier=True)
             await asyncio.sleep(0)
             return None
-        if self._share:
+        if may_share:
             self._claims[identity] = claim
         return claim
 

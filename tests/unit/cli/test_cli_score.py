@@ -204,6 +204,21 @@ def test_dry_run_counts_work_without_judging(cli: CommandLine, problems: Path) -
     assert [counts[name] for name in ("rows", "judged", "known", "without", "tests")] == [8, 5, 2, 1, 20]
 
 
+def test_dry_run_and_report_count_empty_and_equal_rows_alike(cli: CommandLine, problems: Path) -> None:
+    """Rows without a program are not equal programs, although nothing distinguishes them."""
+    rows = [row(key, RIGHT) for key in "ab"] + [
+        {"uuid": key, "problem_id": "add", "generation": "I cannot."} for key in "cde"
+    ]
+    dump = write_dump(cli.folder / "d.jsonl", rows)
+    arguments = ("score", dump, "--problems", problems, "--out", "run")
+    assert "5 submissions: 1 to judge (1 problem, 4 tests), 1 known or equal to another, 3 without" in (
+        cli(*arguments, "--dry-run").stdout
+    )
+    scored = cli(*arguments)
+    assert "Scored 5 submissions (1 equal to another one)" in scored.stdout, scored.stderr
+    assert json.loads((cli.folder / "run" / "summary.json").read_text())["repeated"] == 1
+
+
 def test_dry_run_refuses_python_that_does_not_exist(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("a", RIGHT)])
     completed = cli("score", dump, "--problems", problems, "--python", "2.5", "--dry-run")
