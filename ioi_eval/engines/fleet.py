@@ -220,14 +220,14 @@ class WaitTimes(Value):
     silence: float = LATE_JOB.max_seconds
 
     def choose_wait_s(self, attempt: int) -> float:
-        """Return the random wait in seconds after a failed attempt of a job. The first one has number 1."""
+        """Return the random wait in seconds after a failed attempt of a job. The first attempt is number 1."""
         retry_rule = replace(SERVER, first_wait=self.first_wait, longest_wait=self.longest_wait)
-        return retry_rule.choose_wait_s(attempt)
+        return retry_rule.wait_after(attempt)
 
     def choose_rest_s(self, failed_inspections: int) -> float:
         """Return the random rest in seconds of an endpoint after further failed inspections."""
         retry_rule = replace(RECOVERY, first_wait=self.first_rest, longest_wait=self.longest_rest)
-        return retry_rule.choose_wait_s(failed_inspections + 1)
+        return retry_rule.wait_after(failed_inspections + 1)
 
 
 def loop_time_s() -> float:

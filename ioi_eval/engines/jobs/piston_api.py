@@ -61,8 +61,10 @@ class LacksContents(EngineError):
 
 def make_missing_contents_refusal(hashes: Iterable[str]) -> RefusedRequest:
     missing_hashes = sorted(set(hashes))
-    message = f"{format_count(len(missing_hashes), 'missing content')}: PUT"
-        " each to /api/v2/contents/SHA256, and send the job again"
+    message = (
+        f"{format_count(len(missing_hashes), 'missing content')}: PUT each to /api/v2/contents/SHA256,"
+        " and send the job again"
+    )
     return RefusedRequest(
         message, status=HTTPStatus.CONFLICT, body={"message": message, "missing": missing_hashes}
     )
@@ -496,8 +498,8 @@ HASH = re.compile("[0-9a-f]{64}")
 def decode_request(body: bytes, *, accepts_hashes: bool = False) -> Job:
     """Return the job of a request, or raise RefusedRequest. `check_limits` checks a server's limits.
 
-    If `accepts_hashes`, a file may name its content by `sha256`, so the content has neither data nor path, and the
-    job may ask the server to store files.
+    If `accepts_hashes`, a file may name its content by `sha256`, so the content has neither data nor path,
+    and the job may ask the server to store files.
     """
     request = _decode_object(body)
     language, version = _require_string(request, "language"), _require_string(request, "version")

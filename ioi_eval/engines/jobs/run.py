@@ -404,8 +404,8 @@ class JobSizer:
                 return candidates[:test_count]
             if not test_count and used_bytes + reserved_bytes > max_bytes:
                 raise JudgeFailure(
-                    f"a job with only this test needs a request of {used_bytes + reserved_bytes} bytes, with space"
-                    f" for any program; the server accepts {max_bytes}",
+                    f"a job with only this test needs a request of {used_bytes + reserved_bytes} bytes,"
+                    f" with space for any program; the server accepts {max_bytes}",
                     phase=f"judging problem {self._problem.id}",
                     test=planned.test.name,
                     remedy=BODY_REMEDY,

@@ -199,7 +199,8 @@ class TestRunner:
                     return reports
                 NO_LINE.log(_log, "the job reports about no test", attempt)
         raise JudgeFailure(
-            f"{make_no_report_message(ending, failed_servers)}, {NO_LINE.describe_exhaustion(NO_LINE.max_attempts)}",
+            f"{make_no_report_message(ending, failed_servers)},"
+            f" {NO_LINE.describe_exhaustion(NO_LINE.max_attempts)}",
             phase=f"judging problem {batch.problem.id}",
             test=batch.tests[0].test.name,
         )
