@@ -258,7 +258,7 @@ async def _check_servers(choice: EngineChoice) -> ClusterFindings:
         async def probe_server(url: str) -> EndpointReport:
             async with semaphore:
                 report = await prober.probe(url)
-                return report if proctor is None else await prober.confined(report, proctor)
+                return report if proctor is None else await prober.add_confinement_checks(report, proctor)
 
         findings = combine_reports(await asyncio.gather(*map(probe_server, sorted(urls))))
     servers = (
@@ -284,7 +284,7 @@ async def _build_gzipped_proctor() -> bytes | None:
 def combine_reports(reports: Sequence[EndpointReport]) -> ClusterFindings:
     reachable = [report for report in reports if report.reachable]
     cluster_uses = choose_uses(reachable)
-    used_reports = [report for report in reachable if report.url not in cluster_uses.not_used]
+    used_reports = [report for report in reachable if report.url not in cluster_uses.unused_reasons]
     ok = any(_has_no_failure(report.findings) for report in used_reports)
     # A server without a compiler gets built programs, if another server has the compiler.
     good_urls = [

@@ -220,7 +220,7 @@ class WaitTimes(Value):
     silence: float = LATE_JOB.max_seconds
 
     def choose_wait_s(self, attempt: int) -> float:
-        """Return the random wait in seconds after a failed attempt of a job. The first attempt is number 1."""
+        """Return the random wait in seconds after a failed attempt. The first attempt has number 1."""
         retry_rule = replace(SERVER, first_wait=self.first_wait, longest_wait=self.longest_wait)
         return retry_rule.wait_after(attempt)
 

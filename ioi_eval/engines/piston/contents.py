@@ -20,8 +20,8 @@ from ioi_eval.engines.fleet import Endpoint
 from ioi_eval.engines.jobs.headers import MAX_HEADERS, Demand
 from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents, find_first_script
 from ioi_eval.engines.piston.reports import EndpointReport
-from ioi_eval.engines.piston.sending import sent_size
-from ioi_eval.engines.piston.wire import TimeOf, Wire
+from ioi_eval.engines.piston.sending import count_sent_bytes
+from ioi_eval.engines.piston.wire import MaxSecondsOf, Wire
 from ioi_eval.model.doing import log_step
 from ioi_eval.model.errors import (
     EngineError,
@@ -55,10 +55,10 @@ class ServerContents:
     def __init__(self) -> None:
         # Report of the inspection in which the server reported `space`.
         self.report: EndpointReport | None = None
-        self.space = 0  # bytes of contents that the server can store; 0 means that it stores no contents
-        self.held_hashes = set[str]()
+        self.max_bytes = 0  # bytes of contents that the server can store; 0 means that it stores no contents
+        self.stored_hashes = set[str]()
         # Time until which a declined content is not sent again, by the hash of the content.
-        self.declined: dict[str, float] = {}
+        self.declined_until: dict[str, float] = {}
         self.uploads: SharedCalls[None] = SharedCalls()
         # Files of shared builds on the server, by the build's hash. None means that the build runs or has
         # failed.
@@ -66,48 +66,53 @@ class ServerContents:
         self.demand = Demand(MAX_HEADERS)
         self.upload_slots = asyncio.Semaphore(_MAX_UPLOADS)
 
-    def begin_build(self, shared: SharedBuild) -> bool:
+    def begin_build(self, shared_build: SharedBuild) -> bool:
         """Count a job that could have used a shared build. Return True if the build starts now."""
-        if not self.demand.is_due(shared.sha256, shared.min_uses) or shared.sha256 in self.shared_files:
+        if (
+            not self.demand.is_due(shared_build.sha256, shared_build.min_uses)
+            or shared_build.sha256 in self.shared_files
+        ):
             return False
-        self.shared_files[shared.sha256] = None
+        self.shared_files[shared_build.sha256] = None
         return True
 
-    def forget_build(self, shared: SharedBuild) -> None:
+    def forget_build(self, shared_build: SharedBuild) -> None:
         """Have a shared build executed again, after as many jobs as the first time."""
-        WORKER_HEADER.log(_log, f"{shared.build.keep[0]} {shared.sha256[:12]}")
-        self.shared_files.pop(shared.sha256, None)
-        self.demand.forget(shared.sha256)
+        WORKER_HEADER.log(_log, f"{shared_build.build.keep[0]} {shared_build.sha256[:12]}")
+        self.shared_files.pop(shared_build.sha256, None)
+        self.demand.forget(shared_build.sha256)
 
     def with_shared_files(self, job: Job) -> tuple[Job, dict[str, SharedBuild]]:
         """Return a job with the files of shared builds that the server has, and these builds by content."""
-        files, builds = list[JobFile](), dict[str, SharedBuild]()
+        job_files, shared_builds = list[JobFile](), dict[str, SharedBuild]()
         for file in job.files:
             content = file.content
             if isinstance(content, SharedBuild):
-                built = self.shared_files.get(content.sha256)
-                if built is None:
+                shared_file = self.shared_files.get(content.sha256)
+                if shared_file is None:
                     continue
-                builds[built.sha256] = content
-                file = msgspec.structs.replace(file, content=built)
-            files.append(file)
-        return msgspec.structs.replace(job, files=tuple(files)), builds
+                shared_builds[shared_file.sha256] = content
+                file = msgspec.structs.replace(file, content=shared_file)
+            job_files.append(file)
+        return msgspec.structs.replace(job, files=tuple(job_files)), shared_builds
 
     def find_contents_to_send(self, job: Job) -> dict[str, Blob]:
         """Return the contents to send before a job, by hash."""
-        script = find_first_script(
+        script_name = find_first_script(
             job
         )  # the script is not included, because the wire changes it for each request
-        contents = {
+        content_by_hash = {
             file.content.sha256: file.content
             for file in job.files
             if isinstance(file.content, RemoteArtifact)
-            or (sent_size(file.content) >= _MIN_CONTENT_BYTES and file.name != script)
+            or (count_sent_bytes(file.content) >= _MIN_CONTENT_BYTES and file.name != script_name)
         }
-        if sum(content.size for content in contents.values()) > self.space // _SPACE_PARTS:
+        if sum(content.size for content in content_by_hash.values()) > self.max_bytes // _SPACE_PARTS:
             return {}
         return {
-            name: content for name, content in contents.items() if self.declined.get(name, 0.0) <= monotonic()
+            content_hash: content
+            for content_hash, content in content_by_hash.items()
+            if self.declined_until.get(content_hash, 0.0) <= monotonic()
         }
 
 
@@ -119,70 +124,72 @@ class ContentSender:
         self._contents: WeakKeyDictionary[Server, ServerContents] = WeakKeyDictionary()
         self._downloads: SharedCalls[Blob] = SharedCalls()
 
-    def contents_of(self, server: Server) -> ServerContents:
+    def get_contents(self, server: Server) -> ServerContents:
         """Return the record of a server's contents, with the space that its last inspection reported."""
         contents = self._contents.get(server) or self._contents.setdefault(server, ServerContents())
         assert server.report is not None, "it was inspected"
         if contents.report is not server.report:
-            contents.report, contents.space = server.report, server.report.contents
+            contents.report, contents.max_bytes = server.report, server.report.contents
         return contents
 
-    async def execute(self, server: Server, job: Job, time: TimeOf) -> JobResult:
+    async def execute(self, server: Server, job: Job, max_seconds_of: MaxSecondsOf) -> JobResult:
         """Execute a job once. Raises the errors of `Engine.execute`."""
-        contents, report = self.contents_of(server), server.report
+        contents, report = self.get_contents(server), server.report
         assert report is not None, "it was inspected"
-        if job.keep and contents.space and report.keeps_programs:
-            result = await self._send(report, contents, job, time, keep=job.keep)
+        if job.keep and contents.max_bytes and report.keeps_programs:
+            result = await self._send(report, contents, job, max_seconds_of, files_to_keep=job.keep)
             if result.stayed or result.run.code != 0:
                 return result
             WORKER_PROGRAM.log(_log, f"{server.url} did not keep {', '.join(job.keep)}")
-        return await self._send(report, contents, job, time)
+        return await self._send(report, contents, job, max_seconds_of)
 
     async def _send(
         self,
         report: EndpointReport,
         contents: ServerContents,
         job: Job,
-        time: TimeOf,
-        keep: tuple[str, ...] = (),
+        max_seconds_of: MaxSecondsOf,
+        files_to_keep: tuple[str, ...] = (),
     ) -> JobResult:
         """Send the contents that the server lacks, then the job.
 
-        The server stores the files `keep`, which are then not part of the output.
+        The server stores the files `files_to_keep`, which are then not part of the output.
         """
         lost_hashes = set[str]()  # hashes of programs that this server had built and has lost
-        if keep:
-            files = tuple(file for file in job.files if file.name != _PRINT_SCRIPT)
-            job = msgspec.structs.replace(job, files=files)
-        for _ in range(CONTENTS.max_attempts if contents.space else 0):
+        if files_to_keep:
+            files_without_script = tuple(file for file in job.files if file.name != _PRINT_SCRIPT)
+            job = msgspec.structs.replace(job, files=files_without_script)
+        for _ in range(CONTENTS.max_attempts if contents.max_bytes else 0):
             job_with_shared, shared_builds = contents.with_shared_files(job)
             contents_to_send = contents.find_contents_to_send(job)
-            built_there = {
-                name
-                for name, content in contents_to_send.items()
+            hashes_built_there = {
+                content_hash
+                for content_hash, content in contents_to_send.items()
                 if isinstance(content, WorkerArtifact)
                 and content.at == report.url
-                and name not in lost_hashes
+                and content_hash not in lost_hashes
             }
-            missing = [
-                contents_to_send[name]
-                for name in contents_to_send.keys() - built_there - contents.held_hashes
+            missing_contents = [
+                contents_to_send[content_hash]
+                for content_hash in contents_to_send.keys() - hashes_built_there - contents.stored_hashes
             ]
-            if missing:
-                await self._upload_all(report.url, contents, missing)
+            if missing_contents:
+                await self._upload_all(report.url, contents, missing_contents)
             named_hashes = (
-                built_there | (contents_to_send.keys() & contents.held_hashes) | shared_builds.keys()
+                hashes_built_there | (contents_to_send.keys() & contents.stored_hashes) | shared_builds.keys()
             )
             if not named_hashes:
                 break
             try:
-                return await self._execute(report, job_with_shared, named_hashes, keep, time)
+                return await self._execute(
+                    report, job_with_shared, named_hashes, files_to_keep, max_seconds_of
+                )
             except LacksContents as refusal:
                 CONTENTS.log(_log, refusal)
-                contents.held_hashes -= refusal.names
+                contents.stored_hashes -= refusal.names
                 lost_hashes |= refusal.names
-                for name in refusal.names & shared_builds.keys():
-                    contents.forget_build(shared_builds[name])
+                for content_hash in refusal.names & shared_builds.keys():
+                    contents.forget_build(shared_builds[content_hash])
             except JobRejected as refusal:
                 if isinstance(refusal, JobTooLarge) and refusal.limit == BODY:
                     # Send the job with its contents, because the server counts contents by their uncompressed
@@ -190,50 +197,52 @@ class ContentSender:
                     break
                 if LACKS_CONTENT not in str(refusal):
                     raise
-                contents.space = 0  # the server was restarted in a version that stores no contents
-        return await self._execute(report, job, frozenset(), keep, time)
+                contents.max_bytes = 0  # the server was restarted in a version that stores no contents
+        return await self._execute(report, job, frozenset(), files_to_keep, max_seconds_of)
 
     async def _execute(
         self,
         report: EndpointReport,
         job: Job,
-        named: Collection[str],
-        keep: tuple[str, ...],
-        time: TimeOf,
+        stored_hashes: Collection[str],
+        files_to_keep: tuple[str, ...],
+        max_seconds_of: MaxSecondsOf,
     ) -> JobResult:
         """Execute a job, with the programs of other servers and without shared builds among its files."""
-        files = [
+        sendable_files = [
             file
-            if file.content.sha256 in named
+            if file.content.sha256 in stored_hashes
             else msgspec.structs.replace(file, content=await self._fetch_content(file.content))
             for file in job.files
             if not isinstance(file.content, SharedBuild)
         ]
-        complete_job = msgspec.structs.replace(job, files=tuple(files))
-        return await self._wire.execute(report, complete_job, named, keep, time)
+        complete_job = msgspec.structs.replace(job, files=tuple(sendable_files))
+        return await self._wire.execute(report, complete_job, stored_hashes, files_to_keep, max_seconds_of)
 
     # --- shared builds -----------------------------------------------------------------------------------
 
-    def should_build(self, server: Server, shared: SharedBuild) -> bool:
+    def should_build(self, server: Server, shared_build: SharedBuild) -> bool:
         """Return True if a server is to execute a shared build now. Called once after each job."""
-        contents = self.contents_of(server)
+        contents = self.get_contents(server)
         keeps_programs = server.report is not None and server.report.keeps_programs
-        return contents.space > 0 and keeps_programs and contents.begin_build(shared)
+        return contents.max_bytes > 0 and keeps_programs and contents.begin_build(shared_build)
 
-    async def execute_shared_build(self, server: Server, shared: SharedBuild, time: TimeOf) -> None:
+    async def execute_shared_build(
+        self, server: Server, shared_build: SharedBuild, max_seconds_of: MaxSecondsOf
+    ) -> None:
         """Execute a shared build on a server. Until it succeeds, jobs run without its file."""
-        contents, report, job = self.contents_of(server), server.report, shared.build
+        contents, report, job = self.get_contents(server), server.report, shared_build.build
         assert report is not None, "it was inspected"
         try:
-            result = await self._send(report, contents, job, time, keep=job.keep)
+            result = await self._send(report, contents, job, max_seconds_of, files_to_keep=job.keep)
         except EngineError:
-            contents.forget_build(shared)
+            contents.forget_build(shared_build)
             return
         has_output = result.compile is not None and (result.compile.stdout or result.compile.stderr)
         # If the header's compiler printed a warning, do not use the header, because submissions would lose
         # that warning.
         if (header_file := result.stayed.get(job.keep[0])) is not None and not has_output:
-            contents.shared_files[shared.sha256] = header_file
+            contents.shared_files[shared_build.sha256] = header_file
 
     # --- programs that stay on the worker that built them --------------------------------------------------
 
@@ -248,38 +257,38 @@ class ContentSender:
         builder_url = artifact.at if isinstance(artifact, WorkerArtifact) else ""
         for server, contents in [*self._contents.items()]:
             if not server.is_usable or (
-                artifact.sha256 not in contents.held_hashes and server.url != builder_url
+                artifact.sha256 not in contents.stored_hashes and server.url != builder_url
             ):
                 continue
-            data = await self._wire.get(server.url, artifact.sha256)
-            if data is not None and (blob := Blob.of(data)).sha256 == artifact.sha256:
-                return blob
-            contents.held_hashes.discard(artifact.sha256)
+            program_bytes = await self._wire.get(server.url, artifact.sha256)
+            if program_bytes is not None and (program := Blob.of(program_bytes)).sha256 == artifact.sha256:
+                return program
+            contents.stored_hashes.discard(artifact.sha256)
         raise ArtifactsLost([artifact])
 
     # --- contents that are sent before a job ---------------------------------------------------------------
 
-    async def _upload_all(self, url: str, contents: ServerContents, missing: Iterable[Blob]) -> None:
+    async def _upload_all(self, url: str, contents: ServerContents, missing_contents: Iterable[Blob]) -> None:
         """Send contents to a server, each once for all jobs that need it at the same time."""
         # All errors come from the same server, so any of the errors will do.
         with raise_first_of_group(Exception):
             async with asyncio.TaskGroup() as group:
-                for content in missing:
+                for content in missing_contents:
                     upload = partial(self._upload, url, contents, content)
                     group.create_task(contents.uploads.call(content.sha256, upload))
 
     async def _upload(self, url: str, contents: ServerContents, content: Blob) -> None:
-        name = content.sha256
+        content_hash = content.sha256
         async with contents.upload_slots:
-            if not contents.space or name in contents.held_hashes:
+            if not contents.max_bytes or content_hash in contents.stored_hashes:
                 return
             try:
-                if not await self._wire.has(url, name):
+                if not await self._wire.has(url, content_hash):
                     if not await self._wire.put(url, await self._fetch_content(content)):
-                        contents.space = 0
+                        contents.max_bytes = 0
                         return
-                    log_step(_log, "content %s to %s: %d bytes", name[:12], url, content.size)
-                contents.held_hashes.add(name)
+                    log_step(_log, "content %s to %s: %d bytes", content_hash[:12], url, content.size)
+                contents.stored_hashes.add(content_hash)
             except (EngineOverloaded, JobTooLarge) as error:
                 DECLINED_FILE.log(_log, error)
-                contents.declined[name] = monotonic() + DECLINED_FILE.longest_wait
+                contents.declined_until[content_hash] = monotonic() + DECLINED_FILE.longest_wait

@@ -46,24 +46,24 @@ class Discovery(Protocol):
 # --- addresses ---------------------------------------------------------------------------------------
 
 
-def endpoint_url(address: str) -> str:
+def normalize_address(address: str) -> str:
     """Return a server's address in its normal form: `http://HOST:PORT`, without a slash and `/api/v2`.
 
     The default scheme is http. An address without a scheme needs no port. Raises InputError.
     """
-    is_bare = "://" not in address
+    lacks_scheme = "://" not in address
     try:
-        url = urlsplit(f"http://{address.strip()}" if is_bare else address.strip())
-        port = PORT if is_bare and url.port is None else url.port
+        url = urlsplit(f"http://{address.strip()}" if lacks_scheme else address.strip())
+        port = PORT if lacks_scheme and url.port is None else url.port
     except ValueError:
-        raise _address_error(address) from None
+        raise _make_address_error(address) from None
     if url.scheme not in ("http", "https") or not _is_host(url.hostname) or url.query or url.fragment:
-        raise _address_error(address)
+        raise _make_address_error(address)
     if is_bare and url.hostname in ("http", "https"):  # `http:/host` lacks a slash
         raise _address_error(address)
     if port == 0:  # port 0 is only valid for servers that listen, for which it means any free port
-        raise _address_error(address)
-    _check_no_secrets(url)
+        raise _make_address_error(address)
+    _require_no_secrets(url)
     host = _format_host(url.hostname or "", address)
     path = url.path.rstrip("/").removesuffix(_API).rstrip("/")
     return f"{url.scheme}://{host}{'' if port is None else f':{port}'}{path}"
@@ -76,12 +76,12 @@ def _format_host(host: str, address: str) -> str:
     try:
         return f"[{ipaddress.IPv6Address(host)}]"
     except ValueError:
-        raise _address_error(address) from None
+        raise _make_address_error(address) from None
 
 
-def endpoint_urls(addresses: str) -> frozenset[str]:
+def parse_addresses(addresses: str) -> frozenset[str]:
     """Return the addresses of a list that is separated by commas or white space."""
-    return frozenset(endpoint_url(address) for address in re.split(r"[,\s]+", addresses) if address)
+    return frozenset(normalize_address(address) for address in re.split(r"[,\s]+", addresses) if address)
 
 
 def _is_host(name: str | None) -> bool:
@@ -92,24 +92,24 @@ def _is_port(number: int) -> bool:
     return 0 < number < 1 << 16
 
 
-def _check_no_secrets(parts: SplitResult) -> None:
-    if parts.username is not None or parts.password is not None:
-        where = parts.hostname or ""
+def _require_no_secrets(url: SplitResult) -> None:
+    if url.username is not None or url.password is not None:
+        host = url.hostname or ""
         remedy = "Results contain addresses: put ADDRESS TOKEN or ADDRESS USER:PASSWORD into IOI_EVAL_TOKEN"
-        raise InputError("the address contains a user name or a password", where=where, remedy=remedy)
+        raise InputError("the address contains a user name or a password", where=host, remedy=remedy)
 
 
-def _address_error(address: str) -> InputError:
+def _make_address_error(address: str) -> InputError:
     """Hide the part before an @, which may have a password."""
-    *secret_parts, visible = address.strip().rsplit("@", maxsplit=1)
-    is_ipv6 = visible.count(":") > 1 + ("://" in visible)
+    *secret_parts, visible_address = address.strip().rsplit("@", maxsplit=1)
+    is_ipv6 = visible_address.count(":") > 1 + ("://" in visible_address)
     remedy = (
         f"{_ADDRESS_REMEDY}. An address of IPv6 goes into brackets: http://[::1]:{PORT}"
         if is_ipv6
         else _ADDRESS_REMEDY
     )
     return InputError(
-        f"{'***@' * bool(secret_parts) + visible!r} is not the address of a server", remedy=remedy
+        f"{'***@' * bool(secret_parts) + visible_address!r} is not the address of a server", remedy=remedy
     )
 
 
@@ -122,7 +122,7 @@ class FixedServers:
     every: float | None = None
 
     def __init__(self, urls: Iterable[str]) -> None:
-        self._urls = frozenset(map(endpoint_url, urls))
+        self._urls = frozenset(map(normalize_address, urls))
 
     def __str__(self) -> str:
         return ",".join(sorted(self._urls))
@@ -145,17 +145,27 @@ class Slurm:
     async def find(self) -> frozenset[str]:
         user_option = () if self._user is None else (f"--user={self._user}",)
         # Ask for the nodes first: unlike a list of nodes, a job's name may contain spaces.
-        lines = await _run_lines("squeue", "--noheader", "--states=RUNNING", "--format=%N %j", *user_option)
-        jobs = [job for job in map(_WORKER.fullmatch, lines) if job and _is_port(int(job[2]))]
+        queue_lines = await _run_command_lines(
+            "squeue", "--noheader", "--states=RUNNING", "--format=%N %j", *user_option
+        )
+        job_matches = [
+            job_match
+            for job_match in map(_WORKER.fullmatch, queue_lines)
+            if job_match and _is_port(int(job_match[2]))
+        ]
         return frozenset(
-            [f"http://{node.lower()}:{int(job[2])}" for job in jobs for node in await _expand_nodes(job[1])]
+            [
+                f"http://{node.lower()}:{int(job_match[2])}"
+                for job_match in job_matches
+                for node in await _expand_nodes(job_match[1])
+            ]
         )
 
 
 async def _expand_nodes(nodes: str) -> list[str]:
     """Return the nodes of a list in Slurm's form, such as node[1-3]."""
     is_single = not re.search(r"[\[,]", nodes)
-    return [nodes] if is_single else await _run_lines("scontrol", "show", "hostnames", nodes)
+    return [nodes] if is_single else await _run_command_lines("scontrol", "show", "hostnames", nodes)
 
 
 class Kubernetes:
@@ -164,28 +174,30 @@ class Kubernetes:
     every: float | None = _KUBERNETES_EVERY_S
 
     def __init__(self, service: str, port: int = PORT) -> None:
-        self._parse_service, self._port = service, port
+        self._service, self._port = service, port
 
     def __str__(self) -> str:
-        return f"{KUBERNETES}{self._parse_service}:{self._port}"
+        return f"{KUBERNETES}{self._service}:{self._port}"
 
     async def find(self) -> frozenset[str]:
         loop = asyncio.get_running_loop()
         try:
-            resolved = await loop.getaddrinfo(self._parse_service, self._port, type=socket.SOCK_STREAM)
+            address_infos = await loop.getaddrinfo(self._service, self._port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:  # UnicodeError means that the host name is invalid
             raise EngineUnavailable(
-                f"cannot look up the service {self._parse_service!r}: {error}. The name is SERVICE, or"
+                f"cannot look up the service {self._service!r}: {error}. The name is SERVICE, or"
                 " SERVICE.NAMESPACE from another namespace; the service must be headless and is known only"
                 " inside the cluster"
             ) from None
-        hosts = {(family, str(address[0])) for family, _, _, _, address in resolved}
+        hosts = {(family, str(address[0])) for family, _, _, _, address in address_infos}
         # A pod may have IPv4 and IPv6 addresses, but must count only once.
         ipv4_hosts = {host for family, host in hosts if family == socket.AF_INET}
-        return frozenset(_numeric_url(host, self._port) for host in ipv4_hosts or {host for _, host in hosts})
+        return frozenset(
+            _make_numeric_url(host, self._port) for host in ipv4_hosts or {host for _, host in hosts}
+        )
 
 
-def _numeric_url(host: str, port: int) -> str:
+def _make_numeric_url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
@@ -202,19 +214,23 @@ class ServerListFile:
 
     async def find(self) -> frozenset[str]:
         try:
-            lines = (await asyncio.to_thread(self._path.read_text)).splitlines()
+            queue_lines = (await asyncio.to_thread(self._path.read_text)).splitlines()
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise InputError(
                 f"the file of servers cannot be read: {reason}", where=f"{_FILE}{self._path}"
             ) from None
-        return frozenset().union(*(self._parse_line(number, line) for number, line in enumerate(lines, 1)))
+        return frozenset().union(
+            *(self._parse_line(line_number, line) for line_number, line in enumerate(queue_lines, 1))
+        )
 
-    def _parse_line(self, number: int, line: str) -> frozenset[str]:
+    def _parse_line(self, line_number: int, line: str) -> frozenset[str]:
         try:
-            return endpoint_urls(line.partition("#")[0])
+            return parse_addresses(line.partition("#")[0])
         except InputError as error:
-            raise InputError(error.problem, where=str(self._path), row=number, remedy=error.remedy) from None
+            raise InputError(
+                error.problem, where=str(self._path), row=line_number, remedy=error.remedy
+            ) from None
 
 
 # --- the user's value for the engine ---------------------------------------------------------------
@@ -226,18 +242,20 @@ def discovery(value: str) -> Discovery:
     Raises InputError for an invalid value, and for bare names without a scheme that are not names of hosts.
     """
     value = value.strip()
-    kind, _, argument = value.partition(":")
-    if kind == SLURM and not argument.isdigit():
+    scheme, _, argument = value.partition(":")
+    if scheme == SLURM and not argument.isdigit():
         return Slurm(argument or None)
     if value.startswith(KUBERNETES):
         return _parse_service(argument)
     if value.startswith(_FILE):
         return ServerListFile(Path(value.removeprefix(_FILE)).expanduser())
-    urls = endpoint_urls(value)
+    urls = parse_addresses(value)
     if not urls:
         raise InputError("the value contains no address of a server", remedy=_ADDRESS_REMEDY)
-    names = re.split(r"[,\s]+", value)
-    if all(re.fullmatch(r"[A-Za-z_][\w-]*", name) and not _is_known_host(name) for name in names if name):
+    host_names = re.split(r"[,\s]+", value)
+    if all(
+        re.fullmatch(r"[A-Za-z_][\w-]*", name) and not _is_known_host(name) for name in host_names if name
+    ):
         raise InputError(f"the host {value!r} does not exist", remedy=_ADDRESS_REMEDY)
     return FixedServers(urls)
 
@@ -250,29 +268,31 @@ def _is_known_host(name: str) -> bool:
 
 
 def _parse_service(value: str) -> Kubernetes:
-    match = re.fullmatch(r"([\w.-]+)(?::([0-9]+))?", value)
-    port = int(match[2] or PORT) if match else 0
-    if not match or not _is_port(port):
+    service_match = re.fullmatch(r"([\w.-]+)(?::([0-9]+))?", value)
+    port = int(service_match[2] or PORT) if service_match else 0
+    if not service_match or not _is_port(port):
         remedy = "Write k8s:SERVICE or k8s:SERVICE:PORT"
         raise InputError(f"{KUBERNETES}{value} does not name a service", remedy=remedy)
-    return Kubernetes(match[1], port)
+    return Kubernetes(service_match[1], port)
 
 
 # --- commands ----------------------------------------------------------------------------------------
 
 
-async def _run_lines(*command: str) -> list[str]:
+async def _run_command_lines(*command: str) -> list[str]:
     """Return the lines that a command prints. Raises EngineUnavailable if it fails, hangs or is missing."""
     try:
-        completed = await run_command(command, seconds=_COMMAND_TIMEOUT_S)
+        completed_process = await run_command(command, seconds=_COMMAND_TIMEOUT_S)
     except TimeoutError:
         raise EngineUnavailable(f"{command[0]} did not answer within {_COMMAND_TIMEOUT_S:g} s") from None
     except OSError as error:
         remedy = "Run this where Slurm's commands are, or name the workers by their addresses"
         raise EngineUnavailable(f"{command[0]} cannot be started: {error.strerror}. {remedy}") from None
-    if completed.returncode:
-        lines = completed.stderr.decode(errors="replace").strip().splitlines() or ["it printed nothing"]
+    if completed_process.returncode:
+        error_lines = completed_process.stderr.decode(errors="replace").strip().splitlines() or [
+            "it printed nothing"
+        ]
         raise EngineUnavailable(
-            f"{' '.join(command[:3])} exited with code {completed.returncode}: {lines[-1]}"
+            f"{' '.join(command[:3])} exited with code {completed_process.returncode}: {error_lines[-1]}"
         )
-    return completed.stdout.decode(errors="replace").splitlines()
+    return completed_process.stdout.decode(errors="replace").splitlines()

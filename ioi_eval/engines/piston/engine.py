@@ -35,13 +35,13 @@ from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.reports import (
     SHELLS,
     EndpointReport,
+    add_toolchains,
     check_differences,
     contradicts_report,
     describe_changed_tools,
     find_misfit,
+    list_job_runtimes,
     merge_capabilities,
-    runtimes_of_jobs,
-    with_toolchains,
 )
 from ioi_eval.engines.piston.sending import LATE, Tokens
 from ioi_eval.engines.piston.uses import ClusterUses, choose_uses
@@ -81,11 +81,11 @@ class ServerTimes(Value):
     strict: bool = False
 
 
-def server_times(report: EndpointReport, capabilities: Capabilities) -> ServerTimes:
-    defaults = ServerTimes()
+def get_server_times(report: EndpointReport, capabilities: Capabilities) -> ServerTimes:
+    default_times = ServerTimes()
     return ServerTimes(
-        compile=report.max_compile_time or capabilities.max_compile_time or defaults.compile,
-        run=report.max_run_time or capabilities.max_run_time or defaults.run,
+        compile=report.max_compile_time or capabilities.max_compile_time or default_times.compile,
+        run=report.max_run_time or capabilities.max_run_time or default_times.run,
         strict=report.is_strict,
     )
 
@@ -110,7 +110,7 @@ def max_stages_ms(job: Job, times: ServerTimes) -> int:
     return (job.compile_timeout or times.compile) * has_compile_stage + (job.run_timeout or times.run)
 
 
-def time_for(job: Job, body: int, times: ServerTimes, patience: Patience) -> float:
+def max_answer_seconds(job: Job, body_bytes: int, times: ServerTimes, patience: Patience) -> float:
     """Return the seconds until a job's answer must be there: for its stages, both transfers and a margin.
 
     `job` is the job as sent to the server. A client must not give up earlier than the server, otherwise
@@ -119,25 +119,25 @@ def time_for(job: Job, body: int, times: ServerTimes, patience: Patience) -> flo
     max_ms = max_stages_ms(job, times)
     return (
         (max_ms if times.strict else hard_stop_after(max_ms)) / 1000
-        + body / _MIN_BODY_BYTES_PER_S
+        + body_bytes / _MIN_BODY_BYTES_PER_S
         + patience.margin
     )
 
 
-def runtime_of(report: EndpointReport, job: Job) -> str:
+def find_server_runtime(report: EndpointReport, job: Job) -> str:
     """Return the runtime that starts a job on a server, or an empty string if it has none."""
     if job.runtime in report.runtimes:
         return job.runtime
-    in_one_stage = job.runtime == OWN and all(file.name != "compile" for file in job.files)
-    return BASH if in_one_stage and BASH in report.runtimes else ""
+    has_single_stage = job.runtime == OWN and all(file.name != "compile" for file in job.files)
+    return BASH if has_single_stage and BASH in report.runtimes else ""
 
 
 def adapt_to_runtime(job: Job, runtime: str) -> Job:
     """Return the job for a runtime of its server. `bash` starts the first file, so `run` comes first."""
     if runtime in ("", job.runtime):
         return job
-    files = tuple(sorted(job.files, key=lambda file: file.name != "run"))
-    return msgspec.structs.replace(job, files=files, runtime=runtime)
+    sorted_files = tuple(sorted(job.files, key=lambda file: file.name != "run"))
+    return msgspec.structs.replace(job, files=sorted_files, runtime=runtime)
 
 
 # --- the servers of an open engine ------------------------------------------------
@@ -179,20 +179,22 @@ class ServerFleet(Fleet[EndpointReport]):
         self.found_addresses = await self.find()
         if not self.found_addresses and not self._wire.is_elastic:
             raise EngineUnavailable(self._wire.no_servers_message)
-        reports = await self._first_search()
+        reports = await self._search_first_servers()
         if self._usage.capabilities is None:
             self.uses = choose_uses(reports, self._usage.job)
-            not_used = self.uses.not_used
-            used_reports = [report for report in reports if report.url not in not_used]
-            if self._usage.same_compiler and (differing := check_differences(used_reports)):
+            unused_reasons = self.uses.unused_reasons
+            used_reports = [report for report in reports if report.url not in unused_reasons]
+            if self._usage.same_compiler and (differences := check_differences(used_reports)):
                 if not self._wire.is_elastic:
-                    problem = "; ".join(f"{line.name}: {line.detail}" for line in differing)
+                    problem = "; ".join(
+                        f"{difference.name}: {difference.detail}" for difference in differences
+                    )
                     raise InputError(problem, where=str(self._wire), remedy="Give all workers the same image")
                 # Other servers are compared with the first server when they join.
                 used_reports = used_reports[:1]
-            self.capabilities = self._wire.completed(merge_capabilities(used_reports))
+            self.capabilities = self._wire.complete_capabilities(merge_capabilities(used_reports))
             self._initial_capabilities = self.capabilities if self._usage.same_compiler else None
-            for url, reason in not_used.items():
+            for url, reason in unused_reasons.items():
                 self.exclude_endpoint(self.add_endpoint(url), reason)
             reports = used_reports
         if error := self._check_capacity(sum(map(self.count_slots, reports))):
@@ -205,29 +207,35 @@ class ServerFleet(Fleet[EndpointReport]):
         if self._wire.every is not None:
             self.start_task(self.search_repeatedly(self._wire.every))
 
-    async def _first_search(self) -> list[EndpointReport]:
+    async def _search_first_servers(self) -> list[EndpointReport]:
         """Return the reports of the servers that answer. If none does, wait for starting servers."""
-        reports, rests, deadline = await self._inspect_all(), 0, loop_time_s() + self._patience.first_look
-        while not reports and loop_time_s() < deadline and self._may_be_starting():
-            for report in self._sorted_reports() if not rests else ():
+        reports, failed_searches, deadline_s = (
+            await self._inspect_all(),
+            0,
+            loop_time_s() + self._patience.first_look,
+        )
+        while not reports and loop_time_s() < deadline_s and self._may_be_starting():
+            for report in self._sorted_reports() if not failed_searches else ():
                 if report.passes:
                     self._emit_change(report.url, report.passes, report.reason)
             FIRST_LOOK.log(_log, "; ".join(report.reason for report in self._sorted_reports()))
-            rest_s = self._patience.choose_rest_s(rests)
+            rest_s = self._patience.choose_rest_s(failed_searches)
             if self._wire.is_elastic:
                 rest_s = min(rest_s, self._wire.every or rest_s)
             await asyncio.sleep(rest_s)
             if self._wire.is_elastic:
                 self.found_addresses = await self.find()
-            reports, rests = await self._inspect_all(), rests + 1
+            reports, failed_searches = await self._inspect_all(), failed_searches + 1
         if not reports:
             failed_reports = [*self._sorted_reports()]
             if not failed_reports:
                 raise EngineUnavailable(self._wire.no_servers_message)
             reasons = [report.reason for report in failed_reports]
-            remedies = dict.fromkeys(line.remedy for report in failed_reports for line in report.findings)
-            suffix = f"; and {len(reasons) - _MAX_REASONS} more" if len(reasons) > _MAX_REASONS else ""
-            problem = f"no server can be used: {'; '.join(reasons[:_MAX_REASONS])}{suffix}"
+            remedies = dict.fromkeys(
+                health_check.remedy for report in failed_reports for health_check in report.findings
+            )
+            more_reasons = f"; and {len(reasons) - _MAX_REASONS} more" if len(reasons) > _MAX_REASONS else ""
+            problem = f"no server can be used: {'; '.join(reasons[:_MAX_REASONS])}{more_reasons}"
             raise EngineUnavailable(". ".join([problem, *filter(None, remedies)]))
         while self._wire.is_elastic and (addresses := await self.find()) - self.found_addresses:
             self.found_addresses = addresses  # machines that joined meanwhile are used from the start
@@ -246,13 +254,13 @@ class ServerFleet(Fleet[EndpointReport]):
 
     async def _inspect_server(self, address: str) -> EndpointReport:
         async with self._inspection_slots:
-            report = await self._wire.inspect(address, runtimes_of_jobs(self.capabilities))
+            report = await self._wire.inspect(address, list_job_runtimes(self.capabilities))
         self.reports[address] = report
         return report
 
     def _check_capacity(self, slots: int) -> InputError | None:
-        jobs = slots if self._usage.total is None else min(slots, self._usage.total)
-        return self._wire.check_capacity(jobs, len(self.found_addresses))
+        max_jobs = slots if self._usage.total is None else min(slots, self._usage.total)
+        return self._wire.check_capacity(max_jobs, len(self.found_addresses))
 
     # --- methods that the class Fleet requires --------------------------------------------------------------
 
@@ -288,43 +296,47 @@ class ServerFleet(Fleet[EndpointReport]):
         return describe_changed_tools(before, after)
 
     def update_capabilities(self) -> None:
-        tools = [member.report.toolchains for member in self.members if member.report is not None]
-        self.capabilities = self._wire.completed(with_toolchains(self.capabilities, tools))
+        member_toolchains = [member.report.toolchains for member in self.members if member.report is not None]
+        self.capabilities = self._wire.complete_capabilities(
+            add_toolchains(self.capabilities, member_toolchains)
+        )
 
     def fits(self, endpoint: Server, job: Job, *, exactly: bool = True) -> bool:
         report = endpoint.report
-        if report is None or not self._starts(report, job):
+        if report is None or not self._can_start_job(report, job):
             return False
         if report.runtime not in SHELLS:
             return True  # the tools of such a server were not probed
         return has_toolchains(job, report.toolchains, exactly=exactly)
 
-    def _starts(self, report: EndpointReport, job: Job) -> bool:
+    def _can_start_job(self, report: EndpointReport, job: Job) -> bool:
         # If the runtime is unknown, the server refuses the job with a reason.
-        is_known = job.runtime in self.capabilities.runtimes
-        return not is_known or bool(runtime_of(report, job))
+        is_known_runtime = job.runtime in self.capabilities.runtimes
+        return not is_known_runtime or bool(find_server_runtime(report, job))
 
     def max_job_seconds(self, endpoint: Server, job: Job) -> float:
         assert endpoint.report is not None, "it has jobs"
-        times = server_times(endpoint.report, self.capabilities)
+        times = get_server_times(endpoint.report, self.capabilities)
         return max_stages_ms(extend_limits(job, times), times) / 1000
 
     async def send(self, endpoint: Server, job: Job) -> JobResult:
         report = endpoint.report  # a reply counts only if it comes from the server that this report describes
         assert report is not None, "it has jobs"
-        times = server_times(report, self.capabilities)
-        job = extend_limits(adapt_to_runtime(job, runtime_of(report, job)), times)
-        time = partial(time_for, job, times=times, patience=self._patience)
+        times = get_server_times(report, self.capabilities)
+        job = extend_limits(adapt_to_runtime(job, find_server_runtime(report, job)), times)
+        max_seconds_of = partial(max_answer_seconds, job, times=times, patience=self._patience)
         try:
-            result = require_working_sandboxes(await self._sender.execute(endpoint, job, time))
+            result = require_working_sandboxes(await self._sender.execute(endpoint, job, max_seconds_of))
         except JobRejected as refusal:
             if contradicts_report(str(refusal), job.runtime, report):
                 raise ServerReplaced(endpoint.url) from refusal
             raise
         for file in job.files:
             if isinstance(file.content, SharedBuild) and self._sender.should_build(endpoint, file.content):
-                time = partial(time_for, file.content.build, times=times, patience=self._patience)
-                self.start_task(self._sender.execute_shared_build(endpoint, file.content, time))
+                max_seconds_of = partial(
+                    max_answer_seconds, file.content.build, times=times, patience=self._patience
+                )
+                self.start_task(self._sender.execute_shared_build(endpoint, file.content, max_seconds_of))
         return msgspec.structs.replace(result, toolchains=report.toolchains)
 
 
@@ -383,17 +395,17 @@ class FleetEngine(ABC):
         return self._open_fleet().left_out
 
     def servers(self) -> Servers:
-        left_out, uses = self.left_out, self._open_fleet().uses
+        left_out_reasons, uses = self.left_out, self._open_fleet().uses
         used_reports = [
             server_report
             for server_report in self.reports
-            if server_report.reachable and server_report.url not in left_out
+            if server_report.reachable and server_report.url not in left_out_reasons
         ]
         return Servers(
             found=len(self.reports),
             slots=self.slots,
             used={report.url: report.findings for report in used_reports},
-            left_out=left_out,
+            left_out=left_out_reasons,
             unreachable={
                 server_report.url: server_report.reason
                 for server_report in self.reports
@@ -406,11 +418,15 @@ class FleetEngine(ABC):
             cores=self._usable_cores(used_reports),
         )
 
-    def _usable_cores(self, used: Sequence[EndpointReport]) -> int:
+    def _usable_cores(self, used_reports: Sequence[EndpointReport]) -> int:
         """Return the cores of the servers if some are idle because the user did not set a number of jobs."""
-        has_number = self._usage.per_endpoint or self._usage.total
-        has_idle = any(report.idle_cores for report in used)
-        return sum(report.slots or report.cores or 1 for report in used) if has_idle and not has_number else 0
+        has_job_limit = self._usage.per_endpoint or self._usage.total
+        has_idle_cores = any(report.idle_cores for report in used_reports)
+        return (
+            sum(report.slots or report.cores or 1 for report in used_reports)
+            if has_idle_cores and not has_job_limit
+            else 0
+        )
 
     def _open_fleet(self) -> ServerFleet:
         if self._fleet is None:
@@ -420,12 +436,12 @@ class FleetEngine(ABC):
     async def __aenter__(self) -> Self:
         if self._fleet is not None:
             raise EngineUnavailable(f"the {self._kind} engine is in use already")
-        async with AsyncExitStack() as opening:
-            wire = await opening.enter_async_context(self._wire())
-            running = ServerFleet(wire, self._usage, self._patience, lambda event: self.on_event(event))
-            opening.push_async_callback(running.close)
-            await running.begin()
-            self._fleet, self._exit_stack = running, opening.pop_all()
+        async with AsyncExitStack() as exit_stack:
+            wire = await exit_stack.enter_async_context(self._wire())
+            fleet = ServerFleet(wire, self._usage, self._patience, lambda event: self.on_event(event))
+            exit_stack.push_async_callback(fleet.close)
+            await fleet.begin()
+            self._fleet, self._exit_stack = fleet, exit_stack.pop_all()
         return self
 
     async def __aexit__(
@@ -492,8 +508,8 @@ class PistonEngine(FleetEngine):
         return HttpWire(
             self._discovery,
             token=self._token,
-            connect=patience.connect,
-            health=patience.health,
-            margin=patience.margin,
-            is_known=self._usage.capabilities is not None,
+            max_connect_s=patience.connect,
+            max_inspection_s=patience.health,
+            max_content_s=patience.margin,
+            has_known_capabilities=self._usage.capabilities is not None,
         )

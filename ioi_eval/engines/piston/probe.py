@@ -163,7 +163,7 @@ FIRST_OUTPUT_BYTES = 1000  # bytes
 OUTPUT_STEPS = 13  # number of steps, each of which doubles the output, to 4 MB in total
 
 
-def growing_output_script(steps: int) -> str:
+def make_growing_output_script(steps: int) -> str:
     """Return a script that prints more and more, so that its output shows the server's limit."""
     return f"""exec 2>/dev/null
 size={FIRST_OUTPUT_BYTES}
@@ -175,37 +175,43 @@ done
 """
 
 
-def growing_output_size(steps: int) -> int:
-    """Return the number of bytes that `growing_output_script` prints."""
+def count_growing_output_bytes(steps: int) -> int:
+    """Return the number of bytes that `make_growing_output_script` prints."""
     return FIRST_OUTPUT_BYTES << (steps - 1)
 
 
 def parse_inspection(output: str) -> Mapping[str, Any]:
     """Return the fields of a report in the script's output. Broken and unknown lines are ignored."""
-    lines = [line.split(" ") for line in output.split("\n")[:-1]]
-    values = {line[0]: line[1] for line in lines if len(line) == 2}
-    tools = (line for line in lines if line[0] == "tool" and len(line) == 5 and all(line))
-    modules = {line[1]: tuple(filter(None, line[2:])) for line in lines if line[0] == "modules" and line[2:]}
-    headers = tuple(sorted(line[1] for line in lines if line[0] == "header" and len(line) == 2))
-    kib = _parse_number(values.get("file_kib"))
+    line_words = [words.split(" ") for words in output.split("\n")[:-1]]
+    value_by_name = {words[0]: words[1] for words in line_words if len(words) == 2}
+    tool_lines = (words for words in line_words if words[0] == "tool" and len(words) == 5 and all(words))
+    modules_by_command = {
+        words[1]: tuple(filter(None, words[2:]))
+        for words in line_words
+        if words[0] == "modules" and words[2:]
+    }
+    header_standards = tuple(
+        sorted(words[1] for words in line_words if words[0] == "header" and len(words) == 2)
+    )
+    max_file_kib = _parse_number(value_by_name.get("file_kib"))
     return {
-        "architecture": values.get("machine", ""),
-        "cores": _parse_number(values.get("cores")),
-        "max_file": kib and kib * 1024,
-        "max_processes": _parse_number(values.get("processes")),
-        "max_open_files": _parse_number(values.get("open_files")),
-        "cpp_standard": values.get("standard", ""),
-        "headers": headers,
-        "static": values["static"] == "yes" if "static" in values else None,
+        "architecture": value_by_name.get("machine", ""),
+        "cores": _parse_number(value_by_name.get("cores")),
+        "max_file": max_file_kib and max_file_kib * 1024,
+        "max_processes": _parse_number(value_by_name.get("processes")),
+        "max_open_files": _parse_number(value_by_name.get("open_files")),
+        "cpp_standard": value_by_name.get("standard", ""),
+        "headers": header_standards,
+        "static": value_by_name["static"] == "yes" if "static" in value_by_name else None,
         "toolchains": {
             command: Toolchain(
                 command=command,
                 path=path,
                 version=version,
                 identity=f"{command} {version} {path} {digest}",
-                modules=modules.get(command),
+                modules=modules_by_command.get(command),
             )
-            for _, command, path, version, digest in tools
+            for _, command, path, version, digest in tool_lines
         },
     }
 
@@ -232,29 +238,29 @@ _FEWER_OUTPUT_STEPS = 7
 _MAX_ERROR_CHARS = 200  # maximum characters of output in a message about a script that did not run
 
 
-async def identify(wire: HttpClient, url: str, time: float) -> EndpointReport:
+async def identify(client: HttpClient, url: str, max_s: float) -> EndpointReport:
     """Return a short report: whether a server answers, its runtimes, and a worker's identity."""
     try:
-        answer = await wire.ask("GET", url, _LIST, time)
+        answer = await client.ask("GET", url, _LIST, max_s)
         if answer.status == HTTPStatus.BAD_REQUEST and url.startswith("http:") and b"HTTPS" in answer.body:
             return EndpointReport(url=url, reachable=False, reason=f"{url} {NEEDS_TLS}")
         if 300 <= answer.status < 400 and answer.moved:
-            target = answer.moved.removesuffix(_LIST)
-            return EndpointReport(url=url, reachable=False, reason=f"{url} {MOVED} {target!a}")
+            redirect_url = answer.moved.removesuffix(_LIST)
+            return EndpointReport(url=url, reachable=False, reason=f"{url} {MOVED} {redirect_url!a}")
         runtimes = decode_runtimes(answer.status, answer.body)
     except ForeignReply as error:
         return EndpointReport(url=url, reachable=False, reason=f"{url} {NO_PISTON} ({error})")
     except EngineError as error:
-        return _unreachable_report(EndpointReport(url=url), error)
-    names = tuple(dict.fromkeys(name for runtime in runtimes for name in runtime.names))
-    return EndpointReport(url=url, runtimes=names, identity=Identity(worker=answer.worker))
+        return _make_unreachable_report(EndpointReport(url=url), error)
+    runtime_names = tuple(dict.fromkeys(name for runtime in runtimes for name in runtime.names))
+    return EndpointReport(url=url, runtimes=runtime_names, identity=Identity(worker=answer.worker))
 
 
-def _unreachable_report(report: EndpointReport, error: EngineError) -> EndpointReport:
+def _make_unreachable_report(report: EndpointReport, error: EngineError) -> EndpointReport:
     reason = str(error) if report.url in str(error) else f"{report.url}: {error}"
-    trouble = Change.FULL if isinstance(error, EngineOverloaded) else Change.LOST
-    passes = trouble if isinstance(error, EngineOverloaded | ServerFailed | BrokenReply) else None
-    return msgspec.structs.replace(report, reachable=False, reason=reason, passes=passes)
+    change = Change.FULL if isinstance(error, EngineOverloaded) else Change.LOST
+    temporary_change = change if isinstance(error, EngineOverloaded | ServerFailed | BrokenReply) else None
+    return msgspec.structs.replace(report, reachable=False, reason=reason, passes=temporary_change)
 
 
 class _ServerInfo(msgspec.Struct):
@@ -275,8 +281,8 @@ _SERVER_INFO = msgspec.json.Decoder(_ServerInfo)
 class Prober:
     """Probes the servers of an engine."""
 
-    def __init__(self, wire: HttpClient, *, clock: Callable[[], float] = monotonic) -> None:
-        self._http, self._clock = wire, clock
+    def __init__(self, client: HttpClient, *, clock: Callable[[], float] = monotonic) -> None:
+        self._http, self._clock = client, clock
         self._padded_requests: dict[int, Request] = {}
         # A lock so that large request bodies, which are the same for all servers, are compressed once.
         self._packing_lock = asyncio.Lock()
@@ -288,74 +294,93 @@ class Prober:
         `runtimes` are the runtimes that jobs may use. If it is empty, they may use any runtime.
         """
         report = await identify(self._http, url, _MAX_ANSWER_S)
-        usable = [name for name in RUNTIMES if name in report.runtimes and name in (runtimes or RUNTIMES)]
+        usable_runtimes = [
+            name for name in RUNTIMES if name in report.runtimes and name in (runtimes or RUNTIMES)
+        ]
         try:
             if report.reachable:
-                report = await self._probe_fully(report, usable[0] if usable else "")
+                report = await self._probe_fully(report, usable_runtimes[0] if usable_runtimes else "")
         except EngineError as error:
-            report = _unreachable_report(report, error)
+            report = _make_unreachable_report(report, error)
         return msgspec.structs.replace(report, findings=make_health_checks(report))
 
-    async def confined(self, report: EndpointReport, packed: bytes) -> EndpointReport:
-        """Return the report with health checks by a proctor there. `packed` is the proctor in gzip."""
+    async def add_confinement_checks(self, report: EndpointReport, packed_proctor: bytes) -> EndpointReport:
+        """Return the report with health checks by a proctor on the server. `packed_proctor` is in gzip."""
         if not report.reachable or report.is_ours or report.runtime not in SHELLS:
             return report
         try:
-            job = _script_job(report.runtime, "gzip -d proctor.gz && chmod +x proctor && ./proctor probe\n")
-            proctor_file = JobFile(name="proctor.gz", content=Blob.of(packed), text=False)
+            job = _make_script_job(
+                report.runtime, "gzip -d proctor.gz && chmod +x proctor && ./proctor probe\n"
+            )
+            proctor_file = JobFile(name="proctor.gz", content=Blob.of(packed_proctor), text=False)
             job = msgspec.structs.replace(job, files=(*job.files, proctor_file))
-            run = await self._run_to_end(report.url, job, report.max_run_time)
-            checks = parse_probe_output(run.stdout.encode(), run.stderr.strip(), run.code)
+            run_ending = await self._run_to_end(report.url, job, report.max_run_time)
+            checks = parse_probe_output(
+                run_ending.stdout.encode(), run_ending.stderr.strip(), run_ending.code
+            )
         except EngineError as error:
             checks = [HealthCheck(name="confinement", ok=None, detail=f"no proctor could be tried: {error}")]
         return msgspec.structs.replace(report, findings=(*report.findings, *checks))
 
     async def _probe_fully(self, report: EndpointReport, runtime: str) -> EndpointReport:
-        health = await self._fetch_server_info(report.url, "/healthz")
-        fields: dict[str, Any] = {
+        health_info = await self._fetch_server_info(report.url, "/healthz")
+        report_fields: dict[str, Any] = {
             "runtime": runtime,
             "server": (await self._fetch_server_info(report.url, "/")).message[:100],
-            "slots": health.slots,
-            "contents": health.contents,
-            "keeps_programs": health.keeps_programs,
-            "exclusive": health.exclusive,
+            "slots": health_info.slots,
+            "contents": health_info.contents,
+            "keeps_programs": health_info.keeps_programs,
+            "exclusive": health_info.exclusive,
             "max_body": await self._find_body_limit(report.url),
             "max_passed": await self._find_gateway_limit(report.url),
         }
         if runtime:
             for field, name in ASKED_BY.items():
-                excessive = _LARGE if name.endswith("memory_limit") else _LONG
-                fields[field] = await self._find_limit(report.url, runtime, name, excessive)
+                excessive_limit = _LARGE if name.endswith("memory_limit") else _LONG
+                report_fields[field] = await self._find_limit(report.url, runtime, name, excessive_limit)
         if runtime in SHELLS:
             if len(self._thorough_urls) < _MAX_THOROUGH_PROBES:
                 self._thorough_urls.add(report.url)
-            steps = OUTPUT_STEPS if report.url in self._thorough_urls else _FEWER_OUTPUT_STEPS
-            max_run_ms = fields["max_run_time"]
-            fields["identity"] = await self._read_identity(report, runtime, max_run_ms)
-            run = await self._run_to_end(report.url, _script_job(runtime, INSPECTION_SCRIPT), max_run_ms)
-            if not run.stdout:
+            output_steps = OUTPUT_STEPS if report.url in self._thorough_urls else _FEWER_OUTPUT_STEPS
+            max_run_ms = report_fields["max_run_time"]
+            report_fields["identity"] = await self._read_identity(report, runtime, max_run_ms)
+            inspection_ending = await self._run_to_end(
+                report.url, _make_script_job(runtime, INSPECTION_SCRIPT), max_run_ms
+            )
+            if not inspection_ending.stdout:
                 reason = (
-                    run.stderr.strip()[:_MAX_ERROR_CHARS] or run.message or f"it exited with code {run.code}"
+                    inspection_ending.stderr.strip()[:_MAX_ERROR_CHARS]
+                    or inspection_ending.message
+                    or f"it exited with code {inspection_ending.code}"
                 )
                 raise EngineUnavailable(f"{report.url} {RUNS_NOTHING}: {reason}")
-            fields.update({**parse_inspection(run.stdout), "isolates": run.wall_time is not None})
-            printed = len(
+            report_fields.update(
+                {
+                    **parse_inspection(inspection_ending.stdout),
+                    "isolates": inspection_ending.wall_time is not None,
+                }
+            )
+            printed_bytes = len(
                 (
                     await self._run_to_end(
-                        report.url, _script_job(runtime, growing_output_script(steps)), max_run_ms
+                        report.url,
+                        _make_script_job(runtime, make_growing_output_script(output_steps)),
+                        max_run_ms,
                     )
                 ).stdout
             )
-            fields["max_output"] = None if printed >= growing_output_size(steps) else printed
-            if await self._read_identity(report, runtime, max_run_ms) != fields["identity"]:
+            report_fields["max_output"] = (
+                None if printed_bytes >= count_growing_output_bytes(output_steps) else printed_bytes
+            )
+            if await self._read_identity(report, runtime, max_run_ms) != report_fields["identity"]:
                 raise EngineUnavailable(f"{report.url} {TURNED} while it was looked at")
-        return msgspec.structs.replace(report, **fields)
+        return msgspec.structs.replace(report, **report_fields)
 
     async def _read_identity(self, report: EndpointReport, runtime: str, max_run_ms: int | None) -> Identity:
-        run = await self._run_to_end(
-            report.url, _script_job(runtime, report.identity.script), max_run_ms, report.identity.worker
+        script_ending = await self._run_to_end(
+            report.url, _make_script_job(runtime, report.identity.script), max_run_ms, report.identity.worker
         )
-        return msgspec.structs.replace(report.identity, tools=split_identity(run.stdout)[0])
+        return msgspec.structs.replace(report.identity, tools=split_identity(script_ending.stdout)[0])
 
     async def _fetch_server_info(self, url: str, path: str) -> _ServerInfo:
         answer = await self._http.ask("GET", url, path, _MAX_ANSWER_S)
@@ -364,10 +389,10 @@ class Prober:
         except (msgspec.DecodeError, UnicodeDecodeError):
             return _ServerInfo()
 
-    async def _find_limit(self, url: str, runtime: str, name: str, excessive: int) -> int | None:
+    async def _find_limit(self, url: str, runtime: str, limit_name: str, excessive_limit: int) -> int | None:
         """Return the limit that a refusal names, or `None` if the server accepts the request."""
         try:
-            await self._send_job(url, _script_job(runtime, "true", **{name: excessive}))
+            await self._send_job(url, _make_script_job(runtime, "true", **{limit_name: excessive_limit}))
         except JobTooLarge as error:
             limit = find_limit_in_message(str(error))
             return limit[1] if limit else None
@@ -378,29 +403,29 @@ class Prober:
     async def _find_body_limit(self, url: str) -> int | None:
         """Return the limit of a body, by requests that are refused for their size or content."""
         accepted_bytes = _STOCK_BODY_BYTES
-        for size in BODY_SIZES:
+        for body_bytes in BODY_SIZES:
             # The compressed body is small, but the server's limit counts the uncompressed size.
             async with self._packing_lock:
-                if size not in self._padded_requests:
-                    padded = b'{"pad":"%b"}' % (b"x" * (size - 10))
-                    self._padded_requests[size] = await run_to_end(partial(compress_body, padded))
+                if body_bytes not in self._padded_requests:
+                    padded_body = b'{"pad":"%b"}' % (b"x" * (body_bytes - 10))
+                    self._padded_requests[body_bytes] = await run_to_end(partial(compress_body, padded_body))
             answer = await self._http.ask(
-                "POST", url, f"{API}/execute", _MAX_ANSWER_S, self._padded_requests[size]
+                "POST", url, f"{API}/execute", _MAX_ANSWER_S, self._padded_requests[body_bytes]
             )
             try:
                 decode_reply(answer.status, answer.body, endpoint=url)
             except JobTooLarge as error:
-                match = _LIMIT_IN_STACK.search(str(error))
-                return int(match[1]) if match else accepted_bytes
+                limit_match = _LIMIT_IN_STACK.search(str(error))
+                return int(limit_match[1]) if limit_match else accepted_bytes
             except JobRejected:
-                accepted_bytes = size
+                accepted_bytes = body_bytes
         return None
 
     async def _find_gateway_limit(self, url: str) -> int | None:
         """Return the limit of a gateway, by headers of requests: it may count a body compressed."""
-        for size in reversed(BODY_SIZES):
-            if await self._http.accepts_body(url, size, _MAX_OPTIONAL_ANSWER_S) is not False:
-                return None if size == BODY_SIZES[-1] else size
+        for body_bytes in reversed(BODY_SIZES):
+            if await self._http.accepts_body(url, body_bytes, _MAX_OPTIONAL_ANSWER_S) is not False:
+                return None if body_bytes == BODY_SIZES[-1] else body_bytes
         return _STOCK_BODY_BYTES
 
     async def _run_to_end(self, url: str, job: Job, server_max_ms: int | None, worker: str = "") -> Ending:
@@ -417,27 +442,29 @@ class Prober:
             reason = f"{url} stopped a script after {timeout_ms / 1000:g} s"
             try:
                 timed_job = msgspec.structs.replace(job, run_timeout=timeout_ms)
-                run = (await self._send_job(url, timed_job, max_s, worker)).run
-                if not _was_stopped_by_limit(run, timeout_ms, self._clock() - started_s):
-                    return run
+                script_ending = (await self._send_job(url, timed_job, max_s, worker)).run
+                if not _was_stopped_by_limit(script_ending, timeout_ms, self._clock() - started_s):
+                    return script_ending
             except LateAnswer as error:
                 reason = str(error)
             PROBE.log(_log, reason, attempt)
-        used_up = PROBE.describe_exhaustion(PROBE.max_attempts)
+        exhaustion = PROBE.describe_exhaustion(PROBE.max_attempts)
         raise EngineUnavailable(
-            f"{url} {TOO_SLOW}: the script of the probe did not finish in {timeout_ms / 1000:g} s {used_up}"
+            f"{url} {TOO_SLOW}: the probe's script did not finish in {timeout_ms / 1000:g} s {exhaustion}"
         )
 
-    async def _send_job(self, url: str, job: Job, time: float = _MAX_ANSWER_S, worker: str = "") -> JobResult:
-        return await self._http.execute(url, Request(body=encode_request(job)), time, worker)
+    async def _send_job(
+        self, url: str, job: Job, max_s: float = _MAX_ANSWER_S, worker: str = ""
+    ) -> JobResult:
+        return await self._http.execute(url, Request(body=encode_request(job)), max_s, worker)
 
 
-def _was_stopped_by_limit(run: Ending, timeout_ms: int, elapsed_s: float) -> bool:
+def _was_stopped_by_limit(script_ending: Ending, timeout_ms: int, elapsed_s: float) -> bool:
     """Return True if a time limit may have stopped the job. Older servers do not report it."""
-    if run.status is not None:
-        return run.status is StageStatus.TO
-    return run.code != 0 and elapsed_s * 1000 >= timeout_ms
+    if script_ending.status is not None:
+        return script_ending.status is StageStatus.TO
+    return script_ending.code != 0 and elapsed_s * 1000 >= timeout_ms
 
 
-def _script_job(runtime: str, script: str, **limits: int) -> Job:
+def _make_script_job(runtime: str, script: str, **limits: int) -> Job:
     return Job(files=(JobFile(name="run", content=Blob.of(script)),), runtime=runtime, **limits)  # type: ignore[arg-type]

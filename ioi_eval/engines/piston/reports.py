@@ -157,13 +157,13 @@ _NEEDS = (
 def make_health_checks(report: EndpointReport) -> tuple[HealthCheck, ...]:
     """Return the health checks of a server. A check comes before the checks that depend on it."""
     if not report.reachable:
-        return (_unreachable_check(report.reason),)
-    kind = {
+        return (_make_unreachable_check(report.reason),)
+    kind_by_isolation = {
         True: "a sandbox per job",
         False: "from before isolate: jobs see each other",
         None: "kind unknown",
     }
-    detail = f"{report.server or 'a server without a name'}, {kind[report.isolates]}"
+    detail = f"{report.server or 'a server without a name'}, {kind_by_isolation[report.isolates]}"
     return (
         HealthCheck(name="server", ok=True if report.isolates else None, detail=detail),
         *_check_sandboxes(report),
@@ -174,7 +174,7 @@ def make_health_checks(report: EndpointReport) -> tuple[HealthCheck, ...]:
     )
 
 
-def _unreachable_check(reason: str) -> HealthCheck:
+def _make_unreachable_check(reason: str) -> HealthCheck:
     remedy = "Check that the server runs and that this machine reaches it"
     if _FOREIGN_HOST in reason or "HTTP 504" in reason:  # such a reason already contains a remedy
         remedy = ""
@@ -214,25 +214,27 @@ def _check_sandboxes(report: EndpointReport) -> Iterator[HealthCheck]:
 
 
 def _check_runtimes(report: EndpointReport) -> HealthCheck:
-    install = (
+    install_remedy = (
         "Install the package ioi_eval: run `ioi-eval package DIR` on its folder of packages and restart it."
         " Or install the stock package bash (docs/piston.md)"
     )
     if "ioi_eval" in report.runtimes or "bash" in report.runtimes:
         runtime = "ioi_eval" if "ioi_eval" in report.runtimes else "bash"
         return HealthCheck(name="runtime", ok=True, detail=f"{runtime}, for jobs of many tests")
-    languages = {"cms_ioi": "cms_ioi", CODEFORCES: "codeforces"}
-    classic_packages = [package for name, package in languages.items() if name in report.runtimes]
+    package_by_language = {"cms_ioi": "cms_ioi", CODEFORCES: "codeforces"}
+    classic_packages = [
+        package for language, package in package_by_language.items() if language in report.runtimes
+    ]
     if classic_packages:
         detail = f"only {' and '.join(classic_packages)}: each job has a single test and compiles everything"
-        return HealthCheck(name="runtime", ok=None, detail=detail, remedy=install)
-    return HealthCheck(name="runtime", ok=False, detail="none that can run jobs", remedy=install)
+        return HealthCheck(name="runtime", ok=None, detail=detail, remedy=install_remedy)
+    return HealthCheck(name="runtime", ok=False, detail="none that can run jobs", remedy=install_remedy)
 
 
 def _check_limits(report: EndpointReport) -> Iterator[HealthCheck]:
     for need in _NEEDS:
         limit = getattr(report, need.field)
-        if limit is None and not _is_tried(report, need.field):
+        if limit is None and not _was_limit_tried(report, need.field):
             detail = "unknown: its packages cannot start the script that measures it"
             yield HealthCheck(name=need.name, ok=None, detail=detail)
         elif limit is None or limit >= need.enough:
@@ -253,7 +255,7 @@ def _check_limits(report: EndpointReport) -> Iterator[HealthCheck]:
             )
 
 
-def _is_tried(report: EndpointReport, field: str) -> bool:
+def _was_limit_tried(report: EndpointReport, field: str) -> bool:
     """Return True if the probe tried a limit: by requests, or by a script."""
     if field == "max_body":
         return True
@@ -262,35 +264,44 @@ def _is_tried(report: EndpointReport, field: str) -> bool:
 
 def summarize_low_limits(report: EndpointReport) -> str:
     """Return the limits of a server that are too low or low, for a cell of a table."""
-    names = {_GATEWAY, *(need.name for need in _NEEDS)}
-    lines = [line for line in report.findings if line.name in names]
-    low = [line for line in lines if line.ok is None and line.remedy]
-    checks_by_degree = {"too low": [line for line in lines if line.ok is False], "low": low}
+    limit_names = {_GATEWAY, *(need.name for need in _NEEDS)}
+    limit_checks = [health_check for health_check in report.findings if health_check.name in limit_names]
+    low_limit_checks = [
+        health_check for health_check in limit_checks if health_check.ok is None and health_check.remedy
+    ]
+    checks_by_degree = {
+        "too low": [health_check for health_check in limit_checks if health_check.ok is False],
+        "low": low_limit_checks,
+    }
     phrases = (
-        f"{degree}: {', '.join(f'{line.name} {line.detail.removeprefix(_ONLY_UP_TO)}' for line in checks)}"
+        f"{degree}: {', '.join(f'{check.name} {check.detail.removeprefix(_ONLY_UP_TO)}' for check in checks)}"
         for degree, checks in checks_by_degree.items()
         if checks
     )
     return "; ".join(phrases) or (
-        "enough" if all(line.ok for line in lines) else "enough, as far as measured"
+        "enough" if all(health_check.ok for health_check in limit_checks) else "enough, as far as measured"
     )
 
 
 def list_remedies(report: EndpointReport) -> tuple[str, ...]:
     """Return the remedies for a server's problems. All variables to set are in a single line."""
     remedies = [
-        line.remedy
-        for line in report.findings
-        if line.remedy and line.name not in (_SANDBOXES, _NOT_IN_FORCE)
+        health_check.remedy
+        for health_check in report.findings
+        if health_check.remedy and health_check.name not in (_SANDBOXES, _NOT_IN_FORCE)
     ]
-    variables = [match for remedy in remedies if (match := _SET_VARIABLE.fullmatch(remedy))]
-    merged_text = [f"Set {' '.join(match[1] for match in variables)} on the server, and restart it"]
-    other_texts = [remedy for remedy in remedies if not _SET_VARIABLE.fullmatch(remedy)]
+    variable_matches = [
+        variable_match for remedy in remedies if (variable_match := _SET_VARIABLE.fullmatch(remedy))
+    ]
+    merged_remedies = [
+        f"Set {' '.join(match[1] for match in variable_matches)} on the server, and restart it"
+    ]
+    other_remedies = [remedy for remedy in remedies if not _SET_VARIABLE.fullmatch(remedy)]
     if report.idle_cores:
-        other_texts.append(
+        other_remedies.append(
             f"Give per_endpoint=N: it has {report.cores} cores, and runs a single job at a time by default"
         )
-    return tuple(dict.fromkeys([*(merged_text if variables else ()), *other_texts]))
+    return tuple(dict.fromkeys([*(merged_remedies if variable_matches else ()), *other_remedies]))
 
 
 def _check_gateway(report: EndpointReport) -> Iterator[HealthCheck]:
@@ -308,16 +319,18 @@ def _format_amount(number: int, unit: str) -> str:
     if unit == "s":
         return f"{number / 1000:g} s"
     if unit == "bytes":
-        size, name = next(entry for entry in _SIZES if number >= entry[0] or entry[0] == 1)
-        return f"{number / size:.4g} {name}"
+        unit_bytes, unit_name = next(
+            size_unit for size_unit in _SIZES if number >= size_unit[0] or size_unit[0] == 1
+        )
+        return f"{number / unit_bytes:.4g} {unit_name}"
     return str(number)
 
 
 def _check_machine(report: EndpointReport) -> Iterator[HealthCheck]:
     if not report.architecture:
         return  # no runtime of the server could run the probe's script
-    cores = f", {report.cores} cores" if report.cores else ""
-    yield HealthCheck(name="machine", ok=True, detail=report.architecture + cores)
+    core_count = f", {report.cores} cores" if report.cores else ""
+    yield HealthCheck(name="machine", ok=True, detail=report.architecture + core_count)
     yield _check_compiler(report)
     if report.static is False:
         remedy = "Install the static C and C++ libraries in the worker's image"
@@ -367,7 +380,7 @@ _LIMITS = (
 )
 
 
-def toolchains_by_command(
+def group_toolchains(
     all_toolchains: Iterable[Mapping[str, Toolchain]],
 ) -> dict[str, tuple[Toolchain, ...]]:
     """Return the toolchains of all machines by command, each once."""
@@ -381,9 +394,11 @@ def toolchains_by_command(
 def describe_changed_tools(before: EndpointReport, after: EndpointReport) -> str:
     """Return the differences between the tools of two reports about a server, or an empty string."""
     old_tools = before.toolchains
-    new_tools = [t for name, t in after.toolchains.items() if old_tools.get(name, t).identity != t.identity]
-    listing = ", ".join(f"{tool.command}: {tool.version}" for tool in new_tools)
-    return f"it has another {listing}" if new_tools else ""
+    changed_tools = [
+        t for command, t in after.toolchains.items() if old_tools.get(command, t).identity != t.identity
+    ]
+    tool_list = ", ".join(f"{tool.command}: {tool.version}" for tool in changed_tools)
+    return f"it has another {tool_list}" if changed_tools else ""
 
 
 def merge_capabilities(reports: Iterable[EndpointReport]) -> Capabilities:
@@ -393,22 +408,24 @@ def merge_capabilities(reports: Iterable[EndpointReport]) -> Capabilities:
     """
     all_reports = [*reports]
     limits: dict[str, Any] = {
-        name: min_limit(*(_limit_of(report, name) for report in all_reports)) for name in _LIMITS
+        name: min_limit(*(_get_limit(report, name) for report in all_reports)) for name in _LIMITS
     }
-    open_files = min_limit(*(report.max_open_files for report in all_reports))
+    max_open_files = min_limit(*(report.max_open_files for report in all_reports))
     all_toolchains = [report.toolchains for report in all_reports]
-    return with_toolchains(
+    return add_toolchains(
         Capabilities(
             name=NAME,
-            architecture=most_common(report.architecture for report in all_reports if report.architecture),
+            architecture=find_most_common(
+                report.architecture for report in all_reports if report.architecture
+            ),
             confines=all(report.is_ours for report in all_reports),
             exclusive=all(report.exclusive for report in all_reports),
             shares_builds=True,
-            toolchains={name: tools[0] for name, tools in toolchains_by_command(all_toolchains).items()},
+            toolchains={name: tools[0] for name, tools in group_toolchains(all_toolchains).items()},
             runtimes=tuple(dict.fromkeys(name for report in all_reports for name in report.runtimes)),
             max_files=_MAX_FILES
-            if open_files is None
-            else max(1, min(_MAX_FILES, (open_files - _OTHER_FILES) // _FILES_PER_TEST)),
+            if max_open_files is None
+            else max(1, min(_MAX_FILES, (max_open_files - _OTHER_FILES) // _FILES_PER_TEST)),
             strict=any(report.is_strict for report in all_reports),
             **limits,
         ),
@@ -416,7 +433,7 @@ def merge_capabilities(reports: Iterable[EndpointReport]) -> Capabilities:
     )
 
 
-def _limit_of(report: EndpointReport, name: str) -> int | None:
+def _get_limit(report: EndpointReport, name: str) -> int | None:
     """Return a limit. For builds it is the lower limit of both clocks, because compilers do not wait."""
     limit: int | None = getattr(report, name)
     if name == "max_compile_time" and report.runtime == BASH:
@@ -433,24 +450,24 @@ def _merge_toolchains(tools: Sequence[Toolchain]) -> Toolchain:
     identities = sorted({tool.identity for tool in tools})
     if len(identities) == 1:
         return tools[0]
-    digest = hashlib.sha256("\n".join(identities).encode()).hexdigest()[:16]
+    identities_digest = hashlib.sha256("\n".join(identities).encode()).hexdigest()[:16]
     paths = {tool.path for tool in tools}
     return Toolchain(
         command=tools[0].command,
         path=paths.pop() if len(paths) == 1 else tools[0].command,
         version=", ".join(sorted({tool.version for tool in tools})),
-        identity=f"one of {len(identities)}: {digest}",
-        modules=_common_modules(tools),
+        identity=f"one of {len(identities)}: {identities_digest}",
+        modules=_intersect_modules(tools),
     )
 
 
-def _common_modules(tools: Iterable[Toolchain]) -> tuple[str, ...] | None:
+def _intersect_modules(tools: Iterable[Toolchain]) -> tuple[str, ...] | None:
     """Return the Python packages that all interpreters report, or `None` if none reports packages."""
-    modules = [set(tool.modules) for tool in tools if tool.modules is not None]
-    return tuple(sorted(set.intersection(*modules))) if modules else None
+    module_sets = [set(tool.modules) for tool in tools if tool.modules is not None]
+    return tuple(sorted(set.intersection(*module_sets))) if module_sets else None
 
 
-def most_common(values: Iterable[str]) -> str:
+def find_most_common(values: Iterable[str]) -> str:
     """Return the most common value, or the alphabetically first of equally common values."""
     counts = Counter(values)
     return min(counts, key=lambda value: (-counts[value], value)) if counts else ""
@@ -475,29 +492,32 @@ def contradicts_report(refusal: str, runtime: str, report: EndpointReport) -> bo
     """Return True if a refusal of a job shows that the server is not the probed server."""
     if refusal.startswith(f"{runtime}-") and refusal.endswith(_UNKNOWN):
         return runtime in report.runtimes
-    exceeded = find_limit_in_message(refusal)
-    if exceeded is None or runtime != report.runtime:
+    exceeded_limit = find_limit_in_message(refusal)
+    if exceeded_limit is None or runtime != report.runtime:
         return False
     return any(
-        getattr(report, field) != exceeded[1] for field, name in ASKED_BY.items() if name == exceeded[0]
+        getattr(report, field) != exceeded_limit[1]
+        for field, request_field in ASKED_BY.items()
+        if request_field == exceeded_limit[0]
     )
 
 
-def runtimes_of_jobs(capabilities: Capabilities) -> frozenset[str]:
+def list_job_runtimes(capabilities: Capabilities) -> frozenset[str]:
     """Return the runtimes that jobs of a run can use. `bash` replaces `ioi_eval` if nothing is compiled."""
     runtimes = {name for name in RUNTIMES if name in capabilities.runtimes}
     return frozenset(runtimes | {BASH} if OWN in runtimes else runtimes)
 
 
 def find_misfit(
-    capabilities: Capabilities, report: EndpointReport, initial: Capabilities | None = None
+    capabilities: Capabilities, report: EndpointReport, initial_capabilities: Capabilities | None = None
 ) -> str:
     """Return why an endpoint cannot join a run that relies on `capabilities`, or an empty string if it can.
 
-    `initial`: capabilities with the compilers and interpreters that it must have, if all must be the same.
+    `initial_capabilities`: capabilities with the compilers and interpreters that the endpoint must have, if
+    all endpoints must have the same.
     """
-    if runtimes_of_jobs(capabilities).isdisjoint(report.runtimes):
-        return f"it has no runtime {' or '.join(sorted(runtimes_of_jobs(capabilities)))}, which the run uses"
+    if list_job_runtimes(capabilities).isdisjoint(report.runtimes):
+        return f"it has no runtime {' or '.join(sorted(list_job_runtimes(capabilities)))}, which the run uses"
     if report.architecture != capabilities.architecture:
         return (
             f"the run is on {capabilities.architecture}, it is {report.architecture or 'something unknown'}"
@@ -507,61 +527,69 @@ def find_misfit(
     if capabilities.exclusive and not report.exclusive:
         return "it cannot run a job alone, and the run counts on that"
     if tight_limits := [
-        name for name in _LIMITS if _is_tighter(_limit_of(report, name), getattr(capabilities, name))
+        limit_name
+        for limit_name in _LIMITS
+        if _is_tighter(_get_limit(report, limit_name), getattr(capabilities, limit_name))
     ]:
-        return f"its {tight_limits[0]} is {_limit_of(report, tight_limits[0])}, and the run counts on more"
+        return f"its {tight_limits[0]} is {_get_limit(report, tight_limits[0])}, and the run counts on more"
     for command in capabilities.toolchains:
         if (toolchain := report.toolchains.get(command)) is None:
-            if initial is None:
+            if initial_capabilities is None:
                 continue  # jobs that need this toolchain are sent to other servers
             return f"it has no {command}, and the run started with servers that have it"
-        if missing_modules := set(_common_modules(capabilities.list_toolchains(command)) or ()) - set(
+        if missing_modules := set(_intersect_modules(capabilities.list_toolchains(command)) or ()) - set(
             toolchain.modules or ()
         ):
             return f"its {command} has no {', '.join(sorted(missing_modules))}, and the run may count on that"
-        offered = initial.list_toolchains(command) if initial is not None else ()
-        if offered and toolchain.identity not in {tool.identity for tool in offered}:
+        initial_toolchains = (
+            initial_capabilities.list_toolchains(command) if initial_capabilities is not None else ()
+        )
+        if initial_toolchains and toolchain.identity not in {tool.identity for tool in initial_toolchains}:
             return f"its {command} {toolchain.version} differs from the versions that the run started with"
     return ""
 
 
-def _is_tighter(limit: int | None, expected: int | None) -> bool:
-    return limit is not None and (expected is None or limit < expected)
+def _is_tighter(limit: int | None, expected_limit: int | None) -> bool:
+    return limit is not None and (expected_limit is None or limit < expected_limit)
 
 
-def with_toolchains(
+def add_toolchains(
     capabilities: Capabilities, all_toolchains: Iterable[Mapping[str, Toolchain]]
 ) -> Capabilities:
     """Return the capabilities with the toolchains of these endpoints, or unchanged without any endpoint."""
-    all_tools = toolchains_by_command(all_toolchains)
-    offers = {command: all_tools[command] for command in capabilities.toolchains if command in all_tools}
+    tools_by_command = group_toolchains(all_toolchains)
+    offered_tools = {
+        command: tools_by_command[command]
+        for command in capabilities.toolchains
+        if command in tools_by_command
+    }
     toolchains = {
         **capabilities.toolchains,
-        **{command: _merge_toolchains(tools) for command, tools in offers.items()},
+        **{command: _merge_toolchains(tools) for command, tools in offered_tools.items()},
     }
     return (
-        msgspec.structs.replace(capabilities, toolchains=toolchains, offers=offers)
-        if offers
+        msgspec.structs.replace(capabilities, toolchains=toolchains, offers=offered_tools)
+        if offered_tools
         else capabilities
     )
 
 
 def check_differences(reports: Iterable[EndpointReport]) -> tuple[HealthCheck, ...]:
     """A line for each compiler or interpreter that is not the same everywhere."""
-    reachable = [report for report in reports if report.reachable]
-    differing = sorted(
+    reachable_reports = [report for report in reports if report.reachable]
+    differing_commands = sorted(
         command
-        for command, tools in toolchains_by_command(report.toolchains for report in reachable).items()
-        if len(tools) > 1 or not all(command in report.toolchains for report in reachable)
+        for command, tools in group_toolchains(report.toolchains for report in reachable_reports).items()
+        if len(tools) > 1 or not all(command in report.toolchains for report in reachable_reports)
     )
-    return tuple(_difference_check(command, reachable) for command in differing)
+    return tuple(_make_difference_check(command, reachable_reports) for command in differing_commands)
 
 
-def _difference_check(command: str, reports: Sequence[EndpointReport]) -> HealthCheck:
-    tools = [report.toolchains.get(command) for report in reports]
-    counts = Counter(tool.version if tool else "none" for tool in tools)
-    detail = ", ".join(f"{version} on {counts[version]}" for version in sorted(counts))
-    if len(counts) == 1:
+def _make_difference_check(command: str, reports: Sequence[EndpointReport]) -> HealthCheck:
+    toolchains = [report.toolchains.get(command) for report in reports]
+    version_counts = Counter(tool.version if tool else "none" for tool in toolchains)
+    detail = ", ".join(f"{version} on {version_counts[version]}" for version in sorted(version_counts))
+    if len(version_counts) == 1:
         detail += ", but not the same build"
     remedy = "Give all workers the same image, or refuse other compilers with same_compiler=True"
     return HealthCheck(name=f"{command} differs", ok=None, detail=detail, remedy=remedy)

@@ -29,7 +29,7 @@ from ioi_eval.engines.jobs.piston_api import (
     is_gateway_reply,
     read_refusal_message,
 )
-from ioi_eval.engines.piston.discovery import endpoint_url
+from ioi_eval.engines.piston.discovery import normalize_address
 from ioi_eval.engines.threads import run_to_end
 from ioi_eval.model.doing import log_step
 from ioi_eval.model.errors import (
@@ -87,32 +87,32 @@ class Identity(Value):
         """
         return IDENTITY_SCRIPT if self.worker else IDENTITY_SCRIPT.replace("; ", "; ulimit -u; ", 1)
 
-    def lines_before(self, script: str, mark: str = "") -> str:
+    def make_shell_lines(self, script_name: str, mark: str = "") -> str:
         """Return the commands that print the identity, to be put before a job's first script.
 
         The string is empty for a job without a script. The commands print `mark`, so that the reply to a
         different job is detected.
         """
-        if not (script and self.tools):
+        if not (script_name and self.tools):
             return ""
         return self.script + f'echo "{_ANSWER_MARK} {mark}"\n' * bool(mark)
 
-    def check_result(self, script: str, result: JobResult, mark: str = "") -> JobResult:
+    def check_result(self, script_name: str, result: JobResult, mark: str = "") -> JobResult:
         """Return the result without the identity in its output. Raises ServerReplaced for another server."""
-        if not (script and self.tools):
+        if not (script_name and self.tools):
             return result
         # If the job contains no script `compile`, the package's own script runs in that stage, which does not
         # print the identity.
-        stage = "compile" if script == "compile" and result.compile is not None else "run"
+        stage = "compile" if script_name == "compile" and result.compile is not None else "run"
         ending: Ending = getattr(result, stage)
-        tools, other_output = split_identity(ending.stdout)
-        if not tools:
+        tools_digest, other_output = split_identity(ending.stdout)
+        if not tools_digest:
             raise BrokenReply(f"{result.endpoint} does not report the compilers that it used for a job")
-        if tools != self.tools:
+        if tools_digest != self.tools:
             raise ServerReplaced(result.endpoint)
         mark_line = f"{_ANSWER_MARK} {mark}\n" * bool(mark)
         if not other_output.startswith(mark_line):
-            raise _mixed_up_error(result.endpoint)
+            raise _make_mixed_up_error(result.endpoint)
         other_output = other_output.removeprefix(mark_line)
         return msgspec.structs.replace(
             result, **{stage: msgspec.structs.replace(ending, stdout=other_output)}
@@ -121,15 +121,15 @@ class Identity(Value):
 
 def split_identity(stdout: str) -> tuple[str, str]:
     """Return the digest of the identity in a script's output, or an empty string, and its other lines."""
-    identity, end, other_output = stdout.partition(f"\n{_IDENTITY_END}\n")
-    if not end or not identity.startswith(_IDENTITY_START):
+    identity, end_mark, other_output = stdout.partition(f"\n{_IDENTITY_END}\n")
+    if not end_mark or not identity.startswith(_IDENTITY_START):
         return "", stdout
     return hashlib.sha256(identity.encode()).hexdigest()[:16], other_output
 
 
-def _mixed_up_error(server: str) -> BrokenReply:
+def _make_mixed_up_error(server_url: str) -> BrokenReply:
     """Return the error for a reply that a gateway repeated or mixed up."""
-    return BrokenReply(f"{server} sent the reply to another request")
+    return BrokenReply(f"{server_url} sent the reply to another request")
 
 
 # --- tokens ---------------------------------------------------------------------
@@ -151,41 +151,43 @@ class Tokens:
         self._worker_token = Secret()
         self._tokens_by_url: dict[str, Secret] = {}
         # Tokens by address, of servers that have identified themselves.
-        self._identified: dict[str, Secret] = {}
-        entries = text.split()
-        while entries:
-            entry = entries.pop(0)
-            if "://" not in entry:
-                self._raise_if(bool(self._worker_token), "it holds two tokens for workers")
-                self._worker_token = Secret(entry)
+        self._learned_tokens: dict[str, Secret] = {}
+        words = text.split()
+        while words:
+            word = words.pop(0)
+            if "://" not in word:
+                self._raise_error_if(bool(self._worker_token), "it holds two tokens for workers")
+                self._worker_token = Secret(word)
                 continue
-            self._raise_if(
-                not entries or "://" in entries[0], "the token file contains an address without a token"
+            self._raise_error_if(
+                not words or "://" in words[0], "the token file contains an address without a token"
             )
-            secret = entries.pop(0)
-            self._tokens_by_url[endpoint_url(entry)] = Login(secret) if ":" in secret else Secret(secret)
+            secret = words.pop(0)
+            self._tokens_by_url[normalize_address(word)] = Login(secret) if ":" in secret else Secret(secret)
         named_tokens = (
             token.forms if isinstance(token, Login) else (token,) for token in self._tokens_by_url.values()
         )
         self._all_tokens = tuple(filter(None, (self._worker_token, *chain(*named_tokens))))
 
-    def _raise_if(self, is_wrong: bool, problem: str) -> None:
+    def _raise_error_if(self, is_wrong: bool, problem: str) -> None:
         if is_wrong:
             raise InputError(problem, where="the token for servers", remedy=_TOKEN_FORMS)
 
     def find_token(self, url: str) -> Secret | None:
         """Return the token for a server, or None if the server must identify itself first."""
-        default = None if self._worker_token else Secret()
-        return self._tokens_by_url.get(url, self._identified.get(url, default))
+        default_token = None if self._worker_token else Secret()
+        return self._tokens_by_url.get(url, self._learned_tokens.get(url, default_token))
 
-    def learn_token(self, url: str, hello: bytes) -> Secret:
-        """Return the token for a server that sent `hello` for `/`, which workers send without a token."""
-        self._identified[url] = self._worker_token if WORKER in read_refusal_message(hello) else Secret()
-        return self._identified[url]
+    def learn_token(self, url: str, hello_reply: bytes) -> Secret:
+        """Return the token for a server whose reply to `/`, which needs no token, is `hello_reply`."""
+        self._learned_tokens[url] = (
+            self._worker_token if WORKER in read_refusal_message(hello_reply) else Secret()
+        )
+        return self._learned_tokens[url]
 
-    def forget(self, url: str) -> None:
+    def forget_token(self, url: str) -> None:
         """Forget that a server has identified itself: there may be another server now."""
-        self._identified.pop(url, None)
+        self._learned_tokens.pop(url, None)
 
     def redact(self, text: str) -> str:
         """Return a message without any token."""
@@ -231,12 +233,12 @@ _REMEDIES = {9: _OUT_OF_DATE, 10: _OUT_OF_DATE, 62: _OTHER_NAME, 64: _OTHER_NAME
 
 def _open_socket(address: aiohttp.AddrInfoType) -> socket.socket:
     """Return a socket that detects within a minute that the server's machine is gone."""
-    family, kind, protocol, _, _ = address
-    new_socket = socket.socket(family, kind, protocol)
+    family, socket_type, protocol, _, _ = address
+    new_socket = socket.socket(family, socket_type, protocol)
     new_socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _KEEP_ALIVE.items():
-        if (option := getattr(socket, name, None)) is not None:
-            new_socket.setsockopt(socket.IPPROTO_TCP, option, value)
+    for option_name, option_value in _KEEP_ALIVE.items():
+        if (option_number := getattr(socket, option_name, None)) is not None:
+            new_socket.setsockopt(socket.IPPROTO_TCP, option_number, option_value)
     return new_socket
 
 
@@ -262,10 +264,10 @@ class Request(Value):
 class HttpClient:
     """The HTTP connections of an engine."""
 
-    def __init__(self, *, token: str | None = None, connect: float = 10.0) -> None:
+    def __init__(self, *, token: str | None = None, max_connect_s: float = 10.0) -> None:
         """`token` is for workers, or after an address, for the server there. See `Tokens`."""
         self._tokens = Tokens(token or "")
-        self._connect = connect
+        self._max_connect_s = max_connect_s
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
@@ -291,44 +293,46 @@ class HttpClient:
         if session is not None:
             await session.close()
 
-    async def execute(self, url: str, request: Request, time: float, worker: str = "") -> JobResult:
-        """Send a job. `time`: seconds until the answer must be there. `worker`: the identity expected of it.
+    async def execute(self, url: str, request: Request, max_s: float, worker_identity: str = "") -> JobResult:
+        """Send a job, and return its result. The answer must arrive within `max_s` seconds.
 
-        Raises the errors of `Engine.execute`.
+        `worker_identity`: the identity that the answer of a worker must have. Raises the errors of `Engine.execute`.
         """
-        mark = token_hex(8) if worker else ""
-        request = msgspec.structs.replace(request, minimal=bool(worker), mark=mark)
+        mark = token_hex(8) if worker_identity else ""
+        request = msgspec.structs.replace(request, minimal=bool(worker_identity), mark=mark)
         log_step(_log, "request %s to %s: %d bytes", mark or "(no number)", url, len(request.body))
-        answer = await self.ask("POST", url, f"{API}/execute", time, request)
+        answer = await self.ask("POST", url, f"{API}/execute", max_s, request)
         log_step(_log, "answered with HTTP %d: %d bytes", answer.status, len(answer.body))
-        is_other_server = answer.worker != worker and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
-        if worker and is_other_server:
-            self._tokens.forget(url)
+        is_other_server = (
+            answer.worker != worker_identity and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
+        )
+        if worker_identity and is_other_server:
+            self._tokens.forget_token(url)
             if answer.worker or not is_gateway_reply(answer.status, answer.body):
                 # The new server counts as replaced even if it refuses the job, because its limits may differ.
                 raise ServerReplaced(url)
         if mark and answer.request not in ("", mark):
-            raise _mixed_up_error(_server_url(url))
+            raise _make_mixed_up_error(_server_url(url))
         if len(answer.body) < _MIN_THREAD_BYTES:
             return decode_reply(answer.status, answer.body, endpoint=url)
         return await run_to_end(lambda: decode_reply(answer.status, answer.body, endpoint=url))
 
     async def ask(
-        self, method: str, url: str, path: str, time: float, request: Request | None = None
+        self, method: str, url: str, path: str, max_s: float, request: Request | None = None
     ) -> Answer:
         """Send a request, with the token for the server, if any. A worker identifies itself first."""
         token = self._tokens.find_token(url)
         if token is None:
-            token = self._tokens.learn_token(url, (await self._request("GET", url, "/", time)).body)
+            token = self._tokens.learn_token(url, (await self._request("GET", url, "/", max_s)).body)
         headers = {"Authorization": token.as_bearer} if token else {}
         try:
-            return await self._request(method, url, path, time, request, headers)
+            return await self._request(method, url, path, max_s, request, headers)
         except EngineError:
-            self._tokens.forget(url)
+            self._tokens.forget_token(url)
             raise
 
-    async def accepts_body(self, url: str, size: int, time: float) -> bool | None:
-        """Return True if a request of `size` bytes reaches a server, False if a gateway refuses it, or None.
+    async def accepts_body(self, url: str, body_bytes: int, max_s: float) -> bool | None:
+        """Return True if a server gets requests of `body_bytes`, False if a gateway refuses them, or None.
 
         Only headers are sent. They ask whether the body may follow.
         """
@@ -344,10 +348,14 @@ class HttpClient:
             raise ConnectionAbortedError
             yield b""
 
-        headers = {"Content-Type": "application/json", "Content-Length": str(size), "Expect": "100-continue"}
+        headers = {
+            "Content-Type": "application/json",
+            "Content-Length": str(body_bytes),
+            "Expect": "100-continue",
+        }
         if token:
             headers["Authorization"] = token.as_bearer
-        timeout = aiohttp.ClientTimeout(total=time, sock_connect=self._connect)
+        timeout = aiohttp.ClientTimeout(total=max_s, sock_connect=self._max_connect_s)
         try:
             async with self._session.post(
                 f"{url}{API}/execute", data=body(), headers=headers, timeout=timeout, allow_redirects=False
@@ -361,7 +369,7 @@ class HttpClient:
         method: str,
         url: str,
         path: str,
-        time: float,
+        max_s: float,
         request: Request | None = None,
         headers: Mapping[str, str] = _NONE,
     ) -> Answer:
@@ -369,26 +377,26 @@ class HttpClient:
 
         if self._session is None:
             raise EngineUnavailable("the engine was closed")
-        address, timeout = url + path, aiohttp.ClientTimeout(total=time, sock_connect=self._connect)
-        data = None
+        address, timeout = url + path, aiohttp.ClientTimeout(total=max_s, sock_connect=self._max_connect_s)
+        body = None
         if request is not None:
-            kind = "application/json" if request.is_json else "application/octet-stream"
-            encoding = {"Content-Encoding": "gzip"} if request.packed else {}
+            content_type = "application/json" if request.is_json else "application/octet-stream"
+            encoding_header = {"Content-Encoding": "gzip"} if request.packed else {}
             minimal_header = MINIMAL if request.minimal else {}
             mark_header = {REQUEST: request.mark} if request.mark else {}
-            data, headers = (
+            body, headers = (
                 request.body,
-                {**headers, "Content-Type": kind, **encoding, **minimal_header, **mark_header},
+                {**headers, "Content-Type": content_type, **encoding_header, **minimal_header, **mark_header},
             )
         try:
             async with self._session.request(
-                method, address, data=data, headers=headers, timeout=timeout, allow_redirects=False
+                method, address, data=body, headers=headers, timeout=timeout, allow_redirects=False
             ) as response:
-                pieces, size = list[bytes](), 0
+                pieces, reply_bytes = list[bytes](), 0
                 async for piece in response.content.iter_any():
                     pieces.append(piece)
-                    size += len(piece)
-                    if size > _MAX_REPLY_BYTES:
+                    reply_bytes += len(piece)
+                    if reply_bytes > _MAX_REPLY_BYTES:
                         raise BrokenReply(f"the server's reply has more than {_MAX_REPLY_BYTES} bytes")
                 return Answer(
                     status=response.status,
@@ -399,8 +407,8 @@ class HttpClient:
                 )
         except aiohttp.ClientConnectorCertificateError as error:
             reason = f"its certificate is not trusted here ({error.certificate_error})"
-            code = getattr(error.certificate_error, "verify_code", 0)
-            remedy = _REMEDIES.get(code, "Name the file of its authority in SSL_CERT_FILE")
+            verify_code = getattr(error.certificate_error, "verify_code", 0)
+            remedy = _REMEDIES.get(verify_code, "Name the file of its authority in SSL_CERT_FILE")
             raise NoAnswer(f"{_server_url(address)} cannot be reached: {reason}. {remedy}") from error
         except aiohttp.ClientConnectorDNSError as error:
             raise NoAnswer(
@@ -417,11 +425,11 @@ class HttpClient:
         except aiohttp.ClientConnectorError as error:
             raise NoAnswer(f"{_server_url(address)} cannot be reached: {error.os_error or error}") from error
         except aiohttp.ConnectionTimeoutError as error:
-            seconds = min(self._connect, time)
-            reason = f"no connection within {seconds:.3g} s"
+            max_wait_s = min(self._max_connect_s, max_s)
+            reason = f"no connection within {max_wait_s:.3g} s"
             raise NoAnswer(f"{_server_url(address)} cannot be reached: {reason}") from error
         except TimeoutError as error:
-            raise LateAnswer(f"{_server_url(address)} {LATE} in {time:.3g} s") from error
+            raise LateAnswer(f"{_server_url(address)} {LATE} in {max_s:.3g} s") from error
         except aiohttp.ClientResponseError:
             raise ForeignReply(f"{_server_url(address)} {NO_HTTP}") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -438,31 +446,39 @@ def _server_url(address: str) -> str:
 # --- bodies ------------------------------------------------------------------------------------------
 
 
-async def request_of(
-    job: Job, url: str, named: Collection[str] = (), keep: tuple[str, ...] = (), lines: str = ""
+async def encode_job_request(
+    job: Job,
+    url: str,
+    stored_hashes: Collection[str] = (),
+    files_to_keep: tuple[str, ...] = (),
+    shell_lines: str = "",
 ) -> Request:
     """Return the request of a job to a server. A thread encodes large files and files on disk.
 
-    See `encode_request` for `named`, `keep` and `lines`.
+    See `encode_request` for the other parameters.
     """
-    encode = partial(encode_request, job, stored_hashes=named, files_to_keep=keep, shell_lines=lines)
+    encode_body = partial(
+        encode_request, job, stored_hashes=stored_hashes, files_to_keep=files_to_keep, shell_lines=shell_lines
+    )
     # For jobs that no shell runs, encoding also reads the contents that are only named.
     is_shell_job = bool(find_first_script(job))
-    sent = [file.content for file in job.files if not is_shell_job or file.content.sha256 not in named]
-    is_in_memory = all(content.data is not None or isinstance(content, GzipBlob) for content in sent)
-    if is_in_memory and sum(map(sent_size, sent)) < _MIN_THREAD_BYTES:
-        return Request(body=encode())
-    return await run_to_end(lambda: _encode_job(encode, url))
+    sent_contents = [
+        file.content for file in job.files if not is_shell_job or file.content.sha256 not in stored_hashes
+    ]
+    is_in_memory = all(content.data is not None or isinstance(content, GzipBlob) for content in sent_contents)
+    if is_in_memory and sum(map(count_sent_bytes, sent_contents)) < _MIN_THREAD_BYTES:
+        return Request(body=encode_body())
+    return await run_to_end(lambda: _encode_job(encode_body, url))
 
 
-def sent_size(content: Blob) -> int:
+def count_sent_bytes(content: Blob) -> int:
     """Return the size of a content in the form in which it is sent, in bytes."""
     return len(content.gzip) if isinstance(content, GzipBlob) else content.size
 
 
-def _encode_job(encode: Callable[[], bytes], url: str) -> Request:
+def _encode_job(encode_body: Callable[[], bytes], url: str) -> Request:
     try:
-        body = encode()
+        body = encode_body()
     except OSError as error:
         raise JobRejected(f"a file of the job cannot be read: {error}") from error
     if (
@@ -476,14 +492,14 @@ def _encode_job(encode: Callable[[], bytes], url: str) -> Request:
 
 def compress_body(body: bytes) -> Request:
     """Return a request with a compressed body, at the fastest level to use little CPU time."""
-    packer = zlib.compressobj(level=1, wbits=31)
-    packed = packer.compress(body) + packer.flush()
-    return Request(body=packed, packed=True)
+    compressor = zlib.compressobj(level=1, wbits=31)
+    compressed_body = compressor.compress(body) + compressor.flush()
+    return Request(body=compressed_body, packed=True)
 
 
 def _is_compressible(body: bytes) -> bool:
-    middle = max(0, (len(body) - _SAMPLE_BYTES) // 2)
-    sample = body[middle : middle + _SAMPLE_BYTES]
+    sample_start = max(0, (len(body) - _SAMPLE_BYTES) // 2)
+    sample = body[sample_start : sample_start + _SAMPLE_BYTES]
     return len(zlib.compress(sample, 1)) < _MAX_COMPRESSED_PART * len(sample)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from ioi_eval.engines.contract import BASH, CLASSIC, OWN
-from ioi_eval.engines.piston.reports import CODEFORCES, COMPILER, EndpointReport, most_common
+from ioi_eval.engines.piston.reports import CODEFORCES, COMPILER, EndpointReport, find_most_common
 from ioi_eval.model.options import JobShape
 from ioi_eval.model.values import Value
 
@@ -59,67 +59,75 @@ class ClusterUses(Value):
     servers: tuple[ServerUse, ...]
 
     @property
-    def not_used(self) -> dict[str, str]:
+    def unused_reasons(self) -> dict[str, str]:
         """Return the servers that get no jobs, with the reasons."""
         return {server.url: server.reason for server in self.servers if server.use is ServerRole.NONE}
 
     @property
     def summary(self) -> str:
         """Return the number and use of servers of each kind: "2 with bash, 1 with ... is not used"."""
-        names = [package.name for package in PACKAGES]
-        order = sorted(
+        package_names = [package.name for package in PACKAGES]
+        sorted_servers = sorted(
             self.servers,
-            key=lambda server: (server.use is ServerRole.NONE, [name not in server.kind for name in names]),
+            key=lambda server: (
+                server.use is ServerRole.NONE,
+                [name not in server.kind for name in package_names],
+            ),
         )
-        counts = Counter((server.kind, server.use) for server in order)
+        server_counts = Counter((server.kind, server.use) for server in sorted_servers)
         return ", ".join(
-            f"{number} with {kind}{self._role_suffix(use, number)}" for (kind, use), number in counts.items()
+            f"{number} with {kind}{self._describe_role(use, number)}"
+            for (kind, use), number in server_counts.items()
         )
 
-    def _role_suffix(self, use: ServerRole, number: int) -> str:
+    def _describe_role(self, use: ServerRole, server_count: int) -> str:
         if use is ServerRole.NONE:
-            return " is not used" if number == 1 else " are not used"
+            return " is not used" if server_count == 1 else " are not used"
         return "" if use is self.use else " for C++, by classic jobs"
 
 
-def choose_uses(reports: Iterable[EndpointReport], job: JobShape = "auto") -> ClusterUses:
+def choose_uses(reports: Iterable[EndpointReport], job_shape: JobShape = "auto") -> ClusterUses:
     """Return the use of each reachable server.
 
-    Servers get the best shape of jobs that any server can do, unless `job` sets the shape. A server that
+    Servers get the best shape of jobs that any server can do, unless `job_shape` sets it. A server that
     cannot do such jobs, or whose limits are too low for them, is not used if another server can do them.
     """
-    reachable = sorted((report for report in reports if report.reachable), key=lambda report: report.url)
-    use, role_reports = _choose_role(reachable, _ROLES_OF_SHAPE[job])
-    reasons = dict[str, str]()
+    reachable_reports = sorted(
+        (report for report in reports if report.reachable), key=lambda report: report.url
+    )
+    use, role_reports = _choose_role(reachable_reports, _ROLES_OF_SHAPE[job_shape])
+    reason_by_url = dict[str, str]()
     if use is ServerRole.BATCHES:
-        common_architecture = most_common(report.architecture for report in role_reports)
+        common_architecture = find_most_common(report.architecture for report in role_reports)
         for report in role_reports:
             if report.architecture != common_architecture:
-                reasons[report.url] = (
+                reason_by_url[report.url] = (
                     f"its architecture is {report.architecture}, but most servers are {common_architecture}"
                 )
     elif any(OWN in report.runtimes for report in role_reports):
         for report in role_reports:
             if OWN not in report.runtimes:
-                reasons[report.url] = "other servers start the scripts of classic jobs"
-    uses = {report.url: use for report in role_reports if report.url not in reasons}
-    compiled = any("g++" in report.toolchains for report in role_reports if report.url in uses)
-    if use is ServerRole.BATCHES and job == "auto" and not compiled:
-        uses |= {
+                reason_by_url[report.url] = "other servers start the scripts of classic jobs"
+    use_by_url = {report.url: use for report in role_reports if report.url not in reason_by_url}
+    has_compiler = any("g++" in report.toolchains for report in role_reports if report.url in use_by_url)
+    if use is ServerRole.BATCHES and job_shape == "auto" and not has_compiler:
+        use_by_url |= {
             server_report.url: ServerRole.CLASSIC
-            for server_report in reachable
-            if _can_judge(server_report, ServerRole.CLASSIC) and server_report.url not in uses
+            for server_report in reachable_reports
+            if _can_judge(server_report, ServerRole.CLASSIC) and server_report.url not in use_by_url
         }
-    servers = (
+    server_uses = (
         ServerUse(
             url=report.url,
-            kind=describe_packages(report.runtimes) + _handicap_suffix(report, use, uses),
-            use=uses.get(report.url, ServerRole.NONE),
-            reason="" if report.url in uses else reasons.get(report.url) or _unused_reason(report, use),
+            kind=describe_packages(report.runtimes) + _describe_handicap(report, use, use_by_url),
+            use=use_by_url.get(report.url, ServerRole.NONE),
+            reason=""
+            if report.url in use_by_url
+            else reason_by_url.get(report.url) or _explain_unused(report, use),
         )
-        for report in reachable
+        for report in reachable_reports
     )
-    return ClusterUses(use=use, servers=tuple(servers))
+    return ClusterUses(use=use, servers=tuple(server_uses))
 
 
 def _choose_role(
@@ -137,41 +145,45 @@ def _choose_role(
 
 
 def _can_start(report: EndpointReport, use: ServerRole) -> bool:
-    return any(use in package.uses for package in _known_packages(report.runtimes))
+    return any(use in package.uses for package in _find_known_packages(report.runtimes))
 
 
 def _can_judge(report: EndpointReport, use: ServerRole) -> bool:
-    return _can_start(report, use) and not _low_limits(report)
+    return _can_start(report, use) and not _list_low_limits(report)
 
 
-def _low_limits(report: EndpointReport) -> list[str]:
+def _list_low_limits(report: EndpointReport) -> list[str]:
     """Return the limits of a server that are too low to judge, without missing compilers."""
-    failed = (line for line in report.findings if line.ok is False)
-    return [f"{line.name} {line.detail}" for line in failed if line.name != COMPILER]
+    failed_checks = (health_check for health_check in report.findings if health_check.ok is False)
+    return [
+        f"{health_check.name} {health_check.detail}"
+        for health_check in failed_checks
+        if health_check.name != COMPILER
+    ]
 
 
-def _handicap_suffix(report: EndpointReport, use: ServerRole, used: Mapping[str, ServerRole]) -> str:
+def _describe_handicap(report: EndpointReport, use: ServerRole, use_by_url: Mapping[str, ServerRole]) -> str:
     """Return the reason why a server cannot execute jobs that its packages start."""
-    if report.url in used or not _can_start(report, use):
+    if report.url in use_by_url or not _can_start(report, use):
         return ""
-    if _low_limits(report):
+    if _list_low_limits(report):
         return " and low limits"
     return f" on {report.architecture or 'an unknown machine'}" if use is ServerRole.BATCHES else ""
 
 
-def _unused_reason(report: EndpointReport, use: ServerRole) -> str:
+def _explain_unused(report: EndpointReport, use: ServerRole) -> str:
     if not _can_start(report, use):
         return f"it has {describe_packages(report.runtimes)}, and other servers run {ROLE_NAMES[use]}"
-    return "; ".join(_low_limits(report))
+    return "; ".join(_list_low_limits(report))
 
 
-def _known_packages(runtimes: Collection[str]) -> list[ServerPackage]:
+def _find_known_packages(runtimes: Collection[str]) -> list[ServerPackage]:
     return [package for package in PACKAGES if not package.runtimes.isdisjoint(runtimes)]
 
 
 def describe_packages(runtimes: Collection[str]) -> str:
     """Return the packages of a server that jobs can use, for display."""
-    packages = _known_packages(runtimes)
+    packages = _find_known_packages(runtimes)
     if packages and ServerRole.BATCHES in packages[0].uses:
         return packages[0].name
     return f"{' and '.join(package.name for package in packages)} only" if packages else "no package for jobs"

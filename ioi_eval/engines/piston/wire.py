@@ -14,14 +14,14 @@ from ioi_eval.engines.open_files import raise_open_files
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.probe import Prober, identify
 from ioi_eval.engines.piston.reports import EndpointReport
-from ioi_eval.engines.piston.sending import API, HttpClient, Request, request_of
+from ioi_eval.engines.piston.sending import API, HttpClient, Request, encode_job_request
 from ioi_eval.engines.threads import run_to_end
 from ioi_eval.model.errors import EngineError, InputError
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.values import Blob
 
-TimeOf = Callable[[int], float]
-"""Returns the maximum seconds until the answer, from the bytes of the request."""
+MaxSecondsOf = Callable[[int], float]
+"""A function that returns the maximum seconds until the answer to a request of a number of bytes."""
 
 
 class Wire(Protocol):
@@ -56,34 +56,34 @@ class Wire(Protocol):
     def check_capacity(self, jobs: int, servers: int) -> InputError | None:
         """Return an error if this process cannot open connections for `jobs` jobs on `servers` servers."""
 
-    def completed(self, capabilities: Capabilities) -> Capabilities:
+    def complete_capabilities(self, capabilities: Capabilities) -> Capabilities:
         """Return the servers' capabilities, with changes that apply to all servers of this wire."""
 
     async def execute(
         self,
         report: EndpointReport,
         job: Job,
-        named: Collection[str],
-        keep: tuple[str, ...],
-        time: TimeOf,
+        stored_hashes: Collection[str],
+        files_to_keep: tuple[str, ...],
+        max_seconds_of: MaxSecondsOf,
     ) -> JobResult:
         """Execute a job once.
 
         Args:
             report: the report of the server's last inspection. Another server's answer is an error.
-            job: the job. Contents that are not `named` can be read here.
-            named: hashes of contents that the server stores.
-            keep: files that the server should store.
-            time: returns the maximum time until the answer.
+            job: the job. Contents that the server does not store can be read here.
+            stored_hashes: hashes of contents that the server stores.
+            files_to_keep: names of files that the server should store.
+            max_seconds_of: returns the maximum seconds until the answer to a request of a size.
         """
 
-    async def has(self, address: str, name: str) -> bool:
+    async def has(self, address: str, content_hash: str) -> bool:
         """Return True if a server stores a content."""
 
     async def put(self, address: str, content: Blob) -> bool:
         """Store a content on a server under its hash. Return False if the server stores no contents."""
 
-    async def get(self, address: str, name: str) -> bytes | None:
+    async def get(self, address: str, content_hash: str) -> bytes | None:
         """Return a content that a server stores, or `None` if the server does not have it."""
 
     async def __aenter__(self) -> Self: ...
@@ -111,20 +111,25 @@ class HttpWire:
         discovery: Discovery,
         *,
         token: str,
-        connect: float,
-        health: float,
-        margin: float,
-        is_known: bool = False,
+        max_connect_s: float,
+        max_inspection_s: float,
+        max_content_s: float,
+        has_known_capabilities: bool = False,
     ) -> None:
         """Args:
         token: tokens for servers, in the form of `Tokens`.
-        connect: maximum time until there is a connection, in seconds.
-        health: maximum time until a server answers an inspection, in seconds.
-        margin: maximum time until a server answers a request about a content, in seconds.
-        is_known: the caller has passed the servers' capabilities, so the servers are not probed.
+        max_connect_s: maximum time until there is a connection, in seconds.
+        max_inspection_s: maximum time until a server answers an inspection, in seconds.
+        max_content_s: maximum time until a server answers a request about a content, in seconds.
+        has_known_capabilities: the caller has passed the servers' capabilities, so no server is probed.
         """
-        self._discovery, self._health, self._margin, self._is_known = discovery, health, margin, is_known
-        self._http = HttpClient(token=token, connect=connect)
+        self._discovery, self._max_inspection_s, self._max_content_s, self._has_known_capabilities = (
+            discovery,
+            max_inspection_s,
+            max_content_s,
+            has_known_capabilities,
+        )
+        self._http = HttpClient(token=token, max_connect_s=max_connect_s)
         self._prober = Prober(self._http)
         self.every = discovery.every
 
@@ -149,12 +154,12 @@ class HttpWire:
         return await self._discovery.find()
 
     async def inspect(self, address: str, runtimes: Collection[str]) -> EndpointReport:
-        if self._is_known:
+        if self._has_known_capabilities:
             return await self.identify(address)
         return await self._prober.probe(address, runtimes)
 
     async def identify(self, address: str) -> EndpointReport:
-        return await identify(self._http, address, self._health)
+        return await identify(self._http, address, self._max_inspection_s)
 
     def check_capacity(self, jobs: int, servers: int) -> InputError | None:
         needed_files, max_files = _OTHER_FILES + jobs + servers, raise_open_files()
@@ -167,50 +172,54 @@ class HttpWire:
             f" service, nofile={needed_files} of a container. Or name fewer servers",
         )
 
-    def completed(self, capabilities: Capabilities) -> Capabilities:
+    def complete_capabilities(self, capabilities: Capabilities) -> Capabilities:
         return capabilities
 
     async def execute(
         self,
         report: EndpointReport,
         job: Job,
-        named: Collection[str],
-        keep: tuple[str, ...],
-        time: TimeOf,
+        stored_hashes: Collection[str],
+        files_to_keep: tuple[str, ...],
+        max_seconds_of: MaxSecondsOf,
     ) -> JobResult:
         identity = report.identity
         # A worker repeats the request's mark in a header, so its script needs none.
         mark = "" if identity.worker else token_hex(8)
-        script = find_first_script(job)
-        request = await request_of(job, report.url, named, keep, identity.lines_before(script, mark))
-        result = await self._http.execute(
-            report.url, request, time(len(request.body)), worker=identity.worker
+        script_name = find_first_script(job)
+        request = await encode_job_request(
+            job, report.url, stored_hashes, files_to_keep, identity.make_shell_lines(script_name, mark)
         )
-        return identity.check_result(script, result, mark)
+        result = await self._http.execute(
+            report.url, request, max_seconds_of(len(request.body)), worker_identity=identity.worker
+        )
+        return identity.check_result(script_name, result, mark)
 
-    async def has(self, address: str, name: str) -> bool:
-        answer = await self._http.ask("HEAD", address, _content_path(name), self._margin)
+    async def has(self, address: str, content_hash: str) -> bool:
+        answer = await self._http.ask("HEAD", address, _make_content_path(content_hash), self._max_content_s)
         return answer.status == HTTPStatus.OK
 
     async def put(self, address: str, content: Blob) -> bool:
-        gzip = content.gzip if isinstance(content, GzipBlob) else b""
-        body = gzip or await run_to_end(content.read)
-        request = Request(body=body, packed=bool(gzip), is_json=False)
-        time = self._margin + len(body) / _MIN_BYTES_PER_S
-        answer = await self._http.ask("PUT", address, _content_path(content.sha256), time, request)
+        gzip_form = content.gzip if isinstance(content, GzipBlob) else b""
+        body = gzip_form or await run_to_end(content.read)
+        request = Request(body=body, packed=bool(gzip_form), is_json=False)
+        max_s = self._max_content_s + len(body) / _MIN_BYTES_PER_S
+        answer = await self._http.ask("PUT", address, _make_content_path(content.sha256), max_s, request)
         if answer.status == HTTPStatus.CREATED:
             return True
         if answer.status in _NO_SUCH_API:
             return False
         raise make_refusal_error(answer.status, answer.body, address)
 
-    async def get(self, address: str, name: str) -> bytes | None:
+    async def get(self, address: str, content_hash: str) -> bytes | None:
         try:
-            answer = await self._http.ask("GET", address, _content_path(name), self._margin)
+            answer = await self._http.ask(
+                "GET", address, _make_content_path(content_hash), self._max_content_s
+            )
         except EngineError:
             return None
         return answer.body if answer.status == HTTPStatus.OK else None
 
 
-def _content_path(name: str) -> str:
-    return f"{API}/contents/{name}"
+def _make_content_path(content_hash: str) -> str:
+    return f"{API}/contents/{content_hash}"

@@ -16,7 +16,7 @@ from ioi_eval.engines.jobs.piston_api import LacksContents
 from ioi_eval.engines.piston.engine import Patience
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import LATE, WORKER, Identity
-from ioi_eval.engines.piston.wire import TimeOf
+from ioi_eval.engines.piston.wire import MaxSecondsOf
 from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError
 from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.retry import RAY_ADDRESS
@@ -214,7 +214,7 @@ class RayWire:
     def check_capacity(self, jobs: int, servers: int) -> InputError | None:
         return None  # Ray itself manages the connections
 
-    def completed(self, capabilities: Capabilities) -> Capabilities:
+    def complete_capabilities(self, capabilities: Capabilities) -> Capabilities:
         """Return the cluster's capabilities, with placeholders for files that each node has."""
         abouts = [node.about for node in self._nodes.values() if node.about is not None]
         python = capabilities.toolchains.get("python3")
@@ -234,26 +234,26 @@ class RayWire:
         self,
         report: EndpointReport,
         job: Job,
-        named: Collection[str],
-        keep: tuple[str, ...],
-        time: TimeOf,
+        stored_hashes: Collection[str],
+        files_to_keep: tuple[str, ...],
+        max_seconds_of: MaxSecondsOf,
     ) -> JobResult:
-        node_files = await asyncio.to_thread(lambda: [_node_file(file, named) for file in job.files])
-        sent = msgspec.structs.replace(job, files=tuple(node_files), keep=keep)
+        node_files = await asyncio.to_thread(lambda: [_node_file(file, stored_hashes) for file in job.files])
+        sent = msgspec.structs.replace(job, files=tuple(node_files), keep=files_to_keep)
         result: JobResult = await self._call_node(report.url, "execute", sent)
         return msgspec.structs.replace(result, endpoint=report.url)
 
-    async def has(self, address: str, name: str) -> bool:
-        has_content: bool = await self._call_node(address, "has", name)
+    async def has(self, address: str, content_hash: str) -> bool:
+        has_content: bool = await self._call_node(address, "has", content_hash)
         return has_content
 
     async def put(self, address: str, content: Blob) -> bool:
         await self._call_node(address, "put", content.sha256, await self._store_content(content))
         return True
 
-    async def get(self, address: str, name: str) -> bytes | None:
+    async def get(self, address: str, content_hash: str) -> bytes | None:
         with contextlib.suppress(EngineError):
-            data: bytes | None = await self._call_node(address, "get", name)
+            data: bytes | None = await self._call_node(address, "get", content_hash)
             return data
         return None
 

@@ -114,7 +114,7 @@ class RentedEngine(PistonEngine):
         reason = ""
         try:
             async with (
-                HttpClient(token=self._token, connect=10.0) as client,
+                HttpClient(token=self._token, max_connect_s=10.0) as client,
                 asyncio.timeout(RENTED_SERVER.max_seconds),
             ):
                 for server in servers:

@@ -17,7 +17,7 @@ from support.servers import ServerOptions
 from support.stub_server import StubServer
 
 from ioi_eval.benchmarks.exports import publish
-from ioi_eval.engines.piston.discovery import endpoint_url
+from ioi_eval.engines.piston.discovery import normalize_address
 from ioi_eval.engines.piston.sending import HttpClient, Request
 from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.errors import InputError, IoiEvalError
@@ -149,7 +149,7 @@ async def test_password_in_model_url_is_not_logged(caplog: pytest.LogCaptureFixt
 )
 def test_error_about_endpoint_url_hides_the_password(address: str) -> None:
     with pytest.raises(InputError) as caught:
-        endpoint_url(address)
+        normalize_address(address)
     assert "pass-word" not in repr(caught.value)
 
 

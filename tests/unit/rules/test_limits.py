@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioi_eval.engines.piston.engine import Patience, ServerTimes, extend_limits, time_for
+from ioi_eval.engines.piston.engine import Patience, ServerTimes, extend_limits, max_answer_seconds
 from ioi_eval.models import Job, Limits, Problem
 from ioi_eval.rules.limits import (
     hard_stop_after,
@@ -51,7 +51,7 @@ def test_client_timeout_exceeds_stage_limits(timeout: int, strict: bool, most: i
     sent = extend_limits(Job(files=(), run_timeout=timeout), times)
     assert sent.run_timeout is not None
     longest = sent.run_timeout if strict else hard_stop_after(sent.run_timeout)
-    assert time_for(sent, 0, times, Patience()) * 1000 > longest
+    assert max_answer_seconds(sent, 0, times, Patience()) * 1000 > longest
 
 
 @given(st.integers(1, 10**7), st.integers(1, 10**7))

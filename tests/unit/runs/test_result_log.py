@@ -169,8 +169,8 @@ def test_incomplete_last_line_is_removed(
 @pytest.mark.parametrize("broken", [b"{", b"", b'{"no":"key"}', b'{"key":"\xff"}', b"\0\0\0"])
 def test_malformed_result_line_is_input_error_with_line_number(scored: Path, broken: bytes) -> None:
     results = scored / "results.jsonl"
-    lines_before = results.read_bytes().split(b"\n")
-    results.write_bytes(b"\n".join([lines_before[0], broken, *lines_before[1:]]))
+    make_shell_lines = results.read_bytes().split(b"\n")
+    results.write_bytes(b"\n".join([make_shell_lines[0], broken, *make_shell_lines[1:]]))
     content = results.read_bytes()
     with pytest.raises(InputError, match="the line is not a valid result") as caught:
         ResultLog.open(scored, MADE_OF)

@@ -20,7 +20,7 @@ from support.servers import EndpointReport, Patience
 
 from ioi_eval import PistonEngine
 from ioi_eval.engines.fleet import State
-from ioi_eval.engines.piston.contents import ContentSender, Server, TimeOf
+from ioi_eval.engines.piston.contents import ContentSender, MaxSecondsOf, Server
 from ioi_eval.engines.piston.engine import ServerFleet
 from ioi_eval.engines.piston.wire import HttpWire
 from ioi_eval.models import Blob, Capabilities, Ending, Job, JobFile, JobResult
@@ -186,12 +186,20 @@ def known(report: EndpointReport) -> Server:
 class Client(ContentSender):
     """A sender with long job timeouts."""
 
-    async def execute(self, server: Server, job: Job, time: TimeOf = lambda body: 60.0) -> JobResult:
-        return await super().execute(server, job, time)
+    async def execute(
+        self, server: Server, job: Job, max_seconds_of: MaxSecondsOf = lambda body: 60.0
+    ) -> JobResult:
+        return await super().execute(server, job, max_seconds_of)
 
 
 @asynccontextmanager
 async def sender() -> AsyncIterator[Client]:
-    wire = HttpWire(Found(), token="", connect=QUICK.connect, health=QUICK.health, margin=QUICK.margin)
+    wire = HttpWire(
+        Found(),
+        token="",
+        max_connect_s=QUICK.connect,
+        max_inspection_s=QUICK.health,
+        max_content_s=QUICK.margin,
+    )
     async with wire:
         yield Client(wire)

@@ -17,8 +17,8 @@ from ioi_eval.engines.piston.discovery import (
     Kubernetes,
     ServerListFile,
     Slurm,
-    endpoint_url,
-    endpoint_urls,
+    normalize_address,
+    parse_addresses,
 )
 from ioi_eval.errors import EngineUnavailable, InputError
 
@@ -45,8 +45,8 @@ from ioi_eval.errors import EngineUnavailable, InputError
     ],
 )
 def test_address_is_normalized_to_endpoint_url(written: str, expected_url: str) -> None:
-    assert endpoint_url(written) == expected_url
-    assert endpoint_url(expected_url) == expected_url
+    assert normalize_address(written) == expected_url
+    assert normalize_address(expected_url) == expected_url
 
 
 @pytest.mark.parametrize(
@@ -67,28 +67,28 @@ def test_address_is_normalized_to_endpoint_url(written: str, expected_url: str) 
 )
 def test_invalid_address_is_input_error(written: str) -> None:
     with pytest.raises(InputError, match="is not the address of a server"):
-        endpoint_url(written)
+        normalize_address(written)
 
 
 @pytest.mark.parametrize("written", ["::1", "2001:db8::1", "http://2001:db8::1", "http://fe80::1:2000"])
 def test_ipv6_address_without_brackets_is_input_error_with_remedy(written: str) -> None:
     with pytest.raises(InputError, match="brackets"):
-        endpoint_url(written)
+        normalize_address(written)
 
 
 def test_password_in_endpoint_url_is_refused() -> None:
     with pytest.raises(InputError, match="IOI_EVAL_TOKEN") as caught:
-        endpoint_url("http://me:hunter2@node:2000")
+        normalize_address("http://me:hunter2@node:2000")
     assert "hunter2" not in str(caught.value)
 
 
 @given(st.text())
 def test_arbitrary_text_is_endpoint_url_or_input_error(text: str) -> None:
     try:
-        url = endpoint_url(text)
+        url = normalize_address(text)
     except InputError:
         return
-    assert endpoint_url(url) == url
+    assert normalize_address(url) == url
 
 
 @pytest.mark.parametrize(
@@ -247,4 +247,4 @@ async def test_error_in_workers_file_names_line(tmp_path: Path) -> None:
 
 
 def test_endpoint_list_is_split_at_commas_and_white_space() -> None:
-    assert endpoint_urls(" a:1,\tb:1 ,, c:1\n") == {"http://a:1", "http://b:1", "http://c:1"}
+    assert parse_addresses(" a:1,\tb:1 ,, c:1\n") == {"http://a:1", "http://b:1", "http://c:1"}

@@ -152,7 +152,7 @@ async def test_worker_replaced_by_version_without_cache_gets_full_jobs(
         async with worker(engine, None, port=server.port) as older:
             assert told(await client.execute(endpoint, await job())) == HASH
             assert told(await client.execute(endpoint, await job())) == HASH
-            assert client.contents_of(endpoint).space == 0
+            assert client.get_contents(endpoint).max_bytes == 0
             # Half of the noise, sent twice, packed and in base64.
             assert (await received_contents(older))[1] > len(NOISE)
 
@@ -161,7 +161,7 @@ async def test_worker_without_announced_content_cache_gets_full_jobs(engine: Emb
     async with worker(engine, None) as server, sender() as client:
         endpoint = known_endpoint(server)
         assert told(await client.execute(endpoint, await job())) == HASH
-        assert client.contents_of(endpoint).space == 0
+        assert client.get_contents(endpoint).max_bytes == 0
 
 
 async def test_piston_gets_full_jobs_without_content_requests() -> None:
@@ -185,7 +185,7 @@ async def test_job_carries_contents_if_worker_cache_is_too_small(
         assert told(await client.execute(endpoint, await job())) == HASH
         contents, _ = await received_contents(server)
         assert contents == 0
-        assert client.contents_of(endpoint).space
+        assert client.get_contents(endpoint).max_bytes
 
 
 async def test_full_worker_cache_is_retried_after_a_minute(

@@ -33,7 +33,7 @@ from support.servers import Patience
 from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
 from ioi_eval.engines.fleet import LateAnswer, NoAnswer, State
 from ioi_eval.engines.piston import sending
-from ioi_eval.engines.piston.engine import ServerTimes, extend_limits, time_for
+from ioi_eval.engines.piston.engine import ServerTimes, extend_limits, max_answer_seconds
 from ioi_eval.engines.piston.sending import HttpClient
 from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult, StageStatus
@@ -258,7 +258,7 @@ async def test_incompressible_request_is_sent_uncompressed() -> None:
     packed = gzip.compress(random.Random(1).randbytes(200_000))
     for files in ((JobFile(name="x", content=Blob.of(packed)),), ()):
         source = "true" if files else "1 2 3\n" * 20_000
-        request = await sending.request_of(job(source, *files), "http://far")
+        request = await sending.encode_job_request(job(source, *files), "http://far")
         assert request.packed == (not files)
 
 
@@ -270,14 +270,14 @@ def test_loopback_addresses_are_recognized() -> None:
 
 def test_request_timeout_follows_limits_of_job() -> None:
     patience, times = Patience(margin=60.0), ServerTimes(compile=10_000, run=3_000, strict=True)
-    base = time_for(job(), 0, times, patience)
+    base = max_answer_seconds(job(), 0, times, patience)
     assert base == pytest.approx(63)
     both = job("true", JobFile(name="compile", content=Blob.of("true")))
-    assert time_for(both, 0, times, patience) == pytest.approx(73)
-    assert time_for(job(runtime="cms_ioi"), 0, times, patience) == pytest.approx(73)
+    assert max_answer_seconds(both, 0, times, patience) == pytest.approx(73)
+    assert max_answer_seconds(job(runtime="cms_ioi"), 0, times, patience) == pytest.approx(73)
     longer = job(runtime="cms_ioi", compile_timeout=30_000, run_timeout=300_000)
-    assert time_for(longer, 0, times, patience) == pytest.approx(390)
-    assert time_for(job(), 100 << 20, times, patience) - base == pytest.approx(100)
+    assert max_answer_seconds(longer, 0, times, patience) == pytest.approx(390)
+    assert max_answer_seconds(job(), 100 << 20, times, patience) - base == pytest.approx(100)
 
 
 def test_request_timeout_includes_hard_stop_of_non_strict_server() -> None:
@@ -286,7 +286,7 @@ def test_request_timeout_includes_hard_stop_of_non_strict_server() -> None:
         "true", JobFile(name="compile", content=Blob.of("true")), compile_timeout=5000, run_timeout=300
     )
     assert extend_limits(both, times) == both
-    assert time_for(both, 0, times, patience) == pytest.approx(53 + 60)
+    assert max_answer_seconds(both, 0, times, patience) == pytest.approx(53 + 60)
 
 
 def test_job_timeouts_are_extended_to_limits_of_strict_server() -> None:
@@ -328,7 +328,7 @@ async def test_connect_timeout_is_reported_apart_from_answer_timeout() -> None:
         for client in (first, second):
             client.setblocking(False)
             client.connect_ex(deaf.getsockname())
-        async with HttpClient(connect=0.2) as wire:
+        async with HttpClient(max_connect_s=0.2) as wire:
             with pytest.raises(NoAnswer, match=rf"^{url} cannot be reached: no connection within 0\.2 s$"):
                 await wire.ask("GET", url, "/api/v2/runtimes", 660.0)
             with pytest.raises(LateAnswer, match=r"did not answer in 0\.1 s"):

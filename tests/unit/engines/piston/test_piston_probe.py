@@ -27,8 +27,8 @@ from ioi_eval.engines.piston.probe import (
     INSPECTION_SCRIPT,
     OUTPUT_STEPS,
     Prober,
-    growing_output_script,
-    growing_output_size,
+    count_growing_output_bytes,
+    make_growing_output_script,
     parse_inspection,
 )
 from ioi_eval.engines.piston.reports import EndpointReport, make_health_checks, merge_capabilities
@@ -66,7 +66,10 @@ async def test_probe_of_unlimited_worker_finds_no_problem(store: Store) -> None:
         async with HttpClient() as wire:
             prober = Prober(wire)
             report = await prober.probe(server.url)
-            assert await prober.confined(report, b"ours make boxes of the proctor's anyway") == report
+            assert (
+                await prober.add_confinement_checks(report, b"ours make boxes of the proctor's anyway")
+                == report
+            )
         capabilities = await engine.capabilities()
     assert report.reachable and report.isolates and report.runtime == "ioi_eval"
     assert report.architecture == capabilities.architecture
@@ -168,11 +171,13 @@ async def test_probe_runs_proctor_to_report_confinement(store: Store) -> None:
             assert proctor is not None
             packed = gzip.compress(proctor.read(), 1)
             base_report = EndpointReport(url=server.url, server="Piston v3.1.1", runtime="ioi_eval")
-            whole = found(await prober.confined(base_report, packed))
+            whole = found(await prober.add_confinement_checks(base_report, packed))
             broken = found(
-                await prober.confined(base_report, gzip.compress(b"#!/bin/sh\necho no >&2; exit 3"))
+                await prober.add_confinement_checks(
+                    base_report, gzip.compress(b"#!/bin/sh\necho no >&2; exit 3")
+                )
             )
-        gone = found(await prober.confined(base_report, packed))
+        gone = found(await prober.add_confinement_checks(base_report, packed))
     assert whole["confinement"][0] is True and "seccomp" in whole["confinement"][1]
     assert broken["confinement"][:2] == (False, "no")
     assert gone["confinement"][0] is None and "no proctor could be tried" in gone["confinement"][1]
@@ -198,7 +203,7 @@ def old_server(limit: int = 3000) -> Answer:
         message = (
             "machine aarch64\ntool g++ /usr/bin/g++ 8.3.0 0123\nstandard gnu++17\nstatic no\nopen_files 9\n"
         )
-        out = "x" * 1500 if script == growing_output_script(OUTPUT_STEPS) else message
+        out = "x" * 1500 if script == make_growing_output_script(OUTPUT_STEPS) else message
         return told(JobResult(run=Ending(stdout=out, code=0)))
 
     return answer
@@ -231,8 +236,8 @@ def busy_server(script: str, *stopped: Ending) -> Answer:
         if received_job.files[0].content.read().decode() != script:
             return told(JobResult(run=Ending(stdout=WORDS, code=0)))
         out = (
-            "x" * growing_output_size(OUTPUT_STEPS)
-            if script == growing_output_script(OUTPUT_STEPS)
+            "x" * count_growing_output_bytes(OUTPUT_STEPS)
+            if script == make_growing_output_script(OUTPUT_STEPS)
             else WORDS
         )
         return told(JobResult(run=remaining.pop(0) if remaining else Ending(stdout=out, code=0)))
@@ -246,7 +251,7 @@ async def probed_in(seconds: float, server: Loopback) -> EndpointReport:
         return await Prober(wire, clock=count(step=seconds).__next__).probe(server.url)
 
 
-@pytest.mark.parametrize("script", [INSPECTION_SCRIPT, growing_output_script(OUTPUT_STEPS)])
+@pytest.mark.parametrize("script", [INSPECTION_SCRIPT, make_growing_output_script(OUTPUT_STEPS)])
 @pytest.mark.parametrize("stopped", [TIMED_OUT, KILLED])
 async def test_probe_script_that_timed_out_is_repeated_with_more_time(script: str, stopped: Ending) -> None:
     async with Loopback(busy_server(script, stopped, stopped)) as server:
@@ -255,12 +260,12 @@ async def test_probe_script_that_timed_out_is_repeated_with_more_time(script: st
             job.run_timeout for job in server.executed if job.files[0].content.read() == script.encode()
         ]
     assert report.reachable and report.toolchains["python3"].version == "3.11.2"
-    if script == growing_output_script(OUTPUT_STEPS):
+    if script == make_growing_output_script(OUTPUT_STEPS):
         assert report.max_output is None
     assert timeouts == [30_000, 60_000, 120_000]
 
 
-@pytest.mark.parametrize("script", [INSPECTION_SCRIPT, growing_output_script(OUTPUT_STEPS)])
+@pytest.mark.parametrize("script", [INSPECTION_SCRIPT, make_growing_output_script(OUTPUT_STEPS)])
 @pytest.mark.parametrize("stopped", [TIMED_OUT, KILLED])
 async def test_server_too_slow_for_probe_is_reported_as_slow(script: str, stopped: Ending) -> None:
     async with Loopback(busy_server(script, *[stopped] * 3)) as server:
@@ -273,7 +278,7 @@ async def test_server_too_slow_for_probe_is_reported_as_slow(script: str, stoppe
 async def test_probe_script_killed_early_is_not_counted_as_timeout() -> None:
     """A server from before isolate kills scripts that print too much, without a reason."""
     stopped = Ending(stdout="x" * 1000, code=None, signal="SIGKILL")
-    async with Loopback(busy_server(growing_output_script(OUTPUT_STEPS), *[stopped] * 3)) as server:
+    async with Loopback(busy_server(make_growing_output_script(OUTPUT_STEPS), *[stopped] * 3)) as server:
         report = await probed_in(1, server)
     assert report.reachable and report.max_output == 1000
 
@@ -305,7 +310,7 @@ async def test_proctor_timeout_in_probe_reports_slow_server() -> None:
     slow = EndpointReport(url="", server="Piston v3.1.1", runtime="ioi_eval")
     async with Loopback(always_told(TIMED_OUT)) as server, HttpClient() as wire:
         report = msgspec.structs.replace(slow, url=server.url)
-        [line] = (await Prober(wire).confined(report, gzip.compress(b"proctor"))).findings
+        [line] = (await Prober(wire).add_confinement_checks(report, gzip.compress(b"proctor"))).findings
     assert line.ok is None and "is too slow to be asked" in line.detail
 
 
@@ -425,7 +430,7 @@ async def test_kotlin_version_is_read_from_file_without_starting_compiler(
 
 
 def test_output_of_output_limit_script_has_known_size() -> None:
-    assert growing_output_size(OUTPUT_STEPS) == 4_096_000 and growing_output_size(1) == 1000
+    assert count_growing_output_bytes(OUTPUT_STEPS) == 4_096_000 and count_growing_output_bytes(1) == 1000
 
 
 # --- lines for a reader ------------------------------------------------------------------------------
@@ -539,7 +544,7 @@ def test_codeforces_package_is_detected_by_its_languages() -> None:
     ok, detail, _ = lines_of(runtimes=names)["runtime"]
     assert ok is None and "only codeforces" in detail
     apart = [EndpointReport(url="http://a", runtimes=names), EndpointReport(url="http://b", runtimes=("go",))]
-    assert list(choose_uses(apart).not_used) == ["http://b"]
+    assert list(choose_uses(apart).unused_reasons) == ["http://b"]
 
 
 def test_server_without_shell_gets_no_machine_findings() -> None:

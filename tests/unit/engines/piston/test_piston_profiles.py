@@ -10,10 +10,10 @@ from piston_loopback import Loopback, engine_on
 from support.servers import EndpointReport
 
 from ioi_eval.engines.piston.reports import (
+    add_toolchains,
     check_differences,
     find_misfit,
     merge_capabilities,
-    with_toolchains,
 )
 from ioi_eval.errors import InputError
 from ioi_eval.judge.needs import refuse_missing_packages
@@ -97,7 +97,7 @@ def test_different_compilers_merge_to_a_new_identity() -> None:
 def test_late_server_joins_only_if_it_matches_profile(late: EndpointReport, reason: str) -> None:
     profile = merge_capabilities([report("a", max_run_time=60_000)])
     late = late if late.max_run_time else msgspec.structs.replace(late, max_run_time=60_000)
-    misfit = find_misfit(profile, late, initial=profile)
+    misfit = find_misfit(profile, late, initial_capabilities=profile)
     assert misfit.startswith(reason) and bool(misfit) == bool(reason)
     other_tools = "its g++" in misfit or "no python3" in misfit
     assert find_misfit(profile, late) == ("" if other_tools else misfit)
@@ -121,16 +121,18 @@ def test_late_server_without_common_python_package_does_not_join() -> None:
 def test_profile_offers_compilers_of_current_servers() -> None:
     older, newer = report("a", tool("g++", "12")), report("b", tool("g++", "8"))
     begun = merge_capabilities([older])
-    both = with_toolchains(begun, [older.toolchains, newer.toolchains])
+    both = add_toolchains(begun, [older.toolchains, newer.toolchains])
     assert [toolchain.version for toolchain in both.list_toolchains("g++")] == ["12", "8"]
     assert both.toolchains["g++"].version == "12, 8"
     assert find_misfit(both, report("c", tool("g++", "9"))) == ""
-    assert "differs from the versions that the run started with" in find_misfit(both, newer, initial=begun)
-    later = with_toolchains(both, [newer.toolchains])
+    assert "differs from the versions that the run started with" in find_misfit(
+        both, newer, initial_capabilities=begun
+    )
+    later = add_toolchains(both, [newer.toolchains])
     assert later.toolchains["g++"] == newer.toolchains["g++"] and later.list_toolchains("g++") == (
         tool("g++", "8"),
     )
-    assert with_toolchains(later, []) == later, "without any server left, the last toolchains stay"
+    assert add_toolchains(later, []) == later, "without any server left, the last toolchains stay"
 
 
 def test_differing_compilers_are_listed_one_line_each() -> None:

@@ -106,7 +106,7 @@ def test_line_of_classic_jobs_names_no_machine() -> None:
 
 def test_unused_servers_are_listed_with_reason() -> None:
     choice = choose_uses(servers("own", "low", "cms", "arm", "own"))
-    assert choice.not_used == {
+    assert choice.unused_reasons == {
         "http://1-low": "output only up to 1 kB",
         "http://2-cms": "it has cms_ioi only, and other servers run many tests a job",
         "http://3-arm": "its architecture is aarch64, but most servers are x86_64",
