@@ -16,7 +16,7 @@ import msgspec
 from ioi_eval.engines.contract import CLASSIC, OWN, Capabilities, min_limit
 from ioi_eval.engines.jobs.runner import TestRunner
 from ioi_eval.judge import codeforces
-from ioi_eval.judge.programs import JudgingSetup, checker_name
+from ioi_eval.judge.programs import JudgingSetup, describe_checker
 from ioi_eval.model.errors import InputError, JudgeFailure, MachineAtFault, raise_first_of_group
 from ioi_eval.model.job import Job, JobFile, JobResult, StageStatus
 from ioi_eval.model.languages import Language, find_language
@@ -72,21 +72,24 @@ def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime
     _refuse_unsupported(problem, submission)
     has_our_scripts = runtime == OWN
     scripts = (
-        tuple(JobFile(name=name, content=Blob.of(content)) for name, content in classic_scripts().items())
+        tuple(
+            JobFile(name=header_name, content=Blob.of(content))
+            for header_name, content in classic_scripts().items()
+        )
         if has_our_scripts
         else ()
     )
-    files = {file.name: file for file in (*scripts, *_list_job_files(problem, test, submission))}
+    file_by_name = {file.name: file for file in (*scripts, *_list_job_files(problem, test, submission))}
     # The package takes the submission's file name from a header, so a job without a header gets an empty
     # header.
-    if not has_our_scripts and not list(_header_candidates(problem)):
-        name = _submission_header(problem)
-        files[name] = JobFile(name=name, content=Blob.of("\n"))
+    if not has_our_scripts and not list(_list_header_names(problem)):
+        header_name = _make_header_name(problem)
+        file_by_name[header_name] = JobFile(name=header_name, content=Blob.of("\n"))
     return Job(
-        files=tuple(files.values()),
+        files=tuple(file_by_name.values()),
         runtime=runtime,
         compile_timeout=round(_COMPILE_TIME_S * 1000) if has_our_scripts else None,
-        run_timeout=round((_time_limit_s(problem) + _MORE_TIME_S) * 1000),
+        run_timeout=round((_get_time_limit_s(problem) + _MORE_TIME_S) * 1000),
         run_memory_limit=problem.limits.memory,
     )
 
@@ -102,20 +105,22 @@ def read_classic_result(test: Test, result: JobResult, *, uses_own_scripts: bool
 
 def raise_judge_failures(test: Test, result: JobResult, *, uses_own_scripts: bool) -> None:
     """Raise JudgeFailure for exit codes that report a failure of the judge, which other pipelines score 0."""
-    compiled, run = result.compile, result.run
-    if compiled is not None and compiled.code == _JUDGE_AT_FAULT:
-        reason = _failure_reason(compiled.stderr)
+    compile_ending, run_ending = result.compile, result.run
+    if compile_ending is not None and compile_ending.code == _JUDGE_AT_FAULT:
+        reason = _find_failure_reason(compile_ending.stderr)
         if reason.endswith(_NOT_COMPILED):
-            raise compilation_failure(reason, compiled, test.name)
+            raise compilation_failure(reason, compile_ending, test.name)
         raise JudgeFailure(reason, phase="compiling", test=test.name)
     has_failed = (
-        run.code not in (None, 0) if uses_own_scripts else run.code == _JUDGE_AT_FAULT and not run.stdout
+        run_ending.code not in (None, 0)
+        if uses_own_scripts
+        else run_ending.code == _JUDGE_AT_FAULT and not run_ending.stdout
     )
-    if has_failed and (compiled is None or compiled.code == 0):
-        raise JudgeFailure(_failure_reason(run.stderr), phase="judging", test=test.name)
+    if has_failed and (compile_ending is None or compile_ending.code == 0):
+        raise JudgeFailure(_find_failure_reason(run_ending.stderr), phase="judging", test=test.name)
 
 
-def _failure_reason(output: str) -> str:
+def _find_failure_reason(output: str) -> str:
     return (find_last_line(output) or "unknown reason")[:1000]
 
 
@@ -127,10 +132,10 @@ def _refuse_cms_misjudged(problem: Problem) -> None:
         )
     if problem.checker.kind is CheckerKind.TESTLIB:
         raise JudgeFailure("the server's package cms_ioi ignores the exit code of a checker", remedy=_REMEDY)
-    headers = list(_header_candidates(problem))
+    header_names = list(_list_header_names(problem))
     # The server's locale decides which header sorts first: by bytes, or ignoring upper and lower case.
-    for first_header in (min(headers), min(headers, key=str.lower)) if headers else ():
-        if first_header != _submission_header(problem):
+    for first_header in (min(header_names), min(header_names, key=str.lower)) if header_names else ():
+        if first_header != _make_header_name(problem):
             raise JudgeFailure(
                 f"the server's package cms_ioi would use {first_header} as the submission's header",
                 remedy=_REMEDY,
@@ -145,11 +150,11 @@ def _refuse_cms_misjudged(problem: Problem) -> None:
             )
 
 
-def _submission_header(problem: Problem) -> str:
+def _make_header_name(problem: Problem) -> str:
     return f"graders/{problem.id.lower()}.h"
 
 
-def _header_candidates(problem: Problem) -> Iterator[str]:
+def _list_header_names(problem: Problem) -> Iterator[str]:
     """Yield the headers from which the package `cms_ioi` derives the submission's name: it uses the first."""
     for file in problem.grader_files:
         path = PurePosixPath(file.name)
@@ -191,10 +196,10 @@ def _refuse_unsupported(problem: Problem, submission: Submission) -> None:
 def _list_job_files(problem: Problem, test: Test, submission: Submission) -> Iterator[JobFile]:
     # The job's options: keys of the contract, and additional keys that scripts of other packages ignore.
     options = problem.options
-    settings = {
+    job_settings = {
         "task_type": problem.task_type.value,
         "code": problem.id.lower(),
-        "time_limit": _time_limit_s(problem),
+        "time_limit": _get_time_limit_s(problem),
         "memory_limit": problem.limits.memory,
         "task_type_parameters_Communication_num_processes": options.processes,
         "task_type_parameters_Communication_user_io": options.user_io,
@@ -204,10 +209,10 @@ def _list_job_files(problem: Problem, test: Test, submission: Submission) -> Ite
         "checker": problem.checker.kind.value,
         "cpp_standard": problem.cpp_standard,
     }
-    yield JobFile(name=CONFIG, content=Blob.of(msgspec.json.encode(settings)))
+    yield JobFile(name=CONFIG, content=Blob.of(msgspec.json.encode(job_settings)))
     yield from _list_package_files(problem)
-    code = (submission.code or "").encode(errors="surrogatepass")
-    yield JobFile(name=f"graders/{problem.id.lower()}.cpp", content=Blob.of(code))
+    source_code = (submission.code or "").encode(errors="surrogatepass")
+    yield JobFile(name=f"graders/{problem.id.lower()}.cpp", content=Blob.of(source_code))
     yield JobFile(name="input.txt", content=test.input)
     if test.answer is not None and test.answer.size:
         yield JobFile(name="correct_output.txt", content=test.answer)
@@ -224,13 +229,13 @@ def _list_package_files(problem: Problem) -> Iterable[JobFile]:
         yield from _list_program_files("graders/manager.cpp", problem.manager.sources)
 
 
-def _list_program_files(name: str, sources: Iterable[NamedBlob]) -> Iterator[JobFile]:
-    """Yield a program's sources. The main source is renamed to `name`."""
-    for index, file in enumerate(sources):
-        yield JobFile(name=file.name if index else name, content=file.content)
+def _list_program_files(main_name: str, sources: Iterable[NamedBlob]) -> Iterator[JobFile]:
+    """Yield a program's sources. The main source is renamed to `main_name`."""
+    for index, source in enumerate(sources):
+        yield JobFile(name=source.name if index else main_name, content=source.content)
 
 
-def _time_limit_s(problem: Problem) -> float:
+def _get_time_limit_s(problem: Problem) -> float:
     return problem.limits.cpu_time or _DEFAULT_TIME_S
 
 
@@ -262,14 +267,14 @@ def supports_language(language: Language, capabilities: Capabilities) -> bool:
 
 def accepts_submission(problem: Problem, submission: Submission, capabilities: Capabilities) -> bool:
     """Return True if a package of the engine accepts submissions in this language."""
-    has_codeforces = codeforces.has_codeforces_package(
+    is_accepted_by_codeforces = codeforces.has_codeforces_package(
         capabilities
     ) and not codeforces.explain_codeforces_refusal(problem, submission)
-    return has_codeforces or find_language(submission.language).command == "g++"
+    return is_accepted_by_codeforces or find_language(submission.language).command == "g++"
 
 
 async def judge_by_classic_jobs(
-    tests: TestRunner, setup: JudgingSetup, submission: Submission
+    test_runner: TestRunner, setup: JudgingSetup, submission: Submission
 ) -> SubmissionResult:
     """Judge a submission with a program. Raises JudgeFailure if classic jobs cannot judge it."""
     problem = setup.original_problem
@@ -283,43 +288,43 @@ async def judge_by_classic_jobs(
         or problem.grader
         or any(test.arguments for test in problem.tests)
     ):
-        unsupported = "adds files to submissions, has a custom grader, or has a test with arguments"
+        unsupported_features = "adds files to submissions, has a custom grader, or has a test with arguments"
         raise JudgeFailure(
-            f"problem {problem.id} {unsupported}: classic jobs do not support that", remedy=_REMEDY
+            f"problem {problem.id} {unsupported_features}: classic jobs do not support that", remedy=_REMEDY
         )
-    run = _ClassicRun(tests, setup, submission, await tests.capabilities())
-    await run.run_all()
-    compile_error = next((result for result in run.results.values() if result.status is Verdict.CE), None)
+    judging = _ClassicJudging(test_runner, setup, submission, await test_runner.capabilities())
+    await judging.run_all()
+    compile_error = next((result for result in judging.results.values() if result.status is Verdict.CE), None)
     return score_submission(
         problem,
         submission,
-        run.results,
+        judging.results,
         compiles=compile_error is None,
         compile_output=compile_error.feedback if compile_error is not None else "",
-        checker=checker_name(problem),
-        compiler=f"compiler of the server's package {run.contract}",
+        checker=describe_checker(problem),
+        compiler=f"compiler of the server's package {judging.contract}",
     )
 
 
-class _ClassicRun:
+class _ClassicJudging:
     """The tests of a submission."""
 
     def __init__(
-        self, tests: TestRunner, setup: JudgingSetup, submission: Submission, capabilities: Capabilities
+        self, test_runner: TestRunner, setup: JudgingSetup, submission: Submission, capabilities: Capabilities
     ) -> None:
-        self._tests, self._setup, self._problem = tests, setup, setup.original_problem
+        self._test_runner, self._setup, self._problem = test_runner, setup, setup.original_problem
         self._submission, self._capabilities = submission, capabilities
         self.contract = self._choose_contract()
         self.results: dict[str, TestResult] = {}
 
     def _choose_contract(self) -> str:
         """Return the name of a package of the engine that can judge this problem."""
-        capabilities, objection = (
+        capabilities, codeforces_refusal = (
             self._capabilities,
             codeforces.explain_codeforces_refusal(self._problem, self._submission),
         )
         cms_package = next((name for name in (OWN, *CLASSIC) if name in capabilities.runtimes), None)
-        has_codeforces = codeforces.has_codeforces_package(capabilities)
+        has_codeforces_package = codeforces.has_codeforces_package(capabilities)
         if cms_package is not None:
             try:
                 for test in self._problem.tests[:1]:
@@ -329,12 +334,14 @@ class _ClassicRun:
                     _refuse_cms_misjudged(self._problem)
                 return cms_package
             except JudgeFailure:
-                if objection or not has_codeforces:
+                if codeforces_refusal or not has_codeforces_package:
                     raise
-        if has_codeforces and not objection:
+        if has_codeforces_package and not codeforces_refusal:
             return "codeforces"
         problem = (
-            objection if has_codeforces else f"engine {capabilities.name} lacks a package for classic jobs"
+            codeforces_refusal
+            if has_codeforces_package
+            else f"engine {capabilities.name} lacks a package for classic jobs"
         )
         raise JudgeFailure(problem, phase="preparing", remedy=_REMEDY)
 
@@ -348,19 +355,20 @@ class _ClassicRun:
 
         It starts with a single test, because submissions that fail usually fail on the first tests.
         """
-        concurrency = 1
+        max_running_tests = 1
         while open_tests := self._setup.schedule.live_tests(self.results):
             with raise_first_of_group(JudgeFailure):
                 async with asyncio.TaskGroup() as group:
                     tasks = [
-                        group.create_task(self._run_test(planned)) for planned in open_tests[:concurrency]
+                        group.create_task(self._run_test(planned))
+                        for planned in open_tests[:max_running_tests]
                     ]
             results = [task.result() for task in tasks]
             for planned, result in zip(open_tests, results, strict=False):
                 self.results |= copy_to_duplicates(planned, result)
             if any(result.status is Verdict.CE for result in results):
                 return
-            concurrency = min(2 * concurrency, _MAX_CONCURRENT_TESTS)
+            max_running_tests = min(2 * max_running_tests, _MAX_CONCURRENT_TESTS)
 
     async def _run_test(self, planned: PlannedTest) -> TestResult:
         test = planned.test
@@ -368,16 +376,16 @@ class _ClassicRun:
         if self.contract == "codeforces":
             raise_judge_failures(test, result, uses_own_scripts=False)
             return codeforces.read_codeforces_result(test.name, result)
-        source = f"graders/{self._problem.id.lower()}.cpp"
-        if self.contract != OWN and may_be_judges_fault(result.compile, source):
-            empty = msgspec.structs.replace(self._submission, code="")
-            job = classic_job(self._problem, test, empty, runtime=self.contract)
+        source_name = f"graders/{self._problem.id.lower()}.cpp"
+        if self.contract != OWN and may_be_judges_fault(result.compile, source_name):
+            empty_submission = msgspec.structs.replace(self._submission, code="")
+            job = classic_job(self._problem, test, empty_submission, runtime=self.contract)
             check_graders((await self._execute_job(job, test)).compile)
         return read_classic_result(test, result, uses_own_scripts=self.contract == OWN)
 
     async def _execute_job(self, job: Job, test: Test) -> JobResult:
-        job = _with_server_limits(job, self._problem, self._capabilities)
-        result = await self._tests.execute(job, phase="judging", check=_raise_server_faults)
+        job = _limit_job(job, self._problem, self._capabilities)
+        result = await self._test_runner.execute(job, phase="judging", check=_raise_server_faults)
         _raise_server_limit_failures(result, test, self._capabilities)
         return result
 
@@ -388,41 +396,43 @@ async def _raise_server_faults(result: JobResult) -> JobResult:
     The server may lack space, or kill compilers. By the contract, a program that is killed when it runs
     exceeded its time limit.
     """
-    compiled = result.compile
-    if compiled is not None and lacks_space(compiled):
-        raise MachineAtFault(find_first_error(compiled), result)
-    if compiled is not None and classify_build(compiled) is BuildEnding.KILLED:
-        raise MachineAtFault(f"the compiler was killed: {compiled.message or compiled.signal}", result)
+    compile_ending = result.compile
+    if compile_ending is not None and lacks_space(compile_ending):
+        raise MachineAtFault(find_first_error(compile_ending), result)
+    if compile_ending is not None and classify_build(compile_ending) is BuildEnding.KILLED:
+        raise MachineAtFault(
+            f"the compiler was killed: {compile_ending.message or compile_ending.signal}", result
+        )
     return result
 
 
 # --- limits of the server for a job ------------------------------------------------------------------
 
 
-def _with_server_limits(job: Job, problem: Problem, capabilities: Capabilities) -> Job:
+def _limit_job(job: Job, problem: Problem, capabilities: Capabilities) -> Job:
     """Return the job with CPU time limits, because recent servers have a low default for them.
 
     Raises JudgeFailure if the server's limits are too low for the job.
     """
     assert job.run_timeout is not None, "the contract has a time limit"
     if capabilities.max_run_time is not None and capabilities.max_run_time < job.run_timeout:
-        raise _time_limit_too_low_error("PISTON_RUN_TIMEOUT", job.run_timeout, capabilities.max_run_time)
+        raise _make_low_limit_error("PISTON_RUN_TIMEOUT", job.run_timeout, capabilities.max_run_time)
     needed_ms = round((problem.limits.cpu_time or 0) * 1000) + _SLACK_MS
-    max_ms = capabilities.max_run_cpu_time
-    if max_ms is not None and max_ms < needed_ms:
-        raise _time_limit_too_low_error("PISTON_RUN_CPU_TIME", needed_ms, max_ms)
-    compile_ms = (
+    max_run_cpu_ms = capabilities.max_run_cpu_time
+    if max_run_cpu_ms is not None and max_run_cpu_ms < needed_ms:
+        raise _make_low_limit_error("PISTON_RUN_CPU_TIME", needed_ms, max_run_cpu_ms)
+    compile_limit_ms = (
         min_limit(job.compile_timeout, capabilities.max_compile_time) if job.compile_timeout else None
     )
     return msgspec.structs.replace(
         job,
-        run_cpu_time=min_limit(job.run_timeout * (problem.options.processes + 1), max_ms),
-        compile_timeout=compile_ms,
-        compile_cpu_time=compile_ms,
+        run_cpu_time=min_limit(job.run_timeout * (problem.options.processes + 1), max_run_cpu_ms),
+        compile_timeout=compile_limit_ms,
+        compile_cpu_time=compile_limit_ms,
     )
 
 
-def _time_limit_too_low_error(variable: str, needed_ms: int, max_ms: int) -> JudgeFailure:
+def _make_low_limit_error(variable: str, needed_ms: int, max_ms: int) -> JudgeFailure:
     needed_s = f"{needed_ms / 1000:g}"
     return JudgeFailure(
         f"a classic job of this problem needs {needed_s} s, but the server's limit is {max_ms / 1000:g} s",
@@ -441,20 +451,20 @@ def _raise_server_limit_failures(result: JobResult, test: Test, capabilities: Ca
                 test=test.name,
                 remedy="Raise PISTON_OUTPUT_MAX_SIZE on it",
             )
-    max_ms = capabilities.max_compile_time
+    max_compile_ms = capabilities.max_compile_time
     if (
         (result.compile is not None and result.compile.code is None)
-        and max_ms is not None
-        and max_ms < _MIN_COMPILE_TIME_S * 1000
+        and max_compile_ms is not None
+        and max_compile_ms < _MIN_COMPILE_TIME_S * 1000
     ):
         raise JudgeFailure(
-            f"the server stopped the compilation at its limit of {max_ms / 1000:g} s",
+            f"the server stopped the compilation at its limit of {max_compile_ms / 1000:g} s",
             phase="compiling",
             test=test.name,
             remedy="Raise PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME on it to 60000",
         )
-    ending = None if result.compile is None else classify_build(result.compile)
-    if ending in (BuildEnding.IDLED, BuildEnding.STOPPED, BuildEnding.KILLED):
+    build_ending = None if result.compile is None else classify_build(result.compile)
+    if build_ending in (BuildEnding.IDLED, BuildEnding.STOPPED, BuildEnding.KILLED):
         raise JudgeFailure(
             "the compiler was stopped before its CPU time was used up", phase="compiling", test=test.name
         )

@@ -70,31 +70,33 @@ def make_codeforces_job(
     language = find_language(submission.language, where=problem.source or problem.id)
     return Job(
         files=tuple(_list_job_files(problem, test, submission, language)),
-        runtime=PYTHON if language.syntax == "python" else _server_language(problem, language, capabilities),
-        run_timeout=round((_time_limit_s(problem) + _MORE_TIME_S) * 1000),
+        runtime=PYTHON
+        if language.syntax == "python"
+        else _find_server_language(problem, language, capabilities),
+        run_timeout=round((_get_time_limit_s(problem) + _MORE_TIME_S) * 1000),
     )
 
 
-def _server_language(problem: Problem, language: Language, capabilities: Capabilities) -> str:
+def _find_server_language(problem: Problem, language: Language, capabilities: Capabilities) -> str:
     """Return the server's language for the C++ standard, or for the next newer standard."""
     names_by_standard = {
-        int(match[1]): name
+        int(language_match[1]): name
         for name in sorted(capabilities.runtimes, reverse=True)
-        if (match := _CPP.fullmatch(name))
+        if (language_match := _CPP.fullmatch(name))
     }
     # The standard `gnu++17` is 17. The standards 98 and 03 are older than all standards of servers.
-    digits = (
+    standard_digits = (
         (language.standard or problem.cpp_standard)[-2:]
         .replace("2a", "20")
         .replace("2b", "23")
         .replace("2c", "26")
     )
-    min_standard = int(digits) if digits not in ("98", "03") else 3
+    min_standard = int(standard_digits) if standard_digits not in ("98", "03") else 3
     usable_standards = sorted(standard for standard in names_by_standard if standard >= min_standard)
     if not usable_standards:
-        names = ", ".join(sorted(names_by_standard.values())) or "none"
+        standard_names = ", ".join(sorted(names_by_standard.values())) or "none"
         raise JudgeFailure(
-            f"the server has no language for C++{min_standard} or newer (its languages: {names})",
+            f"the server has no language for C++{min_standard} or newer (its languages: {standard_names})",
             phase="preparing",
             remedy="Install the package `codeforces` with it, or ask for an older standard",
         )
@@ -105,21 +107,23 @@ def _list_job_files(
     problem: Problem, test: Test, submission: Submission, language: Language
 ) -> Iterator[JobFile]:
     suffix = "python" if language.syntax == "python" else "cpp"
-    code = (submission.code or "").encode(errors="surrogatepass")
-    yield JobFile(name=f"main.{suffix}", content=Blob.of(code))
+    source_code = (submission.code or "").encode(errors="surrogatepass")
+    yield JobFile(name=f"main.{suffix}", content=Blob.of(source_code))
     if problem.checker.sources:
         yield JobFile(name="checker.py", content=problem.checker.sources[0].content)
     yield JobFile(name="input.txt", content=test.input)
     yield JobFile(name="correct_output.txt", content=test.answer or Blob.of(""))
-    memory = (problem.limits.memory or _DEFAULT_MEMORY) / _MEBIBYTE
-    mode = "file" if problem.options.input_file else "stdio"
+    memory_mib = (problem.limits.memory or _DEFAULT_MEMORY) / _MEBIBYTE
+    input_mode = "file" if problem.options.input_file else "stdio"
     yield JobFile(
         name=CONFIG,
-        content=Blob.of(f"TIME_LIMIT={_time_limit_s(problem):g}\nMEMORY_LIMIT={memory:g}\nINPUT_MODE={mode}"),
+        content=Blob.of(
+            f"TIME_LIMIT={_get_time_limit_s(problem):g}\nMEMORY_LIMIT={memory_mib:g}\nINPUT_MODE={input_mode}"
+        ),
     )
 
 
-def _time_limit_s(problem: Problem) -> float:
+def _get_time_limit_s(problem: Problem) -> float:
     return problem.limits.cpu_time or _DEFAULT_TIME_S
 
 
@@ -131,16 +135,20 @@ def read_codeforces_result(test_name: str, result: JobResult) -> TestResult:
 
     Parts of the package's messages show the reason for a failure.
     """
-    compiled, run = result.compile, result.run
-    if compiled is not None and compiled.code != 0:
-        output = compiled.stderr or compiled.stdout
-        return uncompiled_result(test_name, f"{COMPILATION_ERROR} exit code {compiled.code}\n{output}")
-    if run.code == 0 and run.stdout.strip() == "1":
-        return TestResult(test_name=test_name, score=1.0, status=Verdict.AC, feedback=run.stderr)
-    output = f"{run.stdout}\n{run.stderr}".casefold()
-    status = next((verdict for message, verdict in _MESSAGES if message in output), None)
-    if status is None and run.signal == "SIGKILL":
+    compile_ending, run_ending = result.compile, result.run
+    if compile_ending is not None and compile_ending.code != 0:
+        program_output = compile_ending.stderr or compile_ending.stdout
+        return uncompiled_result(
+            test_name, f"{COMPILATION_ERROR} exit code {compile_ending.code}\n{program_output}"
+        )
+    if run_ending.code == 0 and run_ending.stdout.strip() == "1":
+        return TestResult(test_name=test_name, score=1.0, status=Verdict.AC, feedback=run_ending.stderr)
+    program_output = f"{run_ending.stdout}\n{run_ending.stderr}".casefold()
+    status = next((verdict for message, verdict in _MESSAGES if message in program_output), None)
+    if status is None and run_ending.signal == "SIGKILL":
         status = Verdict.TLE
     if status is None:
-        status = Verdict.WA if run.code == 0 else Verdict.RE
-    return TestResult(test_name=test_name, score=0.0, status=status, feedback=run.stderr or run.stdout)
+        status = Verdict.WA if run_ending.code == 0 else Verdict.RE
+    return TestResult(
+        test_name=test_name, score=0.0, status=status, feedback=run_ending.stderr or run_ending.stdout
+    )

@@ -17,15 +17,15 @@ from ioi_eval.store.rows import PROGRAM_RULE
 FindResult = Callable[[str], SubmissionResult | None]
 
 
-def program_identity(problem_sha256: str, program: Program, built: BuildSuccess) -> str:
+def compute_program_identity(problem_sha256: str, program: Program, built: BuildSuccess) -> str:
     """Return a string that is equal for programs that must get the same result.
 
     It depends on the program's files, the command that runs them, the compiler, the tests and the limits.
     Nothing is normalised, because a program can read every byte of its files.
     """
-    files = tuple((file.name, file.content.sha256) for file in program.files)
+    file_hashes = tuple((file.name, file.content.sha256) for file in program.files)
     program_without_files = msgspec.structs.replace(program, files=())
-    return PROGRAM_RULE + digest((problem_sha256, program_without_files, files, built.compiler))
+    return PROGRAM_RULE + digest((problem_sha256, program_without_files, file_hashes, built.compiler))
 
 
 def mark_as_repeated(result: SubmissionResult) -> SubmissionResult:
@@ -48,7 +48,7 @@ class Deduplication:
         # The oldest program that is still being built and all programs added after it, by problem.
         self._queues: dict[str, deque[PendingProgram]] = {}
         # Identical programs by identity: the first program is judged, and the others wait for its result.
-        self._identical: dict[str, deque[PendingProgram]] = {}
+        self._identical_programs: dict[str, deque[PendingProgram]] = {}
 
     @property
     def waiting(self) -> int:
@@ -56,10 +56,10 @@ class Deduplication:
         return sum(program.identity is not None for queue in self._queues.values() for program in queue)
 
     @contextmanager
-    def pending_programs(self, problem: str) -> Iterator[PendingProgram]:
+    def pending_programs(self, problem_id: str) -> Iterator[PendingProgram]:
         """Add a program for the problem before its build starts; remove it after it is judged."""
-        program = PendingProgram(problem)
-        self._queues.setdefault(problem, deque()).append(program)
+        program = PendingProgram(problem_id)
+        self._queues.setdefault(problem_id, deque()).append(program)
         try:
             yield program
         finally:
@@ -74,7 +74,7 @@ class Deduplication:
         sees that result.
         """
         program.identity = identity
-        self._release_built_programs(program.problem)
+        self._release_built_programs(program.problem_id)
         await program.is_first.wait()
         if (earlier_result := self._find_result(identity)) is not None:
             return mark_as_repeated(earlier_result)
@@ -83,37 +83,37 @@ class Deduplication:
             self._results[identity] = result
         return result
 
-    def _release_built_programs(self, problem: str) -> None:
+    def _release_built_programs(self, problem_id: str) -> None:
         """Release the programs for which all programs added earlier are built."""
-        queue = self._queues[problem]
+        queue = self._queues[problem_id]
         while queue and (identity := queue[0].identity) is not None:
             program = queue.popleft()
             if identity:
-                identical = self._identical.setdefault(identity, deque())
-                identical.append(program)
-                identical[0].is_first.set()
+                identical_programs = self._identical_programs.setdefault(identity, deque())
+                identical_programs.append(program)
+                identical_programs[0].is_first.set()
         if not queue:
-            del self._queues[problem]
+            del self._queues[problem_id]
 
     def _remove_program(self, program: PendingProgram) -> None:
-        if program in self._queues.get(program.problem, ()):
+        if program in self._queues.get(program.problem_id, ()):
             program.identity = ""
-            self._release_built_programs(program.problem)
+            self._release_built_programs(program.problem_id)
             return
         assert program.identity, "a program that has left its queue has an identity"
-        identical = self._identical[program.identity]
-        identical.remove(program)
-        if identical:
-            identical[0].is_first.set()
+        identical_programs = self._identical_programs[program.identity]
+        identical_programs.remove(program)
+        if identical_programs:
+            identical_programs[0].is_first.set()
         else:
-            del self._identical[program.identity]
+            del self._identical_programs[program.identity]
 
 
 class PendingProgram:
     """A program in the queue of its problem, from before its build until it has a result."""
 
-    def __init__(self, problem: str) -> None:
-        self.problem = problem
+    def __init__(self, problem_id: str) -> None:
+        self.problem_id = problem_id
         # Identity of the built program. `None` until it is built. An empty string means that there is nothing
         # to judge.
         self.identity: str | None = None

@@ -27,7 +27,7 @@ _PHASE = "grading with the problem's own grader"
 
 
 async def grade_groups(
-    runner: TestRunner,
+    test_runner: TestRunner,
     problem: Problem,
     results: Mapping[str, TestResult],
     programs: ProblemPrograms,
@@ -43,19 +43,19 @@ async def grade_groups(
     while questions := sorted(
         {
             question
-            for tree in grading_trees
-            for question in list_grader_questions(tree, all_results, grades_by_question)
+            for grading_tree in grading_trees
+            for question in list_grader_questions(grading_tree, all_results, grades_by_question)
         }
     ):
-        for flags, question_group in groupby(questions, key=lambda question: question.flags):
+        for grader_flags, question_group in groupby(questions, key=lambda question: question.flags):
             grades_by_question |= await _run_grader(
-                runner, problem, programs, flags, list(question_group), options
+                test_runner, problem, programs, grader_flags, list(question_group), options
             )
     return grades_by_question
 
 
 async def _run_grader(
-    runner: TestRunner,
+    test_runner: TestRunner,
     problem: Problem,
     programs: ProblemPrograms,
     flags: tuple[str, ...],
@@ -63,7 +63,7 @@ async def _run_grader(
     options: JudgeOptions,
 ) -> dict[GraderQuestion, Grade]:
     """Run the grader on questions with the same flags, and return its grades."""
-    program = _grader_program(problem.grader, programs, flags)
+    program = _make_grader_program(problem.grader, programs, flags)
     tests = tuple(
         Test(name=str(number), input=Blob.of(question.lines), answer=Blob.of(b""))
         for number, question in enumerate(questions)
@@ -77,15 +77,21 @@ async def _run_grader(
     question_problem = Problem(
         id=problem.id, limits=limits, tests=tests, checker=Checker(kind=CheckerKind.EXACT), subtasks=()
     )
-    with_output = msgspec.structs.replace(options, echo=_MAX_ANSWER_BYTES, borderline=None)
-    lines: dict[str, TestReport] = {}
-    while open_tests := [test for test in distinct_tests(question_problem) if test.test.name not in lines]:
-        batch = Batch(problem=question_problem, program=program, tests=tuple(open_tests), options=with_output)
-        lines |= (await runner.run(batch)).lines
-    return {question: _parse_grade(lines[str(number)]) for number, question in enumerate(questions)}
+    output_options = msgspec.structs.replace(options, echo=_MAX_ANSWER_BYTES, borderline=None)
+    reports_by_test: dict[str, TestReport] = {}
+    while open_tests := [
+        test for test in distinct_tests(question_problem) if test.test.name not in reports_by_test
+    ]:
+        batch = Batch(
+            problem=question_problem, program=program, tests=tuple(open_tests), options=output_options
+        )
+        reports_by_test |= (await test_runner.run(batch)).lines
+    return {question: _parse_grade(reports_by_test[str(number)]) for number, question in enumerate(questions)}
 
 
-def _grader_program(grader: Checker | None, programs: ProblemPrograms, flags: tuple[str, ...]) -> Program:
+def _make_grader_program(
+    grader: Checker | None, programs: ProblemPrograms, flags: tuple[str, ...]
+) -> Program:
     assert grader is not None and programs.grader is not None, "the problem has a grader"
     language = find_language(grader.language)
     return Program(

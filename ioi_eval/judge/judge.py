@@ -32,7 +32,7 @@ from ioi_eval.judge.classic import (
     judge_by_classic_jobs,
     supports_language,
 )
-from ioi_eval.judge.deduplication import Deduplication, program_identity
+from ioi_eval.judge.deduplication import Deduplication, compute_program_identity
 from ioi_eval.judge.grading import grade_groups
 from ioi_eval.judge.needs import (
     find_unmet_needs,
@@ -45,10 +45,10 @@ from ioi_eval.judge.programs import (
     JudgingSetup,
     PreparedProblem,
     ProblemPrograms,
-    checker_name,
+    describe_checker,
     has_program,
     is_empty,
-    result_or_raise,
+    return_or_raise,
 )
 from ioi_eval.model.doing import TESTS, log_step, track_step
 from ioi_eval.model.errors import InputError, JudgeFailure, ToolchainGone
@@ -92,50 +92,54 @@ class Judge:
 
     def __init__(
         self,
-        tests: TestRunner,
+        test_runner: TestRunner,
         artifacts: Artifacts,
         options: JudgeOptions | None = None,
         deduplication: Deduplication | None = None,
         *,
-        trusts: bool = False,
+        trusts_submissions: bool = False,
     ) -> None:
-        self._tests, self._artifacts, self._deduplication = tests, artifacts, deduplication
-        self._options, self._trusts_submissions = options or JudgeOptions(), trusts
+        self._test_runner, self._artifacts, self._deduplication = test_runner, artifacts, deduplication
+        self._options, self._trusts_submissions = options or JudgeOptions(), trusts_submissions
 
     @property
     def slots(self) -> int:
         """The maximum number of builds and batches that run at the same time."""
-        return self._tests.slots
+        return self._test_runner.slots
 
     def with_options(
-        self, *, deduplication: Deduplication | None = None, trusts: bool | None = None, **options: Any
+        self,
+        *,
+        deduplication: Deduplication | None = None,
+        trusts_submissions: bool | None = None,
+        **options: Any,
     ) -> Judge:
         """Return a judge with the same engine and artifacts and with some settings changed.
 
         Args:
             deduplication: judges equal programs once. `None` leaves the setting unchanged.
-            trusts: True if the submissions are trusted solutions: a package that they import and
+            trusts_submissions: True if the submissions are trusted solutions: a package that they import and
                 the interpreter lacks is then a judge failure. `None` leaves the setting unchanged.
             options: fields of `JudgeOptions` to change.
         """
         return Judge(
-            self._tests,
+            self._test_runner,
             self._artifacts,
             replace(self._options, **options),
             self._deduplication if deduplication is None else deduplication,
-            trusts=self._trusts_submissions if trusts is None else trusts,
+            trusts_submissions=self._trusts_submissions if trusts_submissions is None else trusts_submissions,
         )
 
     async def check_packages(self, packages: Collection[str], languages: Collection[str]) -> None:
         """Raise InputError if submissions in these languages may use packages that the engine lacks."""
-        capabilities = await self._tests.capabilities()
+        capabilities = await self._test_runner.capabilities()
         refuse_missing_packages(
             packages, {find_language(language).command for language in languages}, capabilities
         )
 
     async def capabilities(self) -> Capabilities:
         """Return the engine's capabilities."""
-        return await self._tests.capabilities()
+        return await self._test_runner.capabilities()
 
     async def prepare(self, problem: Problem) -> None:
         """Build the programs that all submissions need. Raises an error if the problem cannot be judged."""
@@ -159,7 +163,7 @@ class Judge:
         if await self._needs_classic_jobs(language):
             return ()
         engine_capabilities, builder_capabilities = (
-            await self._tests.capabilities(),
+            await self._test_runner.capabilities(),
             await (await self._artifacts.choose_builder()).capabilities(),
         )
         return tuple(find_unmet_needs(problem, language, engine_capabilities, builder_capabilities, code))
@@ -182,30 +186,32 @@ class Judge:
             raise InputError(message, where=f"submission {submission.key}", field="code", remedy=remedy)
         language_refusal = ""
         if submission.language_from is LanguageFrom.REPLY and submission.code is not None:
-            language_refusal = await self._unsupported_language_reason(problem, submission)
-        has_code = has_program(problem, submission)
-        if language_refusal or (not has_code and is_empty(problem, submission)):
+            language_refusal = await self._explain_unsupported_language(problem, submission)
+        has_program_code = has_program(problem, submission)
+        if language_refusal or (not has_program_code and is_empty(problem, submission)):
             result = score_submission(
                 problem,
                 replace(submission, code=None),
                 {},
                 compiles=False,
                 compile_output=language_refusal,
-                checker=checker_name(problem),
+                checker=describe_checker(problem),
             )
             return _log_result(result)
         language = (
-            find_language(submission.language, where=problem.source or problem.id) if has_code else None
+            find_language(submission.language, where=problem.source or problem.id)
+            if has_program_code
+            else None
         )
         setup = prepared_problem.setup(language, self._options)
         if language is not None and not self._trusts_submissions:
-            refuse_interpreter(language, await self._tests.capabilities())
-        if has_code and self._trusts_submissions and not submission.files:
+            refuse_interpreter(language, await self._test_runner.capabilities())
+        if has_program_code and self._trusts_submissions and not submission.files:
             for error in await self.find_unmet_needs(problem, language, submission.code or ""):
                 raise error
         if await self._needs_classic_jobs(language):
             with track_step(TESTS):
-                result = await judge_by_classic_jobs(self._tests, setup, submission)
+                result = await judge_by_classic_jobs(self._test_runner, setup, submission)
                 refuse_edited_files(problem, {test.test_name for test in result.tests})
                 return _log_result(result)
         for attempt in range(1, TOOLCHAIN.max_attempts + 1):
@@ -225,7 +231,7 @@ class Judge:
         """
         if self._options.job != "auto":
             return self._options.job == "classic"
-        capabilities = await self._tests.capabilities()
+        capabilities = await self._test_runner.capabilities()
         if not has_classic_packages(capabilities):
             return False
         if {OWN, BASH}.isdisjoint(capabilities.runtimes):
@@ -239,48 +245,48 @@ class Judge:
     async def _build_and_judge(
         self, prepared: PreparedProblem, setup: JudgingSetup, submission: Submission
     ) -> SubmissionResult:
-        tests, problem = self._tests, setup.original_problem
+        test_runner, problem = self._test_runner, setup.original_problem
         if setup.language is None:
             programs = await self._artifacts.build_problem_programs(prepared)
             program = setup.program(submission, None, programs)
             # Names of the tests that need a program. A submission of files has no program.
-            names = (test.name for test in problem.tests if not is_answered_by_file(problem, test.name))
+            test_names = (test.name for test in problem.tests if not is_answered_by_file(problem, test.name))
             missing_results = {
-                name: missing_file_result(name) for name in names if name not in program.outputs
+                name: missing_file_result(name) for name in test_names if name not in program.outputs
             }
-            return await _SubmissionJudging(tests, setup, submission, program, programs).compute_result(
+            return await _SubmissionJudging(test_runner, setup, submission, program, programs).compute_result(
                 missing_results
             )
         with ExitStack() as exit_stack:
-            deduplication, pending = self._deduplication, None
+            deduplication, pending_program = self._deduplication, None
             if deduplication is not None:
-                pending = exit_stack.enter_context(deduplication.pending_programs(problem.id))
-            problem_programs, built = await asyncio.gather(
+                pending_program = exit_stack.enter_context(deduplication.pending_programs(problem.id))
+            problem_programs, build_result = await asyncio.gather(
                 self._artifacts.build_problem_programs(prepared),
                 self._artifacts.build_submission(prepared, submission),
                 return_exceptions=True,
             )
             # If both builds failed, raise the error of the problem's programs.
-            programs = result_or_raise(problem_programs)
-            if isinstance(built, BaseException):
-                raise built
-            if isinstance(built, CompileError):
+            programs = return_or_raise(problem_programs)
+            if isinstance(build_result, BaseException):
+                raise build_result
+            if isinstance(build_result, CompileError):
                 result = score_submission(problem, submission, {}, compiles=False, checker=setup.checker_name)
-                return _add_build_details(result, submission, built)
-            program = setup.program(submission, built, programs)
-            control = None
+                return _add_build_details(result, submission, build_result)
+            program = setup.program(submission, build_result, programs)
+            control_solution = None
             if programs.manager is not None or programs.checker is not None:
-                control = ControlSolution(self._artifacts, prepared, programs, self._options)
-            judging = _SubmissionJudging(tests, setup, submission, program, programs, control)
-            if pending is None or deduplication is None:
-                return _add_build_details(await judging.compute_result(), submission, built)
-            identity = program_identity(setup.digest, program, built)
-            result = await deduplication.judge_once(pending, identity, judging.compute_result)
-            return _add_build_details(replace(result, program_sha256=identity), submission, built)
+                control_solution = ControlSolution(self._artifacts, prepared, programs, self._options)
+            judging = _SubmissionJudging(test_runner, setup, submission, program, programs, control_solution)
+            if pending_program is None or deduplication is None:
+                return _add_build_details(await judging.compute_result(), submission, build_result)
+            identity = compute_program_identity(setup.digest, program, build_result)
+            result = await deduplication.judge_once(pending_program, identity, judging.compute_result)
+            return _add_build_details(replace(result, program_sha256=identity), submission, build_result)
 
-    async def _unsupported_language_reason(self, problem: Problem, submission: Submission) -> str:
+    async def _explain_unsupported_language(self, problem: Problem, submission: Submission) -> str:
         """Return why the engine cannot run a language that only the reply names, or an empty string."""
-        capabilities, language = await self._tests.capabilities(), find_language(submission.language)
+        capabilities, language = await self._test_runner.capabilities(), find_language(submission.language)
         if await self._needs_classic_jobs(language):
             can_run = accepts_submission(problem, submission, capabilities)
         else:
@@ -312,16 +318,16 @@ class _SubmissionJudging:
         Args:
             known_results: results of tests that need not run, by test.
         """
-        setup, outputs, results = self.setup, self.program.outputs, dict(known_results)
+        setup, submitted_outputs, results = self.setup, self.program.outputs, dict(known_results)
         confinement: Mapping[str, Any] = {}
-        stall, stalled_test = StallOutcome.NONE, ""
+        stall_outcome, stalled_test = StallOutcome.NONE, ""
         with track_step(TESTS):
             remaining_tests = setup.schedule.live_tests(results) if results else setup.schedule.first
             while remaining_tests:
                 tests_with_program = [
-                    planned for planned in remaining_tests if planned.test.name not in outputs
+                    planned for planned in remaining_tests if planned.test.name not in submitted_outputs
                 ]
-                if stall is StallOutcome.AGAIN and tests_with_program:
+                if stall_outcome is StallOutcome.AGAIN and tests_with_program:
                     for planned in tests_with_program:
                         results |= copy_to_duplicates(
                             planned, stalled_result(planned.test.name, stalled_test)
@@ -332,15 +338,15 @@ class _SubmissionJudging:
                         program=self.program,
                         tests=remaining_tests,
                         options=setup.options,
-                        alone=stall is not StallOutcome.NONE,
+                        alone=stall_outcome is not StallOutcome.NONE,
                     )
-                    answers, new_results = await self._run_batch(batch)
+                    test_reports, new_results = await self._run_batch(batch)
                     if setup.stretched_problem is not setup.problem:
                         new_results = await self._remeasure_borderline_times(batch, new_results)
                     results |= new_results
-                    if answers.stall is not StallOutcome.NONE:
-                        stall, stalled_test = answers.stall, [*answers.lines][-1]
-                    confinement = answers.confinement or confinement
+                    if test_reports.stall is not StallOutcome.NONE:
+                        stall_outcome, stalled_test = test_reports.stall, [*test_reports.lines][-1]
+                    confinement = test_reports.confinement or confinement
                 remaining_tests = setup.schedule.live_tests(results)
         grades_by_question: GraderAnswers = NO_GRADER_ANSWERS
         if self.programs.grader is not None:
@@ -367,18 +373,20 @@ class _SubmissionJudging:
         """
         problem = self.setup.problem
         tests = [planned for planned in batch.tests if planned.test.name in first_results]
-        runs = {planned.test.name: [first_results[planned.test.name]] for planned in tests}
-        while borderline := tuple(
-            planned for planned in tests if may_gain_by_rerun(runs[planned.test.name], problem)
+        results_by_test = {planned.test.name: [first_results[planned.test.name]] for planned in tests}
+        while borderline_tests := tuple(
+            planned for planned in tests if may_gain_by_rerun(results_by_test[planned.test.name], problem)
         ):
-            BORDERLINE.log(_log, f"slightly over the limit: {_join_test_names(borderline)}")
-            _, new_results = await self._run_batch(replace(batch, tests=borderline, alone=True))
-            for planned in borderline:
-                name = planned.test.name
-                runs[name] += [new_results[name]] if name in new_results else []
+            BORDERLINE.log(_log, f"slightly over the limit: {_join_test_names(borderline_tests)}")
+            _, new_results = await self._run_batch(replace(batch, tests=borderline_tests, alone=True))
+            for planned in borderline_tests:
+                test_name = planned.test.name
+                results_by_test[test_name] += [new_results[test_name]] if test_name in new_results else []
         results = dict[str, TestResult]()
         for planned in tests:
-            results |= copy_to_duplicates(planned, select_counting_run(runs[planned.test.name], problem))
+            results |= copy_to_duplicates(
+                planned, select_counting_run(results_by_test[planned.test.name], problem)
+            )
         return results
 
     async def _run_batch(self, batch: Batch) -> tuple[TestReports, dict[str, TestResult]]:
@@ -386,31 +394,35 @@ class _SubmissionJudging:
 
         Raises JudgeFailure if an answer reports a failure of the judge.
         """
-        answers = await self.tests.run(batch)
+        test_reports = await self.tests.run(batch)
         if self.control is not None:
-            answers = await self.control.blame_submission(self.tests, batch, answers)
+            test_reports = await self.control.blame_submission(self.tests, batch, test_reports)
         results: dict[str, TestResult] = {}
         problem = self.setup.stretched_problem
-        judge = problem.manager if problem.manager and not problem.checker.sources else problem.checker
+        judge_program = (
+            problem.manager if problem.manager and not problem.checker.sources else problem.checker
+        )
         for planned in batch.tests:
             test = planned.test
-            if (line := answers.lines.get(test.name)) is None:
+            if (line := test_reports.lines.get(test.name)) is None:
                 continue
             if line.failure is not None:
                 phase = f"judging with {self.setup.checker_name}"
                 raise JudgeFailure(
-                    line.failure, phase=phase, test=test.name, remedy=_checker_remedy(problem.checker)
+                    line.failure, phase=phase, test=test.name, remedy=_make_checker_remedy(problem.checker)
                 )
             result = result_of_report(test.name, line, limits=problem.limits, processes=self.setup.processes)
             # testlib's exit codes for right and partly right answers do not depend on the test's points.
-            is_partial = line.part or (judge.kind is CheckerKind.TESTLIB and result.status is Verdict.AC)
-            if test.full is None and judge.full == RAW_POINTS:
+            is_partial = line.part or (
+                judge_program.kind is CheckerKind.TESTLIB and result.status is Verdict.AC
+            )
+            if test.full is None and judge_program.full == RAW_POINTS:
                 result = with_raw_points(result)
             elif test.full is not None and not is_partial:
-                result = rescale_result(result, judge.full, test.full)
+                result = rescale_result(result, judge_program.full, test.full)
             log_step(_log, "test %s: %s, %.3f s", test.name, result.status, result.cpu_time or 0.0)
             results |= copy_to_duplicates(planned, result)
-        return answers, results
+        return test_reports, results
 
 
 def _log_result(result: SubmissionResult) -> SubmissionResult:
@@ -438,7 +450,7 @@ def _add_build_details(
     )
 
 
-def _checker_remedy(checker: Checker) -> str:
+def _make_checker_remedy(checker: Checker) -> str:
     """Return a remedy if a CMS checker includes testlib.h, whose exit codes depend on the variant in use."""
     is_testlib = any(PurePosixPath(file.name).name == "testlib.h" for file in checker.sources)
     if checker.kind is not CheckerKind.CMS or not is_testlib:
@@ -462,27 +474,29 @@ class ControlSolution:
         self._artifacts, self._prepared = artifacts, prepared
         self._programs, self._options = programs, options
 
-    async def blame_submission(self, tests: TestRunner, batch: Batch, answers: TestReports) -> TestReports:
+    async def blame_submission(
+        self, test_runner: TestRunner, batch: Batch, test_reports: TestReports
+    ) -> TestReports:
         """Return the answers, with 0 points for tests on which the submission is to blame for a failure.
 
         It is to blame if a manager or a checker fails on the submission twice, and not on this solution. A
         checker that accepts the reference answer needs no such test: the proctor has blamed the submission.
         """
-        failed_tests = _provoked_failures(batch, answers.lines)
+        failed_tests = _list_provoked_failures(batch, test_reports.lines)
         if not failed_tests or (control_batch := await self._create_control_batch(batch)) is None:
-            return answers
+            return test_reports
         BLAME.log(_log, f"the manager broke on {', '.join(failed_tests)}")
         # Run these tests again alone, so that a busy machine cannot be the reason for a second failure.
-        second_answers = await tests.run(_select_tests(batch, failed_tests))
-        lines = {**answers.lines, **second_answers.lines}
-        if failed_tests := _provoked_failures(batch, second_answers.lines):
-            control_lines = (await tests.run(_select_tests(control_batch, failed_tests))).lines
+        second_reports = await test_runner.run(_select_tests(batch, failed_tests))
+        lines = {**test_reports.lines, **second_reports.lines}
+        if failed_tests := _list_provoked_failures(batch, second_reports.lines):
+            control_lines = (await test_runner.run(_select_tests(control_batch, failed_tests))).lines
             lines |= {
                 name: _blame_submission(lines[name])
                 for name in failed_tests
                 if _is_accepted(control_lines.get(name))
             }
-        return msgspec.structs.replace(answers, lines=lines)
+        return msgspec.structs.replace(test_reports, lines=lines)
 
     async def _create_control_batch(self, batch: Batch) -> Batch | None:
         """Return the batch with this solution instead of the submission; `None` if no solution compiles."""
@@ -497,14 +511,14 @@ class ControlSolution:
             language=solution.language,
             files=solution.files,
         )
-        built = await self._artifacts.build_submission(self._prepared, submission)
-        if not isinstance(built, BuildSuccess):
+        build_result = await self._artifacts.build_submission(self._prepared, submission)
+        if not isinstance(build_result, BuildSuccess):
             return None
-        program = setup.program(submission, built, self._programs)
+        program = setup.program(submission, build_result, self._programs)
         return msgspec.structs.replace(batch, problem=setup.problem, program=program)
 
 
-def _provoked_failures(batch: Batch, reports: Mapping[str, TestReport]) -> list[str]:
+def _list_provoked_failures(batch: Batch, reports: Mapping[str, TestReport]) -> list[str]:
     names = (planned.test.name for planned in batch.tests)
     return [name for name in names if name in reports and reports[name].provoked]
 
@@ -513,8 +527,8 @@ def _join_test_names(tests: Iterable[PlannedTest]) -> str:
     return ", ".join(planned.test.name for planned in tests)
 
 
-def _select_tests(batch: Batch, names: list[str]) -> Batch:
-    tests = tuple(planned for planned in batch.tests if planned.test.name in names)
+def _select_tests(batch: Batch, test_names: list[str]) -> Batch:
+    tests = tuple(planned for planned in batch.tests if planned.test.name in test_names)
     return msgspec.structs.replace(batch, tests=tests, alone=True)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import PurePosixPath
 
 from ioi_eval.engines.contract import Capabilities
-from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, linked_grader
+from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, find_linked_grader
 from ioi_eval.model.errors import FileEdited, InputError, InterpreterRefused, JudgeFailure, ModuleMissing
 from ioi_eval.model.job import SHOW_OR_NAME, Toolchain
 from ioi_eval.model.languages import MODULES, Language, find_language, list_known_modules
@@ -31,36 +31,36 @@ def refuse_language(problem: Problem, language: Language) -> None:
 
 def refuse_unsupported_language(problem: Problem, language: Language) -> None:
     """Do the checks of `refuse_language`, except the checks of `refuse_impossible`."""
-    where = problem.source or problem.id
+    problem_location = problem.source or problem.id
     if not problem.tests:
         raise InputError(
-            f"problem {problem.id!r} has no tests", where=where, remedy="Add them to the problem"
+            f"problem {problem.id!r} has no tests", where=problem_location, remedy="Add them to the problem"
         )
     if problem.task_type is TaskType.FUNCTION:
         if not problem.options.function:
-            raise InputError("the problem does not name the function to call", where=where)
+            raise InputError("the problem does not name the function to call", where=problem_location)
         if language.syntax != "python":
             message = f"problem {problem.id} calls a function of a Python submission, not {language.name}"
             raise JudgeFailure(message, phase="preparing", final=True)
-    linked_grader(problem, language)
+    find_linked_grader(problem, language)
 
 
-def refuse_edited_files(problem: Problem, tests: Collection[str]) -> None:
+def refuse_edited_files(problem: Problem, test_names: Collection[str]) -> None:
     """Raise FileEdited if files of the problem have changed since it was read.
 
-    Only the files of `tests` are checked, because a problem can have thousands of tests.
+    Only the files of these tests are checked, because a problem can have thousands of tests.
     """
     programs = [program for program in (problem.checker, problem.manager, problem.grader) if program]
     sources = (file for program in programs for file in program.sources)
     files = [*problem.grader_files, *problem.included, *sources]
-    run_tests = (test for test in problem.tests if test.name in tests)
+    run_tests = (test for test in problem.tests if test.name in test_names)
     contents = (content for test in run_tests for content in (test.input, test.answer) if content)
     for content in (*contents, *(file.content for file in files)):
         if content.is_stale:
             raise FileEdited(content.path or "a file")
 
 
-def trusted_programs(problem: Problem) -> dict[str, Checker | Manager]:
+def find_trusted_programs(problem: Problem) -> dict[str, Checker | Manager]:
     """Return the checker, the manager and the grader that a problem needs, by kind.
 
     A built-in comparison needs no program, and a problem with a manager needs no checker. Raises InputError
@@ -120,7 +120,7 @@ def find_unmet_needs(
     except (InputError, JudgeFailure) as error:
         yield error
     try:
-        for kind, program in trusted_programs(problem).items():
+        for kind, program in find_trusted_programs(problem).items():
             command = find_language(program.language, where=problem.source or problem.id, field=kind).command
             refuse_script(program, kind, engine_capabilities) if is_script(
                 program
@@ -163,30 +163,32 @@ def refuse_missing_imports(
         tool: the interpreter.
         subject: the name of the program in the message: "the checker".
     """
-    needed_modules = imported_modules(source) & MODULES.keys()
+    needed_modules = find_imported_modules(source) & MODULES.keys()
     if tool.modules is not None and (
         missing_modules := sorted(needed_modules - set(package_modules) - set(tool.modules))
     ):
-        raise missing_modules_failure(missing_modules, tool, subject)
+        raise make_missing_modules_failure(missing_modules, tool, subject)
 
 
-def imported_modules(source: str | bytes) -> set[str]:
+def find_imported_modules(source: str | bytes) -> set[str]:
     """Return the modules that a Python program imports at its top level."""
     try:
-        body = ast.parse(source).body
+        statements = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return set()
-    names = [alias.name for node in body if isinstance(node, ast.Import) for alias in node.names]
-    names += [node.module or "" for node in body if isinstance(node, ast.ImportFrom) and not node.level]
-    return {name.partition(".")[0] for name in names}
+    module_names = [alias.name for node in statements if isinstance(node, ast.Import) for alias in node.names]
+    module_names += [
+        node.module or "" for node in statements if isinstance(node, ast.ImportFrom) and not node.level
+    ]
+    return {name.partition(".")[0] for name in module_names}
 
 
-def missing_modules_failure(modules: Collection[str], tool: Toolchain, subject: str) -> ModuleMissing:
+def make_missing_modules_failure(modules: Collection[str], tool: Toolchain, subject: str) -> ModuleMissing:
     """Return the failure of a trusted program that imports packages which its interpreter does not have."""
     return ModuleMissing(
         tuple(modules),
         f"{subject} imports {', '.join(modules)}, which {tool.path} (Python {tool.version}) does not have",
-        remedy=_install_remedy(modules, tool),
+        remedy=_make_install_remedy(modules, tool),
     )
 
 
@@ -224,16 +226,16 @@ def refuse_missing_packages(
                 f" {tool.version})"
                 " does not have",
                 field="choice.packages",
-                remedy=f"{_install_remedy(missing_modules, tool)}; packages=none promises nothing,"
+                remedy=f"{_make_install_remedy(missing_modules, tool)}; packages=none promises nothing,"
                 " and what a program then"
                 " imports in vain is its runtime error",
             )
 
 
-def _install_remedy(modules: Collection[str], tool: Toolchain) -> str:
-    packages = " ".join(MODULES[name] for name in modules)
+def _make_install_remedy(modules: Collection[str], tool: Toolchain) -> str:
+    package_names = " ".join(MODULES[name] for name in modules)
     return (
-        f"Install {packages}: {tool.path} -m pip install {packages}; or, where that is refused,"
-        f" python3 -m venv DIR && DIR/bin/pip install {packages}, and let python=PATH or IOI_EVAL_PYTHON name"
-        " DIR/bin/python (`ioi-eval doctor` lists what interpreters have)"
+        f"Install {package_names}: {tool.path} -m pip install {package_names}; or, where that is refused,"
+        f" python3 -m venv DIR && DIR/bin/pip install {package_names}, and let python=PATH or"
+        " IOI_EVAL_PYTHON name DIR/bin/python (`ioi-eval doctor` lists what interpreters have)"
     )

@@ -15,11 +15,11 @@ import msgspec
 from ioi_eval.engines.contract import BuildSpec, BuildSuccess, Capabilities, CompileError, Program
 from ioi_eval.engines.jobs.build import Builder
 from ioi_eval.judge.needs import (
+    find_trusted_programs,
     has_scripts,
     is_script,
     refuse_script,
     refuse_unsupported_language,
-    trusted_programs,
 )
 from ioi_eval.judge.recipes import (
     CHECKER,
@@ -82,14 +82,14 @@ def build_script(program: Checker | Manager) -> Blob:
     if isinstance(program, Manager):
         launcher = Blob.of_file(graders_folder() / "python" / "manager.py")
         return _create_archive(
-            {_MAIN: launcher, _MANAGER: main_source.content, **_modules_by_path(main_source, modules)}
+            {_MAIN: launcher, _MANAGER: main_source.content, **_group_modules_by_path(main_source, modules)}
         )
     if not modules:
         return main_source.content
-    return _create_archive({_MAIN: main_source.content, **_modules_by_path(main_source, modules)})
+    return _create_archive({_MAIN: main_source.content, **_group_modules_by_path(main_source, modules)})
 
 
-def _modules_by_path(main_source: NamedBlob, modules: list[NamedBlob]) -> dict[str, Blob]:
+def _group_modules_by_path(main_source: NamedBlob, modules: list[NamedBlob]) -> dict[str, Blob]:
     """Return the modules in the folder of the first source, by relative path."""
     folder = PurePosixPath(main_source.name).parent
     return {
@@ -99,12 +99,12 @@ def _modules_by_path(main_source: NamedBlob, modules: list[NamedBlob]) -> dict[s
     }
 
 
-def _create_archive(contents: Mapping[str, Blob]) -> Blob:
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as zip_file:
-        for name, content in contents.items():
+def _create_archive(content_by_name: Mapping[str, Blob]) -> Blob:
+    archive_bytes = io.BytesIO()
+    with zipfile.ZipFile(archive_bytes, "w") as zip_file:
+        for name, content in content_by_name.items():
             zip_file.writestr(zipfile.ZipInfo(name, _ARCHIVE_DATE), content.read())
-    return Blob.of(archive.getvalue())
+    return Blob.of(archive_bytes.getvalue())
 
 
 # --- builds ------------------------------------------------------------------------------------------
@@ -135,13 +135,13 @@ class _UnbuiltProgram:
 
     def __init__(self, problem: Problem, kind: str, limits: BuildLimits) -> None:
         self.problem, self.kind = problem, kind
-        self.program = trusted_programs(problem).get(kind)
+        self.program = find_trusted_programs(problem).get(kind)
         # Spec of the program's build; `None` if the program needs no build.
         self.build_spec: BuildSpec | None = None
         if self.program is None:
             return
-        where = problem.source or problem.id
-        language = find_language(self.program.language, where=where, field=kind)
+        problem_location = problem.source or problem.id
+        language = find_language(self.program.language, where=problem_location, field=kind)
         self.is_script = is_script(self.program)
         if self.is_script:
             file = JobFile(name=f"{kind}.py", content=Blob.of(""))
@@ -153,7 +153,9 @@ class _UnbuiltProgram:
             self.ready = TrustedProgram(file=file, argv=(language.command, file.name))
         else:
             if language.run_command() != (language.artifact_name,):
-                raise InputError(f"a {kind} in {language.name} cannot be run", where=where, remedy=_REMEDY)
+                raise InputError(
+                    f"a {kind} in {language.name} cannot be run", where=problem_location, remedy=_REMEDY
+                )
             self.build_spec = make_trusted_build_spec(problem, self.program, kind, limits)
             file = JobFile(name=kind, content=Blob.of(""), executable=True)
             self.ready = TrustedProgram(file=file, argv=(kind,))
@@ -237,11 +239,11 @@ class Artifacts:
 
         Problems are compared by identity, because comparing their contents would be slow.
         """
-        name = f"{problem.id} {problem.year}"
-        prepared = self._prepared.get(name)
+        problem_key = f"{problem.id} {problem.year}"
+        prepared = self._prepared.get(problem_key)
         if prepared is None or prepared.problem is not problem:
             prepared = PreparedProblem(problem, self._limits)
-            self._prepared.keep(name, prepared, count_problem_cache_entries(problem))
+            self._prepared.keep(problem_key, prepared, count_problem_cache_entries(problem))
         return prepared
 
     async def build_problem_programs(self, problem: PreparedProblem) -> ProblemPrograms:
@@ -255,10 +257,10 @@ class Artifacts:
                 return_exceptions=True,
             )
         return ProblemPrograms(
-            proctor=result_or_raise(proctor),
-            checker=result_or_raise(checker),
-            manager=result_or_raise(manager),
-            grader=result_or_raise(grader),
+            proctor=return_or_raise(proctor),
+            checker=return_or_raise(checker),
+            manager=return_or_raise(manager),
+            grader=return_or_raise(grader),
         )
 
     async def build_proctor(self) -> Blob:
@@ -270,28 +272,28 @@ class Artifacts:
             self._proctor_build_spec = make_proctor_build_spec(
                 proctor_sources(graders_folder() / "proctor"), self._limits
             )
-        built = await builder.build(self._proctor_build_spec)
-        if isinstance(built, CompileError):
-            raise JudgeFailure(f"the proctor does not compile: {built.log}", phase="preparing")
-        return built.artifact
+        build_result = await builder.build(self._proctor_build_spec)
+        if isinstance(build_result, CompileError):
+            raise JudgeFailure(f"the proctor does not compile: {build_result.log}", phase="preparing")
+        return build_result.artifact
 
     async def build_trusted(self, problem: PreparedProblem, kind: str) -> TrustedProgram | None:
         """Return the problem's checker, manager or grader, ready to run, or `None` if it has none.
 
         The builder is called each time, because only the builder can check whether the artifact still exists.
         """
-        unbuilt = problem.unbuilt_program(kind)
-        if unbuilt.program is None:
+        unbuilt_program = problem.unbuilt_program(kind)
+        if unbuilt_program.program is None:
             return None
-        if unbuilt.is_script:
-            refuse_script(unbuilt.program, kind, await self.builder.capabilities())
-        if unbuilt.build_spec is None:
-            return unbuilt.ready
-        built = await (await self.choose_builder()).build(unbuilt.build_spec)
-        if isinstance(built, CompileError):
-            raise _compile_failure(problem.problem, unbuilt.program, kind, built)
-        file = msgspec.structs.replace(unbuilt.ready.file, content=built.artifact)
-        return TrustedProgram(file=file, argv=unbuilt.ready.argv)
+        if unbuilt_program.is_script:
+            refuse_script(unbuilt_program.program, kind, await self.builder.capabilities())
+        if unbuilt_program.build_spec is None:
+            return unbuilt_program.ready
+        build_result = await (await self.choose_builder()).build(unbuilt_program.build_spec)
+        if isinstance(build_result, CompileError):
+            raise _make_compile_failure(problem.problem, unbuilt_program.program, kind, build_result)
+        file = msgspec.structs.replace(unbuilt_program.ready.file, content=build_result.artifact)
+        return TrustedProgram(file=file, argv=unbuilt_program.ready.argv)
 
     async def build_submission(
         self, problem: PreparedProblem, submission: Submission
@@ -299,13 +301,13 @@ class Artifacts:
         """Build a submission. Sources that cannot be passed to a compiler are a compile error."""
         language = find_language(submission.language, where=problem.problem.source or problem.problem.id)
         try:
-            recipe = problem.sources(language).create_build_spec(submission)
+            build_spec = problem.sources(language).create_build_spec(submission)
         except JobRejected as error:
             return CompileError(log=str(error))
         with track_step(BUILD):
             if not (await self.builder.capabilities()).confines:
-                recipe = msgspec.structs.replace(recipe, proctor=await self.build_proctor())
-            return await self.builder.build(recipe)
+                build_spec = msgspec.structs.replace(build_spec, proctor=await self.build_proctor())
+            return await self.builder.build(build_spec)
 
     async def choose_builder(self) -> Builder:
         """Return the builder for the proctor and for checkers, managers and graders."""
@@ -322,14 +324,14 @@ class Artifacts:
         return self._chosen_builder
 
 
-def result_or_raise(result: T | BaseException) -> T:
+def return_or_raise(result: T | BaseException) -> T:
     """Return a result of `asyncio.gather(..., return_exceptions=True)`, or raise it if it is an exception."""
     if isinstance(result, BaseException):
         raise result
     return result
 
 
-def _compile_failure(
+def _make_compile_failure(
     problem: Problem, program: Checker | Manager, kind: str, compile_error: CompileError
 ) -> ProgramBroken:
     first_error = next(
@@ -368,7 +370,7 @@ class JudgingSetup:
             self.problem = msgspec.structs.replace(problem, limits=language.adjust_limits(problem.limits))
         # The problem with an extended CPU limit for tests near the limit.
         self.stretched_problem = raise_cpu_limit(self.problem, options.borderline)
-        self.checker_name = checker_name(problem)
+        self.checker_name = describe_checker(problem)
         self.processes = SubmissionProcesses(
             count=count_processes(problem), has_separate_limits=problem.task_type is TaskType.TWO_STEPS
         )
@@ -400,7 +402,9 @@ class JudgingSetup:
                 _plan_manager(self.problem, programs.manager, self.options.manager),
             )
         checker, manager = self._checker_and_manager
-        files = [trusted.file for trusted in (programs.checker, programs.manager) if trusted is not None]
+        trusted_files = [
+            trusted.file for trusted in (programs.checker, programs.manager) if trusted is not None
+        ]
         interpreter, (plan_submission, harness_files) = "", self._plan_submission
         if not plan_submission.proc and (self._grader_names_stream or names_standard_stream(submission)):
             plan_submission = msgspec.structs.replace(plan_submission, streams=True)
@@ -408,14 +412,14 @@ class JudgingSetup:
             if plan_submission.argv[0] != self.language.artifact_name and not self.language.runner:
                 interpreter = built.toolchain  # only the interpreter that accepted the source may run it
             program = JobFile(name=self.language.artifact_name, content=built.artifact, executable=True)
-            files = [program, *harness_files, *files]
+            trusted_files = [program, *harness_files, *trusted_files]
         return Program(
             proctor=programs.proctor,
             submission=plan_submission,
             interpreter=interpreter,
             checker=checker,
             manager=manager,
-            files=tuple(files),
+            files=tuple(trusted_files),
             outputs=list_submitted_outputs(self.problem, submission) if submission.outputs else {},
         )
 
@@ -428,8 +432,8 @@ class JudgingSetup:
         """Return the plan's description of the submission's start, and the judge's files that it needs."""
         problem, language = self.problem, self.language
         if language is None:
-            output_only = problem.task_type is TaskType.OUTPUT_ONLY
-            return PlanSubmission() if output_only else _UNUSED_PROGRAM, ()
+            is_output_only = problem.task_type is TaskType.OUTPUT_ONLY
+            return PlanSubmission() if is_output_only else _UNUSED_PROGRAM, ()
         is_online_judge, harness_files = problem.options.online_judge, tuple[JobFile, ...]()
         argv = language.run_command(memory=problem.limits.memory, online=is_online_judge)
         if problem.options.line_buffered and language.syntax == "python":
@@ -489,8 +493,8 @@ def is_empty(problem: Problem, submission: Submission) -> bool:
 
 def list_submitted_outputs(problem: Problem, submission: Submission) -> dict[str, Blob]:
     """Return the submitted output files by test. They win over a program if the task accepts both."""
-    names = {test.name for test in problem.tests if problem.task_type in _OUTPUT_FILE_TASKS}
-    return {file.name: file.content for file in submission.outputs if file.name in names}
+    test_names = {test.name for test in problem.tests if problem.task_type in _OUTPUT_FILE_TASKS}
+    return {file.name: file.content for file in submission.outputs if file.name in test_names}
 
 
 # --- the checker and the manager in a plan -----------------------------------------------------------
@@ -501,13 +505,13 @@ def _plan_checker(problem: Problem, program: TrustedProgram | None, limits: Chec
     if program is None and checker.kind.is_program:  # the manager alone decides, so this checker is not used
         return PlanChecker(kind=CheckerKind.WHITE_DIFF.value)
     checker_limits = checker.limits or Limits()
-    time = checker_limits.cpu_time or limits.cpu_time
+    cpu_time_s = checker_limits.cpu_time or limits.cpu_time
     return PlanChecker(
         kind=checker.kind.value,
         argv=(*program.argv, *checker.arguments) if program is not None else (),
         limits=make_plan_limits(
-            cpu_time=time,
-            wall_time=max(2 * time, limits.wall_time),
+            cpu_time=cpu_time_s,
+            wall_time=max(2 * cpu_time_s, limits.wall_time),
             memory=checker_limits.memory or limits.memory,
         )
         if program is not None
@@ -545,7 +549,7 @@ def _plan_manager(
     )
 
 
-def checker_name(problem: Problem) -> str:
+def describe_checker(problem: Problem) -> str:
     """Return the name of a problem's checker, such as `cms checker checker/checker.cpp`, or its comparison.
 
     A manager's name comes first.

@@ -76,7 +76,7 @@ class Sources:
                 if file_folder == folder:
                     included_by_path[path] = NamedBlob(name=f"graders/{path}", content=file.content)
         self._included = tuple(included_by_path.values())
-        self._grader = linked_grader(problem, language)
+        self._grader = find_linked_grader(problem, language)
         self._standard = problem.cpp_standard if language.command == "g++" else ""
         self._prelude = ""
         if language.command in DRIVERS:
@@ -94,21 +94,23 @@ class Sources:
         if self._prelude:
             # So that line numbers in the compiler's messages are lines of the submission.
             code = f"{self._prelude}#line 1\n{code}"
-        data = code.encode(errors="surrogatepass")
-        size = sum(file.content.size for file in submission.files) + len(data)
-        if size > MAX_SOURCE_BYTES:
-            raise JobRejected(f"the source has {size} bytes; the maximum is {MAX_SOURCE_BYTES}")
-        sources = (data, *(file.content.read() for file in submission.files)) if self._language.acts else ()
+        source_code = code.encode(errors="surrogatepass")
+        source_bytes = sum(file.content.size for file in submission.files) + len(source_code)
+        if source_bytes > MAX_SOURCE_BYTES:
+            raise JobRejected(f"the source has {source_bytes} bytes; the maximum is {MAX_SOURCE_BYTES}")
+        sources = (
+            (source_code, *(file.content.read() for file in submission.files)) if self._language.acts else ()
+        )
         return msgspec.structs.replace(
             spec,
             acts=any(re.search(self._language.acts.encode(), source) for source in sources),
-            sources=(*spec.sources[:-1], NamedBlob(name=spec.main_source.name, content=Blob.of(data))),
+            sources=(*spec.sources[:-1], NamedBlob(name=spec.main_source.name, content=Blob.of(source_code))),
         )
 
     def _build_spec(self, files: Sequence[NamedBlob]) -> BuildSpec:
         """Return the build with these files of a submission. Its last source, the program, is empty."""
         problem, language, grader = self._problem, self._language, self._grader
-        more_files = (*self._submission_files(files), *self._included)
+        other_files = (*self._submission_files(files), *self._included)
 
         # The main source is in the same folder as the grader's header. It is named after the problem only if
         # a grader may need this name and the id is a valid file name, because some names have a meaning in Go
@@ -117,7 +119,7 @@ class Sources:
         if language.links_grader:
             default_name = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
             name = f"graders/{next(iter(problem.options.source_names), default_name)}"
-        if any(file.name == name + suffix for file in more_files):
+        if any(file.name == name + suffix for file in other_files):
             name += "-main"
         name += suffix
         grader_files = tuple(
@@ -127,28 +129,28 @@ class Sources:
             and PurePosixPath(file.name).suffix in _SOURCES
             and (PurePosixPath(file.name).name not in _JUDGE_FILES or file.name == grader)
         )
-        units = (
+        compiled_names = (
             []
             if language.finds_sources
-            else [file.name for file in more_files if _is_compilable(file, language)]
+            else [file.name for file in other_files if _is_compilable(file, language)]
         )
         if grader and language.syntax == "python":  # a grader in Python may import files in its own folder
-            units += [
+            compiled_names += [
                 file.name for file in grader_files if _is_compilable(file, language) and file.name != grader
             ]
-        sources = (*self._helpers, *grader_files, *more_files, NamedBlob(name=name, content=Blob.of("")))
+        sources = (*self._helpers, *grader_files, *other_files, NamedBlob(name=name, content=Blob.of("")))
         _refuse_path_conflicts([file.name for file in sources])
         return BuildSpec(
             kind=SUBMISSION,
             output=language.artifact_name,
             command=language.build_command(
-                [*([grader] if grader else []), name, *units],
+                [*([grader] if grader else []), name, *compiled_names],
                 language.artifact_name,
                 self._standard,
                 extra=language.online_flags if problem.options.online_judge else (),
             ),
             sources=sources,
-            control=_control_source(language),
+            control=_make_control_source(language),
             limits=self._limits,
             refusals=language.refusals,
             precompile=() if files else language.precompile_command(WRAPPER, HEADER, self._standard),
@@ -171,16 +173,16 @@ class Sources:
 def _refuse_path_conflicts(names: Sequence[str]) -> None:
     """Raise JobRejected if a path is invalid, or is both a file and a folder."""
     check_names(names)
-    folders = {folder.as_posix() for name in names for folder in PurePosixPath(name).parents}
-    for name in sorted(folders.intersection(names)):
+    parent_folders = {folder.as_posix() for name in names for folder in PurePosixPath(name).parents}
+    for name in sorted(parent_folders.intersection(names)):
         raise JobRejected(f"{name!r} is both a file and a folder")
 
 
 def make_scripts_build_spec(
-    program: Checker | Manager, kind: str, limits: BuildLimits, packer: Blob
+    program: Checker | Manager, kind: str, limits: BuildLimits, packer_script: Blob
 ) -> BuildSpec:
     """Return the build of a program that has a build script. The artifact is an archive that Python runs."""
-    helper = NamedBlob(name=_SCRIPTS, content=packer)
+    helper = NamedBlob(name=_SCRIPTS, content=packer_script)
     main_source, *other_sources = program.sources
     python = find_language("python")
     folder = str(PurePosixPath(main_source.name).parent)
@@ -189,7 +191,7 @@ def make_scripts_build_spec(
         output=kind + _PROGRAM,
         command=(python.command, "-I", f"./{_SCRIPTS}", kind + _PROGRAM, folder),
         sources=(helper, *other_sources, main_source),
-        control=_control_source(python),
+        control=_make_control_source(python),
         limits=limits.trusted,
     )
 
@@ -200,20 +202,20 @@ def make_trusted_build_spec(
     """Return the build of the checker, manager or grader, depending on `kind`."""
     main_source, *other_sources = program.sources
     language = find_language(program.language, where=problem.source or problem.id, field=kind)
-    units = [main_source.name, *_additional_units(problem, program, language)]
+    compiled_names = [main_source.name, *_list_additional_sources(problem, program, language)]
     return BuildSpec(
         kind=kind,
         output=kind + _PROGRAM,
         command=language.build_command(
-            units, kind + _PROGRAM, problem.cpp_standard if language.command == "g++" else ""
+            compiled_names, kind + _PROGRAM, problem.cpp_standard if language.command == "g++" else ""
         ),
         sources=(*other_sources, main_source),
-        control=_control_source(language),
+        control=_make_control_source(language),
         limits=limits.trusted,
     )
 
 
-def _additional_units(problem: Problem, program: Checker | Manager, language: Language) -> list[str]:
+def _list_additional_sources(problem: Problem, program: Checker | Manager, language: Language) -> list[str]:
     """Return further sources to compile: all sources of an ICPC validator, none of other programs."""
     if program.kind is not CheckerKind.ICPC:
         return []
@@ -225,14 +227,14 @@ def _additional_units(problem: Problem, program: Checker | Manager, language: La
 def make_proctor_build_spec(sources: Iterable[NamedBlob], limits: BuildLimits) -> BuildSpec:
     """Return the build of the proctor from the files of graders/proctor, which are C++17."""
     files = tuple(sorted(sources, key=lambda file: file.name))
-    units = [file.name for file in files if file.name.endswith(".cpp")]
-    command = ("g++", *proctor_arguments(units, PROCTOR))
+    compiled_names = [file.name for file in files if file.name.endswith(".cpp")]
+    command = ("g++", *proctor_arguments(compiled_names, PROCTOR))
     return BuildSpec(
         kind=PROCTOR,
         output=PROCTOR,
         command=command,
         sources=files,
-        control=_control_source(find_language("c++")),
+        control=_make_control_source(find_language("c++")),
         limits=limits.trusted,
     )
 
@@ -241,7 +243,7 @@ def _is_compilable(file: NamedBlob, language: Language) -> bool:
     return PurePosixPath(file.name).suffix.lower() in source_suffixes(language)
 
 
-def linked_grader(problem: Problem, language: Language) -> str:
+def find_linked_grader(problem: Problem, language: Language) -> str:
     """Return the name of the grader that submissions are compiled with, or an empty string without a grader.
 
     Raises:
@@ -256,10 +258,21 @@ def linked_grader(problem: Problem, language: Language) -> str:
     if not language.links_grader:
         message = f"problem {problem.id} has a grader, and {language.name} cannot be linked with it"
         raise JudgeFailure(message, final=True)
-    grader_stem, names = grader_name(problem.task_type), {file.name for file in problem.grader_files}
+    grader_stem, grader_file_names = (
+        grader_name(problem.task_type),
+        {file.name for file in problem.grader_files},
+    )
     missing_message = f"there is no {grader_stem}{source_suffixes(language)[0]}"
-    other_languages = (other for other in LANGUAGES if other.links_grader and other.name != language.name)
-    if any(grader_stem + suffix in names for other in other_languages for suffix in other.suffixes):
+    other_languages = (
+        other_language
+        for other_language in LANGUAGES
+        if other_language.links_grader and other_language.name != language.name
+    )
+    if any(
+        grader_stem + suffix in grader_file_names
+        for other_language in other_languages
+        for suffix in other_language.suffixes
+    ):
         raise JudgeFailure(
             f"problem {problem.id} has no grader in {language.name}: {missing_message}",
             phase="compiling",
@@ -272,6 +285,6 @@ def linked_grader(problem: Problem, language: Language) -> str:
     )
 
 
-def _control_source(language: Language) -> NamedBlob:
+def _make_control_source(language: Language) -> NamedBlob:
     name = f"ioi-eval-control{language.suffixes[0]}"
     return NamedBlob(name=name, content=Blob.of(language.control))

@@ -227,7 +227,7 @@ async def check_references(
     setup.on_event(ReferencesStarted(most=options.most, problems=len(problems)))
     async with open_judge(setup, problems.packages) as (judge, workers):
         outcomes = await judge_references(
-            judge.with_options(trusts=True),
+            judge.with_options(trusts_submissions=True),
             problems,
             problems.references,
             store=setup.store,

@@ -463,7 +463,11 @@ async def calibrate(
     with open_problem_source(problems, choice, setup.store) as loaded_problems:
         async with open_judge(setup) as (judge, _):
             return await _measure_solutions(
-                loaded_problems, judge.with_options(trusts=True), reach, asyncio.Semaphore(at_once), on_event
+                loaded_problems,
+                judge.with_options(trusts_submissions=True),
+                reach,
+                asyncio.Semaphore(at_once),
+                on_event,
             )
 
 

@@ -260,7 +260,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             if work.check is not None:
                 await work.check(judge)
             if work.trusted:
-                judge = judge.with_options(trusts=True)
+                judge = judge.with_options(trusts_submissions=True)
             deduplication = Deduplication(find_result) if setup.options.share else None
             limited = create_time_limits(judge, setup, journal).with_limits
             if work.on_settle_available is not None:
@@ -435,7 +435,7 @@ def create_time_limits(judge: Judge, setup: RunSetup, journal: ResultLog) -> Tim
 
     factor = setup.options.timing.factor
     return TimeLimits(
-        judge.with_options(trusts=True), limits, store_limit, others=reused_limits, factor=factor
+        judge.with_options(trusts_submissions=True), limits, store_limit, others=reused_limits, factor=factor
     )
 
 

@@ -203,20 +203,20 @@ class ClassicJobEngine:
             for file in job.files
             if file.name not in _TEST_FILES
         ]
-        trusted_programs: tuple[JobFile, ...] = ()
+        find_trusted_programs: tuple[JobFile, ...] = ()
         if package.runtime == "cms_ioi":
             trusted_sources = [file for file in sources if file.name != submission]
             build = await self._build(_TRUSTED, job, package, capabilities, trusted_sources)
             # If the build failed, the compile stage of the job itself reports the error.
-            trusted_programs = build.files if build.stage.code == 0 else ()
+            find_trusted_programs = build.files if build.stage.code == 0 else ()
         if package.language == _CHECKER_LANGUAGE:
-            return await self._engine.execute(self._run_job(job, trusted_programs))
-        build = await self._build(_SUBMISSION, job, package, capabilities, [*sources, *trusted_programs])
+            return await self._engine.execute(self._run_job(job, find_trusted_programs))
+        build = await self._build(_SUBMISSION, job, package, capabilities, [*sources, *find_trusted_programs])
         if build.stage.code != 0:
             return JobResult(
                 run=build.stage, compile=build.stage, language=package.language, version=package.version
             )
-        result = await self._engine.execute(self._run_job(job, (*trusted_programs, *build.files)))
+        result = await self._engine.execute(self._run_job(job, (*find_trusted_programs, *build.files)))
         return msgspec.structs.replace(result, compile=build.stage)
 
     async def _build(

@@ -296,7 +296,8 @@ class HttpClient:
     async def execute(self, url: str, request: Request, max_s: float, worker_identity: str = "") -> JobResult:
         """Send a job, and return its result. The answer must arrive within `max_s` seconds.
 
-        `worker_identity`: the identity that the answer of a worker must have. Raises the errors of `Engine.execute`.
+        `worker_identity`: the identity that the answer of a worker must have. Raises the same errors as
+        `Engine.execute`.
         """
         mark = token_hex(8) if worker_identity else ""
         request = msgspec.structs.replace(request, minimal=bool(worker_identity), mark=mark)

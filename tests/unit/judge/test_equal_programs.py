@@ -20,7 +20,7 @@ from support.waiting import settle
 from ioi_eval import Scorer, Store
 from ioi_eval.engines.fake import FakeTest, Outcome
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.judge.deduplication import Deduplication, program_identity
+from ioi_eval.judge.deduplication import Deduplication, compute_program_identity
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.models import Blob, Limits, Problem, Submission, SubmissionResult, Test
 from ioi_eval.testing import Broken, FakeEngine
@@ -64,7 +64,7 @@ def test_equal_artifacts_of_different_compilers_are_judged_separately() -> None:
     )
     built = [BuildSuccess(artifact=Blob.of("classes"), compiler=f"java {number}") for number in (17, 17, 21)]
     digest = problem_digest(problem())
-    first, same, other = (program_identity(digest, program, artifact) for artifact in built)
+    first, same, other = (compute_program_identity(digest, program, artifact) for artifact in built)
     assert first == same != other
 
 

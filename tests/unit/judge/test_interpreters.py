@@ -146,7 +146,9 @@ async def test_failed_import_of_trusted_solution_is_module_missing(scorer: Score
     """A trusted solution cannot use it to avoid a verdict."""
     code = "import numpy\nprint('out', input().split()[1])\n"
     with pytest.raises(ModuleMissing, match="the solution imports numpy") as caught:
-        await scorer.judge.with_options(trusts=True).judge(COUNTED, submission(code, language="python"))
+        await scorer.judge.with_options(trusts_submissions=True).judge(
+            COUNTED, submission(code, language="python")
+        )
     assert caught.value.modules == ("numpy",)
 
 

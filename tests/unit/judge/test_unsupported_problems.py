@@ -13,7 +13,7 @@ from support.engines import fake_capabilities
 from ioi_eval import Scorer
 from ioi_eval.errors import InputError, JudgeFailure, ModuleMissing
 from ioi_eval.judge import needs, programs
-from ioi_eval.judge.needs import find_unmet_needs, imported_modules, refuse_language
+from ioi_eval.judge.needs import find_imported_modules, find_unmet_needs, refuse_language
 from ioi_eval.model.languages import find_language
 from ioi_eval.models import (
     Blob,
@@ -197,11 +197,11 @@ def test_module_in_checker_sources_is_not_a_missing_package() -> None:
 
 
 def test_only_unconditional_top_level_imports_are_required() -> None:
-    assert imported_modules(
+    assert find_imported_modules(
         "import a.b, c as d\nfrom e.f import g\nfrom . import h\nif 1:\n    import i\n"
     ) == {
         "a",
         "c",
         "e",
     }
-    assert imported_modules(b"\x00") == imported_modules("(" * 10_000) == set()
+    assert find_imported_modules(b"\x00") == find_imported_modules("(" * 10_000) == set()
