@@ -164,8 +164,9 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
 def _suggest_choice(key: str, value: object) -> str:
     """Return a remedy that suggests values of a key with a fixed list of values, else an empty string."""
     kind = OPTIONS[key].argument_type if key in OPTIONS else None
-    is_enum = isinstance(kind, type) and issubclass(kind, Enum)
-    return suggest_names(str(value), [member.value for member in kind]) if is_enum else ""
+    if not isinstance(kind, type) or not issubclass(kind, Enum):
+        return ""
+    return suggest_names(str(value), [member.value for member in kind])
 
 
 @contextmanager

@@ -110,10 +110,9 @@ class ReportProgressBar:
         match event:
             case ReportProgress(pages=None):
                 self._line.set_description_str(f"{format_count(event.read, 'submission')} read")
-            case ReportProgress():
+            case ReportProgress(pages=int(pages)):
                 self._line.set_description_str(
-                    f"{format_count(event.read, 'submission')} read,"
-                    f" {format_count(event.pages, 'page')} written"
+                    f"{format_count(event.read, 'submission')} read, {format_count(pages, 'page')} written"
                 )
             case RunReported() if self._several:
                 outcome = "read, reports written" if event.written else "read; its folder is read-only"

@@ -248,7 +248,7 @@ def find_engine(engine_text: str) -> Factory:
         known_names = ", ".join([*other_names, *built_in_names])
         if re.fullmatch(r"[\w-]+", engine_text) and engine_text != SLURM:
             remedy = f"Name an engine ({known_names}), or servers as http://HOST:PORT"
-            if find_similar_names(text.lower(), _LOCAL_WORDS):
+            if find_similar_names(engine_text.lower(), _LOCAL_WORDS):
                 remedy = f"Did you mean {EMBEDDED!r}, which is this machine, without Docker? {remedy}"
             raise InputError(f"{engine_text!r} is not an engine and not a host", remedy=remedy) from None
         raise error.with_details(remedy=f"{error.remedy}; or {known_names}") from None

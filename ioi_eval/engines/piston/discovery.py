@@ -59,8 +59,8 @@ def normalize_address(address: str) -> str:
         raise _make_address_error(address) from None
     if url.scheme not in ("http", "https") or not _is_host(url.hostname) or url.query or url.fragment:
         raise _make_address_error(address)
-    if is_bare and url.hostname in ("http", "https"):  # `http:/host` lacks a slash
-        raise _address_error(address)
+    if lacks_scheme and url.hostname in ("http", "https"):  # `http:/host` lacks a slash
+        raise _make_address_error(address)
     if port == 0:  # port 0 is only valid for servers that listen, for which it means any free port
         raise _make_address_error(address)
     _require_no_secrets(url)

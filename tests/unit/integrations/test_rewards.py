@@ -29,7 +29,17 @@ from ioi_eval.integrations.rewards import RewardMode, RewardOptions, reply_text
 from ioi_eval.integrations.runtime import Setup, close_all
 from ioi_eval.integrations.trl import make_async_reward, make_reward, reward, reward_async
 from ioi_eval.integrations.verl import compute_score, compute_score_async, compute_score_batch
-from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Problem, ScoreType, Subtask, Test
+from ioi_eval.models import (
+    Blob,
+    Checker,
+    CheckerKind,
+    NamedBlob,
+    Problem,
+    ScoreType,
+    Submission,
+    Subtask,
+    Test,
+)
 from ioi_eval.testing import FakeEngine, FakeTest, Fatal
 
 
@@ -563,7 +573,7 @@ def test_misnamed_arguments_of_reward_are_named(
 
 
 def test_unknown_argument_of_a_value_is_named_with_a_suggestion() -> None:
-    with pytest.raises(InputError, match="^RewardOptions has no argument 'modes'. Did you mean 'mode'"):
+    with pytest.raises(InputError, match=r"^RewardOptions has no argument 'modes'. Did you mean 'mode'"):
         RewardOptions(modes="pass_fail")  # type: ignore[call-arg]
-    with pytest.raises(InputError, match="^Submission has no argument 'problem'. Did you mean 'problem_id'"):
+    with pytest.raises(InputError, match=r"^Submission has no argument 'problem'. Did you mean 'problem_id'"):
         Submission(key="1", problem="sum", code="")  # type: ignore[call-arg]
