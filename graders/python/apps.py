@@ -80,7 +80,7 @@ def run_program(source, input_text, load_only):
     except Exception as error:
         try:
             return MARK + encode_json(make_error_report(error_code, error))
-        except Exception:  # printing the error can fail as well
+        except Exception:  # str() of the program's error can fail as well
             return MARK + encode_json({"code": None})
 
 
@@ -92,7 +92,7 @@ def make_error_report(error_code, error):
     return {"code": error_code, "error": repr(error)[:MAX_ERROR], "traceback": trace[:MAX_TRACEBACK]}
 
 
-encode_json = json.JSONEncoder().encode  # bound early, because a program may replace json.dumps
+encode_json = json.JSONEncoder().encode  # stored here, because the program may replace json.dumps
 
 
 # --- turning the program into a function -------------------------------------------------------------

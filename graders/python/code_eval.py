@@ -41,5 +41,5 @@ def main(source):
 def format_error(error):
     try:
         return f"{error}"
-    except Exception:  # printing the error can fail as well
+    except Exception:  # str() of the submission's error can fail as well
         return type(error).__name__

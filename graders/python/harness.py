@@ -64,7 +64,7 @@ def main():
     )
     sys.argv[:] = [path]
     encode = json.JSONEncoder(allow_nan=False, default=convert_numpy_number).encode
-    exit_process, write = os._exit, os.write  # bound early, because a submission may replace them
+    exit_process, write = os._exit, os.write  # stored here, because the submission may replace them
     try:
         result = call_function(load_submission(path), function_name, arguments)
     except SystemExit as end:

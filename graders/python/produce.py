@@ -70,5 +70,5 @@ if not code and written not in ("-", "stderr"):
         print(f"the program did not write {written}", file=sys.stderr)
         sys.exit(1)
 if code:
-    print(f"the program ended with {code}", file=sys.stderr)
+    print(f"the program ended with exit code {code}", file=sys.stderr)
 sys.exit(1 if code else 0)

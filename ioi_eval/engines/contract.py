@@ -35,7 +35,7 @@ _NAME_BYTES, _PATH_BYTES = 255, 1024
 
 # --- capabilities of an engine -----------------------------------------------------------------------
 
-OWN = "ioi_eval"  # runtime that starts the scripts `compile` and `run` of the job itself
+OWN = "ioi_eval"  # runtime of our package, which starts the scripts `compile` and `run` in the job
 BASH = "bash"  # runtime that starts the job's first text file, without a compile stage
 CLASSIC = ("cms_ioi", "cms")  # two names of the same Piston package
 _OTHER_CLASSIC = frozenset({"codeforces", "cf_python3", "cf_c++17"})
@@ -43,15 +43,16 @@ _INSTALL_A_SHELL = "Install Piston's package `bash`, or the package `ioi_eval`, 
 
 
 class Capabilities(Value):
-    """The abilities of an engine."""
+    """What an engine supports: its toolchains, limits and optional features."""
 
     name: str
     architecture: str
-    # True if each stage runs in a sandbox of the proctor. False: builds of submissions contain the proctor.
+    # True if the engine runs each stage in a sandbox of the proctor. Otherwise build jobs of submissions
+    # contain the proctor.
     confines: bool = False
     takes_paths: bool = False  # True if jobs and results may name files by path
-    # True if the engine starts `./proctor run` on a job's plan, even without `takes_paths`. False: the job's
-    # own script starts it.
+    # True if the engine itself starts the proctor on a job's plan, even without `takes_paths`. Otherwise a
+    # script in the job starts the proctor.
     executes_plans: bool = False
     exclusive: bool = False  # True if the engine can run a job alone, while it runs no other job
     shares_builds: bool = False  # True if files of jobs may be a `SharedBuild`
@@ -127,7 +128,7 @@ class BuildSpec(Value):
     refusals: tuple[int, ...] = (1,)  # exit codes with which the command reports an error in the source
     precompile: tuple[str, ...] = ()  # command that precompiles a header with the same flags as the build
     shared: str = ""  # name of a source that many builds have in common, such as a grader
-    acts: bool = False  # True if the source may run code during its build, and so may have caused any failure
+    acts: bool = False  # True if the source may run code during its build, which may make the build fail
     # The proctor that confines the build if the engine does not; it is not part of the cache key.
     proctor: Blob | None = None
 
@@ -142,7 +143,7 @@ class BuildSpec(Value):
 
     @property
     def needs_proc(self) -> bool:
-        """False for compilers that need no /proc, so that their sources can name no open file."""
+        """False for compilers that need no /proc, through which sources could read open files."""
         return self.toolchain_command not in DRIVERS
 
     def make_key(self, architecture: str, toolchain: Toolchain) -> str:
@@ -187,14 +188,14 @@ class BuildSuccess(Value):
 
 
 class RemoteArtifact(Blob, kw_only=True):
-    """An artifact on another machine, and the build that repeats it if that machine is lost."""
+    """An artifact on another machine, and the build to repeat if that machine is lost."""
 
     spec: BuildSpec
     toolchain: str  # identity of the toolchain that built the artifact
 
 
 class WorkerArtifact(RemoteArtifact, kw_only=True):
-    """A program on the worker that built it. Jobs there name it; for jobs elsewhere it is downloaded."""
+    """A program on the worker that built it. Jobs on that worker name it by hash; other jobs download it."""
 
     at: str  # address of the worker
 
@@ -221,7 +222,7 @@ class ArtifactsLost(JobRejected):
 
 
 class CompileError(Value):
-    """The failure of a build by fault of the source. A fault of the machine is a JudgeFailure."""
+    """The failure of a build because of its source. If the machine is at fault, JudgeFailure is raised."""
 
     log: str = ""
     compiler: str = ""
@@ -259,7 +260,7 @@ class Batch(Value):
     program: Program
     tests: tuple[PlannedTest, ...]
     options: JudgeOptions = JudgeOptions()
-    alone: bool = False  # True if the tests' job must be exclusive, if the engine can run exclusive jobs
+    alone: bool = False  # True if the tests' job must run alone, on engines that can run exclusive jobs
 
     async def with_rebuilt_artifacts(self, lost_artifacts: Iterable[RemoteArtifact], build: Build) -> Self:
         """Return the batch after its lost artifacts were built again.
@@ -286,15 +287,15 @@ class Batch(Value):
 
 
 class StallOutcome(StrEnum):
-    """Stalls of a job's tests: a stalled test made no progress and was stopped without a verdict."""
+    """Whether tests of a job stalled, that is made no progress and were stopped without a verdict."""
 
     NONE = "none"
-    ONCE = "once"  # tests stalled, but did not stall when they ran again alone
-    AGAIN = "again"  # tests stalled, and stalled again when they ran again alone
+    ONCE = "once"  # a test stalled, but did not stall in the repetition, in which it ran alone
+    AGAIN = "again"  # a test stalled, and stalled again in the repetition, in which it ran alone
 
 
 class TestReports(Value):
-    """The proctor's lines about tests. Skipped tests, and tests that did not run, are missing."""
+    """The proctor's reports about tests, without the tests that were skipped or did not run."""
 
     __test__ = False
 
@@ -368,7 +369,7 @@ class Check(Protocol):
 
 @runtime_checkable
 class Engine(Protocol):
-    """The interface of engines, which execute jobs: on this machine, on Piston servers, a fake, a plugin.
+    """The interface of engines, which execute jobs: on this machine, on Piston servers, or in a plugin.
 
     Engines are used inside `async with`.
     """
@@ -443,7 +444,7 @@ def ignore_server_event(event: ServerEvent) -> None:
 
 
 class Servers(Value):
-    """The servers, or nodes, of an open engine, and their state now."""
+    """The servers, or nodes, of an open engine, and their current states."""
 
     found: int
     slots: int
@@ -451,11 +452,11 @@ class Servers(Value):
     used: Mapping[str, tuple[HealthCheck, ...]]
     left_out: Mapping[str, str] = {}  # reason why a reachable server gets no jobs, by address
     unreachable: Mapping[str, str] = {}  # reason why a server cannot be reached, by address
-    differences: tuple[HealthCheck, ...] = ()  # health checks about tools that differ between servers
+    differences: tuple[HealthCheck, ...] = ()  # health checks about compilers that differ between servers
     standings: tuple[ServerState, ...] = ()  # states of the servers that have ever received jobs
     uses: str = ""  # number of servers of each kind, and their use; empty if all servers are of the same kind
-    jobs: str = ""  # whether a job contains many tests or a single test; empty means many
-    cores: int = 0  # cores of all used servers, if there are more cores than jobs by default
+    jobs: str = ""  # kind of the jobs: with many tests each, which is also meant if empty, or with one test
+    cores: int = 0  # number of cores of all used servers, if it exceeds the default number of jobs
 
     def list_states(self) -> tuple[ServerState, ...]:
         """Return the state of each server, including servers that never got jobs, sorted by address."""

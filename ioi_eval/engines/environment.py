@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 ENDPOINTS, PER_ENDPOINT = "PISTON_ENDPOINTS", "PISTON_MAX_REQUESTS_PER_ENDPOINT"
 TOKEN, PYTHON = "IOI_EVAL_TOKEN", "IOI_EVAL_PYTHON"
-CALLER = "caller"  # value of the option for the interpreter that means the interpreter of this process
+CALLER = "caller"  # value of the option `python` that selects the interpreter of this process
 Default = TypeVar("Default", int, None)
 
 
@@ -43,7 +43,7 @@ class Launch(Value):
         )
 
     def count_cores(self, machine_cores: int) -> int:
-        """Return how many of this machine's cores are this process's."""
+        """Return this process's share of the machine's cores."""
         return max(1, machine_cores // max(1, self.neighbours))
 
     def select_servers(self, all_servers: Discovery) -> Discovery:
@@ -51,7 +51,7 @@ class Launch(Value):
 
 
 class ServerShare:
-    """The part of a cluster that a process of a training uses."""
+    """The discovery of the servers that one process of a distributed training uses."""
 
     def __init__(self, all_servers: Discovery, process_number: int, process_count: int) -> None:
         self._discovery, self._process_number, self._process_count = (

@@ -62,7 +62,7 @@ Outcome = float | str | Broken
 
 
 class Killed(Value):
-    """A fault: the job is killed after the lines of `after` tests, or if `torn`, within the next line."""
+    """A fault: the job is killed after the reports of `after` tests; if `torn`, within the next report."""
 
     after: int = 0
     torn: bool = False
@@ -79,7 +79,7 @@ Fault = EngineError | Killed | Fatal | Ending | None
 
 
 def fake_capabilities() -> Capabilities:
-    """Return the capabilities of a fake engine by default: it has the toolchains of all languages."""
+    """Return the default capabilities of a fake engine, with the toolchains of all languages."""
     tools = {
         name: Toolchain(command=name, path=f"/usr/bin/{name}", version="1.0", identity=f"{name} 1.0 (fake)")
         for name in sorted({tool for language in LANGUAGES for tool in language.tools})
@@ -134,7 +134,7 @@ class FakeEngine:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self.slots = slots
         self.jobs: list[Job] = []
-        self.started = asyncio.Event()  # set when the first job has started
+        self.started = asyncio.Event()  # event that is set when the first job starts
         self.running = 0  # number of jobs that run now
         self.peak = 0  # maximum number of jobs that ran at the same time
 

@@ -99,7 +99,7 @@ ReportT = TypeVar("ReportT")
 
 _RATE_S = 60.0  # seconds over which the rate of an endpoint's jobs is averaged
 _FAULTS = 3  # number of failed jobs in a row after which an endpoint rests
-# Number of failed trials in a row after which a trial no longer stops the clock of a drought.
+# Number of failed trials in a row after which a job on trial no longer counts as a working endpoint.
 _FAILED_TRIALS = 2
 
 
@@ -115,16 +115,16 @@ class Endpoint(Generic[ReportT]):
         self.errors = 0  # number of jobs that failed on the endpoint
         self.why = ""  # the last error, or the reason why the endpoint gets no jobs
         self.failed_in_a_row = 0  # number of failed jobs in a row
-        # A score of useless answers: plus 2 for each refused job and for each answer that the check refused,
-        # minus 1 for each other answer.
+        # Score for useless answers: each refused job and each answer that a check refused adds 2, and each
+        # other answer subtracts 1.
         self.uselessness = 0
         self.inspections = 0  # number of inspections since the endpoint was last healthy
-        # True if the last failure was a lack of capacity, so that it is still the same server.
+        # True if the endpoint's last failure was a lack of capacity, so that no full inspection is needed.
         self.is_full = False
         self.failed_trials = 0  # number of failed trials since the endpoint was last healthy
         self.answered_at = 0.0  # time of the endpoint's last answer, or of its first job
-        self.changes_message = ""  # changes that the last inspection reported, as a sentence
-        self._recent_answers = 0.0  # number of recently answered jobs, in which older jobs count less
+        self.changes_message = ""  # sentence about the changes that the last inspection found
+        self._recent_answers = 0.0  # number of recently answered jobs; older jobs count less
         self._counted_at_s = self._began_at_s = time.monotonic()
 
     @property
@@ -133,12 +133,12 @@ class Endpoint(Generic[ReportT]):
 
     @property
     def is_member(self) -> bool:
-        """True if it has jobs, or may have jobs again when it answers."""
+        """True if the endpoint gets jobs, or may get jobs again when it answers."""
         return self.is_usable or self.state is State.DOWN
 
     @property
     def was_fit(self) -> bool:
-        """True if it was ever fit for jobs."""
+        """True if the endpoint was ever fit for jobs."""
         return self.report is not None
 
     @property
@@ -163,7 +163,7 @@ class Endpoint(Generic[ReportT]):
 
     @property
     def rate(self) -> float:
-        """Answered jobs per second, over about the last minute."""
+        """Number of jobs answered per second, averaged over about the last minute."""
         now_s = time.monotonic()
         averaged_s = _RATE_S * (1 - math.exp(-max(1.0, now_s - self._began_at_s) / _RATE_S))
         return round(self._recent_answers * math.exp((self._counted_at_s - now_s) / _RATE_S) / averaged_s, 2)
@@ -243,7 +243,7 @@ def _choose_state_change(error: EngineError) -> Change:
 
 
 def _join_names(names: Iterable[str]) -> str:
-    """Return the first names, and the number of the other names."""
+    """Return a string with the first names and the number of the other names."""
     all_names = [*names]
     suffix = f" and {len(all_names) - _MAX_NAMES} more" if len(all_names) > _MAX_NAMES else ""
     return ", ".join(all_names[:_MAX_NAMES]) + suffix
@@ -262,7 +262,7 @@ def _fits_all(endpoint: AnyEndpoint) -> bool:
 
 @dataclass(frozen=True)
 class _SlotRequest:
-    """The endpoints that suit a job that waits for a slot."""
+    """A job's request for a slot: the endpoints to avoid, to prefer and to exclude."""
 
     avoid: Collection[
         AnyEndpoint
@@ -283,7 +283,7 @@ class JobAttempts:
     last_failure: EngineError | None = None
 
     def add_failure(self, endpoint: AnyEndpoint, error: EngineError) -> None:
-        """Count a failed attempt, except a refusal for lack of capacity and a first replacement."""
+        """Count a failed attempt, unless the endpoint was full or was replaced for the first time."""
         self.last_failure, is_repeated = error, endpoint in self.tried_endpoints
         self.tried_endpoints.append(endpoint)
         if isinstance(error, EngineOverloaded):
@@ -292,7 +292,7 @@ class JobAttempts:
             self.attempts_left -= 1
 
     def raise_if_exhausted(self, error: EngineError) -> None:
-        """Raise AttemptsUsedUp after too many attempts, or after being turned away for too long."""
+        """Raise AttemptsUsedUp after too many attempts, or if servers have been full for too long."""
         refused_s = loop_time_s() - self.overloaded_since if self.overloaded_since is not None else 0.0
         if self.attempts_left <= 0 or (
             isinstance(error, EngineOverloaded) and refused_s > self.waits.drought
@@ -333,14 +333,14 @@ class JobAttempts:
 
 @dataclass(eq=False)
 class _SentJob:
-    """A job on an endpoint, and on a second endpoint if the first is late."""
+    """A job that runs on an endpoint, and on a second endpoint if the first endpoint is late."""
 
     endpoint: AnyEndpoint
     job: Job
     attempts: JobAttempts
     check: Check | None
     began: float = field(default_factory=loop_time_s)
-    # Timeout of waiting for the first endpoint, which ends when the second endpoint answers.
+    # Timeout for the first endpoint's answer. It expires when the second endpoint answers.
     wait: asyncio.Timeout = field(default_factory=partial(asyncio.timeout, None))
     second_task: asyncio.Task[None] | None = None
     answer: Any = None
@@ -357,7 +357,7 @@ class Fleet(ABC, Generic[ReportT]):
     inspected, and then gets a single job on trial.
 
     A free slot goes to the first waiting job that it suits. If no endpoint that fits a job has worked for
-    `waits.drought` seconds, all such jobs raise EngineUnavailable, and each later job at once, until an
+    `wait_times.drought` seconds, all such jobs raise EngineUnavailable, and each later job at once, until an
     endpoint is usable again. The clock stops while a fitting endpoint works. It starts again from zero with
     the next healthy endpoint, not with an endpoint on trial.
     """
@@ -374,11 +374,11 @@ class Fleet(ABC, Generic[ReportT]):
         self.endpoints = dict[str, Endpoint[ReportT]]()  # all endpoints that any search found, by address
         self.usable_endpoints: dict[Endpoint[ReportT], None] = {}
         self.found_addresses: frozenset[str] = frozenset()
-        # True after the first search; an endpoint that joins later is reported as an event.
+        # True after the first search. An endpoint that joins after that is reported as an event.
         self.has_begun = False
         self.busy = 0  # number of jobs that run on all endpoints
-        # Endpoints with a free slot, by number of running jobs. The endpoint that is idle for longest comes
-        # first.
+        # Endpoints with a free slot, by number of running jobs. For each number, the endpoint that has been
+        # idle longest comes first.
         self._free_by_jobs: list[dict[AnyEndpoint, None]] = [{}]
         self._has_no_free_slot = True
         self._slot_requests: OrderedDict[asyncio.Future[AnyEndpoint], _SlotRequest] = OrderedDict()
@@ -387,7 +387,7 @@ class Fleet(ABC, Generic[ReportT]):
         # Jobs that wait although no working endpoint fits them.
         self._stranded_requests = set[asyncio.Future[AnyEndpoint]]()
         self._drought_timer: asyncio.TimerHandle | None = None
-        # Start of the clock of a drought, and seconds that passed before this start.
+        # Time at which the clock of the current drought was last started, and seconds before that start.
         self._drought_start = self._drought_elapsed = 0.0
         self._refusal_reason = ""  # reason why no job gets a slot; empty if jobs get slots
         self._active_jobs = dict[_SentJob, None]()
@@ -541,7 +541,7 @@ class Fleet(ABC, Generic[ReportT]):
     def take_free_slot(
         self, avoid: Collection[AnyEndpoint] = (), prefer: AnyEndpoint | None = None, fits: Fits = _fits_all
     ) -> Endpoint[ReportT] | None:
-        """Reserve a slot that no job waits for, and return its endpoint, or None."""
+        """Reserve a slot that is free now, and return its endpoint. Return None if jobs wait for slots."""
         endpoint = None if self._slot_requests else self._choose_endpoint(_SlotRequest(avoid, prefer, fits))
         if endpoint is not None:
             self._update_load(endpoint, +1)
@@ -690,7 +690,7 @@ class Fleet(ABC, Generic[ReportT]):
     # --- jobs --------------------------------------------------------------------------------------------
 
     async def execute(self, job: Job, prefer: str = "", check: Check | None = None) -> Any:
-        """Return the answer of an endpoint, if possible of the preferred address.
+        """Execute a job on an endpoint, preferably at the address `prefer`, and return the answer.
 
         If `check` raises for the answer of an endpoint, the endpoint has failed the job. If all endpoints
         fail it, the error of `check` is raised.
@@ -748,8 +748,8 @@ class Fleet(ABC, Generic[ReportT]):
     def _is_outdated(self, job: Job) -> bool:
         """Return True if a job that no usable endpoint fits has to be prepared again.
 
-        That is so if a usable endpoint has other versions of its toolchains, or if no endpoint that may come
-        back fits.
+        The job is outdated if a usable endpoint has other versions of its toolchains, or if no endpoint fits
+        that may come back.
         """
         if not self.usable_endpoints:
             return False
@@ -833,7 +833,7 @@ class Fleet(ABC, Generic[ReportT]):
     def count_failure(
         self, endpoint: Endpoint[ReportT], error: EngineError, *, others_work: bool | None = None
     ) -> None:
-        """Count a failed job, and let the endpoint rest after too many of them.
+        """Count a failed job, and give the endpoint no jobs for a while after too many failures.
 
         `others_work`: for useless answers, True if another endpoint sends good answers.
         """
@@ -915,7 +915,7 @@ class Fleet(ABC, Generic[ReportT]):
         """Search for endpoints until the engine closes."""
         while True:
             await asyncio.sleep(interval_s)
-            # If the search fails, keep the known servers, for instance while a scheduler restarts.
+            # If the search fails, for instance while a scheduler restarts, keep the known servers.
             try:
                 self.update_endpoints(await self.find())
             except (EngineError, InputError) as error:
@@ -957,13 +957,13 @@ class Fleet(ABC, Generic[ReportT]):
         self.change_state(endpoint, Cause.UNFIT, Change.LEFT_OUT if self.has_begun else None, reason)
 
     def _store_report(self, endpoint: Endpoint[ReportT], report: ReportT) -> None:
-        """Store the report of an inspection. There may be another server at the address now."""
+        """Store the report of an inspection, and how the server differs from its last report."""
         if endpoint.report is not None:
             endpoint.changes_message = self.describe_changes(endpoint.report, report)
         endpoint.report, endpoint.slots = report, self.count_slots(report)
 
     async def _inspect_until_fit(self, endpoint: Endpoint[ReportT]) -> None:
-        """Inspect a new endpoint until it answers, and a failed endpoint, after rests, until it is fit."""
+        """Inspect a new endpoint until it answers, or a failed endpoint until it is fit, with pauses."""
         try:
             while endpoint.state in (State.NEW, State.DOWN) or (
                 endpoint.state is State.LEFT_OUT and endpoint.was_fit

@@ -61,10 +61,10 @@ _INSTALL_PYTHON = "apt-get install python3"
 async def run_health_checks(
     store: Store, *, sandboxes: Path | None = None, python: str = "", folders: Sequence[str] = ()
 ) -> list[HealthCheck]:
-    """Return all health checks. A check comes before the checks that depend on it. The proctor is built."""
+    """Build the proctor, and return all health checks. A check comes before the checks that depend on it."""
     compiler = await asyncio.to_thread(find_compiler)
     if compiler is not None and not is_in_system_folder(Path(compiler.path)):
-        compiler = None  # as in an engine, the compiler is None if it is missing
+        compiler = None  # sandboxes cannot see this compiler, so it counts as missing
     with create_trial_folder(sandboxes) as folder:
         binary = await _find_proctor(compiler, store, folder)
         confinement_checks = await asyncio.to_thread(_probe_confinement, binary, folder)
@@ -113,7 +113,7 @@ async def _find_toolchains(store: Store, sandboxes: Path | None, python: str) ->
 async def check_fork_server(
     compiler: Toolchain | None, python: Toolchain | None, store: Store, folder: Path
 ) -> list[HealthCheck]:
-    """Report the library of the fork server. Without it, Python programs are judged more slowly."""
+    """Return the check of the fork server's library. Without it, Python programs are judged more slowly."""
     name = "waiting Python"
     if python is None:
         return []
@@ -127,7 +127,7 @@ async def check_fork_server(
 
 
 def check_compiler(compiler: Toolchain | None, has_proctor: bool = False) -> list[HealthCheck]:
-    """Report the compiler. If the package bundles the proctor, only programs in C++ need a compiler."""
+    """Return the check of the C++ compiler. If the proctor exists, only programs in C++ need a compiler."""
     if compiler is not None:
         return [HealthCheck(name="C++ compiler", ok=True, detail=f"g++ {compiler.version} ({compiler.path})")]
     compiler_in_path = shutil.which("g++")
@@ -143,7 +143,7 @@ def check_compiler(compiler: Toolchain | None, has_proctor: bool = False) -> lis
 
 
 def check_standard(compiler: Toolchain | None) -> list[HealthCheck]:
-    """Report the newest C++ standard by trial: its name depends on the compiler's version."""
+    """Return the check of the newest C++ standard that the compiler accepts, which is found by trial."""
     if compiler is None:
         return []
     newest_standard = next(
@@ -181,7 +181,7 @@ def check_static_linking(compiler: Toolchain | None) -> list[HealthCheck]:
 
 
 def check_headers(compiler: Toolchain | None, store: Store) -> list[HealthCheck]:
-    """Report the standards for which this compiler's precompiled bits/stdc++.h is cached."""
+    """Return the check of the C++ standards for which a precompiled bits/stdc++.h is cached."""
     if compiler is None:
         return []
     cached_standards = [
@@ -196,13 +196,13 @@ def check_headers(compiler: Toolchain | None, store: Store) -> list[HealthCheck]
     detail = (
         f"{BIG[0]}, precompiled for {', '.join(cached_standards)}"
         if cached_standards
-        else "none yet; made beside the work"
+        else "none precompiled yet; the first builds start their compilation in the background"
     )
     return [HealthCheck(name="C++ headers", ok=True, detail=detail)]
 
 
 def check_pythons(chosen_python: Toolchain | None, folders: Sequence[str] = ()) -> list[HealthCheck]:
-    """Report the Python for submissions, and other Pythons that could be used instead."""
+    """Return the checks of the Python for submissions and of other Pythons that could be used instead."""
     name = "Python for submissions"
     other_checks = [
         HealthCheck(name="another Python", ok=True, detail=_describe_interpreter(interpreter))
@@ -250,11 +250,11 @@ def check_other_tools(tools: Mapping[str, Toolchain]) -> list[HealthCheck]:
 
 
 def check_java_archive(java: Toolchain) -> list[HealthCheck]:
-    """Report Java's archive of shared classes, which some JDKs do not include."""
+    """Return the check of Java's archive of shared classes, which some JDKs do not include."""
     completed_process = _run_tool([java.path, "-Xshare:on", "-XX:+UseSerialGC", "-version"])
     if completed_process.returncode == 0:
-        return [HealthCheck(name="Java's class data", ok=True, detail="in an archive that starts share")]
-    detail = f"{java.path} has no archive that starts share: each start uses 50 % more CPU time"
+        return [HealthCheck(name="Java's class data", ok=True, detail="in a shared archive")]
+    detail = f"{java.path} has no shared archive of class data: each start uses 50 % more CPU time"
     return [
         HealthCheck(
             name="Java's class data", ok=None, detail=detail, remedy=f"{java.path} -Xshare:dump, as root"
@@ -263,7 +263,7 @@ def check_java_archive(java: Toolchain) -> list[HealthCheck]:
 
 
 def check_other_languages(tools: Mapping[str, Toolchain]) -> list[HealthCheck]:
-    """Report the other languages. A missing language is not a problem, because few users need all."""
+    """Return the check of the other languages. Missing languages are no problem: few users need all."""
     languages = [language for language in LANGUAGES if language.command not in _OWN_LINES]
     available_languages = [
         tools[candidate.command].name for candidate in languages if tools.keys() >= {*candidate.tools}
@@ -295,7 +295,7 @@ def check_sandbox_folder(chosen_folder: Path | None = None) -> list[HealthCheck]
     )
     if slots < wanted_slots:
         slot_mb = MIN_SLOT_BYTES >> 20
-        detail += f": room for {slots} of {wanted_slots} slots, no more start"
+        detail += f": enough for only {slots} of {wanted_slots} slots"
         needed_mb = slot_mb * wanted_slots
         remedy = f"Give {sandbox_folder} {needed_mb} MB ({slot_mb} MB for each slot), or take fewer slots"
         if disk.held:
@@ -329,7 +329,7 @@ async def check_confinement(compiler: Toolchain | None, store: Store) -> list[He
 
 @contextmanager
 def create_trial_folder(sandboxes: Path | None = None) -> Iterator[Path]:
-    """Yield a temporary folder next to sandboxes, from which programs may be started."""
+    """Create a temporary folder in the folder of sandboxes, from which programs can be started."""
     parent_folder = sandboxes or choose_base(len(os.sched_getaffinity(0)))
     with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-", dir=parent_folder) as folder:
         yield Path(folder)
@@ -338,7 +338,7 @@ def create_trial_folder(sandboxes: Path | None = None) -> Iterator[Path]:
 def _probe_confinement(binary: Binary | EngineUnavailable, folder: Path) -> list[HealthCheck]:
     if not isinstance(binary, Binary):
         return [HealthCheck(name="confinement", ok=False, detail=str(binary), remedy="See the lines above")]
-    folder.chmod(0o711)  # as root, the proctor runs under another uid, which must be able to enter the folder
+    folder.chmod(0o711)  # if this process is root, the proctor gets another uid, which must be able to enter
     proctor_path = folder / "proctor"
     proctor_path.write_bytes(binary.content)
     proctor_path.chmod(0o755)
@@ -390,9 +390,9 @@ def list_confinement_checks(report: Mapping[str, Any]) -> list[HealthCheck]:
 
 
 def _make_confinement_remedy(missing_layer: str, *, is_confined: bool) -> str:
-    """Return the remedy for a missing layer. If another layer confines programs, it is only advice."""
+    """Return the remedy for a missing layer of the confinement."""
     first_clause = (
-        "Judging works without it" if is_confined else "Judging needs this layer or the other layer"
+        "Judging works without this layer" if is_confined else "Judging needs this layer or the other layer"
     )
     if "own /proc" in missing_layer:
         return f"{first_clause}; show /proc unmasked (procMount: Unmasked, systempaths=unconfined)"
@@ -400,7 +400,7 @@ def _make_confinement_remedy(missing_layer: str, *, is_confined: bool) -> str:
         return f"{first_clause}; an administrator may allow user namespaces (sysctl, AppArmor)"
     if "landlock" in missing_layer.lower():
         return f"{first_clause}; a kernel of 5.13 or newer, started with lsm=landlock,..., has it"
-    return "Judging works without it"
+    return "Judging works without this layer"
 
 
 def _find_compile_error(compiler: Toolchain, *flags: str) -> str:

@@ -53,14 +53,14 @@ class EngineChoice(Value):
         Count | None,
         CliOption(
             metavar="N",
-            help="Jobs at a time on each server.",
+            help="Number of jobs that run at the same time on each server.",
             unset="the server's slots, else 1",
             key_only=True,
         ),
     ] = None
     cpus_per_slot: Annotated[
         Annotated[float, msgspec.Meta(ge=0.01)],
-        CliOption(metavar="N", help="CPUs of Ray for each job.", unset="1", key_only=True),
+        CliOption(metavar="N", help="Number of Ray's CPUs for each job.", unset="1", key_only=True),
     ] = 1.0
     same_compiler: Annotated[
         bool, CliOption(help="Refuse servers whose compilers differ.", key_only=True)
@@ -68,7 +68,7 @@ class EngineChoice(Value):
     job: Annotated[
         JobShape,
         CliOption(
-            help="Tests in a job. batched: several; classic: a single test; auto: batched if supported.",
+            help="Number of tests in a job. batched: several; classic: one; auto: several if supported.",
             key_only=True,
         ),
     ] = "auto"
@@ -78,7 +78,8 @@ class EngineChoice(Value):
             name="token_file",
             typed=Path,
             metavar="FILE",
-            help="Token for workers, or ADDRESS TOKEN for other servers. Default: $IOI_EVAL_TOKEN.",
+            help="File with the token for workers, or with ADDRESS TOKEN for other servers."
+            " Default: $IOI_EVAL_TOKEN.",
         ),
     ] = Secret()
     allow_unconfined: Annotated[
@@ -86,11 +87,13 @@ class EngineChoice(Value):
     ] = False
     python: Annotated[Interpreter, CliOption(unset=f"${PYTHON}, else caller")] = ""
     promised: tuple[str, ...] = ()  # names of modules that submissions in Python may expect
-    launch: Launch = Launch()  # this process's share of the cores and of the servers in the environment
+    launch: Launch = (
+        Launch()
+    )  # this process's share of the cores, and of the servers that the environment names
 
     @classmethod
     def from_variables(cls, engine: str | None, variables: Mapping[str, str], **fields: Any) -> Self:
-        """Return the choice of a named engine, or of the environment's engine, or of this machine.
+        """Return the choice of the named engine, else of the environment's engine, else of this machine.
 
         `fields`: other fields. `variables` decide the rest. Raises InputError if the choice is invalid.
         """
@@ -129,7 +132,7 @@ class EngineChoice(Value):
             raise InputError("this option works with Ray only", field="cpus_per_slot", remedy=remedy)
         if self.python and self.text != EMBEDDED:
             remedy = "Remove it, or judge on this machine"
-            raise InputError("servers judge with the server's interpreter", field="python", remedy=remedy)
+            raise InputError("servers judge with an interpreter of the server", field="python", remedy=remedy)
 
     def check_interpreter(self) -> None:
         """Raise InputError if the named Python cannot run submissions on this machine."""
@@ -165,7 +168,7 @@ class Opening(NamedTuple):
     trusted: Engine | None = None
 
     def close_inherited(self) -> None:
-        """In a forked child, close descriptors that would let jobs continue after the parent's death."""
+        """Close descriptors in a forked child that would let jobs continue after the parent's death."""
         from ioi_eval.engines.embedded import EmbeddedEngine
 
         for engine in self:
@@ -178,7 +181,7 @@ def open_engine(
     store: Store,
     python_packages: tuple[str, ...] = (),
 ) -> Opening:
-    """Return the engines of a choice. An engine of the caller is used without a second engine.
+    """Return the engines to open for a choice. If the caller passes an engine, it is the only engine.
 
     `python_packages`: packages that programs in Python may import, for the choice of an interpreter here.
     """
@@ -214,7 +217,7 @@ class NodesEngine(Protocol):
 
 
 def open_nodes(choice: EngineChoice, store: Store) -> NodesEngine:
-    """Return the engine of a choice that is on Ray."""
+    """Return the engine for a choice of Ray."""
     choice.check()
     return cast(NodesEngine, find_engine(choice.text)(EngineSetup(store=store, **_collect_fields(choice))))
 

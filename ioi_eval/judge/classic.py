@@ -65,7 +65,7 @@ _COMPILE_TIME_S = 120.0  # maximum seconds for compiling, unless a server has a 
 
 
 def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN) -> Job:
-    """Return the job for a test.
+    """Return the classic job for a test.
 
     With `runtime="cms_ioi"` the job contains no scripts, and the scripts of the cluster's package run.
     """
@@ -95,7 +95,7 @@ def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime
 
 
 def read_classic_result(test: Test, result: JobResult, *, uses_own_scripts: bool) -> TestResult:
-    """Return the result of a test from its job's result.
+    """Return the result of a test, which the result of its classic job shows.
 
     `uses_own_scripts`: the bundled scripts ran. Their exit codes distinguish failures of judge and program.
     """
@@ -307,7 +307,7 @@ async def judge_by_classic_jobs(
 
 
 class _ClassicJudging:
-    """The tests of a submission."""
+    """The judging of a submission by classic jobs: its tests, and their results so far."""
 
     def __init__(
         self, test_runner: TestRunner, setup: JudgingSetup, submission: Submission, capabilities: Capabilities

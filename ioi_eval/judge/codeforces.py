@@ -84,7 +84,7 @@ def _find_server_language(problem: Problem, language: Language, capabilities: Ca
         for name in sorted(capabilities.runtimes, reverse=True)
         if (language_match := _CPP.fullmatch(name))
     }
-    # The standard `gnu++17` is 17. The standards 98 and 03 are older than all standards of servers.
+    # Take 17 from `gnu++17`. The standards 98 and 03 are older than the standard of any server.
     standard_digits = (
         (language.standard or problem.cpp_standard)[-2:]
         .replace("2a", "20")

@@ -29,7 +29,7 @@ def compute_program_identity(problem_sha256: str, program: Program, built: Build
 
 
 def mark_as_repeated(result: SubmissionResult) -> SubmissionResult:
-    """Return the result with `repeats` set to the key of the submission that was really judged."""
+    """Return the result with `repeats` set to the key of the identical submission that was judged."""
     return msgspec.structs.replace(result, repeats=result.repeats or result.key)
 
 

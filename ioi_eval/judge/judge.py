@@ -159,7 +159,7 @@ class Judge:
             language: the language. `None` means submissions that are only files.
             code: a trusted solution, whose imports are checked as well.
         """
-        # Nothing to check, because servers of classic jobs report such problems as failed builds.
+        # Do not check anything: servers of classic jobs report such problems as failed builds.
         if await self._needs_classic_jobs(language):
             return ()
         engine_capabilities, builder_capabilities = (
@@ -179,7 +179,7 @@ class Judge:
             raise JudgeFailure(problem.unusable, phase=f"problem {problem.id}", final=True)
         prepared_problem = self._artifacts.prepare_problem(problem)
         log_step(_log, "queued: problem %s in %s", problem.id, submission.language)
-        # For example the NaN of a data frame, bytes or a path.
+        # The code may be something else by mistake, such as the NaN of a data frame, bytes or a path.
         if not isinstance(submission.code, str | None):
             message = f"a program must be a str, not {type(submission.code).__name__}"
             remedy = "Pass a str, or None if there is no program"
@@ -217,7 +217,9 @@ class Judge:
         for attempt in range(1, TOOLCHAIN.max_attempts + 1):
             try:
                 return _log_result(await self._build_and_judge(prepared_problem, setup, submission))
-            except ToolchainGone as error:  # start over: no result mixes two toolchains
+            except (
+                ToolchainGone
+            ) as error:  # judge again from the start, so that no result mixes two toolchains
                 TOOLCHAIN.log(_log, error, attempt)
         attempts_used_up = TOOLCHAIN.describe_exhaustion(TOOLCHAIN.max_attempts)
         raise JudgeFailure(
@@ -236,8 +238,8 @@ class Judge:
             return False
         if {OWN, BASH}.isdisjoint(capabilities.runtimes):
             return True
-        # Workers and this machine use the same tools for classic jobs, so a missing tool would be missing
-        # there as well.
+        # Workers and this machine use the same tools for both kinds of jobs, so classic jobs do not help if
+        # a tool is missing.
         if language is None or capabilities.confines or not supports_language(language, capabilities):
             return False
         return not capabilities.toolchains.keys() >= {*language.tools}

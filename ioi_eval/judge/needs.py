@@ -14,12 +14,12 @@ from ioi_eval.model.languages import MODULES, Language, find_language, list_know
 from ioi_eval.model.values import Checker, Manager, Problem, TaskType
 from ioi_eval.rules.plan import MANAGED_TASK_TYPES, refuse_invalid_problem
 
-# Command of the interpreter that must have the packages of a benchmark; PyPy need not have them.
+# Command of the Python interpreter that must have a benchmark's packages. PyPy need not have them.
 PYTHON = "python3"
 
 
 def refuse_language(problem: Problem, language: Language) -> None:
-    """Check that programs in a language can be judged on a problem.
+    """Raise an error unless programs in a language can be judged on a problem.
 
     Raises:
         JudgeFailure: (final) if programs in this language cannot be judged.
@@ -30,7 +30,7 @@ def refuse_language(problem: Problem, language: Language) -> None:
 
 
 def refuse_unsupported_language(problem: Problem, language: Language) -> None:
-    """Do the checks of `refuse_language`, except the checks of `refuse_impossible`."""
+    """Raise an error if a language cannot be judged. The problem itself is only partly checked."""
     problem_location = problem.source or problem.id
     if not problem.tests:
         raise InputError(

@@ -181,7 +181,7 @@ class PreparedProblem:
         )
 
     def sources(self, language: Language) -> Sources:
-        """Return how submissions in a language are built. Raises JobRejected if that is impossible."""
+        """Return the sources for builds of submissions in a language. Raises JobRejected if none can be built."""
 
         def compute() -> Sources:
             name = language.helper
@@ -235,7 +235,7 @@ class Artifacts:
         self._prepared = LruCache[PreparedProblem](MOST_PROBLEMS)
 
     def prepare_problem(self, problem: Problem) -> PreparedProblem:
-        """Return the prepared problem, which is cached until another problem with the same name comes.
+        """Return the prepared problem, which is cached until a different problem has the same name.
 
         Problems are compared by identity, because comparing their contents would be slow.
         """
@@ -312,7 +312,7 @@ class Artifacts:
     async def choose_builder(self) -> Builder:
         """Return the builder for the proctor and for checkers, managers and graders."""
         capabilities = await self.builder.capabilities()
-        # The capabilities of a cluster change when its servers change.
+        # Choose again if the capabilities have changed, as those of a cluster do when its servers change.
         if capabilities is not self._chosen_for_capabilities:
             chosen_builder, chosen_capabilities = self.builder, capabilities
             if self._trusted is not None:
@@ -350,7 +350,7 @@ def _make_compile_failure(
 
 
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
-# numpy's libraries read these variables.
+# Environment variables that limit the libraries of numpy to a single thread.
 _ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}
 _HARNESS = "harness.py"
 # The program in a plan in which no test starts a program.

@@ -28,7 +28,7 @@ from ioi_eval.store.compiling import proctor_arguments
 
 CHECKER, MANAGER, GRADER, PROCTOR = "checker", "manager", "grader", "proctor"
 _SCRIPTS = "ioi-eval-scripts.py"
-# Suffix of a built program; without a suffix, a program `checker` could collide with a folder `checker`.
+# Suffix of built programs. Without it, a program called checker could collide with a folder of that name.
 _PROGRAM = ".out"
 
 # Source code that switches standard output to line buffering, as on a terminal. It includes no header,
@@ -92,7 +92,7 @@ class Sources:
         spec = self._build_spec(submission.files) if submission.files else self._spec_without_files
         code = submission.code or ""
         if self._prelude:
-            # So that line numbers in the compiler's messages are lines of the submission.
+            # Number the lines, so that the compiler's messages refer to lines of the submission.
             code = f"{self._prelude}#line 1\n{code}"
         source_code = code.encode(errors="surrogatepass")
         source_bytes = sum(file.content.size for file in submission.files) + len(source_code)

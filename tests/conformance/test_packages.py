@@ -223,12 +223,12 @@ REMOVE = "for name in os.listdir('.'): os.path.isdir(name) or os.remove(name)"
 @pytest.mark.parametrize(
     ("file", "old", "new", "words"),
     [
-        ("tests/01", "3\n1", "4\n1", "the validator rejects tests/01: the program ended with 3"),
+        ("tests/01", "3\n1", "4\n1", "the validator rejects tests/01: the program ended with exit code 3"),
         (
             "files/same.py",
             "import sys",
             "raise SystemExit(5)",
-            "same 7 fails, which should generate tests/04: the program ended with 5",
+            "same 7 fails, which should generate tests/04: the program ended with exit code 5",
         ),
         pytest.param(
             *("files/same.py", "import sys", "__import__('time').sleep(600)"),
@@ -402,7 +402,9 @@ async def test_interactor_writes_generated_answers(tmp_path: Path, store: Store)
     (generated,) = await generate(package, tmp_path / "made", store=store)
     assert [path.read_text() for path in sorted(generated.glob("tests/*.a"))] == ["find h\n", "find bae\n"]
     (package / "files/interact.py").write_text("raise SystemExit(3)")
-    with pytest.raises(InputError, match=r"the main solution fails on tests/01: .* the program ended with 1"):
+    with pytest.raises(
+        InputError, match=r"the main solution fails on tests/01: .* the program ended with exit code 1"
+    ):
         await generate(package, tmp_path / "more", store=store)
 
 

@@ -47,7 +47,7 @@ from ioi_eval.store.compiling import WAITING
 from ioi_eval.store.resources import graders_folder
 
 _log = logging.getLogger(__name__)
-_MAX_PYTHON_S = 60.0  # maximum seconds for a question to Python, which normally needs milliseconds
+_MAX_PYTHON_S = 60.0  # maximum seconds for a script that inspects Python, which normally needs milliseconds
 # Resource limits whose hard limit only root can raise. Programs inherit these limits.
 _INHERITED = {
     "-Hs": resource.RLIMIT_STACK,
@@ -72,15 +72,15 @@ class _OpenParts(msgspec.Struct, frozen=True):
 
 @cache  # warn once
 def _warn_of_limits() -> None:
-    """Log a warning if this process has limits, which programs inherit: a right program may exceed them."""
+    """Log a warning if this process has resource limits, which programs inherit and may exceed."""
     limits = {option: resource.getrlimit(resource_id)[1] for option, resource_id in _INHERITED.items()}
     finite_limits = [
         f"ulimit {option}" for option, limit in limits.items() if limit != resource.RLIM_INFINITY
     ]
     if finite_limits:
         _log.warning(
-            "programs inherit the hard limits of this shell (%s), and a right program that needs more fails."
-            " Start ioi-eval from a shell without these limits",
+            "programs inherit the hard limits of this shell (%s), and a correct program that needs more"
+            " fails. Start ioi-eval from a shell without these limits",
             ", ".join(finite_limits),
         )
 
@@ -119,7 +119,7 @@ class EmbeddedEngine:
         sandboxes: folder for sandboxes, by default in memory.
         layers: active layers of the confinement, for tests; see docs/protocol.md.
         packages: folders of packages in Piston's layout. If two have the same package, the first folder wins.
-        waiting: a fork server of Python forks a process for each test. Otherwise each test starts Python.
+        waiting: True if a fork server of Python forks a process for each test, instead of starting Python.
         python: path or version of the interpreter, by default the newest Python of the system. `caller` is
             the Python that runs this process, unless only the newest Python has the `promised` packages.
         """
@@ -145,7 +145,7 @@ class EmbeddedEngine:
 
     @property
     def packages(self) -> tuple[LanguagePackage, ...]:
-        """The packages by which jobs find their language. Built-in packages come last."""
+        """The language packages that jobs can name. Built-in packages come last."""
         return self._require_open().packages
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
@@ -188,7 +188,7 @@ class EmbeddedEngine:
                 open_parts.kill_switches.discard(kill_switch)
 
     def close_inherited(self) -> None:
-        """In a forked child, close inherited kill switches. They would let jobs outlive the parent."""
+        """Close the kill switches that a forked child inherits: they would let jobs outlive the parent."""
         open_parts, self._open_parts = self._open_parts, None
         for kill_switch in tuple(open_parts.kill_switches) if open_parts else ():
             kill_switch.cut()

@@ -46,8 +46,8 @@ _log = logging.getLogger(__name__)
 
 
 _BASH = "/bin/bash"
-# Command of Piston's package for bash. It starts the job's script from its own script, so a killed script
-# leads to an exit code.
+# Command like that of Piston's package for bash. A shell starts the job's script, so that the stage has an
+# exit code even if the script is killed.
 _BASH_WITHIN = (_BASH, "-c", '/bin/bash "$@"; exit $?', "run")
 # Runtimes that need no installed package. Clusters call the classic package `cms_ioi`; jobs for this engine
 # must contain its scripts.
@@ -93,8 +93,8 @@ def make_job_plan(
         raise JobRejected(f"{job.runtime}-{job.version} runtime is unknown")
     check_names(file.name for file in job.files)
     check_names(job.keep)
-    # Names of files that a client would send as utf8 text. The first is the main file. Files that are passed
-    # by path are not included.
+    # Names of the files that a client would send as utf8 text. The first of them is the main file. Files that
+    # the job passes by path are not among them.
     text_names = [file.name for file in job.files if _is_text_file(file)]
     if not text_names:
         raise JobRejected("files must include at least one utf8 encoded file")
@@ -170,7 +170,7 @@ def _make_stage_limits(job: Job, stage: str, max_file_bytes: int, max_processes:
 
 
 def _read_limit(job: Job, field: str, no_limit_value: int | None = None) -> int | None:
-    """Return a limit of a job. Zero and values that no machine has mean no limit."""
+    """Return a limit of a job, or None. Zero and values that no machine has mean no limit."""
     limit: int | None = getattr(job, field)
     if limit is None or limit == no_limit_value or limit > _MAX_LIMIT:
         return None
@@ -194,7 +194,7 @@ class JobEnvironment(msgspec.Struct, frozen=True):
     caps: OutputCaps
     limits: SandboxLimits  # limits of a sandbox that do not depend on the job
     links: LinkedFiles
-    starting: Lock  # a lock that is held while a process starts or an executable file is written; see `fill`
+    starting: Lock  # lock for starting processes and for writing executable files; see `fill_sandbox`
     layers: tuple[str, ...] | None
     allow_unconfined: bool
     read: tuple[str, ...] = ()  # folders of interpreters, which the programs of all jobs may read
@@ -210,7 +210,7 @@ class JobEndings(msgspec.Struct, frozen=True):
 
 
 class Slot:
-    """A uid for sandboxes, or `None` for this process's user, and a persistent proctor."""
+    """A place for a single job at a time: a persistent proctor, and a uid if sandboxes have uids."""
 
     def __init__(self, environment: JobEnvironment, uid: int | None) -> None:
         self.uid = uid
@@ -252,7 +252,7 @@ def run_job(
 def _run_in_sandbox(
     environment: JobEnvironment, job: Job, plan: JobPlan, uid: int | None, kill_switch: KillSwitch
 ) -> JobEndings:
-    """Compile, then run. Without a run stage, or if compiling fails, `run` is the ending of `compile`."""
+    """Run a job's stages. Without a run stage, or if compiling fails, `run` is the ending of `compile`."""
     with convert_file_errors():
         sandbox = environment.sandboxes.create_sandbox(uid)
     endings = list[Ending]()
@@ -317,6 +317,6 @@ def _make_common_spec(
 
 
 def remove_kept_files(result: JobEndings | JobResult) -> None:
-    """Remove the files that a job left, because no caller receives its result."""
+    """Remove the files that a job kept, if no caller receives its result."""
     for path in result.kept.values():
         Path(path).unlink(missing_ok=True)

@@ -26,13 +26,13 @@ _SERVER_FOLDER = "/piston/packages"  # folder of packages on servers; the packag
 
 
 class LanguagePackage(Value):
-    """A language of jobs. Without a folder it is built in, and jobs contain their scripts."""
+    """A language that jobs can name. If it has no folder, it is built in, and jobs contain the scripts."""
 
     language: str
     version: str
     name: str = ""  # name of the package; empty for a built-in language
     aliases: tuple[str, ...] = ()
-    # Name of the package if it provides several languages, so that it has another name than the language.
+    # Name of the package if it provides several languages, so that its name differs from the language's name.
     runtime: str = ""
     needs: str = ""  # command that the language needs
     folder: str = ""
@@ -58,7 +58,7 @@ class _Info(msgspec.Struct, frozen=True):
 
 
 def load_packages(folder: Path, copies_folder: Path | None = None) -> tuple[LanguagePackage, ...]:
-    """Return the packages that are installed in a folder, or the package that the folder is.
+    """Return the packages that are installed in a folder. The folder may itself be a package.
 
     If sandboxes cannot see the folder, small packages are copied to `copies_folder`, which must not exist
     yet. Raises EngineUnavailable for a package that cannot be used.
@@ -131,7 +131,7 @@ def _explain_invisibility(folder: Path) -> str | None:
 
 
 def find_package(packages: Iterable[LanguagePackage], name: str, version: str) -> LanguagePackage | None:
-    """Return the newest package for a request; of equal versions the first."""
+    """Return the newest package for a name and version. If versions are equal, the first package wins."""
     fitting_packages = [package for package in packages if name in (package.language, *package.aliases)]
     if version != "*":
         fitting_packages = [
@@ -144,7 +144,7 @@ def find_package(packages: Iterable[LanguagePackage], name: str, version: str) -
 
 
 def list_package_names(packages: Iterable[LanguagePackage]) -> tuple[str, ...]:
-    """Return all names by which jobs may call packages."""
+    """Return all names and aliases of packages that jobs may use."""
     return tuple(dict.fromkeys(name for package in packages for name in (package.language, *package.aliases)))
 
 
@@ -159,7 +159,7 @@ def _read_package_info(package_folder: Path) -> _Info:
 
 
 def _read_environment(package_folder: Path, visible_folder: Path, package_info: _Info) -> dict[str, str]:
-    """Return the variables of `.env`, which is often written on another server."""
+    """Return the variables in a package's `.env`, with the paths of another server replaced."""
     env_path = package_folder / ".env"
     content = env_path.read_text() if env_path.is_file() else ""
     for foreign_folder in (
@@ -197,7 +197,7 @@ def is_version_accepted(version_text: str, accepted_versions: str) -> bool:
 def _is_in_range(npm_range: str, version: Version) -> bool:
     """Return True if a version is in a range of npm.
 
-    Some spellings are replaced first, because semantic_version does not accept `~>`, or a blank or a star
+    Some spellings are replaced first, because semantic_version does not accept `~>`, or a blank or star
     after a sign.
     """
     try:

@@ -30,10 +30,10 @@ from ioi_eval.rules.limits import GRACE, max_wait_for_stage
 
 _log = logging.getLogger(__name__)
 _PIECE_BYTES = 1 << 18
-# Number of jobs that run without a persistent proctor after too many failures. Later, the cause of the
-# failures may be gone, such as a full disk.
+# Number of jobs that run without a persistent proctor after it has failed too often. After so many jobs, the
+# cause of the failures, such as a full disk, may be gone.
 _JOBS_WITHOUT = 1000
-_END_S = 1.0  # seconds in which a proctor without further jobs exits
+_END_S = 1.0  # maximum seconds until a proctor exits after its last job
 # End of the last line of a job. No other line contains it, because quotes in a program's output are escaped.
 _LAST_LINE_END = b',"done":true}\n'
 
@@ -108,7 +108,7 @@ def make_proctor_job(job: Job, shared_files: Mapping[str, Blob]) -> ProctorJob |
 
 
 def _read_content(content: Blob) -> bytes:
-    """Return a content. Here edited files are not detected: the judge refuses them."""
+    """Return the bytes of a content, without checking whether its file was edited, which the judge checks."""
     if content.data is not None:
         return content.data
     with open(content.path or "", "rb", buffering=0) as stream:  # noqa: PTH123 - of each test of each job
@@ -150,7 +150,7 @@ class PersistentProctor:
         return None if output is None else Ending(stdout=output.decode(errors="replace"), code=0)
 
     def close(self, *, seconds: float = _END_S) -> None:
-        """Stop the proctor and its programs. It has `seconds` to exit by itself. May be called again."""
+        """Stop the proctor, which has `seconds` to exit, and its programs. Repeated calls are allowed."""
         kill_switch, self._kill_switch = self._kill_switch, None
         plan_pipe, self._plan_pipe = self._plan_pipe, -1
         streams, self._streams = self._streams, None
@@ -165,7 +165,7 @@ class PersistentProctor:
         self._exit_stack.close()
 
     def close_inherited(self) -> None:
-        """In a forked child, close the kill switch of the parent's proctor."""
+        """Close the kill switch of the parent's proctor, in a forked child."""
         if self._kill_switch is not None:
             self._kill_switch.cut()
 

@@ -36,7 +36,7 @@ INSTALL_COMPILER = "apt-get install g++"
 
 
 class Binary(NamedTuple):
-    """A binary in use. `origin`: that the package bundles it, or why it was built on this machine."""
+    """A binary and its origin: bundled with the package, or built on this machine for a reason."""
 
     content: bytes
     origin: str
@@ -62,7 +62,7 @@ async def get_proctor_binary(
 async def find_fork_server_library(
     compiler: Toolchain | None, python: Toolchain, graders: Path, store: Store, build_folder: Path
 ) -> Binary:
-    """Return the library of the fork server. `graders` is the folder with the sources of that name."""
+    """Return the library of the fork server. `graders` is the package's folder of that name."""
     bundled = await _find_bundled_binary(WAITING, graders, partial(_can_load, python))
     if isinstance(bundled, Binary):
         return bundled
@@ -145,7 +145,7 @@ def _list_source_files(sources_folder: Path) -> list[str]:
 
 
 async def _build(compiler: Toolchain, compiler_arguments: tuple[str, ...], sources_folder: Path) -> Path:
-    """Run the compiler. It is the only program outside a sandbox, because the proctor is still missing."""
+    """Run the compiler and return the output's path. It runs unconfined: sandboxes need the proctor."""
     output_path = Path(compiler_arguments[compiler_arguments.index("-o") + 1])
     program_name = "the fork server library" if output_path.name == WAITING else "the proctor"
     # This message is printed even if logging is not configured, for instance in a trainer, because the build

@@ -37,15 +37,15 @@ VERSION = 2
 
 
 class SandboxFile(Message):
-    """A file that a sandbox opens itself: its name inside and its path outside."""
+    """A file that the sandbox opens for its programs: its name inside and its path outside."""
 
     name: str
     path: str
 
 
 class SandboxLimits(Message):
-    wall_ms: int | None = None  # maximum time in which no program does anything, in ms
-    hard_ms: int | None = None  # total time
+    wall_ms: int | None = None  # maximum time in which all programs of the sandbox are idle, in ms
+    hard_ms: int | None = None  # maximum time from the start to the end, in ms
     cpu_ms: int | None = None
     memory: int | None = None
     file_size: int | None = None
@@ -54,14 +54,15 @@ class SandboxLimits(Message):
     names: int | None = None  # maximum number of files, folders and links
 
 
-# kw_only must be repeated, because it is not inherited
+# The option kw_only must be repeated, because classes do not inherit it.
 class SandboxSpec(Message, kw_only=True, omit_defaults=False):
     version: int = VERSION
     argv: tuple[str, ...]
     env: Mapping[str, str]
     dir: str
     files: tuple[SandboxFile, ...] = ()
-    # Further folders that programs may read, and from which they may start programs.
+    # Folders, in addition to the system's folders, that programs may read and from which they may start
+    # programs.
     read: tuple[str, ...] = ()
     proc: bool = True  # True if programs see a /proc
     profile: str
@@ -164,14 +165,14 @@ class KillSwitch:
 
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-# Minimum size in bytes of a file that is linked instead of copied. A precompiled header has 120 MB.
+# Minimum size in bytes of a file that is linked instead of copied, such as a precompiled header of 120 MB.
 _LARGE = 16 << 20
-# Flags that open a folder without reading it, which works whatever the folder's mode is.
+# Flags that open a folder without reading it, so that the folder's mode does not matter.
 BY_PATH = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class LinkedFiles:
-    """Hard links to large files, for sandboxes without /proc. Several threads may use it.
+    """Creates hard links to large files, for sandboxes without /proc. It is thread-safe.
 
     A file on another disk than the sandboxes is copied to their disk once. The copies stay until the engine
     closes.
@@ -182,7 +183,7 @@ class LinkedFiles:
         self._folder, self._get_free_bytes, self._lock = folder, get_free_bytes, Lock()
 
     def link_file(self, source: Path, target: Path) -> bool:
-        """Create a link. Return False if a copy is needed and the disk has no space for it."""
+        """Create a link to a file. Return False if a copy is needed and the disk has no space for it."""
         if stat.S_IMODE(source.stat().st_mode) & 0o4:
             with contextlib.suppress(OSError):  # hard links fail if the file is on another disk
                 target.hardlink_to(source)
@@ -222,7 +223,7 @@ def fill_sandbox(
     sandbox_files = []
     for file in files:
         with starting if file.executable else contextlib.nullcontext():
-            # Copy cached files: a program with this process's uid could change the original for later jobs.
+            # Copy cached files: a program with this process's uid could change a cached file for later jobs.
             must_be_copied = isinstance(file.content, CachedBlob)
             sandbox_files.append(_place_file(sandbox, file, uid, links, must_be_copied=must_be_copied))
     return tuple(file for file in sandbox_files if file is not None)
@@ -308,12 +309,12 @@ def _remove_link(sandbox: Path, file_name: str) -> bool:
 
 
 def move_out(sandbox: Path, file_name: str, target: Path) -> bool:
-    """Move a regular file out of a sandbox and own it. Return False if no such file exists."""
+    """Move a regular file out of a sandbox to `target`. Return False if no such file exists."""
     with _open_parent_folder(sandbox, file_name, stat.S_ISREG) as (folder_fd, base_name):
         if folder_fd is None:
             return False
         os.rename(base_name, target, src_dir_fd=folder_fd)
-    # No program can reach the file now. It still has the owner and the mode that programs have set.
+    # No program can reach the file any more, but its owner and its mode may have been set by a program.
     file_fd = os.open(target, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         file_mode, own_path = os.fstat(file_fd).st_mode, f"/proc/self/fd/{file_fd}"
@@ -392,7 +393,7 @@ Streams = tuple[Pipe, Pipe, Pipe]
 def run_stage(
     proctor: Path, spec: SandboxSpec, stdin: bytes, caps: OutputCaps, kill_switch: KillSwitch, starting: Lock
 ) -> Ending:
-    """Run a stage and return its ending. Output over a limit cuts the kill switch, like a cancelled call."""
+    """Run a stage and return its ending. Output over a limit stops the stage by the kill switch."""
     with ExitStack() as exit_stack:
         try:
             process, streams = start_proctor(

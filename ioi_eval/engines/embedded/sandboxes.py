@@ -94,11 +94,11 @@ class Disk(msgspec.Struct, frozen=True):
         return min(requested_slots, max(self.free_bytes // MIN_SLOT_BYTES, 0 if self.held else 1))
 
     def plan_shares(self, requested_slots: int, *, max_bytes: int) -> Shares:
-        """Return shares that leave space for other engines, if there is more than the slots need."""
+        """Return the shares of the slots. If possible, they leave space for other engines."""
         slots = self.count_slots(requested_slots)
         slot_count = max(1, slots)
         slot_bytes = max(MIN_SLOT_BYTES, self.free_bytes // 4 // slot_count)
-        # The rest of the disk is too small for a slot of another engine.
+        # Use the whole disk if the rest would be too small for a slot of another engine.
         if self.free_bytes - slot_count * slot_bytes < MIN_SLOT_BYTES:
             slot_bytes = self.free_bytes // slot_count
         return Shares(slots, min(max_bytes, slot_bytes))
@@ -113,7 +113,7 @@ def _list_reserved_bytes(folder: Path) -> Iterator[int]:
     device = folder.stat().st_dev
     for base in {folder.resolve(), IN_MEMORY, Path(tempfile.gettempdir()).resolve()}:
         for owner_file in base.glob(f"ioi-eval-*/{_OWNER}"):
-            # The engine closes now, or the folder does not belong to an engine.
+            # Ignore errors: the folder's engine may be closing, or the folder does not belong to an engine.
             with contextlib.suppress(OSError, ValueError):
                 owner_fd = os.open(owner_file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
                 try:
@@ -135,7 +135,7 @@ def is_in_memory(folder: Path) -> bool:
     """Return True if a folder is in a file system in memory."""
     try:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:  # without /proc the number of bytes is unknown
+    except OSError:  # without /proc the file system's type is unknown
         return False
     file_system_types = {Path(fields[1]): fields[2] for fields in map(str.split, mounts)}
     path = folder.resolve()
@@ -153,7 +153,7 @@ class Sandboxes:
     """The folder of an engine's sandboxes, between `open` and `close`."""
 
     def __init__(self, base: Path | None = None, *, slots: int = 1, runs_programs: bool = True) -> None:
-        """`runs_programs` is False if no program uses the folder."""
+        """`runs_programs` is False if the folder is only for files, so that no sandbox is created in it."""
         self._base, self._slots, self._runs_programs = base, slots, runs_programs
         self._folder: Path | None = None
         self._lock_fd = -1
@@ -224,11 +224,11 @@ class Sandboxes:
         return sandbox
 
     def make_kept_path(self) -> Path:
-        """Return a free path for a file that outlives its sandbox."""
+        """Return an unused path for a file that outlives its sandbox."""
         return self.folder / "kept" / secrets.token_hex(8)
 
     def make_linked_files(self) -> LinkedFiles:
-        """Return the links to large files. Copies use disk space that no engine has reserved."""
+        """Return an object that links large files. Its copies use disk space that no engine has reserved."""
         folder = self.folder
         return LinkedFiles(folder / "links", lambda: Disk.measure(folder.parent).free_bytes)
 
@@ -290,7 +290,7 @@ def _lock_file(path: Path, flags: int = 0, mode: int = 0o600) -> int | None:
     descriptor = os.open(path, os.O_RDWR | flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     with contextlib.suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # the file is still at its path, so it was not removed before it was locked
+        # The lock counts only if the file is still at its path, and was not removed before it was locked.
         if path.stat().st_ino == os.fstat(descriptor).st_ino:
             return descriptor
     os.close(descriptor)
@@ -331,7 +331,7 @@ def remove_tree(path: Path, *, last_file: str = "") -> None:
 
 
 def _move_subfolders_up(top_fd: int, folder: str, unused_names: Iterator[str]) -> None:
-    """Move the subfolders of a folder up to the top, and remove it."""
+    """Move the subfolders of a folder up to the top folder, and remove the folder."""
     folder_fd = _open_folder(folder, top_fd)
     try:
         for subfolder in _remove_files(folder_fd):
@@ -356,7 +356,7 @@ def _find_unused_name(candidates: Iterator[str], top_fd: int) -> str:
 
 
 def _remove_files(folder_fd: int, *, kept_file: str = "") -> list[str]:
-    """Remove everything except folders, and return the names of the folders."""
+    """Remove all files in a folder except `kept_file`, and return the names of its subfolders."""
     with os.scandir(folder_fd) as entries:
         entry_types = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     for name, is_folder in entry_types:
@@ -413,7 +413,10 @@ class Uids:
         free_uids = (uid for uid in range(_FIRST, _LAST + 1) if self.lock_uid(folder / str(uid)))
         uids = tuple(islice(free_uids, uid_count))
         if len(uids) < uid_count:
-            raise EngineUnavailable(f"slots need {uid_count} free user ids, but only {len(uids)} are free")
+            raise EngineUnavailable(
+                f"the slots need {uid_count} unused user ids, but only {len(uids)} are unused."
+                " Start the judge with fewer workers, or as an ordinary user"
+            )
         return uids
 
     def lock_uid(self, path: Path) -> bool:
@@ -436,13 +439,13 @@ def _find_lock_folder() -> Path:
     raise EngineUnavailable(f"{_NO_PLACE}. {_PLACE_REMEDY}")
 
 
-# Capabilities that root needs to use these uids and to remove the files of other users, by their bit in
-# CapEff.
+# Numbers of the bits in CapEff for the capabilities with which root uses these uids and removes the files of
+# other users.
 _RIGHTS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "KILL": 5, "SETGID": 6, "SETUID": 7}
 
 
 def list_missing_capabilities(status_file: Path) -> tuple[str, ...]:
-    """Return the capabilities that this root lacks to run programs as other users."""
+    """Return the Linux capabilities that this process, as root, lacks to run programs as other users."""
     if not _uses_sandbox_uids():
         return ()
     capability_match = re.search(r"^CapEff:\s*(\w+)$", status_file.read_text(), re.MULTILINE)
@@ -476,7 +479,7 @@ def _covers_sandbox_uids(map_file: Path) -> bool:
 
 
 _SELF = Path("/proc/self")
-_MIN_OPEN_FILES = 96  # minimum limit of open files, because the descriptors of a sandbox start at 64
+_MIN_OPEN_FILES = 96  # minimum for the limit of open files: the descriptors of a sandbox start at 64
 
 
 class MissingRequirement(NamedTuple):

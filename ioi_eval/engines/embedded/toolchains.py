@@ -31,7 +31,7 @@ from ioi_eval.model.languages import LANGUAGES, MODULES
 from ioi_eval.model.values import Value
 
 STAGE_PATH = "/usr/local/bin:/usr/bin:/bin"
-# Folders of the host that all sandboxes show, as in graders/proctor/sandbox.cpp.
+# Folders of the host that programs see in every sandbox, as in graders/proctor/sandbox.cpp.
 SYSTEM_FOLDERS = ("/usr", "/bin", "/lib", "/lib64")
 IN_MEMORY = Path("/dev/shm")
 # Maximum seconds until a compiler answers. A compiler on a busy disk must not count as missing.
@@ -60,14 +60,14 @@ def is_startable_by_all(path: Path) -> bool:
 
 
 def is_enterable_by_all(folder: Path) -> bool:
-    """Return True if every user can read the files of a folder."""
+    """Return True if every user may enter a folder and all folders above it."""
     return all(ancestor.stat().st_mode & stat.S_IXOTH for ancestor in (folder, *folder.parents))
 
 
 def run_and_read_output(command: list[str], *, inherits: bool = False) -> str:
     """Return a command's output on both streams, or nothing if it cannot start. `g++ -v` prints to stderr.
 
-    `inherits`: the command has the environment of this process.
+    `inherits`: True if the command gets the environment of this process.
     """
     try:
         process = subprocess.run(
@@ -89,7 +89,7 @@ def run_and_read_output(command: list[str], *, inherits: bool = False) -> str:
 
 
 _CHUNK = 1 << 20
-# Names of libraries that are linked into static programs, so that they are a part of a compiler's identity.
+# Names of the libraries that are linked into static programs, and so are part of a compiler's identity.
 _LIBRARIES = ("libc.a", "libstdc++.a", "libm.a")
 
 
@@ -159,7 +159,7 @@ def find_java() -> Toolchain | None:
 def find_linking_compiler(
     name: str, *version_arguments: str, more_libraries: tuple[str, ...] = ()
 ) -> Toolchain | None:
-    """Find a compiler that links by the C compiler, which is part of its identity."""
+    """Find a compiler that uses the C compiler for linking. Its identity includes the C compiler."""
     toolchain, linker = (
         find_by_version_output(name, *version_arguments),
         find_compiler("gcc", more_libraries=more_libraries),
@@ -170,7 +170,7 @@ def find_linking_compiler(
 
 
 def find_haskell() -> Toolchain | None:
-    """Find GHC. Debian has the list of its libraries outside of /usr, so builds may read that folder."""
+    """Find GHC. Debian lists GHC's libraries in a folder outside of /usr, which builds may read."""
     toolchain, library_folder = (
         find_linking_compiler("ghc", "--version", more_libraries=("libgmp.a",)),
         Path("/var/lib/ghc"),
@@ -180,7 +180,7 @@ def find_haskell() -> Toolchain | None:
 
 
 def find_mono(name: str, *more_paths: str) -> Toolchain | None:
-    """Find Mono. Its configuration is outside of /usr, and its compiler reads its memory map."""
+    """Find Mono. It reads its configuration outside of /usr, and its compiler reads /proc."""
     toolchain, config_paths = find_by_version_output(name, "--version"), ("/etc/mono/config", "/etc/mono/4.5")
     readable_paths = (
         *(config_path for config_path in config_paths if Path(config_path).exists()),
@@ -244,9 +244,9 @@ _VERSION = re.compile(r"\d+(?:\.\d+){0,2}")
 _MAX_REASON_CHARS = 300  # maximum characters of an interpreter's error in a message
 # Names of entries in an interpreter's prefix; submissions see no other entry of the prefix.
 _PARTS = ("bin", "lib", "lib64", "pyvenv.cfg")
-_COVERED = ("/box", "/job", "/proc", "/dev/fd")  # paths at which sandboxes show other folders than the host
-# A script that an interpreter runs with -I, as it runs programs, so that the caller's environment and folder
-# do not change the answer.
+_COVERED = ("/box", "/job", "/proc", "/dev/fd")  # paths at which sandboxes have private folders
+# Script that prints the version, paths and modules of the interpreter that runs it. The interpreter runs it
+# with -I, so that the caller's environment and folder do not change the output.
 _QUESTION = """
 import importlib.util, os, sys
 print(sys.version.split()[0].rstrip("+"), sys.implementation.name)
@@ -264,12 +264,12 @@ _ANOTHER = (
     "Give the path of an interpreter, or a version, as python=PATH or in IOI_EVAL_PYTHON;"
     " `ioi-eval doctor` lists the interpreters of this machine"
 )
-# Known names of packages, as in the names of folders with a package's version.
+# Known names of Python packages, in the spelling of their `dist-info` folders.
 _KNOWN = ",".join(name.lower().replace("_", "-") for name in MODULES.values())
 
 
 class Interpreter(Value):
-    """A Python that starts. `why_not` is the reason why submissions cannot use it, if any."""
+    """A working Python interpreter. `why_not` is the reason why submissions cannot use it, if any."""
 
     path: str
     version: str
@@ -403,7 +403,7 @@ def check_in_sandbox(
 
 
 def _list_closed_folders(paths: Iterable[str]) -> list[str]:
-    """Return the folders above some files that programs of root, which run as other users, may not enter."""
+    """Return the folders above some paths that other users may not enter, if this process is root."""
     if os.geteuid() != 0:
         return []
     parent_folders = dict.fromkeys(folder for path in paths for folder in reversed(Path(path).parents))
@@ -430,7 +430,7 @@ def find_pypy() -> Toolchain | None:
 
 
 def choose_interpreter(path_or_version: str) -> Interpreter:
-    """Raise InputError if no Python of this path or version can run submissions."""
+    """Return the interpreter of a path or version. Raises InputError if it cannot run submissions."""
     if _VERSION.fullmatch(path_or_version):
         fitting_interpreters = [
             interpreter
@@ -501,7 +501,7 @@ def _find_virtual_environment(path: Path) -> Path | None:
 def examine_interpreter(path: Path, *, isolated: bool = True) -> Interpreter | None:
     """Return an interpreter, or `None` if the program does not answer as Python does.
 
-    `isolated`: as programs run, without additions by environment variables and a user's home.
+    `isolated`: True if environment variables and the user's own packages are ignored, as for programs.
     """
     if isolated:
         return _parse_inspection(path, run_and_read_output([*_make_inspection_command(str(path))]))
@@ -543,7 +543,7 @@ def _parse_inspection(path: Path, command_output: str) -> Interpreter | None:
 
 
 def _format_packages(module_names: str, package_versions: str) -> tuple[str, ...]:
-    """Return the part of an identity that describes packages. Not all of them have a version."""
+    """Return the part of an interpreter's identity that describes its modules and package versions."""
     return (f"({module_names})", *([f"[{package_versions}]"] if package_versions else []))
 
 

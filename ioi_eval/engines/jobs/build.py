@@ -95,13 +95,13 @@ def make_compile_script(
             object of the shared source. The names of their folders are not in the script, so no source can
             detect whether they exist. If a source could read the compiler's command in /proc, they are not
             used.
-        has_bundled_header: the server's package may bundle a precompiled header of the big head.
+        has_bundled_header: the server's package may bundle the precompiled header `bits/stdc++.h`.
 
-    If a compiler fails or prints anything with such a file, the source is compiled again without them, in the
+    If a compiler fails or prints anything with such files, the source is compiled again without them, in the
     same state of the folder.
     """
-    # With this option, a crash of the compiler proper does not lead to exit code 1. It does not change the
-    # artifact, so it is not part of the artifact's cache key.
+    # With this option, the compiler does not exit with code 1 if its subprocess crashes. The option does not
+    # change the artifact, so it is not part of the artifact's cache key.
     options = ["-pass-exit-codes"] if tool.command in DRIVERS else []
     build_lines = f"compile {shlex.join([tool.path, *options, *spec.command[1:]])}"
     leading_includes = find_leading_includes(spec)
@@ -175,7 +175,7 @@ def _split_at_name(arguments: Sequence[str], separator: str) -> tuple[Sequence[s
 def _make_prebuilt_lookup(
     spec: BuildSpec, leading_includes: Sequence[str], *, uses_prebuilt_files: bool, has_bundled_header: bool
 ) -> str:
-    """Return the lines of the script that look for prebuilt files, and set `begins` and `object`."""
+    """Return the script's lines that look for prebuilt files, and set the variables `begins` and `object`."""
     lines = ["begins= object="]
     if uses_prebuilt_files:
         lines.append(f'for found in */{OBJECT}; do [ ! -e "$found" ] || object=$found; done')
@@ -217,7 +217,7 @@ def make_control_command(spec: BuildSpec) -> tuple[str, ...]:
 
 
 def _make_control_spec(spec: BuildSpec) -> BuildSpec:
-    """Return the same build of only the control program."""
+    """Return a build like `spec` in which the control program replaces all sources."""
     main_name, other_names = spec.main_source.name, {source.name for source in spec.sources[:-1]}
     return msgspec.structs.replace(
         spec,
@@ -232,8 +232,8 @@ def list_source_files(spec: BuildSpec) -> Iterable[JobFile]:
 
 
 # --- graders as object files -------------------------------------------------------------------------
-# All submissions to a problem are compiled with the same grader. Compiling it may be the slower part.
-# Its object leads to the same program as its source, if the same compiler built both.
+# All submissions to a problem are compiled with the same grader, and compiling the grader may take longer
+# than compiling the submission. The program is the same if the same compiler has built the grader before.
 
 
 _GRADER_USES = 2  # number of builds with the same grader after which the grader's object file is built
@@ -370,11 +370,11 @@ class ArtifactCache:
         self._worker_programs = NoteFile(store.root / _WORKER_PROGRAMS_FILE, _CachedOutcome)
 
     def creation_lock(self, key: str) -> contextlib.AbstractAsyncContextManager[None]:
-        """Hold a key, so that only a single process at a time builds its artifact."""
+        """Return the lock of a key, with which only a single process at a time builds the key's artifact."""
         return self._store.creation_lock(key)
 
     def has_any(self, *keys: str) -> bool:
-        """Return True if an outcome is cached for any of the keys. Quick enough without a thread."""
+        """Return True if an outcome is cached for any of the keys. It is quick, so it needs no thread."""
         return any(self._store.get(key) is not None for key in keys)
 
     def find_on_worker(self, spec: BuildSpec, *keys: str) -> BuildSuccess | None:
@@ -392,7 +392,7 @@ class ArtifactCache:
         """Return the first cached outcome of the keys."""
         for key in keys:
             if self._store.get(key) is None:
-                continue  # in this most frequent case, do not pin the key, because a pin creates a file
+                continue  # do not pin the key: a pin creates a file, and most keys are not in the store
             self._pin(key)
             cached_record = read_cached(self._store, key, _CachedOutcome)
             outcome = cached_record and _read_outcome(*cached_record)
@@ -416,7 +416,7 @@ class ArtifactCache:
         return stored_outcome
 
     def add_on_worker(self, key: str, built: BuildSuccess, worker_url: str) -> None:
-        """Cache the address of the worker that has a program. Quick enough without a thread."""
+        """Cache the address of the worker that has a program. It is quick, so it needs no thread."""
         artifact_without_path = Blob(sha256=built.artifact.sha256, size=built.artifact.size)
         self._worker_programs.put(
             key,
@@ -501,7 +501,7 @@ class Builder:
         self._precompiles = options.precompile
         self._header_demand, self._grader_demand = Demand(MAX_HEADERS), Demand()
         self._background_builds: dict[str, asyncio.Task[BuildSuccess | CompileError]] = {}
-        # Hashes of sources whose programs must be sent here, because they were lost with their machine.
+        # Hashes of sources whose built programs must be sent to this machine, because their worker was lost.
         self._sources_to_send = set[str]()
 
     async def close(self) -> None:
@@ -526,8 +526,7 @@ class Builder:
         """
         for attempt in range(1, TOOLCHAIN.max_attempts + 1):
             capabilities = await self.engine.capabilities()
-            # Raises an error if the engine has no shell, which comes before the error that it has no
-            # compilers.
+            # If the engine has no shell, report that instead of missing compilers.
             capabilities.find_shell_runtime()
             capabilities.require_tool(spec.toolchain_command, f"building a {spec.kind}")
             keys = spec.make_keys(capabilities)
@@ -555,7 +554,7 @@ class Builder:
         )
 
     async def build_anew(self, spec: BuildSpec) -> BuildSuccess | CompileError:
-        """Build a program again that was lost with its machine. This time the program is sent here."""
+        """Build a program again that was lost with its worker, and have it sent to this machine."""
         self._sources_to_send.add(spec.main_source.content.sha256)
         return await self.build(spec)
 
@@ -584,7 +583,7 @@ class Builder:
             self.delivery.explain_refusal,
         )
         worker_program = self._cache.find_on_worker(spec, *keys) if may_stay and refusal is not None else None
-        # If servers now accept smaller requests than before, the program may only fit if it is compressed.
+        # If servers now accept only smaller requests, the program may have to be built again and compressed.
         if (
             worker_program is not None
             and refusal is not None
@@ -628,7 +627,7 @@ class Builder:
             "confinement": result.confinement,
         }
         try:
-            # If a file has changed meanwhile, the outcome belongs neither to the old nor to the new content.
+            # If a source file changed during the build, the outcome belongs to neither of its contents.
             for source in spec.sources:
                 if source.content.is_stale:
                     raise FileEdited(source.name)
@@ -737,7 +736,7 @@ class Builder:
         *,
         waits_for_build: bool = False,
     ) -> BuildSuccess | None:
-        """Return the artifact of a build with the engine's only toolchain. The build may start now."""
+        """Return the cached artifact of a build that many builds share, or None. The build may start now."""
         [key] = spec.make_keys(capabilities)
         cached_outcome = await asyncio.to_thread(self._cache.find, key)
         if cached_outcome is None and demand.is_due(key, min_builds) and key not in self._background_builds:
@@ -750,11 +749,11 @@ class Builder:
         return cached_outcome if isinstance(cached_outcome, BuildSuccess) else None
 
     def _start_in_background(self, key: str, build: Coroutine[Any, Any, BuildSuccess | CompileError]) -> None:
-        """Begin a build in the background. If it fails, builds run without it, and it is not tried again."""
+        """Start a build in the background. If it fails, it is not repeated, and builds run without it."""
         task = self._background_builds[key] = asyncio.create_task(build)
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 def _make_limits_key(key: str, spec: BuildSpec) -> str:
-    """Return the key of the fact that a source exceeds these limits."""
+    """Return the cache key for the outcome that a source exceeds the limits of its build."""
     return hashlib.sha256(key.encode() + msgspec.json.encode(spec.limits)).hexdigest()

@@ -33,12 +33,12 @@ from ioi_eval.model.options import BuildLimits
 from ioi_eval.model.values import Blob, NamedBlob
 
 BIG = ("bits/stdc++.h",)
-"""The most frequent head. Its header is built for the first source, unless a server's package bundles it."""
+"""The most frequent includes. Their header is built for the first source, unless a package bundles it."""
 MAX_HEADERS = 16  # maximum number of headers that a run or a worker builds; each header has 30 to 120 MB
 _MAX_SOURCE_BYTES = 64 << 10
 _MAX_INCLUDES = 64  # of a source
 
-# Headers of the standard library that a source may include again after the head. This excludes
+# Names of the standard headers that may be precompiled. Including them again has no effect, unlike
 # `bits/stdc++.h`, `cstdarg` and `complex.h`.
 _NAMES = """
     algorithm any array atomic barrier bit bitset cassert ccomplex cctype cerrno cfenv cfloat charconv chrono
@@ -55,7 +55,7 @@ _NAMES = """
     wctype.h
 """
 NAMES = frozenset(_NAMES.split())
-_OTHER_KNOWN_NAMES = NAMES.union(  # names of headers that sources often include after a head
+_OTHER_KNOWN_NAMES = NAMES.union(  # names of headers that sources often include after the first lines
     ("bits/stdc++.h", "complex.h", "cstdarg", "immintrin.h", "sys/time.h", "unistd.h", "ext/rope"),
     (f"ext/pb_ds/{name}.hpp" for name in ("assoc_container", "hash_policy", "priority_queue", "tree_policy")),
 )
@@ -69,7 +69,7 @@ _COMMENT = re.compile(rb"[ \t]*//(?!.*\*/).*")
 
 
 def find_leading_includes(spec: BuildSpec) -> tuple[str, ...]:
-    """Return the names that a build's main source includes first, or `()` if no header may be used."""
+    """Return the headers that a build's main source includes first, or `()` if none may be precompiled."""
     compiled_files = {file.name for file in spec.sources} & {*spec.command}
     if not spec.precompile or compiled_files - {spec.main_source.name, spec.shared}:
         return ()
@@ -109,7 +109,7 @@ def _parse_leading_includes(source: bytes) -> tuple[str, ...]:
 def _includes_only_known_files(source: bytes, source_name: str, *, requires_single_include: bool) -> bool:
     """Return True if a source reads only headers of the standard and files of the problem, and not too many.
 
-    `requires_single_include`: it must include the big header exactly once.
+    `requires_single_include`: the source must include `bits/stdc++.h` exactly once.
     """
     included_names = list[str]()
     for line in _JOIN.sub(b"", source).split(b"\n"):
@@ -129,12 +129,12 @@ def _includes_only_known_files(source: bytes, source_name: str, *, requires_sing
 
 
 def make_header_file_name(leading_includes: Sequence[str]) -> str:
-    """Return the name of the header of a head in its folder."""
+    """Return the file name of the precompiled header for the includes."""
     return f"{BIG[0] if tuple(leading_includes) == BIG else 'ioi-eval-head.hpp'}{PRECOMPILED}"
 
 
 def make_header_options(leading_includes: Sequence[str], folder: str) -> str:
-    """Return the options with which g++ reads the header of a head from a folder."""
+    """Return the options with which g++ reads the precompiled header for the includes from a folder."""
     option_pattern = (
         "-isystem {}"
         if tuple(leading_includes) == BIG
@@ -144,7 +144,7 @@ def make_header_options(leading_includes: Sequence[str], folder: str) -> str:
 
 
 def make_empty_build_spec(language: Language, standard: str = "", command: str = "") -> BuildSpec:
-    """Return a build of nothing with the flags of submissions, whose headers are therefore theirs."""
+    """Return a build of an empty source with the flags of submissions, so that both use the same headers."""
     empty_source = NamedBlob(name="empty.cpp", content=Blob.of(""))
     return BuildSpec(
         kind=HEADER,
@@ -158,7 +158,7 @@ def make_empty_build_spec(language: Language, standard: str = "", command: str =
 
 
 def make_header_spec(spec: BuildSpec, leading_includes: Sequence[str] = BIG) -> BuildSpec:
-    """Return the build of the precompiled header of a head, with the flags of a spec."""
+    """Return the build of the precompiled header for the includes, with the flags of a spec."""
     include_lines = "".join(f"#include <{name}>\n" for name in leading_includes)
     return BuildSpec(
         kind=HEADER,
@@ -171,16 +171,16 @@ def make_header_spec(spec: BuildSpec, leading_includes: Sequence[str] = BIG) -> 
 
 
 def count_min_header_uses(leading_includes: Sequence[str]) -> int:
-    """Return the number of builds with a head at which its header is built."""
+    """Return the number of builds with these includes after which their header is precompiled."""
     return 1 if tuple(leading_includes) == BIG else 2
 
 
-# Maximum number of keys that are counted, because submissions decide how many keys occur.
+# Maximum number of keys that are counted. Without a maximum, submissions could fill the memory with keys.
 _MAX_COUNTED = 10_000
 
 
 class Demand:
-    """Counts the builds that could have used each file. At most `max_due` files are due."""
+    """Counts the builds that could have used each prebuilt file. At most `max_due` files become due."""
 
     def __init__(self, max_due: int = _MAX_COUNTED) -> None:
         self._max_due = max_due
@@ -197,6 +197,6 @@ class Demand:
         return key in self._due_keys
 
     def forget(self, key: str) -> None:
-        """Begin to count anew."""
+        """Set the count of a key to zero."""
         self._counts.pop(key, None)
         self._due_keys.discard(key)

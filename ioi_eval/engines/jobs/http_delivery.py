@@ -107,8 +107,8 @@ class HttpDelivery:
             reason := await self.explain_refusal(spec.main_source.content, capabilities)
         ):
             return BuildResult(ended=Ending(), tool=tool, too_large=reason)
-        # A Python program must be sent to this machine, because the modules that it imports are determined
-        # here for the fork server.
+        # A Python program must be sent to this machine, where the modules that it imports are listed for the
+        # fork server.
         may_stay = may_stay and not (spec.toolchain_command == COMMAND and capabilities.waiting)
         artifact_stays = (
             may_stay
@@ -248,7 +248,7 @@ class HttpDelivery:
             files=(JobFile(name="run", content=Blob.of(limit_script + path_script + RUN_SCRIPT)), *job.files),
             run_cpu_time=min_limit(cpu_time_ms, capabilities.max_run_cpu_time),
             run_memory_limit=memory_limit_bytes,
-            # The plan is started by a script if the script must first insert the paths of interpreters.
+            # If a script must first insert the interpreters' paths into the plan, the script starts it.
             plan=job.plan if capabilities.executes_plans and not sed_options else "",
         )
 
@@ -297,7 +297,7 @@ _BY_LIMITS = frozenset({BuildEnding.CUT_SHORT, BuildEnding.STOPPED})
 def _read_build_result(
     spec: BuildSpec, tool: Toolchain, capabilities: Capabilities, result: JobResult
 ) -> tuple[BuildResult, bytes]:
-    """Return the result of a build job, and the program as it was sent, packed."""
+    """Return the result of a build job, and the program in the compressed form that was sent."""
     tool, run_ending = result.toolchains.get(tool.command, tool), result.run
     is_sandboxed = spec.proctor is not None
     in_two_stages = not is_sandboxed and capabilities.find_shell_runtime() == OWN
@@ -341,7 +341,7 @@ def _read_build_result(
 
 
 def _check_server_limits(spec: BuildSpec, capabilities: Capabilities) -> None:
-    """Raise JudgeFailure if a limit of the server that is below the build's limits may have stopped it."""
+    """Raise JudgeFailure if the server's limits are below the build's, and so may have stopped the build."""
     limits, wall_time_s = spec.limits, spec.limits.wall_time
     if capabilities.find_shell_runtime() == OWN:
         needed_time_s = (
@@ -361,7 +361,7 @@ def _check_server_limits(spec: BuildSpec, capabilities: Capabilities) -> None:
         if limit_ms is not None and (needed_s is None or limit_ms < needed_s * 1000):
             suggested_s = needed_s or 60
             raise JudgeFailure(
-                f"the server stopped the build of a {spec.kind} after {limit_ms / 1000:g} s at the latest",
+                f"the server stopped the build of a {spec.kind} at its limit of {limit_ms / 1000:g} s",
                 phase="compiling",
                 remedy=f"Raise {variable} on it to {round(suggested_s * 1000)} or more,"
                 f" on a worker --set {option}={math.ceil(suggested_s)}",
@@ -394,7 +394,7 @@ _BUILD = "build"
 _ENVIRONMENT = 'export LANG=C.UTF-8 HOME="${HOME:-$PWD}"\n'
 DELIVERY_SECONDS = 30.0  # seconds for compressing and printing the program after a build
 
-# Names of files in a sandboxed build, and the number of the descriptor for the report.
+# Name of the sandbox's folder, names of two files in a build job, and the descriptor for the report.
 _BOX, _PROCTOR, _SPEC, _REPORT = "box", "proctor", "box.json", 3
 # Limits of the sandbox for a build, as in the embedded engine.
 _PROCESSES, _DISK, _NAMES = 256, 4 << 30, 100_000
@@ -405,7 +405,7 @@ def make_build_job(
 ) -> Job:
     """Return the job of a build: the script and the sources, with the main source last.
 
-    It never contains a test. `prebuilt` are files that speed up the build. If it is `None`, no prebuilt file
+    The job never contains a test. `prebuilt` are files that speed up the build. With `None`, no prebuilt file
     is used, not even the server's.
     """
     # If servers have the command at different paths, use its name instead of its path.
@@ -515,7 +515,7 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
 
 
 def _make_sandbox_spec(spec: BuildSpec, *, has_bundled_header: bool) -> SandboxSpec:
-    """Return the spec of a build's sandbox. The job's script fills in the names between @.
+    """Return the spec of a build's sandbox. The job's script replaces placeholders such as @PATH@.
 
     If `has_bundled_header`, the compiler may read the precompiled header of the server's package, if the
     source includes it.
@@ -550,22 +550,22 @@ def _make_sandbox_spec(spec: BuildSpec, *, has_bundled_header: bool) -> SandboxS
         ),
         report_fd=_REPORT,
         leash_fd=-1,
-        # The server's own sandbox is around the proctor; the report names the layers of confinement in force.
+        # The proctor runs in the server's own sandbox. Its report names the layers that are in force.
         allow_unconfined=True,
     )
 
 
-_MIN_PACKED_BYTES = 2048  # minimum bytes of a content that is compressed
-# Minimum bytes of a content that is compressed less, which takes a third of the time: programs and large
-# tests. Contents of every job, such as the proctor and ordinary tests, are smaller.
+_MIN_PACKED_BYTES = 2048  # minimum size in bytes of a content that is sent compressed
+# Minimum size in bytes of a content that is compressed at the fastest level. Programs
+# and large tests are of this size; the proctor and ordinary tests are smaller.
 _FAST_FROM_BYTES = 1 << 20
-_PER_FILE_BYTES = 80  # bytes of a request for each file, in addition to the file's content
+_PER_FILE_BYTES = 80  # bytes that each file adds to a request, in addition to the file's content
 # Names of files that a shell reads, which are never compressed.
 _SCRIPTS = frozenset({"compile", "run", "build"})
 
 
 class SentForm(Value):
-    """A content in the form in which a request has it."""
+    """A content as it is sent in requests: plain or compressed."""
 
     data: bytes
     is_gzip: bool
@@ -620,7 +620,7 @@ class GzipCache:
         return (await self._get_sent_form(content)).request_bytes + _PER_FILE_BYTES
 
     def add_gzip(self, content: Blob, gzip_form: bytes) -> None:
-        """Cache the gzip form in which a content arrived."""
+        """Cache the gzip form of a content that a server sent in this form."""
         request_bytes = _base64_size(len(gzip_form))
         if content.size >= _MIN_PACKED_BYTES and request_bytes < _base64_size(content.size):
             sent_form = SentForm(data=gzip_form, is_gzip=True, request_bytes=request_bytes)
@@ -649,7 +649,7 @@ class GzipCache:
 
 
 def pack_content(content: Blob) -> SentForm:
-    """Return a content, compressed if it is smaller then. In JSON, bytes grow by a third."""
+    """Return a content, compressed if that is smaller. In JSON, bytes grow by a third."""
     data = content.read()
     try:
         plain_bytes = len(msgspec.json.encode(data.decode()))
@@ -718,7 +718,7 @@ printf '%s end\\n' {shlex.quote(_LINE_PREFIX)}
 
 
 def make_sandboxed_delivery_script(output_name: str, max_output: int | None) -> str:
-    """Return the script after a sandbox: it prints the report and the file, unless the file is a link."""
+    """Return the script that prints a sandbox's report and the built file, unless the file is a link."""
     log_name, quoted_output = ".ioi-eval-log", shlex.quote(output_name)
     return f"""{_PRINT}[ -s .ioi-eval-report ] || {{ head -c 300 {log_name} >&2; exit 91; }}
 report=$(cat .ioi-eval-report)
@@ -744,7 +744,7 @@ print() {{
     cat {_PACKED_FILE}
 }}
 """
-_MAX_HEADER_BYTES = 512  # maximum bytes of output before and after a file
+_MAX_HEADER_BYTES = 512  # maximum bytes that the script prints in addition to a file
 
 
 def _make_print_command(kind: str, file_name: str, max_output: int | None) -> str:
@@ -758,7 +758,7 @@ def _make_print_command(kind: str, file_name: str, max_output: int | None) -> st
 def parse_delivery(run_ending: Ending) -> DeliveredBuild:
     """Return the build that the output of a script describes.
 
-    Raises BrokenReply for damaged output, which may be whole the next time, and JudgeFailure if it cannot be.
+    Raises BrokenReply for damaged output, and JudgeFailure if the server cannot send the whole program.
     """
     stage: Ending | None = None
     confinement: Mapping[str, Any] | None = None

@@ -71,7 +71,7 @@ def make_missing_contents_refusal(hashes: Iterable[str]) -> RefusedRequest:
 
 
 def make_json_refusal(detail: str) -> RefusedRequest:
-    """Return the refusal of invalid JSON. Piston sends a stack trace, of which this has the first line."""
+    """Return the refusal of invalid JSON, with the first line of the stack trace that Piston sends."""
     return RefusedRequest(f"not JSON: {detail}", body={"stack": f"SyntaxError: {detail}"})
 
 
@@ -86,7 +86,7 @@ def make_limit_refusal(name: str, limit: int) -> RefusedRequest:
 
 
 def check_content_type(header: str | None) -> None:
-    """Check the content type of a request with a body."""
+    """Raise RefusedRequest unless the content type of a request with a body is JSON."""
     if not (header or "").startswith("application/json"):
         raise RefusedRequest("requests must be of type application/json", status=415)
 
@@ -96,7 +96,7 @@ def check_content_type(header: str | None) -> None:
 
 # Pattern for the title of a gateway's error page.
 _PAGE = re.compile(rb"<(?:title|h1)\b[^>]*>\s*([^<]+)", re.IGNORECASE)
-_MAX_PAGE_BYTES = 4096  # maximum bytes of a gateway's page that are searched
+_MAX_PAGE_BYTES = 4096  # maximum bytes of a gateway's error page that are searched for a title
 
 
 def read_refusal_message(body: bytes) -> str:
@@ -142,7 +142,7 @@ def find_limit_in_message(message: str) -> tuple[str, int] | None:
 
 
 _FACTS = ("code", "signal", "message", "status", "cpu_time", "wall_time", "memory")
-_LONGEST_ESCAPE = 6  # maximum bytes of a single character in JSON
+_LONGEST_ESCAPE = 6  # maximum bytes that a single character needs in JSON
 _STATUSES = {status.value: status for status in StageStatus}
 _BUSY = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, 503}
 _NOT_THE_JOBS = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, 405, 407}
@@ -234,7 +234,7 @@ def _decode_stage(reply_stage: _Stage) -> Ending:
 
 
 def make_refusal_error(status: int, body: bytes, endpoint: str = "") -> EngineError:
-    """Return the error for a status other than 200. Its type shows if the server or the job is at fault."""
+    """Return the error for a reply with a status other than 200: its type says who is at fault."""
     message = read_refusal_message(body).removeprefix(f"{status} ")
     description = (
         f"{endpoint}: " * bool(endpoint)
@@ -276,7 +276,7 @@ _PIECE_CHARS = 1 << 18  # number of characters that are encoded at a time
 
 
 def encode_result(result: JobResult) -> bytes:
-    """Return the reply with a result, in the form of the current server."""
+    """Return the JSON of a reply with a result, in the format of current Piston servers."""
     return b"".join(encode_result_pieces(result))
 
 
@@ -409,7 +409,7 @@ fi
 
 
 class GzipBlob(Blob, kw_only=True):
-    """A content with its gzip form. Requests contain that form, which the job's script unpacks."""
+    """A content with its gzip form, which requests contain and the job's script unpacks."""
 
     gzip: bytes
 
@@ -451,8 +451,8 @@ def encode_request(
     request_files = list[_File | _StoredFile]()
     for file in job.files:
         if file.name in stored_names:
-            # Only packages with bundled scripts read the names of the job's text files, so only they need the
-            # encoding.
+            # The server needs the encoding only for packages with bundled scripts, which get the names of the
+            # job's text files.
             encoding = "" if script_name else _inline_file(file).encoding
             request_files.append(_StoredFile(file.name, file.content.sha256, file.executable, encoding))
         elif file.name in gzip_by_name:
@@ -638,7 +638,7 @@ class ServerRuntime(Value):
     language: str
     version: str
     aliases: tuple[str, ...] = ()
-    runtime: str = ""  # name of the package if it provides several languages
+    runtime: str = ""  # name of the installed package if it provides several languages
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -655,7 +655,7 @@ _FOREIGN = frozenset({400, 404, 405, 410, 501})
 
 
 def decode_runtimes(status: int, body: bytes) -> tuple[ServerRuntime, ...]:
-    """Raise ForeignReply for a reply that is not from a Piston server."""
+    """Return the runtimes in a server's reply. Raises ForeignReply if the server is not a Piston server."""
     if 300 <= status < 400 or status in _FOREIGN:
         raise ForeignReply(f"GET /api/v2/runtimes: the server replied with HTTP {status}")
     if status != 200:
@@ -677,7 +677,7 @@ def encode_runtimes(runtimes: Iterable[ServerRuntime]) -> bytes:
 
 
 def encode_package_list(runtimes: Iterable[tuple[str, str]]) -> bytes:
-    """Encode the runtimes, each by its language and version."""
+    """Return the JSON list of installed packages, each with its language and version."""
     return _ENCODER.encode(
         [
             {"language": language, "language_version": version, "installed": True}

@@ -68,8 +68,8 @@ from ioi_eval.store.resources import graders_folder
 _log = logging.getLogger(__name__)
 _PROCTOR, PLAN = "proctor", "plan.json"
 RUN_SCRIPT = f"exec ./{_PROCTOR} run {PLAN}\n"
-WHICH = "/ioi-eval-which/"  # prefix of a command in a plan whose path the job's script inserts
-PROCTOR_MEMORY = 256 << 20  # bytes of memory for the proctor, a shell and a decompressor
+WHICH = "/ioi-eval-which/"  # prefix of a command that the job's script replaces by the command's path
+PROCTOR_MEMORY = 256 << 20  # bytes of memory that the proctor, a shell and a decompressor need together
 _OUTPUT_ROLE = "handed"  # role of the output file that was submitted for a test
 
 
@@ -110,13 +110,13 @@ class PlanTemplate:
         )
 
     def select_job_tests(self, planned_tests: Sequence[PlannedTest], nonce: str) -> JobTests:
-        """Return the tests of a job, by their index in the problem, which their lines contain."""
+        """Return the job's tests by their index in the problem, which the proctor's lines contain."""
         tests_by_index = {self._index_by_name[planned.test.name]: planned for planned in planned_tests}
         return JobTests(tests=tests_by_index, nonce=nonce, template=self)
 
 
 class JobTests(Value):
-    """The tests of a job, by the index that their lines contain."""
+    """The tests of a job, by the index that the proctor's lines contain."""
 
     tests: Mapping[int, PlannedTest]
     nonce: str
@@ -259,7 +259,7 @@ def read_reports(batch: Batch, chosen: JobTests, ending: Ending, servers: str) -
 
 
 def explain_machine_fault(ending: Ending, nonce: str) -> str:
-    """Return why the machine that executed a job of tests failed it. An empty string means that it did not.
+    """Return why the machine is to blame for a failed job of tests, or an empty string if it is not.
 
     The proctor prints a line when it starts, before any program of the job runs, and then a line for each
     test. A program cannot prevent the first line, and a program that breaks its own test cannot prevent the
@@ -298,8 +298,8 @@ BODY_REMEDY = (
     "Raise the limit of body_parser.json in src/index.js of a Piston, max-body of a worker"
     " (--set max-body=512mb), or the limit of a gateway before them (client_max_body_size of nginx) to 512mb"
 )
-_REQUEST_BYTES = 4096  # bytes of a request with a plan, in addition to files and tests
-_PLANNED_BYTES = 256  # bytes of a plan for each test
+_REQUEST_BYTES = 4096  # bytes of a request without its files and tests
+_PLANNED_BYTES = 256  # bytes that each test adds to the plan
 _WORKER_OPTIONS = {  # options of a worker that correspond to Piston's variables, by limit
     "run_timeout": "run-timeout",
     "run_cpu_time": "run-timeout",
@@ -369,7 +369,7 @@ class JobSizer:
             self._max_tests = min(self._max_tests, estimate_test_count(problem, max_time_ms))
 
     def limit_memory(self, job: Job) -> Job:
-        """Return the job with at most the engine's memory, if that is enough for the problem."""
+        """Return the job with its memory limit lowered to the engine's, if that is enough for the problem."""
         max_memory_bytes, requested_bytes = self._capabilities.max_run_memory, job.run_memory_limit
         if (
             max_memory_bytes is None
@@ -417,12 +417,13 @@ class JobSizer:
 
 
 def min_memory_bytes(problem: Problem) -> int:
-    """Return the memory below which a server would kill programs that are within the problem's limit."""
+    """Return the minimum memory limit of a job, in bytes, at which all programs may use their own limits."""
     return count_processes(problem) * (problem.limits.memory or 0) + PROCTOR_MEMORY
 
 
 COMMAND, _SCRIPT, _HARNESS = "python3", "waiting.py", "harness.py"
-# First bytes of a program that consists of several sources, whose names may be those of modules.
+# First bytes of a Python program with several sources, which is an archive. Its sources may have the names of
+# modules.
 _ARCHIVE = b"PK\x03\x04"
 _IMPORT = re.compile(
     rb"^[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+(\w+)[\w.]*[ \t]+import\b)", re.MULTILINE
@@ -480,7 +481,7 @@ def _fork_server_script() -> Blob:
 
 
 def _list_safe_imports(sources: Iterable[Blob]) -> list[str]:
-    """Return the harmless modules that sources import, in order."""
+    """Return the modules that sources import and a fork server may load, in order."""
     module_names = list[str]()
     for source in sources:
         source_code = source.read()
@@ -522,7 +523,7 @@ class BuildResult(Value):
 
 
 class Delivery(Protocol):
-    """Makes jobs of builds and tests, in the form that an engine needs, and reads their results.
+    """Creates jobs for builds and tests in the form that an engine needs, and reads their results.
 
     `LocalDelivery` names files by path. `HttpDelivery`, for all other engines, puts everything into the job.
     """
@@ -586,7 +587,7 @@ PASSING = (EngineUnavailable, EngineOverloaded, BrokenReply)
 async def execute(
     engine: Engine, job: Job, *, phase: str, check: Check | None = None, attempts: int | None = None
 ) -> JobResult:
-    """Return the result of a job, by the retry rule `reply`.
+    """Execute a job, with repetitions by the retry rule `reply`, and return its result.
 
     Args:
         phase: the judge's phase, for messages.

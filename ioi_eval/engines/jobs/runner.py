@@ -106,12 +106,12 @@ class LocalDelivery:
 
 
 class TestRunner:
-    """Runs tests by jobs of an engine that is open. It sizes the jobs and repeats tests."""
+    """Runs tests as jobs on an open engine. It chooses the size of jobs and repeats tests."""
 
     __test__ = False
 
     def __init__(self, builder: Builder) -> None:
-        """`builder` uses the same engine, and builds programs again that were lost with their machine."""
+        """`builder` has the engine, and builds programs again that were lost with their worker."""
         self.builder, self.engine, self._delivery = builder, builder.engine, builder.delivery
         self._lock = SharedExclusiveLock()
 
@@ -123,7 +123,7 @@ class TestRunner:
         return await self.engine.capabilities()
 
     async def execute(self, job: Job, *, phase: str, check: Check | None = None) -> JobResult:
-        """Return the result of a job that needs no packing, such as a classic job.
+        """Execute a job that needs no packing, such as a classic job, and return its result.
 
         A result that `check` refuses is returned if no server has a better result.
         """
@@ -175,7 +175,7 @@ class TestRunner:
         )
 
     async def _run_job(self, batch: Batch, *, runs_last: bool = False) -> TestReports:
-        """Run tests in a job. Repeat it once if it reports no test. If `runs_last`, other jobs run first."""
+        """Run tests in a job, and repeat a job that reports no test. If `runs_last`, other jobs run first."""
         is_here, ending, failed_servers = self._delivery.is_here, Ending(code=0), ""
         max_wait_s = _MAX_WAIT_FOR_OTHERS_S if runs_last and is_here else 0.0
         async with self._lock.hold(exclusive=batch.alone and is_here, others_first_s=max_wait_s):

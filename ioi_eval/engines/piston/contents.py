@@ -53,7 +53,7 @@ class ServerContents:
     """The client's record of the contents that a server stores."""
 
     def __init__(self) -> None:
-        # Report of the inspection in which the server reported `space`.
+        # Report of the inspection in which the server reported `max_bytes`.
         self.report: EndpointReport | None = None
         self.max_bytes = 0  # bytes of contents that the server can store; 0 means that it stores no contents
         self.stored_hashes = set[str]()
@@ -77,7 +77,7 @@ class ServerContents:
         return True
 
     def forget_build(self, shared_build: SharedBuild) -> None:
-        """Have a shared build executed again, after as many jobs as the first time."""
+        """Forget a shared build, so that it is executed again after as many jobs as the first time."""
         WORKER_HEADER.log(_log, f"{shared_build.build.keep[0]} {shared_build.sha256[:12]}")
         self.shared_files.pop(shared_build.sha256, None)
         self.demand.forget(shared_build.sha256)
@@ -117,7 +117,7 @@ class ServerContents:
 
 
 class ContentSender:
-    """Sends jobs over a wire, and before a job the contents that its server should store."""
+    """Sends jobs to servers, and before a job the contents that its server should store."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -222,7 +222,7 @@ class ContentSender:
     # --- shared builds -----------------------------------------------------------------------------------
 
     def should_build(self, server: Server, shared_build: SharedBuild) -> bool:
-        """Return True if a server is to execute a shared build now. Called once after each job."""
+        """Return True if a server should execute a shared build now. Must be called once after each job."""
         contents = self.get_contents(server)
         keeps_programs = server.report is not None and server.report.keeps_programs
         return contents.max_bytes > 0 and keeps_programs and contents.begin_build(shared_build)
@@ -247,7 +247,7 @@ class ContentSender:
     # --- programs that stay on the worker that built them --------------------------------------------------
 
     async def _fetch_content(self, content: Blob) -> Blob:
-        """Return a content that can be read here. A program on another server is downloaded."""
+        """Return a content that this process can read. A program on a server is downloaded."""
         if not isinstance(content, RemoteArtifact):
             return content
         return await self._downloads.call(content.sha256, lambda: self._download(content))
@@ -269,8 +269,8 @@ class ContentSender:
     # --- contents that are sent before a job ---------------------------------------------------------------
 
     async def _upload_all(self, url: str, contents: ServerContents, missing_contents: Iterable[Blob]) -> None:
-        """Send contents to a server, each once for all jobs that need it at the same time."""
-        # All errors come from the same server, so any of the errors will do.
+        """Send contents to a server. A content that several jobs need at the same time is sent once."""
+        # All errors come from the same server, so raise only the first error.
         with raise_first_of_group(Exception):
             async with asyncio.TaskGroup() as group:
                 for content in missing_contents:

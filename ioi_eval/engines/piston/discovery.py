@@ -19,7 +19,7 @@ from ioi_eval.model.errors import EngineUnavailable, InputError
 
 PORT = 2000  # Piston's default port
 SLURM, KUBERNETES, _FILE = "slurm", "k8s:", "@"
-# Pattern for a line of squeue's output, in the format that it is called with.
+# Pattern for a line that squeue prints in the format "%N %j": nodes and job name.
 _WORKER = re.compile(r"([\w.,[\]-]+) piston-worker-([0-9]+)\s*")
 _API = "/api/v2"
 _ADDRESS_REMEDY = "Write http://HOST:PORT, and commas between several"
@@ -100,7 +100,7 @@ def _require_no_secrets(url: SplitResult) -> None:
 
 
 def _make_address_error(address: str) -> InputError:
-    """Hide the part before an @, which may have a password."""
+    """Return the error for an invalid address. It hides the part before an @, which may be a password."""
     *secret_parts, visible_address = address.strip().rsplit("@", maxsplit=1)
     is_ipv6 = visible_address.count(":") > 1 + ("://" in visible_address)
     remedy = (
@@ -169,7 +169,7 @@ async def _expand_nodes(nodes: str) -> list[str]:
 
 
 class Kubernetes:
-    """All addresses of a headless Kubernetes service, by the cluster's name server."""
+    """The addresses of a headless Kubernetes service, as the cluster's name server reports them."""
 
     every: float | None = _KUBERNETES_EVERY_S
 

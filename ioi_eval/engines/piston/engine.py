@@ -73,7 +73,7 @@ class Patience(WaitTimes):
 
 
 class ServerTimes(Value):
-    """A server's limits in ms for stages without limits in the job."""
+    """A server's time limits in ms, which apply to stages without limits in the job."""
 
     compile: int = 60_000
     run: int = 60_000
@@ -111,7 +111,7 @@ def max_stages_ms(job: Job, times: ServerTimes) -> int:
 
 
 def max_answer_seconds(job: Job, body_bytes: int, times: ServerTimes, patience: Patience) -> float:
-    """Return the seconds until a job's answer must be there: for its stages, both transfers and a margin.
+    """Return the maximum seconds until a job's answer arrives: for its stages, both transfers and a margin.
 
     `job` is the job as sent to the server. A client must not give up earlier than the server, otherwise
     it would send the job again while the first request still runs.
@@ -125,7 +125,7 @@ def max_answer_seconds(job: Job, body_bytes: int, times: ServerTimes, patience: 
 
 
 def find_server_runtime(report: EndpointReport, job: Job) -> str:
-    """Return the runtime that starts a job on a server, or an empty string if it has none."""
+    """Return the server's runtime that can start a job, or an empty string if it has none."""
     if job.runtime in report.runtimes:
         return job.runtime
     has_single_stage = job.runtime == OWN and all(file.name != "compile" for file in job.files)
@@ -166,10 +166,10 @@ class ServerFleet(Fleet[EndpointReport]):
         super().__init__(patience, max_attempts=usage.attempts, max_jobs=usage.total, on_event=on_event)
         self._wire, self._usage, self._patience = wire, usage, patience
         self._sender = ContentSender(wire)
-        # Capabilities of the first servers; set only if all compilers must stay the same.
+        # Capabilities of the servers that the first search found; set only if all compilers must be the same.
         self._initial_capabilities: Capabilities | None = None
         self._inspection_slots = asyncio.Semaphore(_MAX_INSPECTIONS)
-        # Uses of the first servers; `None` if the caller passed capabilities.
+        # Uses of the servers that the first search found; `None` if the caller passed capabilities.
         self.uses: ClusterUses | None = None
         self.reports = dict[str, EndpointReport]()  # last report of each server, by address
         self.capabilities = usage.capabilities or Capabilities(name="", architecture="")
@@ -208,7 +208,7 @@ class ServerFleet(Fleet[EndpointReport]):
             self.start_task(self.search_repeatedly(self._wire.every))
 
     async def _search_first_servers(self) -> list[EndpointReport]:
-        """Return the reports of the servers that answer. If none does, wait for starting servers."""
+        """Return the reports of the servers that answer. If none answers, wait for servers that start."""
         reports, failed_searches, deadline_s = (
             await self._inspect_all(),
             0,
@@ -366,7 +366,7 @@ class FleetEngine(ABC):
 
     @property
     def slots(self) -> int:
-        """The number of jobs at a time, now. Before the engine is opened, the minimum."""
+        """The number of jobs that run at the same time now. Before the engine is opened, the minimum."""
         return self._fleet.slots if self._fleet is not None else self._min_slots
 
     async def capabilities(self) -> Capabilities:
@@ -391,7 +391,7 @@ class FleetEngine(ABC):
 
     @property
     def left_out(self) -> Mapping[str, str]:
-        """Servers that answer but get no jobs now: address to reason."""
+        """The reasons why servers that answer get no jobs now, by address."""
         return self._open_fleet().left_out
 
     def servers(self) -> Servers:

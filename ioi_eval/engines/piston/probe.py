@@ -181,7 +181,7 @@ def count_growing_output_bytes(steps: int) -> int:
 
 
 def parse_inspection(output: str) -> Mapping[str, Any]:
-    """Return the fields of a report in the script's output. Broken and unknown lines are ignored."""
+    """Return fields of `EndpointReport` from the script's output. Broken and unknown lines are ignored."""
     line_words = [words.split(" ") for words in output.split("\n")[:-1]]
     value_by_name = {words[0]: words[1] for words in line_words if len(words) == 2}
     tool_lines = (words for words in line_words if words[0] == "tool" and len(words) == 5 and all(words))
@@ -224,9 +224,9 @@ def _parse_number(digits: str | None) -> int | None:
 
 
 _MAX_ANSWER_S = 60.0
-_MAX_OPTIONAL_ANSWER_S = 10.0  # maximum seconds for the answer to a request that servers need not support
+_MAX_OPTIONAL_ANSWER_S = 10.0  # maximum seconds for the answer to a request that some servers do not support
 _LIST = f"{API}/runtimes"
-# A time in ms and a size in bytes that exceed any limit, but do not overflow a timer of the server.
+# Time in ms and size in bytes that exceed the limits of any server without overflowing its timers.
 _LONG, _LARGE = 10**9, 10**15
 BODY_SIZES = (1 << 17, 1 << 20, 8 << 20, 32 << 20)
 _STOCK_BODY_BYTES = 100 << 10
@@ -289,7 +289,7 @@ class Prober:
         self._thorough_urls = set[str]()  # addresses of servers that are asked for much output in each probe
 
     async def probe(self, url: str, runtimes: Collection[str] = ()) -> EndpointReport:
-        """Return a full report. It raises nothing: a server that cannot be probed is reported as unreachable.
+        """Return a full report. It raises no error: a server that cannot be probed counts as unreachable.
 
         `runtimes` are the runtimes that jobs may use. If it is empty, they may use any runtime.
         """
@@ -373,7 +373,7 @@ class Prober:
                 None if printed_bytes >= count_growing_output_bytes(output_steps) else printed_bytes
             )
             if await self._read_identity(report, runtime, max_run_ms) != report_fields["identity"]:
-                raise EngineUnavailable(f"{report.url} {TURNED} while it was looked at")
+                raise EngineUnavailable(f"{report.url} {TURNED} while it was probed")
         return msgspec.structs.replace(report, **report_fields)
 
     async def _read_identity(self, report: EndpointReport, runtime: str, max_run_ms: int | None) -> Identity:
@@ -401,7 +401,7 @@ class Prober:
         return None
 
     async def _find_body_limit(self, url: str) -> int | None:
-        """Return the limit of a body, by requests that are refused for their size or content."""
+        """Return the server's limit for request bodies, found by requests that the server refuses."""
         accepted_bytes = _STOCK_BODY_BYTES
         for body_bytes in BODY_SIZES:
             # The compressed body is small, but the server's limit counts the uncompressed size.
@@ -422,7 +422,7 @@ class Prober:
         return None
 
     async def _find_gateway_limit(self, url: str) -> int | None:
-        """Return the limit of a gateway, by headers of requests: it may count a body compressed."""
+        """Return a gateway's limit for request bodies, by sending only headers."""
         for body_bytes in reversed(BODY_SIZES):
             if await self._http.accepts_body(url, body_bytes, _MAX_OPTIONAL_ANSWER_S) is not False:
                 return None if body_bytes == BODY_SIZES[-1] else body_bytes

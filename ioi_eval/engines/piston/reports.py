@@ -34,12 +34,12 @@ _FOREIGN_HOST = "does not answer to"  # part of a message in server/options.py, 
 
 
 class EndpointReport(Value):
-    """The findings of a probe. Times in ms, sizes in bytes. None means no limit, as far as was tried."""
+    """The findings of a probe, with times in ms and sizes in bytes. None means that no limit was found."""
 
     url: str
     reachable: bool = True
     reason: str = ""  # reason why the server cannot be reached; empty if it can be reached
-    passes: Change | None = None  # state of the server if its trouble may be temporary
+    passes: Change | None = None  # state of an unreachable server whose trouble may be temporary
     unfit: str = ""  # reason why the server gets no jobs of any kind; empty if it can get jobs
     server: str = ""  # name that the server reports, such as Piston v3.1.1
     # True if the server uses isolate; older servers report neither statuses nor times.
@@ -65,7 +65,7 @@ class EndpointReport(Value):
     max_run_memory: int | None = None
     max_compile_memory: int | None = None
     max_body: int | None = None
-    max_passed: int | None = None  # maximum bytes of a request that a gateway before the server accepts
+    max_passed: int | None = None  # maximum bytes of a request that passes the gateway before the server
     max_output: int | None = None
     max_file: int | None = None
     max_processes: int | None = None
@@ -79,12 +79,12 @@ class EndpointReport(Value):
 
     @property
     def idle_cores(self) -> int:
-        """Return the cores without a job, if neither the user nor the server sets the number of jobs."""
+        """The number of cores without a job, if the server does not set the number of jobs."""
         return (self.cores or 1) - 1 if self.slots is None else 0
 
     @property
     def is_strict(self) -> bool:
-        """Return True if its limits were probed and are of wall-clock time, as on servers except workers."""
+        """True if the time limits were probed and are for wall-clock time, as on all servers but workers."""
         return self.max_run_time is not None and not self.is_ours
 
 
@@ -103,7 +103,7 @@ _BODY_REMEDY = (
 )
 
 
-_ISOLATE = "isolate's: programs see the machine's /etc and /dev/shm, where files stay from job to job"
+_ISOLATE = "isolate's: programs see the machine's /etc and /dev/shm, where files of earlier jobs remain"
 _NO_SANDBOXES = "none: programs see the machine's public files, and files of other jobs in /tmp and /dev/shm"
 _TOKEN_REMEDY = (
     "Put the worker's token into IOI_EVAL_TOKEN, or pass token=...; write the token of a different server"
@@ -202,7 +202,7 @@ def _make_unreachable_check(reason: str) -> HealthCheck:
 
 
 def _check_sandboxes(report: EndpointReport) -> Iterator[HealthCheck]:
-    """Yield the weaknesses of a server's sandboxes. Batched jobs run the proctor's sandboxes in them."""
+    """Yield a check of the weaknesses of a server's sandboxes, in which jobs run the proctor's sandboxes."""
     if report.is_ours or report.isolates is None:
         return
     yield HealthCheck(
@@ -305,12 +305,12 @@ def list_remedies(report: EndpointReport) -> tuple[str, ...]:
 
 
 def _check_gateway(report: EndpointReport) -> Iterator[HealthCheck]:
-    """Yield the limit of a gateway. It does not affect workers, because large files are sent before jobs."""
+    """Yield the check of a gateway's limit. For workers it is no problem: files are sent before jobs."""
     if report.max_passed is not None:
         yield HealthCheck(
             name=_GATEWAY,
             ok=None if report.is_ours or report.max_passed >= _MIN_BODY else False,
-            detail=f"lets through requests of up to {_format_amount(report.max_passed, 'bytes')} only",
+            detail=f"refuses requests of more than {_format_amount(report.max_passed, 'bytes')}",
             remedy="Raise its limit (client_max_body_size of nginx) to 512mb",
         )
 
@@ -383,7 +383,7 @@ _LIMITS = (
 def group_toolchains(
     all_toolchains: Iterable[Mapping[str, Toolchain]],
 ) -> dict[str, tuple[Toolchain, ...]]:
-    """Return the toolchains of all machines by command, each once."""
+    """Return the distinct toolchains of all machines, by command."""
     tools_by_command = dict[str, dict[str, Toolchain]]()
     for tools in all_toolchains:
         for command, tool in tools.items():
@@ -434,7 +434,7 @@ def merge_capabilities(reports: Iterable[EndpointReport]) -> Capabilities:
 
 
 def _get_limit(report: EndpointReport, name: str) -> int | None:
-    """Return a limit. For builds it is the lower limit of both clocks, because compilers do not wait."""
+    """Return a limit of a server. For builds it is the lower one of wall-clock and CPU time."""
     limit: int | None = getattr(report, name)
     if name == "max_compile_time" and report.runtime == BASH:
         # Builds on this server run in the run stage, so the limit of the compile stage does not apply.
@@ -446,7 +446,7 @@ def _get_limit(report: EndpointReport, name: str) -> int | None:
 
 
 def _merge_toolchains(tools: Sequence[Toolchain]) -> Toolchain:
-    """Merge toolchains. If they differ, the identity covers all of them, and jobs look up the path."""
+    """Return one toolchain for several. If they differ, its identity covers all of them."""
     identities = sorted({tool.identity for tool in tools})
     if len(identities) == 1:
         return tools[0]
@@ -485,11 +485,11 @@ ASKED_BY = {
     "max_compile_memory": "compile_memory_limit",
 }
 """Request fields by the report's field: a server that refuses a too large value names its limit."""
-_UNKNOWN = "runtime is unknown"  # end of the message with which a server refuses a job
+_UNKNOWN = "runtime is unknown"  # end of a server's message about a job whose runtime it lacks
 
 
 def contradicts_report(refusal: str, runtime: str, report: EndpointReport) -> bool:
-    """Return True if a refusal of a job shows that the server is not the probed server."""
+    """Return True if a server's refusal of a job shows that another server was probed."""
     if refusal.startswith(f"{runtime}-") and refusal.endswith(_UNKNOWN):
         return runtime in report.runtimes
     exceeded_limit = find_limit_in_message(refusal)
@@ -523,15 +523,15 @@ def find_misfit(
             f"the run is on {capabilities.architecture}, it is {report.architecture or 'something unknown'}"
         )
     if capabilities.confines and not report.is_ours:
-        return "the run needs the sandboxes of an ioi-eval worker, and it is a different server"
+        return "the run needs the sandboxes of an ioi-eval worker, and the server is not such a worker"
     if capabilities.exclusive and not report.exclusive:
-        return "it cannot run a job alone, and the run counts on that"
+        return "the server cannot run exclusive jobs, and the run needs them"
     if tight_limits := [
         limit_name
         for limit_name in _LIMITS
         if _is_tighter(_get_limit(report, limit_name), getattr(capabilities, limit_name))
     ]:
-        return f"its {tight_limits[0]} is {_get_limit(report, tight_limits[0])}, and the run counts on more"
+        return f"its {tight_limits[0]} is {_get_limit(report, tight_limits[0])}, and the run needs more"
     for command in capabilities.toolchains:
         if (toolchain := report.toolchains.get(command)) is None:
             if initial_capabilities is None:
@@ -575,7 +575,7 @@ def add_toolchains(
 
 
 def check_differences(reports: Iterable[EndpointReport]) -> tuple[HealthCheck, ...]:
-    """A line for each compiler or interpreter that is not the same everywhere."""
+    """Return a health check for each compiler or interpreter that is not the same on all servers."""
     reachable_reports = [report for report in reports if report.reachable]
     differing_commands = sorted(
         command

@@ -88,7 +88,7 @@ class Identity(Value):
         return IDENTITY_SCRIPT if self.worker else IDENTITY_SCRIPT.replace("; ", "; ulimit -u; ", 1)
 
     def make_shell_lines(self, script_name: str, mark: str = "") -> str:
-        """Return the commands that print the identity, to be put before a job's first script.
+        """Return the shell commands that print the identity, which are put before a job's first script.
 
         The string is empty for a job without a script. The commands print `mark`, so that the reply to a
         different job is detected.
@@ -142,7 +142,7 @@ _TOKEN_FORMS = (
 
 
 class Tokens:
-    """The token for workers, and tokens for named servers. A token is never sent to another server.
+    """The token for workers, and tokens for named servers. No token is sent to other servers.
 
     `text` has TOKEN, ADDRESS TOKEN, ADDRESS USER:PASSWORD, or several of these with white space between them.
     """
@@ -186,7 +186,7 @@ class Tokens:
         return self._learned_tokens[url]
 
     def forget_token(self, url: str) -> None:
-        """Forget that a server has identified itself: there may be another server now."""
+        """Forget the token of a server, because another server may have its address now."""
         self._learned_tokens.pop(url, None)
 
     def redact(self, text: str) -> str:
@@ -211,8 +211,10 @@ API = "/api/v2"
 _IDLE_SECONDS = 4.0
 # TCP keep-alive: seconds of silence until the first probe, seconds between two probes, and number of probes.
 _KEEP_ALIVE: Mapping[str, int] = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
-_MIN_THREAD_BYTES = 1 << 16  # minimum bytes of files or of a reply that a separate thread encodes or decodes
-_MIN_COMPRESSED_BYTES = 1 << 15  # minimum bytes of a body to another machine that is compressed
+_MIN_THREAD_BYTES = (
+    1 << 16
+)  # minimum bytes of files or of a reply for encoding or decoding in a separate thread
+_MIN_COMPRESSED_BYTES = 1 << 15  # minimum size in bytes of a body that is sent compressed to another machine
 _SAMPLE_BYTES = 1 << 16
 # Maximum ratio of a body's compressed size to its size; other bodies are sent uncompressed. A body with
 # compressed files has a ratio of 0.76.
@@ -225,9 +227,9 @@ _OUT_OF_DATE = "Give the server a valid certificate, or correct this machine's c
 _OTHER_NAME = "Address the server by a name that is in it"
 UNKNOWN_HOST, NO_TLS, NO_HTTP = "no address is known for", "it serves no https", "does not speak HTTP"
 """Reasons why a server cannot be asked."""
-# OpenSSL's names of the errors when a server answers in plain text.
+# OpenSSL's names of the errors that occur if a server answers in plain text instead of TLS.
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
-# Remedies by OpenSSL's number of the error in a certificate.
+# Remedies for invalid certificates, by OpenSSL's error number.
 _REMEDIES = {9: _OUT_OF_DATE, 10: _OUT_OF_DATE, 62: _OTHER_NAME, 64: _OTHER_NAME}
 
 
@@ -461,7 +463,7 @@ async def encode_job_request(
     encode_body = partial(
         encode_request, job, stored_hashes=stored_hashes, files_to_keep=files_to_keep, shell_lines=shell_lines
     )
-    # For jobs that no shell runs, encoding also reads the contents that are only named.
+    # For a job without a shell script, encoding also reads the contents that the request only names.
     is_shell_job = bool(find_first_script(job))
     sent_contents = [
         file.content for file in job.files if not is_shell_job or file.content.sha256 not in stored_hashes

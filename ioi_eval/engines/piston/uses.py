@@ -133,7 +133,7 @@ def choose_uses(reports: Iterable[EndpointReport], job_shape: JobShape = "auto")
 def _choose_role(
     reports: Sequence[EndpointReport], roles: Sequence[ServerRole]
 ) -> tuple[ServerRole, list[EndpointReport]]:
-    """Return the best use that any server is fit for, with all such servers.
+    """Return the best use for which any server is fit, and the reports of all servers that are fit for it.
 
     If no server is fit, return the servers that can at least start jobs.
     """
@@ -153,7 +153,7 @@ def _can_judge(report: EndpointReport, use: ServerRole) -> bool:
 
 
 def _list_low_limits(report: EndpointReport) -> list[str]:
-    """Return the limits of a server that are too low to judge, without missing compilers."""
+    """Return descriptions of the server's failed health checks, except the check of its compiler."""
     failed_checks = (health_check for health_check in report.findings if health_check.ok is False)
     return [
         f"{health_check.name} {health_check.detail}"
@@ -163,7 +163,7 @@ def _list_low_limits(report: EndpointReport) -> list[str]:
 
 
 def _describe_handicap(report: EndpointReport, use: ServerRole, use_by_url: Mapping[str, ServerRole]) -> str:
-    """Return the reason why a server cannot execute jobs that its packages start."""
+    """Return a suffix with the reason why a server cannot execute jobs that its packages start."""
     if report.url in use_by_url or not _can_start(report, use):
         return ""
     if _list_low_limits(report):

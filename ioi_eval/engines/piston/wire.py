@@ -39,7 +39,7 @@ class Wire(Protocol):
 
     @property
     def no_servers_message(self) -> str:
-        """The user's message for a search without servers."""
+        """The error message if a search finds no server."""
 
     async def find(self) -> frozenset[str]:
         """Return the addresses of all servers. Raises EngineError or InputError."""
@@ -184,7 +184,7 @@ class HttpWire:
         max_seconds_of: MaxSecondsOf,
     ) -> JobResult:
         identity = report.identity
-        # A worker repeats the request's mark in a header, so its script needs none.
+        # A worker repeats the request's mark in a header, so its script need not print a mark.
         mark = "" if identity.worker else token_hex(8)
         script_name = find_first_script(job)
         request = await encode_job_request(

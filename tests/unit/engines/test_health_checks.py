@@ -148,7 +148,7 @@ def test_confinement_check_lists_refused_layers() -> None:
     assert all(condition.ok is None and condition.remedy for condition in lacking)
     assert not any("works without it" in condition.remedy for condition in lacking)
     [_, alone] = list_confinement_checks({**WHOLE, "landlock": 0, "missing": missing[1:]})
-    assert alone.remedy.startswith("Judging works without it; a kernel of 5.13")
+    assert alone.remedy.startswith("Judging works without this layer; a kernel of 5.13")
 
 
 def test_doctor_has_a_remedy_for_covered_proc() -> None:
@@ -199,7 +199,7 @@ def test_health_check_reports_slots_without_disk_space(base: Path, monkeypatch: 
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: range(4))
     monkeypatch.setattr(Disk, "measure", lambda _base: Disk(free=1000 << 20))
     [check] = doctor.check_sandbox_folder(base)
-    assert check.ok is None and check.detail == f"{base}, 1000 MB left: room for 3 of 4 slots, no more start"
+    assert check.ok is None and check.detail == f"{base}, 1000 MB left: enough for only 3 of 4 slots"
     assert check.remedy == f"Give {base} 1024 MB (256 MB for each slot), or take fewer slots"
     monkeypatch.setattr(Disk, "measure", lambda _base: Disk(free=2000 << 20, held=1500 << 20))
     [check_with_others] = doctor.check_sandbox_folder(base)

@@ -69,7 +69,9 @@ async def test_doctor_lists_cached_precompiled_headers(
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: FakeEngine().capabilities_value.architecture)
     compiler, store = FakeEngine().capabilities_value.toolchains["g++"], Store(tmp_path / "store")
-    assert [line.detail for line in check_headers(compiler, store)] == ["none yet; made beside the work"]
+    assert [line.detail for line in check_headers(compiler, store)] == [
+        "none precompiled yet; the first builds start their compilation in the background"
+    ]
     async with opened(tmp_path, FakeEngine(), BuildOptions()) as artifacts:
         await build_some(artifacts, some(HELLO, 2))
     other = msgspec.structs.replace(compiler, identity="another g++")

@@ -514,7 +514,7 @@ async def test_probe_failure_in_transit_counts_as_temporary(answer: Answer, pass
 @pytest.mark.parametrize(
     "reason",
     [
-        "a became another server while it was looked at",
+        "a became another server while it was probed",
         str(ServerReplaced("http://a")),
         "http://a: run_timeout cannot exceed the configured limit of 3000",
     ],
