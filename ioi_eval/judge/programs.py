@@ -181,7 +181,7 @@ class PreparedProblem:
         )
 
     def sources(self, language: Language) -> Sources:
-        """Return the sources for builds of submissions in a language. Raises JobRejected if none can be built."""
+        """Return the sources for builds of submissions in a language. Raises JobRejected if there are none."""
 
         def compute() -> Sources:
             name = language.helper

@@ -204,7 +204,7 @@ def test_health_check_reports_slots_without_disk_space(base: Path, monkeypatch: 
     monkeypatch.setattr(Disk, "measure", lambda _base: Disk(free=2000 << 20, held=1500 << 20))
     [check_with_others] = doctor.check_sandbox_folder(base)
     assert (
-        "500 MB left: 2000 MB are free, and other engines hold 1500 MB: room for 1 of 4"
+        "500 MB left: 2000 MB are free, and other engines hold 1500 MB: enough for only 1 of 4"
         in check_with_others.detail
     )
     assert check_with_others.remedy.startswith("Wait until the other engines end. Give")
