@@ -299,7 +299,8 @@ class JobAttempts:
         ):
             context = f"(retry rule `{SERVER.name}`), on {self._join_tried_names()}"
             raise AttemptsUsedUp(
-                f"{format_count(len(self.tried_endpoints), 'attempt')} failed {context}"
+                f"{format_count(len(self.tried_endpoints), 'attempt')} failed"
+                f" {context}"
                 f"{self.describe_last_error()}"
             ) from error
 

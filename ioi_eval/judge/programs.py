@@ -181,7 +181,7 @@ class PreparedProblem:
         )
 
     def sources(self, language: Language) -> Sources:
-        """Return the sources for builds of submissions in a language. Raises JobRejected if there are none."""
+        """Return the sources for submissions in a language. Raises JobRejected if they cannot be built."""
 
         def compute() -> Sources:
             name = language.helper
