@@ -29,7 +29,7 @@ else:
         __name__,
         {
             "engines.contract": "OWN_RUNTIME=OWN",
-            "engines.jobs.run": "brings_scripts execute",
+            "engines.jobs.run": "execute needs_scripts_in_job",
             "engines.jobs.piston_api": "decode_reply decode_request encode_result",
             "judge.classic": "classic_job",
             "rules.verdicts": "check_graders classic_outcome classic_result may_be_judges_fault",

@@ -78,7 +78,7 @@ async def test_doctor_lists_cached_precompiled_headers(
     assert [line.detail for line in check_headers(compiler, store)] == [
         "bits/stdc++.h, precompiled for gnu++20"
     ]
-    assert check_headers(other, store)[0].detail.startswith("none yet")
+    assert check_headers(other, store)[0].detail.startswith("none precompiled yet")
     assert check_headers(None, store) == []
 
 

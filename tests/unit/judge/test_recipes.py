@@ -24,7 +24,7 @@ def test_build_without_grader_compiles_submission_only() -> None:
     recipe = submission_recipe(plain_problem(), submitted(), LIMITS)
     assert recipe.command == ("g++", *FLAGS, "graders/sum.cpp")
     assert [source.name for source in recipe.sources] == ["graders/sum.cpp"]
-    assert recipe.main.content.read().decode() == HELLO
+    assert recipe.main_source.content.read().decode() == HELLO
 
 
 def test_build_with_grader_compiles_grader_before_submission() -> None:
@@ -35,7 +35,7 @@ def test_build_with_grader_compiles_grader_before_submission() -> None:
         "graders/sum.h",
         "graders/sum.cpp",
     }
-    assert recipe.main.name == "graders/sum.cpp", "the submission's source comes last"
+    assert recipe.main_source.name == "graders/sum.cpp", "the submission's source comes last"
 
 
 SEVERAL = Submission(
@@ -118,7 +118,7 @@ def test_submission_replaces_grader_file_of_same_name() -> None:
 @pytest.mark.parametrize("name", ["1520/B", "-rf", "", "a b", "../up", "x\ny", "long" * 63])
 def test_problem_id_unfit_as_file_name_is_replaced_in_source_name(name: str) -> None:
     recipe = submission_recipe(plain_problem(id=name), submitted(), LIMITS)
-    assert recipe.main.name == "graders/submission.cpp"
+    assert recipe.main_source.name == "graders/submission.cpp"
 
 
 @pytest.mark.parametrize("language", [language.name for language in LANGUAGES if not language.links_grader])
@@ -133,7 +133,9 @@ def test_source_name_ignores_problem_id_without_grader(language: str) -> None:
 
 
 def test_source_name_is_lower_case_problem_id() -> None:
-    assert submission_recipe(plain_problem(id="Sum"), submitted(), LIMITS).main.name == "graders/sum.cpp"
+    assert (
+        submission_recipe(plain_problem(id="Sum"), submitted(), LIMITS).main_source.name == "graders/sum.cpp"
+    )
 
 
 def test_cpp_standard_follows_problem_unless_language_names_one() -> None:
@@ -165,7 +167,7 @@ def test_language_without_grader_linking_is_judge_failure() -> None:
 )
 def test_arbitrary_text_is_a_build_source(code: str) -> None:
     recipe = submission_recipe(plain_problem(), submitted(code), LIMITS)
-    assert recipe.main.content.size >= len(code)
+    assert recipe.main_source.content.size >= len(code)
 
 
 def test_checker_build_compiles_first_source_only() -> None:
@@ -192,7 +194,7 @@ def test_header_is_precompiled_with_flags_of_build() -> None:
     build = submission_recipe(plain_problem(), submitted(), LIMITS)
     header = make_header_spec(build)
     assert set(FLAGS[:5]) <= set(header.command)
-    assert header.main.content.read() == b"#include <bits/stdc++.h>\n"
+    assert header.main_source.content.read() == b"#include <bits/stdc++.h>\n"
 
 
 # --- keys --------------------------------------------------------------------------------------------

@@ -437,7 +437,7 @@ def test_invalid_source_is_refused_once_with_grader_object(tmp_path: Path, grade
 def test_grader_object_depends_on_grader_and_not_on_submission() -> None:
     first, second = (make_object_spec(recipe(source, graded(GRADER))) for source in ("int a;", "int b;"))
     assert first == second
-    assert first.main.name == "graders/grader.cpp"
+    assert first.main_source.name == "graders/grader.cpp"
     other = make_object_spec(recipe("int a;", graded(GRADER + "// another")))
     keys = {build_recipe.make_key("x86_64", sandbox_tool()) for build_recipe in (first, other)}
     assert len(keys) == 2

@@ -181,7 +181,7 @@ def test_source_without_entry_point_is_refused(tmp_path: Path, language: str, co
     recipe = recipe_of(code, language=language)
     require_language(language)
     assert (
-        classify_build(build(tmp_path, recipe, sandbox_tool(recipe.tool)), recipe.refusals)
+        classify_build(build(tmp_path, recipe, sandbox_tool(recipe.toolchain_command)), recipe.refusals)
         is BuildEnding.REFUSED
     )
 
