@@ -6,7 +6,7 @@ This package makes prompts, sends requests and writes dumps. `benchmarks` reads 
 
 from __future__ import annotations
 
-from ioi_eval.generate.agents import SOLUTIONS, Agent, AgentOptions, command_name
+from ioi_eval.generate.agents import SOLUTIONS, Agent, AgentOptions, read_command_name
 from ioi_eval.generate.asks import (
     Author,
     BudgetOptions,
@@ -36,8 +36,8 @@ __all__ = [
     "RequestRunner",
     "Sampling",
     "StoredReplyEvent",
-    "command_name",
     "fingerprint",
     "make_requests",
+    "read_command_name",
     "sample_key",
 ]

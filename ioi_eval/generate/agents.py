@@ -64,9 +64,9 @@ class McpAccess(Value):
     def make_config_files(self, sample_number: int) -> dict[str, str]:
         """Return the files that configure the server for the agent of a sample, by name."""
         token = self.tokens[sample_number]
-        server = {"type": "http", "url": self.address, "headers": {"Authorization": f"Bearer {token}"}}
+        server_config = {"type": "http", "url": self.address, "headers": {"Authorization": f"Bearer {token}"}}
         return {
-            ".mcp.json": json.dumps({"mcpServers": {"contest": server}}, indent=2) + "\n",
+            ".mcp.json": json.dumps({"mcpServers": {"contest": server_config}}, indent=2) + "\n",
             _VARIABLES: f"export IOI_EVAL_MCP_URL={quote(self.address)} IOI_EVAL_MCP_TOKEN={quote(token)}\n",
         }
 
@@ -80,24 +80,24 @@ class Agent:
     @property
     def name(self) -> str:
         """Return the name of the agent's program."""
-        return command_name(self._options.command)
+        return read_command_name(self._options.command)
 
     async def write(self, request: ModelRequest) -> GeneratedReply:
         """Run the agent for a request and return its solution. See `Author.write`."""
         # The name of the folder is valid in every file system, and distinct for each key.
         safe_key = re.sub(r"[^\w.@#-]|^\.", "_", request.key, flags=re.ASCII)[:100]
-        name = (
+        folder_name = (
             safe_key
             if safe_key == request.key
             else f"{safe_key}-{hashlib.sha256(request.key.encode()).hexdigest()[:8]}"
         )
-        folder = Path(self._options.folder) / name
+        folder = Path(self._options.folder) / folder_name
         files = {} if self._access is None else self._access.make_config_files(request.number)
         await asyncio.to_thread(_write_folder, folder, {STATEMENT: request.prompt, **files})
         # Pass the token in a file, because all users of the machine can read command lines.
-        set_limits = usual_open_files()
-        read_variables = "" if self._access is None else f". ./{_VARIABLES}\n"
-        with (folder / LOG).open("wb") as log:
+        limit_command = usual_open_files()
+        variables_command = "" if self._access is None else f". ./{_VARIABLES}\n"
+        with (folder / LOG).open("wb") as log_file:
             keeper = await asyncio.create_subprocess_exec(
                 *(
                     sys.executable,
@@ -105,12 +105,12 @@ class Agent:
                     "-S",
                     str(_KEEPER),
                     str(_MAX_LOG_BYTES),
-                    set_limits + read_variables + self._options.command,
+                    limit_command + variables_command + self._options.command,
                 ),
                 cwd=folder,
                 stdin=asyncio.subprocess.PIPE,
-                stdout=log,
-                stderr=log,
+                stdout=log_file,
+                stderr=log_file,
                 start_new_session=True,
             )
         try:
@@ -139,7 +139,7 @@ async def _stop_keeper(keeper: asyncio.subprocess.Process) -> None:
         raise asyncio.CancelledError
 
 
-def command_name(command: str) -> str:
+def read_command_name(command: str) -> str:
     """Return the name of a command's program, without its folder and variables, which may be secret."""
     try:
         arguments = shlex.split(command)
@@ -150,14 +150,14 @@ def command_name(command: str) -> str:
 
 
 def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
-    """Create a folder with these files. Remove what an earlier attempt left there."""
+    """Create a folder with these files. Remove the files of an earlier attempt first."""
     try:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        for name, content in files.items():
+        for file_name, content in files.items():
             # Files with tokens are readable only by this user.
-            (folder / name).touch(0o600 if name.startswith(".") else 0o666)
-            (folder / name).write_text(content, encoding="utf-8")
+            (folder / file_name).touch(0o600 if file_name.startswith(".") else 0o666)
+            (folder / file_name).write_text(content, encoding="utf-8")
     except OSError as error:
         raise InputError(
             f"cannot create the agent's folder: {error.strerror or error}", where=str(folder)
@@ -171,28 +171,28 @@ def _read_solution(folder: Path, stop_reason: str, language_name: str) -> Genera
         GenerationFailed: The agent failed without a solution.
         InputError: The command cannot be run.
     """
-    for language, name in sorted(SOLUTIONS.items(), key=lambda pair: pair[0] != language_name):
-        if (code := _read_program(folder / name)) is not None:
+    for language, file_name in sorted(SOLUTIONS.items(), key=lambda pair: pair[0] != language_name):
+        if (code := _read_program(folder / file_name)) is not None:
             return GeneratedReply(generation=code, code=code, language=language, stop_reason=stop_reason)
-    log = folder / LOG
+    log_path = folder / LOG
     if stop_reason in _NOT_STARTED:
         # An agent starts in its own folder, so a relative path is the usual cause.
         remedy = (
             "Give the absolute path of an executable file, because each command starts in a new folder."
-            f" Its log is {log}"
+            f" Its log is {log_path}"
         )
-        problem = f"the agent's command cannot be run: {_read_last_line(log) or 'no message'} ({stop_reason})"
+        problem = f"the agent's command cannot be run: {_read_last_line(log_path) or 'no message'} ({stop_reason})"
         raise InputError(problem, field="command", remedy=remedy)
     # The agent ended or used its whole time without a solution, which is an empty submission.
     if stop_reason in ("exit 0", "timeout"):
         return GeneratedReply(generation="", stop_reason=stop_reason)
-    names = " or ".join(SOLUTIONS.values())
-    raise GenerationFailed(f"the agent wrote no file {names} ({stop_reason}); see {log}")
+    file_names = " or ".join(SOLUTIONS.values())
+    raise GenerationFailed(f"the agent wrote no file {file_names} ({stop_reason}); see {log_path}")
 
 
-def _read_last_line(log: Path) -> str:
+def _read_last_line(log_path: Path) -> str:
     """Return the last line of a log that is not blank, shortened; empty if there is none."""
-    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    lines = [line for line in log_path.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     return lines[-1].strip()[:_MAX_LINE_LENGTH] if lines else ""
 
 

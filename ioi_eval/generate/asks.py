@@ -131,8 +131,12 @@ def sample_key(problem: Problem, sample_number: int) -> str:
 
 def fingerprint(requests: Iterable[ModelRequest], author: str, settings: Mapping[str, Any]) -> str:
     """Return a hash of the requests, the author and its settings."""
-    content = [author, settings, [(request.key, request.prompt, request.language) for request in requests]]
-    return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
+    hashed_values = [
+        author,
+        settings,
+        [(request.key, request.prompt, request.language) for request in requests],
+    ]
+    return hashlib.sha256(msgspec.json.encode(hashed_values, order="deterministic")).hexdigest()
 
 
 _MILLION = 1_000_000
@@ -159,44 +163,53 @@ class BudgetTracker:
 
     def check_budget(self) -> None:
         """Raise OutOfBudget if the budget is spent. Call it before each request."""
-        limit = self._options
-        if limit.tokens is not None and self.tokens >= limit.tokens:
-            raise OutOfBudget(f"the budget of {limit.tokens} tokens is used up ({self.tokens})")
-        if limit.money is not None and self.money >= limit.money:
-            raise OutOfBudget(f"the budget of {limit.money:g} in money is used up ({self.money:.4g})")
+        options = self._options
+        if options.tokens is not None and self.tokens >= options.tokens:
+            raise OutOfBudget(f"the budget of {options.tokens} tokens is used up ({self.tokens} were used)")
+        if options.money is not None and self.money >= options.money:
+            raise OutOfBudget(
+                f"the budget of {options.money:g} for prices is used up ({self.money:.4g} spent)"
+            )
 
-    def complete_usage(
-        self, counts: Mapping[str, Any], *, prompt_characters: int, reply_characters: int
+    def add_missing_usage(
+        self, reported_counts: Mapping[str, Any], *, prompt_characters: int, reply_characters: int
     ) -> Mapping[str, Any]:
         """Return a server's token counts. If there is a budget or a price, estimate missing counts.
 
         `prompt_characters` and `reply_characters` are the characters of the prompt and of the reply.
         """
-        sizes = (
+        character_counts = (
             {_INPUT_TOKENS: prompt_characters, _OUTPUT_TOKENS: reply_characters}
             if self._options != BudgetOptions()
             else {}
         )
-        missing = {
+        estimated_counts = {
             name: -(-size // _MIN_TOKEN_CHARACTERS)
-            for name, size in sizes.items()
-            if size and not _token_count(counts, name)
+            for name, size in character_counts.items()
+            if size and not _read_token_count(reported_counts, name)
         }
-        return {**counts, **missing, "estimated": True} if missing else counts
+        return (
+            {**reported_counts, **estimated_counts, "estimated": True}
+            if estimated_counts
+            else reported_counts
+        )
 
     def add_usage(self, usage: Mapping[str, Any]) -> float | None:
         """Add the usage of a request to the totals. Return its cost, or None if no price is set."""
-        input_tokens, output_tokens = _token_count(usage, _INPUT_TOKENS), _token_count(usage, _OUTPUT_TOKENS)
+        input_tokens, output_tokens = (
+            _read_token_count(usage, _INPUT_TOKENS),
+            _read_token_count(usage, _OUTPUT_TOKENS),
+        )
         self.tokens += input_tokens + output_tokens
         prices = self._options.input_price, self._options.output_price
         if prices == (None, None):
             return None
-        cost = (input_tokens * (prices[0] or 0) + output_tokens * (prices[1] or 0)) / _MILLION
-        self.money += cost
-        return cost
+        request_cost = (input_tokens * (prices[0] or 0) + output_tokens * (prices[1] or 0)) / _MILLION
+        self.money += request_cost
+        return request_cost
 
 
-def _token_count(usage: Mapping[str, Any], name: str) -> int:
+def _read_token_count(usage: Mapping[str, Any], name: str) -> int:
     """Return a token count, or 0 if it is missing or invalid."""
     value = usage.get(name)  # some gateways report numbers of tokens as floats such as 120.0
     return max(int(value), 0) if isinstance(value, int | float) and math.isfinite(value) else 0
@@ -226,10 +239,12 @@ class Prompts:
         self, template: str = "", *, benchmark: str = "", language: str = "c++", file: str = ""
     ) -> None:
         self._language, self._file = find_language(language), file
-        builtin = _builtin_templates()
-        default = template or (benchmark if benchmark in builtin else _DEFAULT)
-        is_builtin = template in builtin or not template
-        self._where, self._template = open_template("" if is_builtin else template, f"{default}{_SUFFIX}")
+        builtin_names = _list_builtin_templates()
+        default_name = template or (benchmark if benchmark in builtin_names else _DEFAULT)
+        is_builtin = template in builtin_names or not template
+        self._template_name, self._template = load_template(
+            "" if is_builtin else template, f"{default_name}{_SUFFIX}"
+        )
 
     def __call__(self, problem: Problem) -> str:
         """Return the prompt for a problem. A problem without a statement is an InputError."""
@@ -241,12 +256,12 @@ class Prompts:
             )
         limits = problem.limits
         # Headers that programs may include if they are built with a grader, by name.
-        headers = {
+        header_texts = {
             PurePosixPath(file.name).name: file.content.read().decode(errors="replace").strip()
             for file in problem.grader_files
             if file.name.endswith(_HEADERS)
         }
-        values = {
+        template_values = {
             "problem": problem,
             "statement": problem.statement.read().decode(errors="replace").strip(),
             "language": self._language.name,
@@ -258,25 +273,25 @@ class Prompts:
             "function": problem.options.function if problem.task_type is TaskType.FUNCTION else "",
             "input_file": problem.options.input_file,
             "output_file": problem.options.output_file,
-            "headers": headers,
+            "headers": header_texts,
             "with_grader": problem.options.with_grader,
         }
-        return render_template(self._template, values, self._where)
+        return render_template(self._template, template_values, self._template_name)
 
 
-def render_template(template: jinja2.Template, values: Mapping[str, Any], where: str) -> str:
+def render_template(template: jinja2.Template, values: Mapping[str, Any], template_name: str) -> str:
     """Return the rendered template. A template that uses missing values is an InputError."""
     try:
         return template.render(values).strip() + "\n"
     except _TEMPLATE_ERRORS as error:
-        remedy = "Correct it, and try it with ioi_eval.runs.authors.create_prompts(...)"
+        remedy = "Correct the template, and try it with ioi_eval.runs.authors.create_prompts(...)"
         raise InputError(
-            f"the prompt template cannot be filled: {error}", where=where, remedy=remedy
+            f"the prompt template cannot be filled: {error}", where=template_name, remedy=remedy
         ) from error
 
 
-def open_template(path: str, default: str) -> tuple[str, jinja2.Template]:
-    """Return the name and the template in the file `path`, or the built-in template `default`."""
+def load_template(path: str, builtin_file: str) -> tuple[str, jinja2.Template]:
+    """Return the name and the template in the file `path`, or the built-in template `builtin_file`."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATE_FOLDER, encoding="utf-8"),
         undefined=jinja2.StrictUndefined,
@@ -285,16 +300,20 @@ def open_template(path: str, default: str) -> tuple[str, jinja2.Template]:
         lstrip_blocks=True,
     )
     if not path:
-        return default.removesuffix(_SUFFIX), environment.get_template(default)
-    where = str(Path(path))
+        return builtin_file.removesuffix(_SUFFIX), environment.get_template(builtin_file)
+    template_path = str(Path(path))
     try:
-        with raise_read_errors(where, f"Name a file, or one of {', '.join(_builtin_templates())}"):
+        with raise_read_errors(
+            template_path, f"Name a file, or one of {', '.join(_list_builtin_templates())}"
+        ):
             return path, environment.from_string(Path(path).read_text(encoding="utf-8"))
     except (jinja2.TemplateError, UnicodeDecodeError) as error:
-        remedy = "Write it as Jinja and in UTF-8"
-        raise InputError(f"the file is not a valid template: {error}", where=where, remedy=remedy) from error
+        remedy = "Write the template in Jinja and in UTF-8"
+        raise InputError(
+            f"the file is not a valid template: {error}", where=template_path, remedy=remedy
+        ) from error
 
 
-def _builtin_templates() -> list[str]:
+def _list_builtin_templates() -> list[str]:
     """Return the names of the built-in templates."""
     return sorted(path.name.removesuffix(_SUFFIX) for path in _TEMPLATE_FOLDER.glob(f"[!_]*{_SUFFIX}"))

@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 _PAUSES_PER_ATTEMPT = 10  # number of refusals with a named pause that together count as a failed attempt
 _MAX_FAILURES = 100  # number of failed requests in a row after which no further requests are sent
 _MAX_REPLY_BYTES = 64 << 20
-_URL_REMEDY = "Write it as http://127.0.0.1:8000/v1"
+_URL_REMEDY = "Write the URL as http://127.0.0.1:8000/v1"
 # Fields of a request that only this module may set.
 _RESERVED = frozenset({"messages", "model", "n", "stream"})
 
@@ -47,16 +47,21 @@ class ChatModel:
         """
         check_model(options, key)
         self._options, self._budget, self._key = options, budget, Secret(key.strip())
-        self._url, url = _completions_url(options.base_url), httpx.URL(options.base_url.strip())
+        self._url, url_with_userinfo = (
+            _make_completions_url(options.base_url),
+            httpx.URL(options.base_url.strip()),
+        )
         self._http = httpx.AsyncClient(
-            headers=_request_headers(self._key),
+            headers=_make_request_headers(self._key),
             # Move name and password from the address to a header, because messages contain the address.
-            auth=httpx.BasicAuth(url.username, url.password) if url.userinfo else None,
+            auth=httpx.BasicAuth(url_with_userinfo.username, url_with_userinfo.password)
+            if url_with_userinfo.userinfo
+            else None,
             timeout=httpx.Timeout(options.timeout, connect=30.0),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
         )
-        self._gate = _RateLimiter(options.requests_per_minute)
-        self._rule = msgspec.structs.replace(MODEL, attempts=options.attempts, first_wait=options.pause)
+        self._rate_limiter = _RateLimiter(options.requests_per_minute)
+        self._retry_rule = msgspec.structs.replace(MODEL, attempts=options.attempts, first_wait=options.pause)
         self._has_answered = False  # True if the server has answered at least once as a model's server does
         self._failures = 0  # number of failed requests in a row
 
@@ -78,7 +83,7 @@ class ChatModel:
             raise GenerationFailed(
                 f"the request was not sent, because {self._failures} requests in a row failed"
             )
-        body = self._request_body(request)
+        body = self._make_request_body(request)
         try:
             reply = await self._send_with_retries(body)
         except GenerationFailed:
@@ -88,7 +93,7 @@ class ChatModel:
         prompt_characters = len(self._options.system + request.prompt) + sum(
             len(message) for _, message in request.earlier
         )
-        usage = self._budget.complete_usage(
+        usage = self._budget.add_missing_usage(
             reply.usage,
             prompt_characters=prompt_characters,
             reply_characters=len(reply.content + reply.reasoning),
@@ -112,7 +117,7 @@ class ChatModel:
         attempts = pauses = 0
         while True:
             self._budget.check_budget()
-            await self._gate.wait()
+            await self._rate_limiter.wait()
             try:
                 return await self._send_request(body)
             except Fault as fault:
@@ -120,22 +125,26 @@ class ChatModel:
                 pauses += fault.kind is FaultKind.PAUSE
                 attempts += fault.kind is not FaultKind.PAUSE
                 self._raise_if_final(fault, attempts + pauses // _PAUSES_PER_ATTEMPT)
-                self._rule.log(_log, self._key.remove_from(fault.reason))
-                if fault.pause is not None:
-                    self._gate.delay_requests(min(fault.pause, self._rule.longest_wait))
+                self._retry_rule.log(_log, self._key.remove_from(fault.reason))
+                if fault.pause_s is not None:
+                    self._rate_limiter.delay_requests(min(fault.pause_s, self._retry_rule.longest_wait))
                 else:
-                    await asyncio.sleep(self._rule.wait_after(attempts))
+                    await asyncio.sleep(self._retry_rule.wait_after(attempts))
 
     def _raise_if_final(self, fault: Fault, attempts: int) -> None:
         """Return if another attempt may succeed. Otherwise raise GenerationFailed or InputError."""
         reason = self._key.remove_from(fault.reason)
-        is_last = self._rule.is_last(attempts)
-        is_no_model = fault.kind is FaultKind.STRANGE and (is_last or MODEL_ADDRESS.is_last(attempts))
-        is_hopeless = not self._has_answered and (is_no_model or fault.kind is FaultKind.REFUSED)
+        is_last = self._retry_rule.is_last(attempts)
+        is_not_model_server = fault.kind is FaultKind.STRANGE and (is_last or MODEL_ADDRESS.is_last(attempts))
+        is_hopeless = not self._has_answered and (is_not_model_server or fault.kind is FaultKind.REFUSED)
         if is_hopeless or fault.kind is FaultKind.FINAL:
-            rule = f", {MODEL_ADDRESS.describe_exhaustion(attempts)}" if is_no_model and attempts > 1 else ""
+            attempts_text = (
+                f", {MODEL_ADDRESS.describe_exhaustion(attempts)}"
+                if is_not_model_server and attempts > 1
+                else ""
+            )
             raise InputError(
-                f"the request to the model failed: {reason}{rule}",
+                f"the request to the model failed: {reason}{attempts_text}",
                 # Remove the query from the address, because it may contain a key.
                 where=str(self._url.copy_with(query=None)),
                 remedy="Check model.name, model.base_url and the key in the environment",
@@ -144,18 +153,18 @@ class ChatModel:
             raise GenerationFailed(reason)
         if is_last:
             raise GenerationFailed(
-                f"{reason}, {self._rule.describe_exhaustion(attempts)}" if attempts > 1 else reason
+                f"{reason}, {self._retry_rule.describe_exhaustion(attempts)}" if attempts > 1 else reason
             )
 
     # --- one request ---
 
-    def _request_body(self, request: ModelRequest) -> dict[str, Any]:
+    def _make_request_body(self, request: ModelRequest) -> dict[str, Any]:
         """Return the body of a request."""
         sampling, system = self._options.sampling, self._options.system
         messages = [{"role": "system", "content": system}] if system else []
         messages += [{"role": role, "content": content} for role, content in request.earlier]
         seed = None if sampling.seed is None else sampling.seed + request.number
-        options = {
+        sampling_options = {
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             "max_tokens": sampling.max_tokens,
@@ -165,7 +174,7 @@ class ChatModel:
             "model": self._options.name,
             "messages": [*messages, {"role": "user", "content": request.prompt}],
             "stream": False,
-            **{name: value for name, value in options.items() if value is not None},
+            **{name: value for name, value in sampling_options.items() if value is not None},
             **sampling.extra,
         }
 
@@ -177,11 +186,11 @@ class ChatModel:
             # Limit the whole request: httpx's timeout holds for each piece of a reply, so a slow server could
             # exceed it many times.
             async with asyncio.timeout(self._options.timeout):
-                pieces, size = list[bytes](), 0
+                pieces, size_bytes = list[bytes](), 0
                 async with self._http.stream("POST", self._url, content=content, headers=headers) as response:
                     async for piece in response.aiter_bytes():
-                        size += len(piece)
-                        if size > _MAX_REPLY_BYTES:
+                        size_bytes += len(piece)
+                        if size_bytes > _MAX_REPLY_BYTES:
                             raise Fault(
                                 FaultKind.LATER,
                                 f"the server's reply has more than {_MAX_REPLY_BYTES >> 20} MB",
@@ -192,24 +201,24 @@ class ChatModel:
                 FaultKind.LATER, f"the server did not reply within {self._options.timeout:g} s"
             ) from error
         except httpx.RequestError as error:
-            kind = FaultKind.STRANGE if isinstance(error, httpx.ConnectError) else FaultKind.LATER
+            fault_kind = FaultKind.STRANGE if isinstance(error, httpx.ConnectError) else FaultKind.LATER
             reason = self._key.remove_from(f"{type(error).__name__}: {error}".rstrip(": "))
             # The original error is hidden, because its message may contain what the server sent.
-            raise Fault(kind, reason) from None
-        without_key = self._key.remove_from_reply
+            raise Fault(fault_kind, reason) from None
+        remove_key = self._key.remove_from_reply
         reply_headers = {
-            name: without_key(value.encode()).decode() for name, value in response.headers.items()
+            name: remove_key(value.encode()).decode() for name, value in response.headers.items()
         }
-        reply_body = without_key(b"".join(pieces))
+        reply_body = remove_key(b"".join(pieces))
         return read_reply(response.status_code, reply_headers, reply_body, now=time.time())
 
 
 def check_model(options: ModelOptions, key: str) -> None:
     """Raise an InputError for options that are wrong in any case. No request is sent."""
-    _completions_url(options.base_url)
-    _request_headers(Secret(key.strip()))
+    _make_completions_url(options.base_url)
+    _make_request_headers(Secret(key.strip()))
     for name in sorted(_RESERVED & options.sampling.extra.keys()):
-        remedy = "Set `samples` to ask for several programs" if name == "n" else "Leave out the field"
+        remedy = "Set `samples` to ask for several programs" if name == "n" else "Remove the field"
         raise InputError("ioi-eval sets this field itself", field=f"model.extra.{name}", remedy=remedy)
     for name in filter(is_secret_name, options.sampling.extra):
         remedy = "Put the key into the environment variable that model.api_key_env names"
@@ -218,7 +227,7 @@ def check_model(options: ModelOptions, key: str) -> None:
         )
 
 
-def _completions_url(base_url: str) -> httpx.URL:
+def _make_completions_url(base_url: str) -> httpx.URL:
     """Return the address for chat completions, without name and password."""
     try:
         base = httpx.URL(base_url.strip())
@@ -232,10 +241,10 @@ def _completions_url(base_url: str) -> httpx.URL:
     return url
 
 
-def _request_headers(key: Secret) -> dict[str, str]:
+def _make_request_headers(key: Secret) -> dict[str, str]:
     """Return the header with the key. Raise an InputError if the key is not valid in a header."""
     if not (key.isascii() and key.isprintable()):
-        remedy = "Does the variable hold the key alone?"
+        remedy = "Check that the variable holds only the key"
         raise InputError(
             "the API key contains control or non-ASCII characters", field="model.api_key_env", remedy=remedy
         )
@@ -245,23 +254,25 @@ def _request_headers(key: Secret) -> dict[str, str]:
 class _RateLimiter:
     """Delays requests while the server asks for a pause, and to limit the requests per minute."""
 
-    def __init__(self, per_minute: float | None) -> None:
-        self._interval_s = 60.0 / per_minute if per_minute else 0.0
-        self._next = 0.0  # time in the event loop's clock for which the latest request was scheduled
-        self._closed_until = 0.0
+    def __init__(self, requests_per_minute: float | None) -> None:
+        self._interval_s = 60.0 / requests_per_minute if requests_per_minute else 0.0
+        self._next_request_time = (
+            0.0  # time in the event loop's clock for which the latest request was scheduled
+        )
+        self._paused_until = 0.0
 
     async def wait(self) -> None:
         """Wait until the next request may be sent."""
         clock = asyncio.get_running_loop().time
         if self._interval_s:
-            start = self._next = max(clock(), self._next + self._interval_s)
-            await asyncio.sleep(start - clock())
-        while self._closed_until > clock():  # noqa: ASYNC110 - the time may be extended while waiting
-            await asyncio.sleep(self._closed_until - clock())
+            start_time = self._next_request_time = max(clock(), self._next_request_time + self._interval_s)
+            await asyncio.sleep(start_time - clock())
+        while self._paused_until > clock():  # noqa: ASYNC110 - the time may be extended while waiting
+            await asyncio.sleep(self._paused_until - clock())
 
-    def delay_requests(self, pause: float) -> None:
-        """Delay all requests by at least this pause in seconds."""
-        self._closed_until = max(self._closed_until, asyncio.get_running_loop().time() + pause)
+    def delay_requests(self, seconds: float) -> None:
+        """Delay all requests by at least this number of seconds."""
+        self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + seconds)
 
 
 # --- replies -----------------------------------------------------------------------------------------
@@ -306,11 +317,11 @@ class Fault(Exception):
         self,
         kind: FaultKind,
         reason: str,
-        pause: float | None = None,
+        pause_s: float | None = None,
         *,
         usage: Mapping[str, Any] | None = None,
     ) -> None:
-        self.kind, self.reason, self.pause, self.usage = kind, reason, pause, usage or {}
+        self.kind, self.reason, self.pause_s, self.usage = kind, reason, pause_s, usage or {}
         super().__init__(reason)
 
 
@@ -333,12 +344,12 @@ def read_reply(status: int, headers: Mapping[str, str], body: bytes, *, now: flo
         now: The time in seconds since the epoch.
     """
     if status != 200:
-        raise _status_fault(status, headers, body, now)
+        raise _make_status_fault(status, headers, body, now)
     if body.lstrip()[:1] == b"<":
         raise Fault(
             FaultKind.STRANGE,
             "the server returned an HTML page instead of a chat"
-            f" completion{_with_colon(_error_message(body))}",
+            f" completion{_prepend_colon(_read_error_message(body))}",
         )
     if headers.get("content-type", "").startswith("text/event-stream") or body.startswith(b"data:"):
         return _parse_streamed_reply(body)
@@ -353,15 +364,15 @@ def read_reply(status: int, headers: Mapping[str, str], body: bytes, *, now: flo
 # --- refusals ----------------------------------------------------------------------------------------
 
 
-def _status_fault(status: int, headers: Mapping[str, str], body: bytes, now: float) -> Fault:
+def _make_status_fault(status: int, headers: Mapping[str, str], body: bytes, now: float) -> Fault:
     """Return the fault for a status other than 200."""
-    message = _error_message(body)
-    reason = f"HTTP {status}{_with_colon(message)}"
-    pause = _parse_retry_after(headers.get("retry-after", ""), now)
+    message = _read_error_message(body)
+    reason = f"HTTP {status}{_prepend_colon(message)}"
+    pause_s = _parse_retry_after(headers.get("retry-after", ""), now)
     if status == 429 and _UNPAID in body[:10_000].decode(errors="replace"):
         return Fault(FaultKind.FINAL, reason)
     if status in _LATER:
-        return Fault(FaultKind.LATER if pause is None else FaultKind.PAUSE, reason, pause)
+        return Fault(FaultKind.LATER if pause_s is None else FaultKind.PAUSE, reason, pause_s)
     if 300 <= status < 400:
         location = headers.get("location", "")
         return Fault(
@@ -388,7 +399,7 @@ def _parse_retry_after(retry_after: str, now: float) -> float | None:
     return seconds if seconds > 0 else None
 
 
-def _error_message(body: bytes) -> str:
+def _read_error_message(body: bytes) -> str:
     """Return the message in a server's response: of an error in JSON, or the title of a page."""
     message = body[:100_000].decode(errors="replace")
     if message.lstrip().startswith("<"):
@@ -403,7 +414,7 @@ def _error_message(body: bytes) -> str:
     return " ".join(message.split())[:_MAX_MESSAGE]
 
 
-def _with_colon(message: str) -> str:
+def _prepend_colon(message: str) -> str:
     """Return a message with a colon in front of it, or an empty string."""
     return f": {message}" if message else ""
 
@@ -418,21 +429,23 @@ def _parse_completion(body: bytes) -> dict[str, Any]:
     except (msgspec.MsgspecError, ValueError) as error:
         raise Fault(
             FaultKind.STRANGE,
-            f"the server's reply is not a chat completion ({error}){_with_colon(_error_message(body))}",
+            f"the server's reply is not a chat completion ({error})"
+            f"{_prepend_colon(_read_error_message(body))}",
         ) from error
     if not isinstance(reply, dict):
         raise Fault(
             FaultKind.STRANGE,
-            f"the server's reply is not a chat completion{_with_colon(_error_message(body))}",
+            f"the server's reply is not a chat completion{_prepend_colon(_read_error_message(body))}",
         )
     if reply.get("error"):
         raise Fault(
             FaultKind.LATER,
-            f"the server returned an error instead of a reply{_with_colon(_error_message(body))}",
+            f"the server returned an error instead of a reply{_prepend_colon(_read_error_message(body))}",
         )
     if not isinstance(reply.get("choices"), list):
         raise Fault(
-            FaultKind.STRANGE, f"the chat completion has no choices{_with_colon(_error_message(body))}"
+            FaultKind.STRANGE,
+            f"the chat completion has no choices{_prepend_colon(_read_error_message(body))}",
         )
     return reply
 
@@ -440,14 +453,14 @@ def _parse_completion(body: bytes) -> dict[str, Any]:
 def _make_reply(message: Mapping[str, Any], stop_reason: Any, usage: Any) -> Reply:
     """Return the reply in a message. Raise Fault if it is empty or broken off."""
     content, reasoning = _join_text_parts(message.get("content")), _read_reasoning(message)
-    stop = stop_reason if isinstance(stop_reason, str) else ""
-    if stop in _BROKEN_OFF or not (stop or content or reasoning):
-        reason = "a reply that was broken off" if stop else "an empty reply"
+    stop_text = stop_reason if isinstance(stop_reason, str) else ""
+    if stop_text in _BROKEN_OFF or not (stop_text or content or reasoning):
+        reason = "the server's reply was broken off" if stop_text else "the server's reply is empty"
         raise Fault(FaultKind.LATER, reason, usage=_dict_or_empty(usage))
     return Reply(
         content=content,
         reasoning=reasoning,
-        stop_reason=stop,
+        stop_reason=stop_text,
         usage=_dict_or_empty(usage),
     )
 
@@ -476,22 +489,26 @@ def _join_text_parts(content: Any) -> str:
 
 def _parse_streamed_reply(body: bytes) -> Reply:
     """Return the reply in a stream of events. Raise Fault if it was cut off."""
-    content, reasoning = list[str](), list[str]()
+    content_parts, reasoning_parts = list[str](), list[str]()
     stop_reason: Any = None
     usage: Any = None
-    lines = (line.removeprefix(b"data:").strip() for line in body.splitlines() if line.startswith(b"data:"))
-    for data in lines:
+    data_lines = (
+        line.removeprefix(b"data:").strip() for line in body.splitlines() if line.startswith(b"data:")
+    )
+    for data in data_lines:
         if not data or data == b"[DONE]":
             continue
-        piece = _parse_completion(data)
-        usage = piece.get("usage") or usage
-        for choice in piece["choices"]:
+        completion = _parse_completion(data)
+        usage = completion.get("usage") or usage
+        for choice in completion["choices"]:
             if not isinstance(choice, dict) or choice.get("index", 0) != 0:
                 continue
             delta = _dict_or_empty(choice.get("delta"))
-            content.append(_join_text_parts(delta.get("content")))
-            reasoning.append(_read_reasoning(delta))
+            content_parts.append(_join_text_parts(delta.get("content")))
+            reasoning_parts.append(_read_reasoning(delta))
             stop_reason = choice.get("finish_reason") or stop_reason
     if not stop_reason:
         raise Fault(FaultKind.LATER, "the streamed reply was cut off")
-    return _make_reply({"content": "".join(content), "reasoning": "".join(reasoning)}, stop_reason, usage)
+    return _make_reply(
+        {"content": "".join(content_parts), "reasoning": "".join(reasoning_parts)}, stop_reason, usage
+    )

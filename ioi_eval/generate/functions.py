@@ -13,7 +13,7 @@ Function = Callable[[str], str | Awaitable[str]]
 
 
 class FunctionAuthor:
-    """An author that is a function. One that is not `async` runs in a thread, several at a time."""
+    """An author that is a function. A function that is not `async` runs in several threads."""
 
     def __init__(self, function: Function) -> None:
         self._function = function

@@ -50,7 +50,7 @@ class Generations:
         self.path, self._author, self._fingerprint = folder / DUMP_NAME, author, fingerprint
         self._request_file, self._fresh = folder / REQUESTS_NAME, fresh
         self._offsets: dict[str, int] = {}
-        self._file: Lines | None = None
+        self._dump: Lines | None = None
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
@@ -77,10 +77,10 @@ class Generations:
         for offset, line in read_complete_lines(self.path):
             self._offsets[self._parse_row(offset, line)["uuid"]] = offset
         try:
-            stored = msgspec.json.decode(self._request_file.read_bytes(), type=dict[str, str])
+            stored_fields = msgspec.json.decode(self._request_file.read_bytes(), type=dict[str, str])
         except (FileNotFoundError, ValueError):
-            stored = {}
-        if self._offsets and stored.get("fingerprint", "") != self._fingerprint:
+            stored_fields = {}
+        if self._offsets and stored_fields.get("fingerprint", "") != self._fingerprint:
             raise InputError(
                 "the folder contains generations for other prompts, another model or other settings",
                 where=str(self.path.parent),
@@ -94,9 +94,9 @@ class Generations:
             if not isinstance(row["uuid"], str):
                 raise TypeError("uuid is not a string")
         except (ValueError, KeyError, TypeError) as error:
-            problem = f"the line at byte {offset} is not a generation: {error}"
+            message = f"the line at byte {offset} is not a generation: {error}"
             raise InputError(
-                problem, where=str(self.path), remedy="Remove this line from the file"
+                message, where=str(self.path), remedy="Remove this line from the file"
             ) from error
         return row
 
@@ -128,14 +128,14 @@ class Generations:
         If no replies are stored, first remove an old dump and then write the new fingerprint, so that replies
         are never attributed to other requests.
         """
-        if self._file is None:
+        if self._dump is None:
             if not self._offsets:
                 self.path.unlink(missing_ok=True)
-                request = {"fingerprint": self._fingerprint, "author": self._author}
-                replace(self._request_file, [encode_terminal_safe_json(request), b"\n"])
-            self._file = Lines(self.path)
-            self._resources.callback(self._file.close)
-        return self._file
+                request_fields = {"fingerprint": self._fingerprint, "author": self._author}
+                replace(self._request_file, [encode_terminal_safe_json(request_fields), b"\n"])
+            self._dump = Lines(self.path)
+            self._resources.callback(self._dump.close)
+        return self._dump
 
 
 def _remove_if_unused(folder: Path, lock: Lock, is_new: bool) -> None:
@@ -148,8 +148,8 @@ def _remove_if_unused(folder: Path, lock: Lock, is_new: bool) -> None:
 
 def _make_reply_row(request: ModelRequest, reply: GeneratedReply, author: str) -> dict[str, Any]:
     """Return the row of a reply: the columns of published dumps, then a few further columns."""
-    stamp = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    optional = {
+    timestamp = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    optional_columns = {
         "year": request.year,
         "code": reply.code,
         "reasoning": reply.reasoning or None,
@@ -166,10 +166,10 @@ def _make_reply_row(request: ModelRequest, reply: GeneratedReply, author: str) -
         "metadata": {
             "usage": dict(reply.usage),
             "cost": reply.cost,
-            "timestamp": stamp,
+            "timestamp": timestamp,
             "stop_reason": reply.stop_reason,
         },
-        **{name: value for name, value in optional.items() if value is not None},
+        **{name: value for name, value in optional_columns.items() if value is not None},
     }
 
 
@@ -177,7 +177,7 @@ class StoredReplyEvent(Value):
     """The event that a reply is stored in the dump."""
 
     key: str
-    kept: bool = False  # True if an earlier call stored the reply
+    is_old: bool = False  # True if an earlier call stored the reply
 
 
 class FailedRequestEvent(Value):
@@ -190,7 +190,7 @@ class FailedRequestEvent(Value):
 class RequestRunner:
     """Sends requests and yields an event for each reply: first for stored replies, then for new ones.
 
-        async with Producing(asks, author, generations, at_once=8) as events:
+        async with RequestRunner(requests, author, generations, max_concurrent=8) as events:
             async for event in events: ...
 
     Leaving the block cancels running requests. Several tasks may iterate at the same time. A slow consumer
@@ -198,9 +198,14 @@ class RequestRunner:
     """
 
     def __init__(
-        self, requests: Sequence[ModelRequest], author: Author, generations: Generations, *, at_once: int
+        self,
+        requests: Sequence[ModelRequest],
+        author: Author,
+        generations: Generations,
+        *,
+        max_concurrent: int,
     ) -> None:
-        self._author, self._generations, self._at_once = author, generations, at_once
+        self._author, self._generations, self._max_concurrent = author, generations, max_concurrent
         self._stored_keys = deque(request.key for request in requests if request.key in generations)
         self._pending = deque(request for request in requests if request.key not in generations)
         # When a writer ends, it puts an exception into the queue, or None if it has no more requests.
@@ -209,7 +214,7 @@ class RequestRunner:
         self._running_writers = 0
 
     async def __aenter__(self) -> Self:
-        self._running_writers = min(self._at_once, len(self._pending))
+        self._running_writers = min(self._max_concurrent, len(self._pending))
         self._writers = [asyncio.create_task(self._send_pending()) for _ in range(self._running_writers)]
         return self
 
@@ -223,7 +228,7 @@ class RequestRunner:
 
     async def __anext__(self) -> StoredReplyEvent | FailedRequestEvent:
         if self._stored_keys:
-            return StoredReplyEvent(key=self._stored_keys.popleft(), kept=True)
+            return StoredReplyEvent(key=self._stored_keys.popleft(), is_old=True)
         while self._running_writers:
             event = await self._events.get()
             if isinstance(event, StoredReplyEvent | FailedRequestEvent):

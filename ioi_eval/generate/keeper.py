@@ -29,26 +29,26 @@ class Keeper:
     def __init__(self, max_output_bytes: int, command: str) -> None:
         self._remaining_bytes, self._dropped_bytes = max_output_bytes, 0
         self._exit_code: int | None = None  # exit code of the agent; None while it runs
-        self._output, write = os.pipe()
-        os.set_blocking(self._output, False)
-        self._wakeup, wake = os.pipe()
-        for end in (self._wakeup, wake):
-            os.set_blocking(end, False)
+        self._output_reader, output_writer = os.pipe()
+        os.set_blocking(self._output_reader, False)
+        self._wakeup_reader, wakeup_writer = os.pipe()
+        for descriptor in (self._wakeup_reader, wakeup_writer):
+            os.set_blocking(descriptor, False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(wake)
+        signal.set_wakeup_fd(wakeup_writer)
         libc = ctypes.CDLL(None)
         libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         # Keep a reference: if this Popen object were garbage-collected, it would reap the agent.
         self._process = subprocess.Popen(
             ["/bin/sh", "-c", command],
             stdin=subprocess.DEVNULL,
-            stdout=write,
-            stderr=write,
+            stdout=output_writer,
+            stderr=output_writer,
             start_new_session=True,
             preexec_fn=lambda: libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0),
         )
-        self._agent = self._process.pid
-        os.close(write)
+        self._agent_pid = self._process.pid
+        os.close(output_writer)
 
     def run(self) -> int:
         """Wait until the agent exits or standard input closes, kill all processes, return the exit code."""
@@ -62,62 +62,65 @@ class Keeper:
 
     def _wait_for_events(self, seconds: float | None, descriptors: list[int]) -> bool:
         """Wait for output, a signal or one of the descriptors. Return True if standard input was closed."""
-        ready = select.select(
-            [self._wakeup, *([self._output] if self._output >= 0 else []), *descriptors], [], [], seconds
+        ready_descriptors = select.select(
+            [self._wakeup_reader, *([self._output_reader] if self._output_reader >= 0 else []), *descriptors],
+            [],
+            [],
+            seconds,
         )[0]
-        if self._wakeup in ready:
-            os.read(self._wakeup, 4096)
-        if self._output in ready:
+        if self._wakeup_reader in ready_descriptors:
+            os.read(self._wakeup_reader, 4096)
+        if self._output_reader in ready_descriptors:
             self._forward_output()
-        return 0 in ready and not os.read(0, 4096)
+        return 0 in ready_descriptors and not os.read(0, 4096)
 
     def _forward_output(self) -> None:
         """Forward the available output. Drop output over the limit, so that the agent never blocks."""
-        if self._output < 0:
+        if self._output_reader < 0:
             return
         with contextlib.suppress(BlockingIOError):
             for _ in range(64):
-                piece = os.read(self._output, 1 << 16)
+                piece = os.read(self._output_reader, 1 << 16)
                 if not piece:
-                    os.close(self._output)
-                    self._output = -1
+                    os.close(self._output_reader)
+                    self._output_reader = -1
                     return
-                forwarded = piece[: self._remaining_bytes]
-                self._remaining_bytes -= len(forwarded)
-                self._dropped_bytes += len(piece) - len(forwarded)
-                _write_output(forwarded)
+                forwarded_bytes = piece[: self._remaining_bytes]
+                self._remaining_bytes -= len(forwarded_bytes)
+                self._dropped_bytes += len(piece) - len(forwarded_bytes)
+                _write_output(forwarded_bytes)
 
     def _reap_children(self) -> bool:
         """Reap processes that have exited. Return True if no process is left."""
         try:
             while True:
-                number, status = os.waitpid(-1, os.WNOHANG)
-                if number == 0:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
                     return False
-                if number == self._agent:
-                    code = os.waitstatus_to_exitcode(status)
-                    self._exit_code = code if code >= 0 else 128 - code
+                if pid == self._agent_pid:
+                    exit_code = os.waitstatus_to_exitcode(status)
+                    self._exit_code = exit_code if exit_code >= 0 else 128 - exit_code
         except ChildProcessError:
             return True
 
     def _end_descendants(self) -> None:
         """End all descendants: first by SIGTERM, then by SIGKILL until none is left."""
-        started = time.monotonic()
+        start_time = time.monotonic()
         self._send_signal(signal.SIGTERM)
-        while not self._reap_children() and time.monotonic() < started + _TERM_GRACE_S:
+        while not self._reap_children() and time.monotonic() < start_time + _TERM_GRACE_S:
             self._wait_for_events(0.05, descriptors=[])
-        while not self._reap_children() and time.monotonic() < started + _KILL_TIMEOUT_S:
+        while not self._reap_children() and time.monotonic() < start_time + _KILL_TIMEOUT_S:
             self._send_signal(signal.SIGKILL)
             self._wait_for_events(0.01, descriptors=[])
 
-    def _send_signal(self, number: int) -> None:
+    def _send_signal(self, signal_number: int) -> None:
         """Send a signal to the agent's process group and to all children."""
         if self._exit_code is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._agent, number)
+                os.killpg(self._agent_pid, signal_number)
         for child in _find_children():
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(child, number)
+                os.kill(child, signal_number)
 
 
 def _write_output(piece: bytes) -> None:

@@ -14,7 +14,7 @@ class Feedback(StrEnum):
 
     FULL = "full"  # show the points of each subtask, and the verdict of its first failing test
     POINTS = "points"  # show the points of the submission
-    VERDICT = "verdict"  # its verdict
+    VERDICT = "verdict"  # show the verdict of the submission
     NONE = "none"  # show only whether the submission compiles
 
 

@@ -19,7 +19,7 @@ _MCP_GROUPS: tuple[Mapping[str, str], ...] = (
 
 
 @contextmanager
-def needs(extra: str) -> Iterator[None]:
+def require_extra(extra: str) -> Iterator[None]:
     """Import the packages of an extra in a `with` block.
 
     Raises:
@@ -29,21 +29,22 @@ def needs(extra: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         message = f"{error.name} is not installed. Install it: pip install 'ioi-eval[{extra}]'"
-        raise ExtraMissing(message + _other_environment(extra), name=error.name) from None
+        raise ExtraMissing(message + _describe_mcp_conflict(extra), name=error.name) from None
 
 
-def _other_environment(extra: str) -> str:
+def _describe_mcp_conflict(extra: str) -> str:
     """Return the end of the message if an installed package needs another version of mcp than the extra."""
     other_modules = {
         name: module for group in _MCP_GROUPS if extra not in group for name, module in group.items()
     }
     if all(extra not in group for group in _MCP_GROUPS):
         return ""
-    installed = [name for name, module in other_modules.items() if _is_installed(module)]
-    if not installed:
+    installed_extras = [name for name, module in other_modules.items() if _is_installed(module)]
+    if not installed_extras:
         return ""
-    need = "needs" if len(installed) == 1 else "need"
-    return f", in another environment: {' and '.join(installed)} {need} another version of the package mcp"
+    verb = "needs" if len(installed_extras) == 1 else "need"
+    names = " and ".join(installed_extras)
+    return f", in another environment: {names} {verb} another version of the package mcp"
 
 
 def _is_installed(module: str) -> bool:

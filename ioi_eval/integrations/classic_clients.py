@@ -45,7 +45,7 @@ class ClassicClient(Protocol):
         ...
 
 
-def result_of(reply: object) -> JobResult:
+def decode_client_reply(reply: object) -> JobResult:
     """Return the result in a client's reply.
 
     Raises:
@@ -79,7 +79,7 @@ class EngineClient:
     """A client for an open engine.
 
     async with EmbeddedEngine(store=store) as engine:
-        score, feedback = await run_submission(EngineClient(engine), problem, given, code, expected)
+        score, feedback = await run_submission(EngineClient(engine), problem, test_input, code, test_output)
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -108,8 +108,10 @@ class ClusterClient:
     """
 
     def __init__(self, create_engine: Callable[[], Engine]) -> None:
-        self._make = create_engine
-        self._open: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Engine]] = WeakKeyDictionary()
+        self._create_engine = create_engine
+        self._engine_tasks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Engine]] = (
+            WeakKeyDictionary()
+        )
 
     async def send_execute(
         self, data: dict[str, Any], language: str = CMS, max_retries: int | None = None
@@ -120,14 +122,16 @@ class ClusterClient:
     async def _engine(self) -> Engine:
         """Return the engine of the current event loop. Open it if necessary."""
         loop = asyncio.get_running_loop()
-        opening = self._open.get(loop)
-        if opening is None or (opening.done() and (opening.cancelled() or opening.exception() is not None)):
-            opening = self._open[loop] = loop.create_task(self._open_engine())
-        return await asyncio.shield(opening)
+        engine_task = self._engine_tasks.get(loop)
+        if engine_task is None or (
+            engine_task.done() and (engine_task.cancelled() or engine_task.exception() is not None)
+        ):
+            engine_task = self._engine_tasks[loop] = loop.create_task(self._open_engine())
+        return await asyncio.shield(engine_task)
 
     async def _open_engine(self) -> Engine:
         """Return a new open engine."""
-        engine = self._make()
+        engine = self._create_engine()
         await engine.__aenter__()
         return engine
 
@@ -138,9 +142,9 @@ class ClusterClient:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        opening = self._open.pop(asyncio.get_running_loop(), None)
-        if opening is not None:
-            await (await opening).__aexit__(kind, error, trace)
+        engine_task = self._engine_tasks.pop(asyncio.get_running_loop(), None)
+        if engine_task is not None:
+            await (await engine_task).__aexit__(kind, error, trace)
 
 
 def _adapt_job(capabilities: Capabilities, job: Job) -> Job:
@@ -150,9 +154,11 @@ def _adapt_job(capabilities: Capabilities, job: Job) -> Job:
         JudgeFailure: The server allows less CPU time than the problem needs.
     """
     if needs_scripts_in_job(capabilities, job.runtime):
-        existing = {file.name for file in job.files}
-        missing = {name: script for name, script in scripts(job.runtime).items() if name not in existing}
-        files = (JobFile(name=name, content=Blob.of(script)) for name, script in missing.items())
+        existing_names = {file.name for file in job.files}
+        missing_scripts = {
+            name: script for name, script in scripts(job.runtime).items() if name not in existing_names
+        }
+        files = (JobFile(name=name, content=Blob.of(script)) for name, script in missing_scripts.items())
         job = msgspec.structs.replace(job, files=(*job.files, *files), runtime=OWN_RUNTIME)
     if job.run_timeout is None or job.run_cpu_time is not None:
         return job
@@ -173,9 +179,9 @@ def _adapt_job(capabilities: Capabilities, job: Job) -> Job:
 
 
 def scripts(language: str = CMS) -> dict[str, str]:
-    """Return the scripts `compile` and `run` of the classic contracts. `language` is that of jobs."""
-    line = f"export PISTON_LANGUAGE={shlex.quote(language.removeprefix(_PREFIX))}\n"
-    return {name: line + script for name, script in classic_scripts().items()}
+    """Return the scripts `compile` and `run` of the classic contracts for jobs in this language."""
+    export_line = f"export PISTON_LANGUAGE={shlex.quote(language.removeprefix(_PREFIX))}\n"
+    return {name: export_line + script for name, script in classic_scripts().items()}
 
 
 # --- jobs in the sandboxes of other software ---------------------------------------------------------

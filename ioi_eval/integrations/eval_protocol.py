@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from ioi_eval.errors import CasesError, IoiEvalError
-from ioi_eval.integrations import needs
+from ioi_eval.integrations import require_extra
 from ioi_eval.integrations.misses import count_miss
 from ioi_eval.integrations.rewards import with_single_subtask
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
@@ -76,8 +76,8 @@ if not _INSTALLED:
             return getattr(self, name, default)
 
         def model_dump(self) -> dict[str, Any]:
-            plain: dict[str, Any] = msgspec.to_builtins(self)
-            return plain
+            plain_fields: dict[str, Any] = msgspec.to_builtins(self)
+            return plain_fields
 
     class Message(_Fields):
         role: str
@@ -103,7 +103,7 @@ if not _INSTALLED:
         evaluation_result: EvaluateResult | None = None
 
 
-_ECHO_BYTES = 1 << 16  # maximum bytes of a wrong output, or of the harness's report of an error
+_ECHO_BYTES = 1 << 16  # maximum bytes of a wrong output, or of the harness's error report
 _NO_INPUTS = {"error": "Invalid or missing in_outs structure"}
 
 
@@ -111,16 +111,16 @@ class Execution(Value):
     """The options of `evaluate_apps_solution`."""
 
     execution_timeout: float = 10.0  # time limit for each test, in seconds
-    memory_limit: int = 512 << 20  # bytes
+    memory_limit: int = 512 << 20  # memory limit for each test, in bytes
     # If True, the tests call the function `fn_name`, and may have any form that benchmarks have.
     call_functions: bool = False
     checker: str = CheckerKind.FLOAT_LINES  # name of the comparison of outputs
     engine: Setup = Setup()
 
-    def setup(self) -> Setup:
+    def make_setup(self) -> Setup:
         """Return the settings of a judge that stops at the first failed test and returns its output."""
-        options = msgspec.structs.replace(self.engine.options, echo=_ECHO_BYTES, in_order=True)
-        return msgspec.structs.replace(self.engine, options=options)
+        judge_options = msgspec.structs.replace(self.engine.options, echo=_ECHO_BYTES, in_order=True)
+        return msgspec.structs.replace(self.engine, options=judge_options)
 
 
 def apps_dataset_to_evaluation_row(data: Iterable[Mapping[str, Any]]) -> list[EvaluationRow]:
@@ -147,7 +147,7 @@ def evaluate_apps_solution(
     task = _make_task(messages, ground_truth, execution)
     if isinstance(task, EvaluateResult):
         return task
-    judge_runtime = runtime(execution.setup())
+    judge_runtime = runtime(execution.make_setup())
     return judge_runtime.call(_evaluate_task(task, judge_runtime))
 
 
@@ -159,7 +159,7 @@ async def evaluate_apps_solution_async(
     task = _make_task(messages, ground_truth, execution)
     if isinstance(task, EvaluateResult):
         return task
-    judge_runtime = await asyncio.to_thread(runtime, execution.setup())
+    judge_runtime = await asyncio.to_thread(runtime, execution.make_setup())
     return await judge_runtime.wait(_evaluate_task(task, judge_runtime))
 
 
@@ -183,18 +183,18 @@ def check_correctness(
         return [-1], [dict(_NO_INPUTS)]
     make_task = _make_function_task if in_outs.get("fn_name") else _make_program_task
     task = make_task(generation, in_outs, execution)
-    judge_runtime = runtime(execution.setup())
-    results, details = apps_outcome(
+    judge_runtime = runtime(execution.make_setup())
+    results, details = make_outcome(
         task, judge_runtime.call(judge_runtime.score(task.problem, task.submission))
     )
     return list(results), [dict(detail) for detail in details]
 
 
 def __getattr__(name: str) -> Any:
-    """Return `reward_function`, the package's decorator, which the replaced module has, too."""
+    """Return `reward_function`, the decorator of the package, which the replaced module also has."""
     if name != "reward_function":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with needs("eval-protocol"):
+    with require_extra("eval-protocol"):
         from eval_protocol.reward_function import reward_function
     return reward_function
 
@@ -212,7 +212,7 @@ class AppsTask(Value):
 
 
 def _read_options(options: Mapping[str, Any]) -> Execution:
-    """Return the options. Others are ignored, because the package passes all options to all evaluators."""
+    """Return the known options. The package passes all options to all evaluators."""
     given_options = {name: options[name] for name in Execution.__struct_fields__ if name in options}
     execution = msgspec.structs.replace(Execution(), **given_options)
     CheckerKind.built_in(execution.checker)
@@ -222,14 +222,17 @@ def _read_options(options: Mapping[str, Any]) -> Execution:
 def _make_task(messages: Sequence[Any], ground_truth: Any, execution: Execution) -> AppsTask | EvaluateResult:
     """Return the task to judge, or the result if there is nothing to judge."""
     if not messages:
-        return _zero_result("No messages provided.", "No messages provided for evaluation.")
+        return _make_zero_result("No messages provided.", "No messages provided for evaluation.")
     # The last message has the package's type or this module's type, or is a dict. A list of parts is ignored.
-    last = messages[-1]
-    content = last.get("content") if isinstance(last, Mapping) else last.content
+    last_message = messages[-1]
+    content = last_message.get("content") if isinstance(last_message, Mapping) else last_message.content
     code = _extract_python_code(content if isinstance(content, str) else "")
     if not code:
         reason = "Empty code solution after extraction."
-        metrics = {"parsability": MetricResult(score=0.0, reason=reason), "error": _unscored_metric(reason)}
+        metrics = {
+            "parsability": MetricResult(score=0.0, reason=reason),
+            "error": _make_unscored_metric(reason),
+        }
         message = "The provided code solution was empty after extraction."
         return EvaluateResult(score=0.0, reason=message, metrics=metrics)
     tests = _parse_tests(ground_truth)
@@ -237,11 +240,11 @@ def _make_task(messages: Sequence[Any], ground_truth: Any, execution: Execution)
         try:
             return _make_function_task(code, ground_truth, execution)
         except CasesError as error:
-            return _invalid_result(f"Invalid ground_truth: {error}")
+            return _make_invalid_result(f"Invalid ground_truth: {error}")
     if isinstance(tests, EvaluateResult):
         return tests
     if not isinstance(tests["inputs"], list):
-        return _outcome_result([-1], [_NO_INPUTS])
+        return _make_outcome_result([-1], [_NO_INPUTS])
     return _make_program_task(code, tests, execution)
 
 
@@ -252,28 +255,30 @@ def _parse_tests(ground_truth: Any) -> Mapping[str, Any] | EvaluateResult:
         try:
             tests = json.loads(shallow(ground_truth))
         except ValueError as error:
-            return _zero_result(f"Ground_truth JSONDecodeError: {error}")
+            return _make_zero_result(f"Ground_truth JSONDecodeError: {error}")
     elif not isinstance(ground_truth, dict):
-        return _zero_result("Invalid ground_truth type.", f"Invalid ground_truth type: {type(ground_truth)}")
+        return _make_zero_result(
+            "Invalid ground_truth type.", f"Invalid ground_truth type: {type(ground_truth)}"
+        )
     if not isinstance(tests, dict) or "inputs" not in tests or "outputs" not in tests:
-        return _zero_result("Invalid ground_truth structure after parsing.")
+        return _make_zero_result("Invalid ground_truth structure after parsing.")
     return tests
 
 
 def _make_program_task(code: str, tests: Mapping[str, Any], execution: Execution) -> AppsTask:
     """Return the task of a program that reads standard input.
 
-    It has the tests before the first unreadable one. Without tests, the program is only loaded.
+    The task has the tests before the first unreadable test. Without tests, the program is only loaded.
     """
     cases = []
-    for number, input_text in enumerate(tests["inputs"]):
+    for test_index, input_text in enumerate(tests["inputs"]):
         try:
-            expected = tests["outputs"][number]
+            expected_output = tests["outputs"][test_index]
         except (IndexError, KeyError, TypeError):
             break
-        if not (isinstance(input_text, str) and isinstance(expected, str)):
+        if not (isinstance(input_text, str) and isinstance(expected_output, str)):
             break
-        cases.append(Case(input_text, expected))
+        cases.append(Case(input_text, expected_output))
     judged_cases = Cases(cases=tuple(cases) or (Case("", ""),))
     harness = (graders_folder() / "python" / "apps.py").read_text()
     source = f"{harness}\n\nmain({code!a}, {not cases})\n"
@@ -321,20 +326,22 @@ _OPEN, _CLOSE = re.compile("<think>", re.I), re.compile("</think>", re.I)
 def _extract_python_code(reply: str) -> str | None:
     """Return the first block of Python, or else the first block, the text from `def ` on, or the whole text.
 
-    Reasoning is removed first. None if the reply is nothing else. The name is the package's.
+    Reasoning is removed first. Return None if the reply contains only reasoning.
     """
-    text_parts, position = [], 0
-    while (start_tag := _OPEN.search(reply, position)) and (end_tag := _CLOSE.search(reply, start_tag.end())):
-        text_parts.append(reply[position : start_tag.start()])
-        position = end_tag.end()
-    answer = "".join([*text_parts, reply[position:]]).strip()
+    text_parts, search_start = [], 0
+    while (start_tag := _OPEN.search(reply, search_start)) and (
+        end_tag := _CLOSE.search(reply, start_tag.end())
+    ):
+        text_parts.append(reply[search_start : start_tag.start()])
+        search_start = end_tag.end()
+    answer = "".join([*text_parts, reply[search_start:]]).strip()
     if not answer and reply.strip():
         return None
     for fence in ("```python", "```"):
-        start = answer.find(fence)
-        end = answer.find("```", start + len(fence)) if start >= 0 else -1
-        if end >= 0:
-            return answer[start + len(fence) : end].strip()
+        fence_start = answer.find(fence)
+        fence_end = answer.find("```", fence_start + len(fence)) if fence_start >= 0 else -1
+        if fence_end >= 0:
+            return answer[fence_start + len(fence) : fence_end].strip()
     return answer[max(answer.find("def "), 0) :].strip()
 
 
@@ -356,47 +363,47 @@ async def _evaluate_task(task: AppsTask, judge_runtime: Runtime) -> EvaluateResu
         result = await judge_runtime.score(task.problem, task.submission)
     except IoiEvalError as error:
         count_miss(error)
-        return _invalid_result(f"Not judged: {error}")
-    return _outcome_result(*apps_outcome(task, result))
+        return _make_invalid_result(f"Not judged: {error}")
+    return _make_outcome_result(*make_outcome(task, result))
 
 
-def apps_outcome(task: AppsTask, result: SubmissionResult) -> AppsOutcome:
+def make_outcome(task: AppsTask, result: SubmissionResult) -> AppsOutcome:
     """Return the results and details of eval-protocol's evaluator.
 
     A result is True, False, -1 if the program failed, or -2 if it could not be loaded. The list ends with the
     first result other than True. If the program exited or exceeded a limit, all results are -1.
     """
     if not result.compiles:
-        lines = result.compile_output.strip().splitlines() or ["it does not compile"]
-        return _error_outcome(_NOT_COMPILED, 0, lines[-1].strip(), result.compile_output)
-    by_name = {test.test_name: test for test in result.tests}
-    for number, test in enumerate(by_name[test.name] for test in task.problem.tests):
+        compiler_lines = result.compile_output.strip().splitlines() or ["it does not compile"]
+        return _make_error_outcome(_NOT_COMPILED, 0, compiler_lines[-1].strip(), result.compile_output)
+    tests_by_name = {test.test_name: test for test in result.tests}
+    for test_number, test in enumerate(tests_by_name[test.name] for test in task.problem.tests):
         if test.status is not Verdict.AC:
-            return _make_failure_outcome(task, number, test)
+            return _make_failure_outcome(task, test_number, test)
     if len(task.cases) < task.total:
-        return _unreadable_test_outcome(task)
+        return _make_unreadable_test_outcome(task)
     return [True] * task.total, [{}]
 
 
 def _make_failure_outcome(task: AppsTask, test_number: int, test: TestResult) -> AppsOutcome:
     """Return the outcome of a program whose first failed test is this one."""
     if test.status is Verdict.RE and task.problem.options.function:
-        return _error_outcome(_ERROR, test_number, test.feedback, "")
+        return _make_error_outcome(_ERROR, test_number, test.feedback, "")
     if test.status not in (Verdict.WA, Verdict.PA):
-        return _killed_outcome(task, test)
+        return _make_killed_outcome(task, test)
     report = _parse_report(test.output)
     if report is None:
-        case = task.cases[test_number]
+        failed_case = task.cases[test_number]
         details = {
             "output": _shorten(test.output.rstrip(), _MAX_OUTPUT),
-            "expected": _shorten(case.output, _MAX_OUTPUT),
-            "inputs": _shorten(case.input, _MAX_INPUT),
+            "expected": _shorten(failed_case.output, _MAX_OUTPUT),
+            "inputs": _shorten(failed_case.input, _MAX_INPUT),
             "error_message": "Wrong Answer",
         }
         return [True] * test_number + [False], [details]
     if report.code is None:
-        return _unreadable_test_outcome(task)
-    return _error_outcome(report.code, test_number, report.error, report.traceback)
+        return _make_unreadable_test_outcome(task)
+    return _make_error_outcome(report.code, test_number, report.error, report.traceback)
 
 
 class _HarnessReport(Value):
@@ -417,12 +424,12 @@ def _parse_report(output: str) -> _HarnessReport | None:
         return None
 
 
-def _error_outcome(code: int, passed: int, error: str, traceback: str) -> AppsOutcome:
-    """Return the outcome of a program that failed after `passed` tests."""
-    return [True] * passed + [code], [{"error": error, "traceback": traceback}]
+def _make_error_outcome(code: int, passed_tests: int, error: str, traceback: str) -> AppsOutcome:
+    """Return the outcome of a program that failed after `passed_tests` tests."""
+    return [True] * passed_tests + [code], [{"error": error, "traceback": traceback}]
 
 
-def _unreadable_test_outcome(task: AppsTask) -> AppsOutcome:
+def _make_unreadable_test_outcome(task: AppsTask) -> AppsOutcome:
     """Return the outcome of a task with an unreadable test, after the tests before it passed."""
     details = {
         "error": "Exception in _temp_run/run_test",
@@ -431,7 +438,7 @@ def _unreadable_test_outcome(task: AppsTask) -> AppsOutcome:
     return [_ERROR] * max(task.total, 1), [details]
 
 
-def _killed_outcome(task: AppsTask, test: TestResult) -> AppsOutcome:
+def _make_killed_outcome(task: AppsTask, test: TestResult) -> AppsOutcome:
     """Return the outcome of a killed program. All results are -1."""
     if not task.total:
         return [_ERROR], [{"error": "Global timeout"}]
@@ -450,44 +457,46 @@ def _shorten(text: str, max_length: int) -> str:
 # --- results in the types of the package eval_protocol -----------------------------------------------
 
 
-def _unscored_metric(reason: str) -> MetricResult:
+def _make_unscored_metric(reason: str) -> MetricResult:
     """Return a metric without a score."""
     return MetricResult(score=0.0, reason=reason, is_score_valid=False)
 
 
-def _zero_result(reason: str, detail: str = "") -> EvaluateResult:
+def _make_zero_result(reason: str, detail: str = "") -> EvaluateResult:
     """Return a valid score of 0 for missing messages or tests, as the package does.
 
     Only a metric contains the reason.
     """
-    return EvaluateResult(score=0.0, reason=reason, metrics={"error": _unscored_metric(detail or reason)})
+    return EvaluateResult(
+        score=0.0, reason=reason, metrics={"error": _make_unscored_metric(detail or reason)}
+    )
 
 
-def _invalid_result(reason: str) -> EvaluateResult:
-    """Return a result without a score. The type requires a number, so it is marked as invalid."""
-    metrics = {"error": _unscored_metric(reason)}
+def _make_invalid_result(reason: str) -> EvaluateResult:
+    """Return a result without a score: the type requires a number, so the score 0 is marked as invalid."""
+    metrics = {"error": _make_unscored_metric(reason)}
     return EvaluateResult(score=0.0, is_score_valid=False, reason=reason, error=reason, metrics=metrics)
 
 
-def _outcome_result(results: Sequence[int], details: Sequence[Mapping[str, Any]]) -> EvaluateResult:
+def _make_outcome_result(results: Sequence[int], details: Sequence[Mapping[str, Any]]) -> EvaluateResult:
     """Return the result for an outcome, with the package's reasons and metrics."""
     metrics = {}
-    passed, score = sum(result is True for result in results), 0.0
+    passed_tests, score = sum(result is True for result in results), 0.0
     if results:
-        score = passed / len(results)
-        reason = f"Passed {passed}/{len(results)} test cases."
-        metrics["pass_rate"] = MetricResult(score=score, reason=f"{passed}/{len(results)}")
-        metrics["raw_results"] = _unscored_metric(json.dumps(results))
+        score = passed_tests / len(results)
+        reason = f"Passed {passed_tests}/{len(results)} test cases."
+        metrics["pass_rate"] = MetricResult(score=score, reason=f"{passed_tests}/{len(results)}")
+        metrics["raw_results"] = _make_unscored_metric(json.dumps(results))
     else:
         reason = "Execution utility returned no results."
-        metrics["execution_error"] = _unscored_metric(reason)
-    first = details[0]
-    if len(details) == 1 and first.get("error"):
-        reason += f" Execution Error: {first['error']}"
-        metrics["execution_error_details"] = _unscored_metric(json.dumps(first))
+        metrics["execution_error"] = _make_unscored_metric(reason)
+    first_details = details[0]
+    if len(details) == 1 and first_details.get("error"):
+        reason += f" Execution Error: {first_details['error']}"
+        metrics["execution_error_details"] = _make_unscored_metric(json.dumps(first_details))
     else:
-        metrics["execution_metadata"] = _unscored_metric(json.dumps(details))
-        if score == 0 and "error_message" in first:
-            values = (first[name] for name in ("inputs", "expected", "output"))
-            reason += ". First fail details: Inputs: {}, Expected: {}, Got: {}".format(*values)
+        metrics["execution_metadata"] = _make_unscored_metric(json.dumps(details))
+        if score == 0 and "error_message" in first_details:
+            detail_values = (first_details[name] for name in ("inputs", "expected", "output"))
+            reason += ". First fail details: Inputs: {}, Expected: {}, Got: {}".format(*detail_values)
     return EvaluateResult(score=score, reason=reason, metrics=metrics)

@@ -15,14 +15,14 @@ from typing import Any
 
 from ioi_eval.benchmarks.row_files import read_reasoning
 from ioi_eval.errors import InputError
-from ioi_eval.integrations import needs
+from ioi_eval.integrations import require_extra
 from ioi_eval.integrations.tasks import (
     JUDGE_ERRORS,
+    compute_score_share,
     explain_result,
+    make_problem_metadata,
+    make_result_metadata,
     open_source,
-    problem_metadata,
-    result_metadata,
-    score_share,
     summarize_scores,
 )
 from ioi_eval.models import Reason
@@ -30,7 +30,7 @@ from ioi_eval.registries import removed_plugin
 from ioi_eval.scoring import SUBMISSIONS, Budget
 from ioi_eval.sources import Benchmark, benchmarks
 
-with needs("inspect-ai"):
+with require_extra("inspect-ai"):
     from inspect_ai import Task, task
     from inspect_ai._util.error import PrerequisiteError
     from inspect_ai.dataset import MemoryDataset, Sample
@@ -52,10 +52,10 @@ def points(submissions: int = SUBMISSIONS) -> Metric:
         if not scores:
             return {}
         summary = summarize_scores((score.score.metadata for score in scores), submissions=submissions)
-        solved = {"problems_solved": float(summary.problems_solved)}
+        solved_metric = {"problems_solved": float(summary.problems_solved)}
         if not summary.budgets:
-            return solved
-        return {"points": summary.budgets[Budget.LIMITED], "max_points": summary.max_points, **solved}
+            return solved_metric
+        return {"points": summary.budgets[Budget.LIMITED], "max_points": summary.max_points, **solved_metric}
 
     return measure
 
@@ -90,14 +90,14 @@ def judged(source: str, **options: Any) -> Scorer:
 
     async def score(state: TaskState, target: Target) -> Score:
         metadata = state.metadata or {}
-        name, year = str(metadata.get("problem_id", state.sample_id)), metadata.get("year")
+        problem_id, year = str(metadata.get("problem_id", state.sample_id)), metadata.get("year")
         try:
-            problem = evaluation_source.problems.find(name, year)
+            problem = evaluation_source.problems.find(problem_id, year)
         except InputError as error:
             if evaluation_source.judging.unscored == "error":
                 raise
             metadata = {
-                "problem_id": name,
+                "problem_id": problem_id,
                 "year": year,
                 "epoch": state.epoch,
                 "failure": type(error).__name__,
@@ -105,16 +105,16 @@ def judged(source: str, **options: Any) -> Scorer:
             return Score.unscored(
                 reason="scoring_failed", explanation=f"Not judged: {error}", metadata=metadata
             )
-        submission = evaluation_source.submission_of_reply(
+        submission = evaluation_source.make_submission(
             f"{state.sample_id}#{state.epoch}", problem, state.output.completion
         )
         code, usage = submission.code, state.output.usage
         runtime = await asyncio.to_thread(evaluation_source.runtime)
         # Length of the reasoning, in tokens if they are counted and otherwise in characters. Contest points
         # count long replies first.
-        length = len(read_reasoning(state.output) or state.output.completion)
-        length = length if usage is None else int(usage.output_tokens)
-        more_fields = {"language": submission.language, "epoch": state.epoch, "length": length}
+        reply_length = len(read_reasoning(state.output) or state.output.completion)
+        reply_length = reply_length if usage is None else int(usage.output_tokens)
+        more_fields = {"language": submission.language, "epoch": state.epoch, "length": reply_length}
         no_program_note = "" if code is not None else "\n\nThe reply contains no program."
         if no_program_note:
             more_fields["reason"] = Reason.NO_PROGRAM.value
@@ -125,7 +125,11 @@ def judged(source: str, **options: Any) -> Scorer:
         except JUDGE_ERRORS as error:
             if evaluation_source.judging.unscored == "error":
                 raise
-            failure_metadata = {**problem_metadata(problem), **more_fields, "failure": type(error).__name__}
+            failure_metadata = {
+                **make_problem_metadata(problem),
+                **more_fields,
+                "failure": type(error).__name__,
+            }
             return Score.unscored(
                 reason="scoring_failed",
                 answer=code,
@@ -133,10 +137,10 @@ def judged(source: str, **options: Any) -> Scorer:
                 metadata=failure_metadata,
             )
         return Score(
-            value=score_share(result),
+            value=compute_score_share(result),
             answer=code,
             explanation=explain_result(result) + no_program_note,
-            metadata=result_metadata(problem, result, **more_fields),
+            metadata=make_result_metadata(problem, result, **more_fields),
         )
 
     return score
@@ -169,10 +173,13 @@ def _make_task(source: str, prompt: str, options: Mapping[str, Any]) -> Task:
     samples = []
     try:
         evaluation_source = open_source(source, options)
-        for label, problem, problem_prompt in evaluation_source.problem_prompts(prompt):
-            metadata = {**problem_metadata(problem), "language": evaluation_source.language(problem).name}
-            labels = {"difficulty": problem.difficulty, "tags": list(problem.tags)}
-            metadata |= {name: value for name, value in labels.items() if value}
+        for label, problem, problem_prompt in evaluation_source.make_prompts(prompt):
+            metadata = {
+                **make_problem_metadata(problem),
+                "language": evaluation_source.choose_language(problem).name,
+            }
+            optional_metadata = {"difficulty": problem.difficulty, "tags": list(problem.tags)}
+            metadata |= {name: value for name, value in optional_metadata.items() if value}
             samples.append(Sample(id=label, input=problem_prompt, metadata=metadata))
         return Task(
             dataset=MemoryDataset(samples, name=evaluation_source.name or source),

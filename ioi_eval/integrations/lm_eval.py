@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ioi_eval.errors import IoiEvalError
-from ioi_eval.integrations import needs
+from ioi_eval.integrations import require_extra
 from ioi_eval.integrations.misses import count_miss, gather_results
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
 from ioi_eval.models import (
@@ -66,17 +66,17 @@ class CodeEval:
         """
         judge_runtime = runtime(self._setup)
         programs = [
-            (task, number, candidate, test)
+            (task, candidate_number, candidate, test)
             for task, (candidates, test) in enumerate(zip(predictions, references, strict=True))
-            for number, candidate in enumerate(candidates)
+            for candidate_number, candidate in enumerate(candidates)
         ]
         # Random input of the program, which prints it if all tests pass.
-        token = Blob.of(secrets.token_hex(16))
+        random_token = Blob.of(secrets.token_hex(16))
         problem = Problem(
             id="code_eval",
             limits=Limits.contest(timeout, _MEMORY_LIMIT_BYTES),
             checker=Checker(kind=CheckerKind.EXACT),
-            tests=(Test(name="1", input=token, answer=token),),
+            tests=(Test(name="1", input=random_token, answer=random_token),),
         )
         candidate_results = judge_runtime.call(
             gather_results(_judge_candidate(judge_runtime, problem, *program) for program in programs)
@@ -87,16 +87,20 @@ class CodeEval:
                 (candidate_result["completion_id"], candidate_result)
             )
         return _estimate_pass_at_ks(
-            [[candidate_result for _, candidate_result in pairs] for pairs in results.values()], k
+            [
+                [candidate_result for _, candidate_result in numbered_results]
+                for numbered_results in results.values()
+            ],
+            k,
         ), results
 
 
 def _estimate_pass_at_ks(tasks: Sequence[Sequence[Result]], ks: Sequence[int]) -> dict[str, float]:
     """Return pass@k for each k that is not larger than any task's number of candidates."""
-    possible = [k for k in ks if all(len(results) >= k for results in tasks)] if tasks else []
+    possible_ks = [k for k in ks if all(len(results) >= k for results in tasks)] if tasks else []
     return {
         f"pass@{k}": math.fsum(_estimate_pass_at_k(results, k) for results in tasks) / len(tasks)
-        for k in possible
+        for k in possible_ks
     }
 
 
@@ -108,19 +112,31 @@ def _estimate_pass_at_k(results: Sequence[Result], k: int) -> float:
 
 
 async def _judge_candidate(
-    judge_runtime: Runtime, problem: Problem, task: int, number: int, candidate: str, test: str
+    judge_runtime: Runtime,
+    problem: Problem,
+    task_number: int,
+    candidate_number: int,
+    candidate: str,
+    test_code: str,
 ) -> Result:
     """Return the result of one candidate with the test program of its task."""
-    source = f"{candidate}\n{test}"
+    source = f"{candidate}\n{test_code}"
     harness = (graders_folder() / "python" / "code_eval.py").read_text()
     code = f"{harness}\n\nmain({source!a})\n"
-    submission = Submission(key=f"{task}/{number}", problem_id=problem.id, code=code, language="python")
+    submission = Submission(
+        key=f"{task_number}/{candidate_number}", problem_id=problem.id, code=code, language="python"
+    )
     try:
-        passed, detail = _describe_result(await judge_runtime.score(problem, submission))
+        passed, description = _describe_result(await judge_runtime.score(problem, submission))
     except IoiEvalError as error:
         count_miss(error)
-        passed, detail = None, f"not judged: {error}"
-    return {"task_id": task, "completion_id": number, "passed": passed, "result": detail}
+        passed, description = None, f"not judged: {error}"
+    return {
+        "task_id": task_number,
+        "completion_id": candidate_number,
+        "passed": passed,
+        "result": description,
+    }
 
 
 def _describe_result(result: SubmissionResult) -> tuple[bool, str]:
@@ -130,8 +146,8 @@ def _describe_result(result: SubmissionResult) -> tuple[bool, str]:
         return True, "passed"
     if test.status is Verdict.TLE:
         return False, "timed out"
-    detail = test.feedback.partition("exit code 1): ")[2] if test.status is Verdict.RE else ""
-    return False, f"failed: {detail or test.feedback}"
+    error_text = test.feedback.partition("exit code 1): ")[2] if test.status is Verdict.RE else ""
+    return False, f"failed: {error_text or test.feedback}"
 
 
 code_eval = CodeEval()
@@ -139,13 +155,13 @@ code_eval = CodeEval()
 
 def install() -> None:
     """Make `evaluate.load("code_eval")` return this metric in this process."""
-    with needs("lm-eval"):
+    with require_extra("lm-eval"):
         import evaluate
 
-    load = evaluate.load
+    original_load = evaluate.load
 
     def load_metric(path: str, *arguments: Any, **options: Any) -> Any:
-        return code_eval if path == "code_eval" else load(path, *arguments, **options)
+        return code_eval if path == "code_eval" else original_load(path, *arguments, **options)
 
     evaluate.load = load_metric
 
@@ -153,7 +169,7 @@ def install() -> None:
 def main() -> None:
     """Run lm-evaluation-harness with this metric."""
     install()
-    with needs("lm-eval"):
+    with require_extra("lm-eval"):
         from lm_eval.__main__ import cli_evaluate
 
     cli_evaluate()

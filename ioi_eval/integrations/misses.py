@@ -1,4 +1,4 @@
-"""Judge several completions at once, and report those that could not be judged.
+"""Judge several completions at once, and log how many completions could not be judged.
 
 The first error of each kind is logged at once, and the numbers of all kinds when the process ends.
 """
@@ -37,7 +37,7 @@ _KINDS = (
 async def gather_results(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Run the coroutines at once and return their results.
 
-    If one fails, cancel the others and raise its error.
+    If a coroutine fails, cancel the other coroutines and raise its error.
     """
     try:
         async with asyncio.TaskGroup() as group:
@@ -62,9 +62,9 @@ class _MissCounter:
         """Count a completion that was not judged because of an error. Log the first error of each kind."""
         kind = next(kind for classes, kind in _KINDS if isinstance(error, classes))
         with self.lock:
-            is_new = kind not in self.counts
+            is_first = kind not in self.counts
             self.counts[kind] += 1
-        if is_new:
+        if is_first:
             _log.warning(
                 "a submission was not judged because of %s: %s (logged once; the"
                 " number of such submissions is logged at the end)",
@@ -73,12 +73,12 @@ class _MissCounter:
             )
 
     def log_counts(self) -> None:
-        """Log the numbers of all kinds."""
+        """Log the number of completions that were not judged, by kind of error."""
         if self.counts:
-            kinds = ", ".join(f"{count} because of {kind}" for kind, count in self.counts.items())
+            counts_text = ", ".join(f"{count} because of {kind}" for kind, count in self.counts.items())
             # A log handler's stream may already be closed, as in pytest. Do not print a traceback then.
             logging.raiseExceptions = False
-            _log.warning("%d not judged: %s", self.counts.total(), kinds)
+            _log.warning("%d submissions were not judged: %s", self.counts.total(), counts_text)
 
 
 _misses = _MissCounter()

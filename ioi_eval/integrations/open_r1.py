@@ -34,7 +34,7 @@ from ioi_eval.integrations.classic_clients import (
     Sandbox,
     SandboxClient,
     SandboxJob,
-    result_of,
+    decode_client_reply,
 )
 from ioi_eval.integrations.misses import count_miss, gather_results
 from ioi_eval.models import Blob, JobResult, NamedBlob, Problem, Verdict
@@ -137,9 +137,17 @@ class SubtaskResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dictionary."""
-        names = ("problem", "subtask", "score", "weighted_score", "points", "score_precision", "status")
+        property_names = (
+            "problem",
+            "subtask",
+            "score",
+            "weighted_score",
+            "points",
+            "score_precision",
+            "status",
+        )
         return {
-            **{name: getattr(self, name) for name in names},
+            **{name: getattr(self, name) for name in property_names},
             "test_results": [asdict(result) for result in self.test_results],
         }
 
@@ -167,10 +175,12 @@ async def run_submission(
         "run_timeout": round((problem["time_limit"] + _SPARE_S) * 1000),
         "run_memory_limit": problem["memory_limit"],
     }
-    result = result_of(await client.send_execute(data))
+    result = decode_client_reply(await client.send_execute(data))
     if may_be_judges_fault(result.compile, f"graders/{problem['id'].lower()}.cpp"):
-        without_submission = data | {"files": list(_list_job_files(problem, test_input, "", test_output))}
-        check_graders(result_of(await client.send_execute(without_submission)).compile)
+        data_without_submission = data | {
+            "files": list(_list_job_files(problem, test_input, "", test_output))
+        }
+        check_graders(decode_client_reply(await client.send_execute(data_without_submission)).compile)
     return classic_outcome(result)
 
 
@@ -179,7 +189,7 @@ async def execute_ioi(client: ClassicClient, data: dict[str, Any]) -> tuple[str,
 
     `data` has the keys `files`, `run_timeout` and `run_memory_limit`.
     """
-    return classic_outcome(result_of(await client.send_execute(data)))
+    return classic_outcome(decode_client_reply(await client.send_execute(data)))
 
 
 def _list_job_files(
@@ -196,8 +206,10 @@ def _list_job_files(
 
 def _list_grader_files(problem: Row) -> Iterator[tuple[str, str]]:
     """Yield names and contents of a row's graders. Files without content are ignored."""
-    for entry in problem["grader_files"] or ():
-        name, content = (entry["name"], entry["content"]) if isinstance(entry, Mapping) else entry
+    for grader_file in problem["grader_files"] or ():
+        name, content = (
+            (grader_file["name"], grader_file["content"]) if isinstance(grader_file, Mapping) else grader_file
+        )
         if content:
             yield name, content
 
@@ -248,20 +260,23 @@ async def score_subtask(
         JudgeFailure: A test cannot be judged.
     """
     cache = test_case_run_cache if test_case_run_cache is not None else {}
-    names: Sequence[str] = subtask["test_names"]
-    if submission and not _has_failed_test(cache, names):
+    test_names: Sequence[str] = subtask["test_names"]
+    if submission and not _has_failed_test(cache, test_names):
         cases = await _load_cases(subtask)
-        for batch in batched([name for name in names if name not in cache], test_batch_size):
-            runs = (score_single_test_case(client, subtask, name, *cases[name], submission) for name in batch)
-            cache.update(zip(batch, await gather_results(runs), strict=True))
-            if _has_failed_test(cache, batch):
+        for batch_names in batched([name for name in test_names if name not in cache], test_batch_size):
+            test_runs = (
+                score_single_test_case(client, subtask, name, *cases[name], submission)
+                for name in batch_names
+            )
+            cache.update(zip(batch_names, await gather_results(test_runs), strict=True))
+            if _has_failed_test(cache, batch_names):
                 break
     return SubtaskResult(
         problem=subtask["id"],
         subtask=subtask["subtask"],
         points=subtask["score"],
         score_precision=subtask["score_precision"],
-        test_results=[cache.get(name) or TestResult(name) for name in names],
+        test_results=[cache.get(name) or TestResult(name) for name in test_names],
     )
 
 
@@ -275,11 +290,15 @@ async def _load_cases(subtask: Row) -> Mapping[str, tuple[str, str]]:
     cases = subtask.get("test_cases")
     if cases is None:
         return await asyncio.to_thread(load_ioi_tests, subtask["year"], subtask["id"])
-    by_name = cases if isinstance(cases, Mapping) else dict(zip(subtask["test_names"], cases, strict=True))
-    missing = [name for name in subtask["test_names"] if name not in by_name]
-    if missing:
-        raise InputError(f"the problem has no test {missing[0]!r}", where=subtask["id"], field="test_cases")
-    return {name: (by_name[name][0], by_name[name][1]) for name in subtask["test_names"]}
+    cases_by_name = (
+        cases if isinstance(cases, Mapping) else dict(zip(subtask["test_names"], cases, strict=True))
+    )
+    missing_tests = [name for name in subtask["test_names"] if name not in cases_by_name]
+    if missing_tests:
+        raise InputError(
+            f"the problem has no test {missing_tests[0]!r}", where=subtask["id"], field="test_cases"
+        )
+    return {name: (cases_by_name[name][0], cases_by_name[name][1]) for name in subtask["test_names"]}
 
 
 async def score_subtasks(
@@ -302,8 +321,8 @@ async def score_subtasks(
     cache: dict[str, TestResult] = {}
     if test_batch_size is None and not isinstance(skip_mode, bool):
         test_batch_size = skip_mode
-    size = (1 if skip_mode else -1) if test_batch_size is None else test_batch_size
-    return [await score_subtask(client, subtask, submission, cache, size) for subtask in subtasks]
+    batch_size = (1 if skip_mode else -1) if test_batch_size is None else test_batch_size
+    return [await score_subtask(client, subtask, submission, cache, batch_size) for subtask in subtasks]
 
 
 # --- repairs -----------------------------------------------------------------------------------------
@@ -325,12 +344,12 @@ del collections, fractions, math, sys, time, name
 
 def add_includes(code: str, problem_id: str) -> str:
     """Return the code with bits/stdc++.h, the problem's header and `using namespace std;`, if missing."""
-    return _with_includes(code, _problem_with_files(problem_id, [f"graders/{problem_id}.h"]))
+    return _add_missing_includes(code, _make_problem_with_files(problem_id, [f"graders/{problem_id}.h"]))
 
 
-def _problem_with_files(problem_id: str, names: Iterable[str]) -> Problem:
-    """Return a problem with empty graders of these names."""
-    files = (NamedBlob(name=name, content=Blob.of("")) for name in names)
+def _make_problem_with_files(problem_id: str, file_names: Iterable[str]) -> Problem:
+    """Return a problem with empty grader files of these names."""
+    files = (NamedBlob(name=name, content=Blob.of("")) for name in file_names)
     return Problem(id=problem_id, grader_files=tuple(files))
 
 
@@ -352,7 +371,7 @@ def is_patchable(lang: str) -> bool:
 
 
 def _find_patch(lang: str) -> Callable[[str], str] | None:
-    """Return the function that adds to programs in a language, or None."""
+    """Return the function that changes programs in a language, or None."""
     try:
         language = find_language(lang) if lang else None
     except InputError:
@@ -366,10 +385,10 @@ def _find_patch(lang: str) -> Callable[[str], str] | None:
 
 def fix_cpp_includes(source_code: str) -> str:
     """Return the program with bits/stdc++.h and `using namespace std;`, if they are missing."""
-    return _with_includes(source_code, Problem(id="patched"))
+    return _add_missing_includes(source_code, Problem(id="patched"))
 
 
-def _with_includes(code: str, problem: Problem) -> str:
+def _add_missing_includes(code: str, problem: Problem) -> str:
     return repair(code, problem, find_language("c++"), _ALL_REPAIRS)[0] if code else code
 
 
@@ -382,18 +401,18 @@ def fix_python3_imports(source_code: str) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            body = ast.parse(fixed_code).body
+            statements = ast.parse(fixed_code).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return fixed_code
     header_lines = 0
-    for statement in body:
+    for statement in statements:
         is_future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
         is_docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
         if not (is_future or is_docstring):
             break
         header_lines = statement.end_lineno or header_lines
-    lines = fixed_code.splitlines(keepends=True)
-    header, body_code = "".join(lines[:header_lines]), "".join(lines[header_lines:])
+    source_lines = fixed_code.splitlines(keepends=True)
+    header, body_code = "".join(source_lines[:header_lines]), "".join(source_lines[header_lines:])
     return header + ("\n" if header and not header.endswith("\n") else "") + _OLDER_PYTHONS + body_code
 
 
@@ -412,18 +431,18 @@ class PistonClient(ClusterClient):
         urls = [base_endpoint] if isinstance(base_endpoint, str) else base_endpoint
         if not urls:
             raise InputError("the value contains no address of a server", where="base_endpoint")
-        self._use(
+        self._set_servers(
             EngineChoice.from_variables(",".join(urls), os.environ, per_endpoint=max_requests_per_endpoint)
         )
 
     @classmethod
-    def of(cls, choice: EngineChoice) -> Self:
+    def from_choice(cls, choice: EngineChoice) -> Self:
         """Return a client for the servers of an engine's settings."""
         client = cls.__new__(cls)
-        client._use(choice)
+        client._set_servers(choice)
         return client
 
-    def _use(self, choice: EngineChoice) -> None:
+    def _set_servers(self, choice: EngineChoice) -> None:
         """Set the servers."""
         self._choice = choice
         super().__init__(partial(create_piston_engine, choice))
@@ -432,7 +451,7 @@ class PistonClient(ClusterClient):
         """Return the runtimes of each server. Raise JudgeFailure if a server does not reply."""
         from ioi_eval.engines.piston.sending import API
 
-        return await self._request_all(
+        return await self._ask_all_servers(
             lambda wire, url: wire.ask("GET", url, f"{API}/runtimes", _REPLY_TIMEOUT_S)
         )
 
@@ -442,31 +461,33 @@ class PistonClient(ClusterClient):
 
         request = Request(body=msgspec.json.encode({"language": language, "version": version}))
         path = f"{API}/packages"
-        return await self._request_all(
+        return await self._ask_all_servers(
             lambda wire, url: wire.ask("POST", url, path, _INSTALL_TIMEOUT_S, request)
         )
 
-    async def _request_all(self, ask: Callable[[HttpClient, str], Coroutine[Any, Any, Answer]]) -> list[Any]:
-        """Return the replies of all servers, which `ask` requests."""
+    async def _ask_all_servers(
+        self, send_request: Callable[[HttpClient, str], Coroutine[Any, Any, Answer]]
+    ) -> list[Any]:
+        """Return the replies of all servers to the request that `send_request` sends."""
         from ioi_eval import discovery
         from ioi_eval.engines.piston.sending import HttpClient
 
-        async def one(wire: HttpClient, url: str) -> Any:
+        async def ask_server(wire: HttpClient, url: str) -> Any:
             try:
-                answer = await ask(wire, url)
-                reply = msgspec.json.decode(answer.body)
+                response = await send_request(wire, url)
+                reply = msgspec.json.decode(response.body)
             except EngineError as error:
                 raise JudgeFailure(str(error), phase=_PHASE) from error
             except ValueError as error:
-                raise JudgeFailure(f"{url} does not reply as Piston does", phase=_PHASE) from error
-            if answer.status != HTTPStatus.OK:
+                raise JudgeFailure(f"{url} does not reply like a Piston server", phase=_PHASE) from error
+            if response.status != HTTPStatus.OK:
                 message = reply.get("message", reply) if isinstance(reply, Mapping) else reply
                 raise JudgeFailure(f"{url} refused the job: {message!s:.500}", phase=_PHASE)
             return reply
 
         servers = self._choice.launch.select_servers(discovery(self._choice.text))
         async with HttpClient(token=self._choice.token) as wire:
-            return await gather_results([one(wire, url) for url in sorted(await servers.find())])
+            return await gather_results([ask_server(wire, url) for url in sorted(await servers.find())])
 
 
 def get_piston_client_from_env(session: object = None) -> PistonClient:
@@ -479,7 +500,7 @@ def get_piston_client_from_env(session: object = None) -> PistonClient:
     if not choice.is_remote:
         remedy = "Set it to the addresses of servers, commas between them, or to `slurm`"
         raise InputError("PISTON_ENDPOINTS is not set", remedy=remedy)
-    return PistonClient.of(msgspec.structs.replace(choice, per_endpoint=choice.per_endpoint or 1))
+    return PistonClient.from_choice(msgspec.structs.replace(choice, per_endpoint=choice.per_endpoint or 1))
 
 
 def get_slurm_piston_endpoints() -> list[str]:
@@ -489,22 +510,22 @@ def get_slurm_piston_endpoints() -> list[str]:
     return [f"{url}/api/v2" for url in sorted(_run_in_thread(discovery("slurm").find()))]
 
 
-def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
+def _run_in_thread(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine in another thread, because the caller may have a running event loop.
 
-    An interruption cancels it.
+    An interruption cancels the coroutine.
     """
     from ioi_eval.integrations.runtime import wait_for_result
 
     loop = asyncio.new_event_loop()
-    task = loop.create_task(work)
+    task = loop.create_task(coroutine)
 
-    async def done() -> T:
+    async def wait_for_task() -> T:
         return await task
 
     def run() -> T:
         with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            return runner.run(done())
+            return runner.run(wait_for_task())
 
     with ThreadPoolExecutor(1) as thread:
         try:
@@ -529,14 +550,14 @@ def load_ioi_tests_for_year(year: int) -> dict[str, Mapping[str, tuple[str, str]
     }
 
 
-def _load_published_problems(year: int, problems: frozenset[str] = frozenset()) -> Problems:
-    """Return problems of the published dataset: all of a year, or those with these ids."""
-    from ioi_eval.integrations.runtime import environment_store
+def _load_published_problems(year: int, problem_ids: frozenset[str] = frozenset()) -> Problems:
+    """Return the problems of a year in the published dataset, or only the problems with these ids."""
+    from ioi_eval.integrations.runtime import open_environment_store
     from ioi_eval.runs import BenchmarkOptions
     from ioi_eval.sources import open_problems
 
-    options = BenchmarkOptions(years=frozenset({int(year)}), problems=problems)
-    return open_problems("ioi", options, environment_store())
+    options = BenchmarkOptions(years=frozenset({int(year)}), problems=problem_ids)
+    return open_problems("ioi", options, open_environment_store())
 
 
 def _read_inputs_and_outputs(problem: Problem) -> Mapping[str, tuple[str, str]]:
@@ -572,8 +593,8 @@ def code_reward(
     from ioi_eval.integrations.trl import make_reward
 
     # None if no row has verification info.
-    infos = None if verification_info is None else list(verification_info)
-    return make_reward()(completions=completions, verification_info=infos)
+    verification_infos = None if verification_info is None else list(verification_info)
+    return make_reward()(completions=completions, verification_info=verification_infos)
 
 
 def binary_code_reward(completions: Sequence[Completion], **columns: Any) -> list[float | None]:
@@ -593,8 +614,10 @@ def get_code_format_reward(language: str = "python") -> FormatReward:
         from ioi_eval.integrations.rewards import reply_text
 
         languages = columns.get("language") or [language] * len(completions)
-        pairs = zip(completions, languages, strict=True)
-        return [float(_has_format(reply_text(completion), name)) for completion, name in pairs]
+        completions_and_languages = zip(completions, languages, strict=True)
+        return [
+            float(_has_format(reply_text(completion), name)) for completion, name in completions_and_languages
+        ]
 
     return code_format_reward
 
@@ -607,11 +630,11 @@ def _has_format(text: str, language: str) -> bool:
     if not text.startswith("<think>\n"):
         return False
     position = 0
-    for mark in ("<think>\n", "\n</think>\n<answer>\n", f"```{language}", "```"):
-        start = text.find(mark, position)
-        if start < 0:
+    for required_text in ("<think>\n", "\n</think>\n<answer>\n", f"```{language}", "```"):
+        mark_start = text.find(required_text, position)
+        if mark_start < 0:
             return False
-        position = start + len(mark)
+        position = mark_start + len(required_text)
     return "\n</answer>\n" in text[position:] + "\n"
 
 
@@ -620,8 +643,10 @@ def _has_format(text: str, language: str) -> bool:
 
 def extract_code(completion: str, language: str | None = "python") -> str:
     """Return the last block that is fenced with exactly this language, or an empty string."""
-    blocks = re.findall(rf"```{re.escape(language)}\n(.*?)```", completion, re.DOTALL) if language else []
-    return blocks[-1] if blocks else ""
+    fenced_blocks = (
+        re.findall(rf"```{re.escape(language)}\n(.*?)```", completion, re.DOTALL) if language else []
+    )
+    return fenced_blocks[-1] if fenced_blocks else ""
 
 
 def ioi_code_reward(
@@ -639,14 +664,14 @@ def ioi_code_reward(
         columns: The columns of `open-r1/ioi`.
     """
     if provider_type != "piston":
-        problem = f"there is no client for {provider_type!r}"
-        remedy = "Give piston, or give score_subtask a SandboxClient with a function that asks it"
-        raise InputError(problem, field="provider_type", remedy=remedy)
+        message = f"there is no client for {provider_type!r}"
+        remedy = "Set provider_type to piston, or call score_subtask with a SandboxClient"
+        raise InputError(message, field="provider_type", remedy=remedy)
     client = get_piston_client_from_env()
 
     async def compute_reward(text: str, row: Row) -> float:
-        problem = _problem_with_files(row["id"], (name for name, _ in _list_grader_files(row)))
-        code = _with_includes(extract_code(text, "cpp"), problem)
+        problem = _make_problem_with_files(row["id"], (name for name, _ in _list_grader_files(row)))
+        code = _add_missing_includes(extract_code(text, "cpp"), problem)
         return (await score_subtask(client, row, code, test_batch_size=test_batch_size)).score
 
     return _compute_rewards(
@@ -702,10 +727,10 @@ def _compute_rewards(
     """
     from ioi_eval.integrations.rewards import make_rows, reply_text
 
-    for missing in (name for name in required_columns if name not in columns):
-        raise InputError("the dataset has no such column", field=missing)
+    for missing_column in (name for name in required_columns if name not in columns):
+        raise InputError("the dataset lacks this column", field=missing_column)
 
-    async def reward_or_none(completion: Completion, row: Row) -> float | None:
+    async def compute_reward_or_none(completion: Completion, row: Row) -> float | None:
         try:
             return await compute_reward(reply_text(completion), row)
         except IoiEvalError as error:
@@ -714,12 +739,14 @@ def _compute_rewards(
             count_miss(InputError(f"the row cannot be read: {error!r:.200}"))
         return None
 
-    async def all_rewards() -> list[float | None]:
+    async def compute_all_rewards() -> list[float | None]:
         async with client:
-            pairs = zip(completions, make_rows(columns, len(completions)), strict=True)
-            return await gather_results(reward_or_none(completion, row.values) for completion, row in pairs)
+            completions_and_rows = zip(completions, make_rows(columns, len(completions)), strict=True)
+            return await gather_results(
+                compute_reward_or_none(completion, row.values) for completion, row in completions_and_rows
+            )
 
-    return _run_in_thread(all_rewards())
+    return _run_in_thread(compute_all_rewards())
 
 
 # --- rows of open-r1/codeforces ----------------------------------------------------------------------
@@ -743,19 +770,19 @@ async def get_generated_contest_tests(contest_id: str) -> dict[str, list[dict[st
     return await asyncio.to_thread(_load_contest_tests, str(contest_id))
 
 
-def _load_contest_tests(contest: str) -> dict[str, list[dict[str, str]]]:
+def _load_contest_tests(contest_id: str) -> dict[str, list[dict[str, str]]]:
     """Read the generated tests of a contest, by problem."""
     from ioi_eval.benchmarks.parquet import batches
 
     folder = os.environ.get("CF_TESTS_FOLDER", "").strip()
-    remedy = "Download the generated tests of open-r1/codeforces, and let it name their folder"
+    remedy = "Download the generated tests of open-r1/codeforces, and set the variable to their folder"
     if not folder:
         raise InputError("the environment variable is not set", where="CF_TESTS_FOLDER", remedy=remedy)
     if not Path(folder).is_dir():
         raise InputError(f"the folder {folder} does not exist", where="CF_TESTS_FOLDER", remedy=remedy)
-    if not contest.isdecimal():
-        raise InputError(f"{contest!r} is not a contest number", field="contest_id")
-    path = Path(folder, f"test_cases_{contest:0>4}.parquet")
+    if not contest_id.isdecimal():
+        raise InputError(f"{contest_id!r} is not a contest number", field="contest_id")
+    path = Path(folder, f"test_cases_{contest_id:0>4}.parquet")
     tests: dict[str, list[dict[str, str]]] = {}
     if not path.exists():
         return tests
@@ -767,7 +794,7 @@ def _load_contest_tests(contest: str) -> dict[str, list[dict[str, str]]]:
     except InputError:
         raise
     except KeyError as error:
-        raise InputError("the file has no such column", where=str(path), field=error.args[0]) from error
+        raise InputError("the file lacks this column", where=str(path), field=error.args[0]) from error
     except (OSError, ValueError) as error:
         raise InputError(f"the file cannot be read: {error}", where=str(path), remedy=remedy) from error
     return tests
@@ -801,20 +828,20 @@ async def score_submission(
         submission_language: `cpp` or `python`.
 
     Raises:
-        InputError: The language is another one.
+        InputError: The language is neither C++ nor Python.
         JudgeFailure: A test cannot be judged.
     """
     if scoring_mode not in _MODES:
         raise ValueError(f"Invalid scoring mode: {scoring_mode}")
     if find_language(submission_language).name not in _LANGUAGES:
-        problem = f"these jobs judge no {submission_language!r}"
-        raise InputError(problem, field="language", remedy="Set the language to cpp or python")
+        message = f"programs in {submission_language!r} cannot be judged"
+        raise InputError(message, field="language", remedy="Set the language to cpp or python")
     tests = [*(problem_data.get("official_tests") or ()), *await _load_generated_tests(problem_data)]
     if not tests:
         return None
     if not submission:
         return no_submission_reward
-    passed = 0
+    passed_tests = 0
     for batch in batched(tests, test_batch_size):
         results = await gather_results(
             _run_test(client, problem_data, test, submission, submission_language) for test in batch
@@ -822,13 +849,13 @@ async def score_submission(
         if any(result.compile is not None and result.compile.code != 0 for result in results):
             return no_compile_reward
         batch_passed = sum(result.run.code == 0 and result.run.stdout.strip() == "1" for result in results)
-        passed += batch_passed
+        passed_tests += batch_passed
         if scoring_mode == "pass_fail" and batch_passed < len(batch):
             break
-    share, solved = passed / len(tests), float(passed == len(tests))
+    passed_share, full_score = passed_tests / len(tests), float(passed_tests == len(tests))
     if scoring_mode == "weighted_sum":
-        return solved + _PARTIAL_WEIGHT * share
-    return solved if scoring_mode == "pass_fail" else share
+        return full_score + _PARTIAL_WEIGHT * passed_share
+    return full_score if scoring_mode == "pass_fail" else passed_share
 
 
 async def _load_generated_tests(problem: Row) -> Sequence[Row]:
@@ -850,15 +877,20 @@ async def _run_test(
         "files": list(_list_codeforces_files(problem, test, f"main.{suffix}", submission)),
         "run_timeout": round((problem["time_limit"] + _SPARE_CODEFORCES_S) * 1000),
     }
-    return result_of(await client.send_execute(data, language=package))
+    return decode_client_reply(await client.send_execute(data, language=package))
 
 
-def _list_codeforces_files(problem: Row, test: Row, name: str, submission: str) -> Iterator[dict[str, str]]:
+def _list_codeforces_files(
+    problem: Row, test: Row, source_name: str, submission: str
+) -> Iterator[dict[str, str]]:
     """Yield the files of a job: submission, checker, input, expected output and limits."""
-    yield _make_text_file(name, submission)
+    yield _make_text_file(source_name, submission)
     if problem.get("generated_checker"):
         yield _make_text_file("checker.py", problem["generated_checker"])
     yield _make_text_file("input.txt", test["input"])
     yield _make_text_file("correct_output.txt", test["output"])
-    names = {"TIME_LIMIT": "time_limit", "MEMORY_LIMIT": "memory_limit", "INPUT_MODE": "input_mode"}
-    yield _make_text_file("grader_config", "\n".join(f"{key}={problem[name]}" for key, name in names.items()))
+    column_names = {"TIME_LIMIT": "time_limit", "MEMORY_LIMIT": "memory_limit", "INPUT_MODE": "input_mode"}
+    yield _make_text_file(
+        "grader_config",
+        "\n".join(f"{key}={problem[source_name]}" for key, source_name in column_names.items()),
+    )

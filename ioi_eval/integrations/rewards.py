@@ -80,11 +80,11 @@ class RewardOptions(Value):
         """Raise an InputError for wrong options."""
         if self.language:
             find_language(self.language)
-        if self.mode not in (modes := [mode.value for mode in RewardMode]):
-            remedy = f"{suggest_similar(str(self.mode), modes)}There are {', '.join(modes)}"
+        if self.mode not in (mode_names := [mode.value for mode in RewardMode]):
+            remedy = f"{suggest_similar(str(self.mode), mode_names)}The modes are {', '.join(mode_names)}"
             raise InputError(f"unknown mode {self.mode!r}", field="mode", remedy=remedy)
         if not (isinstance(self.time_limit, int | float) and 0 < self.time_limit < math.inf):
-            remedy = "Give a number of seconds above 0"
+            remedy = "Set a number of seconds above 0"
             raise InputError(
                 f"{self.time_limit!r} is not a valid time limit", field="time_limit", remedy=remedy
             )
@@ -95,7 +95,7 @@ class RewardOutcome(NamedTuple):
     """The reward and the verdict of a completion."""
 
     reward: float | None  # reward of the completion; None if it was not judged
-    verdict: str  # verdict: AC, WA and so on, or NO_CODE or NOT_JUDGED
+    verdict: str  # verdict of the completion, such as AC or WA, or NO_CODE or NOT_JUDGED
 
     @property
     def solved(self) -> bool:
@@ -114,7 +114,7 @@ class Rewards(Value):
     problems: ProblemFinder | None = None  # function that finds the problem of a row with a `problem_id`
 
     def __post_init__(self) -> None:
-        # A path may be a string, which has a method `find` as well.
+        # A string such as a path has a method `find`, but cannot find problems.
         if self.problems is not None and (
             isinstance(self.problems, str) or not callable(getattr(self.problems, "find", None))
         ):
@@ -151,14 +151,14 @@ class Rewards(Value):
             completion: The model's reply.
             row: The row with the tests.
             judge_runtime: The runtime that judges.
-            sharing: Judges equal programs once.
+            deduplication: Judges equal programs once.
             problem: The row's problem, if it was read before.
 
         Raises:
             IoiEvalError: The completion cannot be judged.
         """
-        problem = problem or self.problem(row)
-        language = row.language(problem, self.options.language)
+        problem = problem or self.find_problem(row)
+        language = row.choose_language(problem, self.options.language)
         code = extract(completion, language)
         if code is None:
             return RewardOutcome(self.options.no_code, NO_CODE)
@@ -172,16 +172,16 @@ class Rewards(Value):
         result = await judge_runtime.score(problem, submission, deduplication)
         if not result.compiles:
             return RewardOutcome(self.options.no_compile, Verdict.CE)
-        share = _score_share(problem, result, submission.target_subtask)
-        is_solved = share >= 1
+        score_share = _compute_share(problem, result, submission.target_subtask)
+        is_solved = score_share >= 1
         verdict = Verdict.AC if is_solved else worst(test.status for test in result.tests)
         match self.options.mode:
             case RewardMode.PASS_FAIL:
                 return RewardOutcome(float(is_solved), verdict)
             case RewardMode.PARTIAL:
-                return RewardOutcome(share, verdict)
+                return RewardOutcome(score_share, verdict)
             case RewardMode.WEIGHTED_SUM:
-                return RewardOutcome(is_solved + self.options.partial_weight * share, verdict)
+                return RewardOutcome(is_solved + self.options.partial_weight * score_share, verdict)
 
     async def _judge_or_count_miss(
         self,
@@ -200,24 +200,26 @@ class Rewards(Value):
             count_miss(error)
             return RewardOutcome(None, NOT_JUDGED)
 
-    def problem(self, row: RewardRow) -> Problem:
-        """Return a row's problem. Raise CasesError if it has no tests, InputError if no row can have any."""
-        problem = row.problem(self.problems, self.options)
+    def find_problem(self, row: RewardRow) -> Problem:
+        """Return a row's problem. Raise CasesError if the row has no tests, InputError if no row has tests."""
+        problem = row.find_problem(self.problems, self.options)
         return with_single_subtask(problem) if self.options.mode == RewardMode.PASS_FAIL else problem
 
     def _find_problems(self, rows: Sequence[RewardRow]) -> list[Problem | CasesError]:
         """Return the problem of each row, or the error. Equal tests are read once: samples repeat them."""
-        by_key: dict[str, Problem | CasesError] = {}
+        problems_by_key: dict[str, Problem | CasesError] = {}
         problems = []
         for row in rows:
-            names = ("problem_id", "year", *CASES_COLUMNS, *_OTHER_COLUMNS)
-            key = repr([row.target, *(_convert_arrays(row.values.get(name)) for name in names)])
-            if key not in by_key:
+            column_names = ("problem_id", "year", *CASES_COLUMNS, *_OTHER_COLUMNS)
+            problem_key = repr(
+                [row.target, *(_convert_arrays(row.values.get(name)) for name in column_names)]
+            )
+            if problem_key not in problems_by_key:
                 try:
-                    by_key[key] = self.problem(row)
+                    problems_by_key[problem_key] = self.find_problem(row)
                 except CasesError as error:
-                    by_key[key] = error
-            problems.append(by_key[key])
+                    problems_by_key[problem_key] = error
+            problems.append(problems_by_key[problem_key])
         return problems
 
     def runtime(self) -> Runtime:
@@ -232,15 +234,15 @@ def with_single_subtask(problem: Problem) -> Problem:
     """
     if problem.subtasks:
         return problem
-    names = tuple(test.name for test in problem.tests)
-    everything = Subtask(name="all", points=1, tests=names, score_type=ScoreType.GROUP_MIN)
-    return msgspec.structs.replace(problem, subtasks=(everything,))
+    test_names = tuple(test.name for test in problem.tests)
+    single_subtask = Subtask(name="all", points=1, tests=test_names, score_type=ScoreType.GROUP_MIN)
+    return msgspec.structs.replace(problem, subtasks=(single_subtask,))
 
 
-def _score_share(problem: Problem, result: SubmissionResult, target: str | None) -> float:
+def _compute_share(problem: Problem, result: SubmissionResult, target_subtask: str | None) -> float:
     """Return the score of the target subtask, or else the share of all points, or else of all tests."""
     for subtask in result.subtasks:
-        if subtask.subtask == target:
+        if subtask.subtask == target_subtask:
             return subtask.exact_score
     if result.solved:
         return 1.0
@@ -268,12 +270,16 @@ def reply_text(completion: Any) -> str:
         case _:
             messages = []  # an empty list raises the error below
     if any("role" in message or "content" in message for message in messages):
-        roles = ((str(message.get("role") or ANSWERS[0]).lower(), message) for message in reversed(messages))
-        content = next((message.get("content") for role, message in roles if role in ANSWERS), None)
+        messages_by_role = (
+            (str(message.get("role") or ANSWERS[0]).lower(), message) for message in reversed(messages)
+        )
+        content = next(
+            (message.get("content") for role, message in messages_by_role if role in ANSWERS), None
+        )
         return text_of_parts(content) if isinstance(content, list | tuple) else reply_text(content)
     if any("type" in message or "text" in message for message in messages):
         return text_of_parts(messages)
-    remedy = "Give a text, a message, a list of messages, or the parts of one"
+    remedy = "Pass a string, a message, a list of messages, or the parts of a message"
     raise InputError(f"{completion!r:.60} is not a valid completion", field="completions", remedy=remedy)
 
 
@@ -304,15 +310,15 @@ class RewardRow(Value):
     """A row of a trainer's dataset."""
 
     values: Mapping[str, Any]
-    number: int  # index of the row in messages
+    number: int  # index of the row, for messages
 
-    def problem(self, problems: ProblemFinder | None, options: RewardOptions) -> Problem:
+    def find_problem(self, problems: ProblemFinder | None, options: RewardOptions) -> Problem:
         """Return the problem that the row names, or a problem with the tests in the row.
 
         Raises:
             CasesError: The row has no tests.
             UnknownProblemError: The row names an unknown problem or subtask.
-            InputError: There is no column with tests, so that no row can have any.
+            InputError: The dataset has no column with tests.
         """
         if problems is not None and self.values.get("problem_id") is not None:
             year = self.values.get("year")
@@ -320,22 +326,22 @@ class RewardRow(Value):
                 problem = problems.find(str(self.values["problem_id"]), None if year is None else int(year))
             except (InputError, TypeError, ValueError) as error:
                 raise UnknownProblemError(str(error)) from error
-            names = [subtask.name for subtask in problem.subtasks]
-            if names and self.target is not None and self.target not in names:
+            subtask_names = [subtask.name for subtask in problem.subtasks]
+            if subtask_names and self.target is not None and self.target not in subtask_names:
                 raise UnknownProblemError(
                     f"problem {problem.id!r} has no subtask {self.target!r}."
-                    f" Its subtasks are: {', '.join(names)}"
+                    f" Its subtasks are: {', '.join(subtask_names)}"
                 )
             return problem
-        columns = [column for column in CASES_COLUMNS if column in self.values]
-        for column in columns:
+        test_columns = [column for column in CASES_COLUMNS if column in self.values]
+        for column in test_columns:
             if self.values[column] is not None:
-                return self._problem_with_tests(column, options)
-        if columns:
+                return self._make_problem_with_tests(column, options)
+        if test_columns:
             # Raises a CasesError, because all columns with tests are null.
-            return self._problem_with_tests(columns[0], options)
-        known = (*CASES_COLUMNS, "problem_id")
-        suggestions = (f"{suggest_similar(column, known).rstrip()}" for column in self.values)
+            return self._make_problem_with_tests(test_columns[0], options)
+        known_columns = (*CASES_COLUMNS, "problem_id")
+        suggestions = (f"{suggest_similar(column, known_columns).rstrip()}" for column in self.values)
         suggestion = next((f"{question} " for question in suggestions if question), "")
         raise InputError(
             "the dataset has no column with tests",
@@ -346,18 +352,18 @@ class RewardRow(Value):
     @property
     def target(self) -> str | None:
         """Return the subtask that the row aims at, or None for the whole problem."""
-        names = (_read_name(self.values.get(name)) for name in ("subtask", "target_subtask"))
-        return next(filter(None, names), None)
+        subtask_names = (_read_name(self.values.get(name)) for name in ("subtask", "target_subtask"))
+        return next(filter(None, subtask_names), None)
 
-    def language(self, problem: Problem, option: str) -> Language:
+    def choose_language(self, problem: Problem, option: str) -> Language:
         """Return the language of the row. A fence in the reply cannot change it."""
-        info = _parse_verification_info(self.values.get("verification_info"))
-        language = info.get("language") if isinstance(info, Mapping) else None
-        row = _read_name(self.values.get("language")) or _read_name(language)
-        chosen_language = choose_language(problem, row=row, option=option, default="python")
+        verification_info = _parse_verification_info(self.values.get("verification_info"))
+        language = verification_info.get("language") if isinstance(verification_info, Mapping) else None
+        row_language = _read_name(self.values.get("language")) or _read_name(language)
+        chosen_language = choose_language(problem, row=row_language, option=option, default="python")
         return find_language(chosen_language.language)
 
-    def _problem_with_tests(self, column: str, options: RewardOptions) -> Problem:
+    def _make_problem_with_tests(self, column: str, options: RewardOptions) -> Problem:
         """Return a problem with the tests in a column."""
         problem = Problem(
             id=json_value(str(self.values.get("problem_id", ""))) or f"row {self.number}",
@@ -369,7 +375,7 @@ class RewardRow(Value):
             for name in (*_OTHER_COLUMNS, *CASES_COLUMNS)
             if name in self.values
         }
-        tests, setup = values[column], next((values[name] for name in _SETUP if values.get(name)), "")
+        tests, setup_code = values[column], next((values[name] for name in _SETUP if values.get(name)), "")
         if column in PUBLIC_AND_PRIVATE:
             tests = {name: values.get(name) for name in (*PUBLIC_AND_PRIVATE, "metadata")}
         try:
@@ -380,7 +386,7 @@ class RewardRow(Value):
                 function=next(
                     (function for name in _FUNCTION if (function := _read_name(values.get(name)))), ""
                 ),
-                setup="\n".join(map(str, setup)) if isinstance(setup, list) else str(setup),
+                setup="\n".join(map(str, setup_code)) if isinstance(setup_code, list) else str(setup_code),
             )
         except UnicodeEncodeError as error:
             raise CasesError("the tests contain an unpaired surrogate, which is not a character") from error
@@ -396,19 +402,19 @@ def make_rows(columns: Mapping[str, Any], count: int) -> Iterator[RewardRow]:
     Raises:
         InputError: A column that is read has another length.
     """
-    per_row = {
+    row_columns = {
         name: values
         for name, values in columns.items()
         if isinstance(values, Sequence) and not isinstance(values, str | bytes) and len(values) == count
     }
     for name in _READ_COLUMNS:
-        if columns.get(name) is not None and name not in per_row:
-            problem = f"the argument must be a list of {count} values, one for each completion"
+        if columns.get(name) is not None and name not in row_columns:
+            message = f"the argument must be a list of {count} values, one for each completion"
             raise InputError(
-                problem, field=name, remedy="Give a list of values, even if all values are equal"
+                message, field=name, remedy="Pass a list of values, even if all values are equal"
             )
     for number in range(count):
-        yield RewardRow(values={name: values[number] for name, values in per_row.items()}, number=number)
+        yield RewardRow(values={name: values[number] for name, values in row_columns.items()}, number=number)
 
 
 def _parse_verification_info(value: Any) -> Any:

@@ -1,7 +1,7 @@
-"""A judge with an event loop, for callers that have neither. All callers in a process share it.
+"""A judge with its own event loop, for callers without an event loop. All callers in a process share it.
 
-Trainers call it from threads and fork processes. A forked child creates a runtime of its own when it needs
-one, and closes its copies of its parent's files.
+Trainers call the judge from threads and fork processes. A forked child creates its own runtime when it needs
+a judge, and closes its copies of its parent's files.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Setup(Value):
     # Name of an engine as for --engine, or a function that returns an engine. None means the servers in
     # PISTON_ENDPOINTS, or this machine if the variable is not set.
     engine: str | Callable[[Store], Engine] | None = None
-    # Slots on this machine; None means its cores, or this process's share of the cores.
+    # Number of slots on this machine. None means its cores, or this process's share of the cores.
     slots: int | None = None
     options: JudgeOptions = JudgeOptions()
     # Path or version of this machine's Python for programs. Empty means IOI_EVAL_PYTHON, or else the caller's
@@ -77,7 +77,7 @@ class Runtime:
         self._opening: Opening | None = None
         self._closing = asyncio.Event()
         opened: Future[None] = Future()
-        # A daemon thread, because the interpreter would wait forever for any other thread.
+        # The thread is a daemon, because the interpreter would wait forever for any other thread.
         self._thread = threading.Thread(
             target=self._run, args=(setup, opened), name="ioi-eval-runtime", daemon=True
         )
@@ -106,21 +106,21 @@ class Runtime:
             raise IoiEvalError("the runtime is closed")
         return self._scorer
 
-    def call(self, work: Coroutine[Any, Any, T]) -> T:
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the runtime and return its result. An interruption cancels it."""
         if threading.current_thread() is self._thread:
-            work.close()
+            coroutine.close()
             raise IoiEvalError("the runtime's event loop thread cannot wait for its own result")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
             return wait_for_result(future)
         except BaseException:
             future.cancel()
             raise
 
-    async def wait(self, work: Coroutine[Any, Any, T]) -> T:
+    async def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the runtime and await its result in the caller's event loop."""
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._loop))
 
     def close(self) -> None:
         """Cancel running work and close the judge. Closing twice is allowed."""
@@ -147,9 +147,9 @@ class Runtime:
     async def _serve(self, setup: Setup, opened: Future[None]) -> None:
         """Open the judge, set `opened`, and close the judge when the runtime is closed."""
         async with AsyncExitStack() as stack:
-            opening = asyncio.create_task(self._open(setup, stack))
-            await asyncio.wait([opening])
-            if (error := opening.exception()) is not None:
+            opening_task = asyncio.create_task(self._open(setup, stack))
+            await asyncio.wait([opening_task])
+            if (error := opening_task.exception()) is not None:
                 opened.set_exception(error)
                 return
             opened.set_result(None)
@@ -162,7 +162,7 @@ class Runtime:
 
     async def _open(self, setup: Setup, stack: AsyncExitStack) -> None:
         """Open the judge and check that it has the promised packages."""
-        store = environment_store(_MAX_CACHE_BYTES)
+        store = open_environment_store(_MAX_CACHE_BYTES)
         engine, trusted = self._opening = setup.open_engines(store)
         scorer = Scorer(engine, store=store, options=setup.options, trusted=trusted)
         open_scorer = await stack.enter_async_context(scorer)
@@ -170,16 +170,16 @@ class Runtime:
         self._scorer = open_scorer
 
 
-def environment_store(limit: int | None = None) -> Store:
+def open_environment_store(max_bytes: int | None = None) -> Store:
     """Return the cache that the environment names."""
-    return Store.usual(os.environ.get("IOI_EVAL_CACHE"), limit)
+    return Store.usual(os.environ.get("IOI_EVAL_CACHE"), max_bytes)
 
 
 # --- a separate runtime for each process -------------------------------------------------------------
 
 
 class _ProcessRuntimes:
-    """The runtimes of this process, and the ones that a forked child must not close."""
+    """The runtimes of this process, and inherited runtimes, which a forked child must not close."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -194,8 +194,8 @@ class _ProcessRuntimes:
         The lock is replaced, because a thread of the parent may hold it.
         """
         self.lock = threading.Lock()
-        for inherited in self.runtimes.values():
-            inherited.close_inherited()
+        for inherited_runtime in self.runtimes.values():
+            inherited_runtime.close_inherited()
         self.inherited_runtimes.append(self.runtimes)
         self.runtimes = {}
 
@@ -208,16 +208,16 @@ def runtime(setup: Setup | None = None) -> Runtime:
     """Return this process's runtime for the settings. The first call opens it."""
     setup = setup or Setup()
     with _runtimes.lock:
-        existing = _runtimes.runtimes.get(setup)
-        if existing is None:
+        open_runtime = _runtimes.runtimes.get(setup)
+        if open_runtime is None:
             if not _runtimes.runtimes:
                 # Close the runtime before the interpreter joins its threads, because closing needs an
                 # executor.
-                register = getattr(threading, "_register_atexit", None)
-                if register is not None:
-                    register(close_all)
-            existing = _runtimes.runtimes[setup] = Runtime(setup)
-        return existing
+                register_exit_function = getattr(threading, "_register_atexit", None)
+                if register_exit_function is not None:
+                    register_exit_function(close_all)
+            open_runtime = _runtimes.runtimes[setup] = Runtime(setup)
+        return open_runtime
 
 
 def close_all() -> None:

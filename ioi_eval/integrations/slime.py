@@ -15,7 +15,7 @@ from typing import Any
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.misses import gather_results
 from ioi_eval.integrations.rewards import RewardRow
-from ioi_eval.integrations.verl import judge_solution, make_rewards, make_row
+from ioi_eval.integrations.verl import judge_solution, make_reward_row, make_rewards
 from ioi_eval.scoring import Deduplication
 
 CustomRm = Callable[..., Awaitable[float | list[float | None] | None]]
@@ -36,26 +36,26 @@ def make_custom_rm(on_failure: float | None = 0.0, **options: Any) -> CustomRm:
         `keywords` are further arguments of slime, which are ignored.
         """
         runtime = await asyncio.to_thread(rewards.runtime)
-        group = samples if isinstance(samples, Sequence) else [samples]
-        rows = [_make_reward_row(sample) for sample in group]
+        sample_list = samples if isinstance(samples, Sequence) else [samples]
+        rows = [_convert_sample(sample) for sample in sample_list]
         deduplication = Deduplication() if rewards.options.share else None
         outcomes = gather_results(
             judge_solution(rewards, runtime, sample.response, row, on_failure, deduplication)
-            for sample, row in zip(group, rows, strict=True)
+            for sample, row in zip(sample_list, rows, strict=True)
         )
-        values = [reward_outcome.reward for reward_outcome in await runtime.wait(outcomes)]
-        return values if group is samples else values[0]
+        sample_rewards = [reward_outcome.reward for reward_outcome in await runtime.wait(outcomes)]
+        return sample_rewards if sample_list is samples else sample_rewards[0]
 
     return custom_rm
 
 
-def _make_reward_row(sample: Any) -> RewardRow:
-    """Return a sample's tests as a row. Raise an InputError if it is not a sample of slime."""
+def _convert_sample(sample: Any) -> RewardRow:
+    """Return a sample's tests as a row. Raise an InputError if the object is not a sample of slime."""
     if not hasattr(sample, "response") or not hasattr(sample, "label"):
         remedy = "Call custom_rm(args, sample), or custom_rm(args, samples) with a list of samples"
         raise InputError(f"{sample!r:.60} is not a sample of slime", field="samples", remedy=remedy)
     metadata = sample.metadata if isinstance(getattr(sample, "metadata", None), Mapping) else {}
-    return make_row(sample.label, metadata) if sample.label else RewardRow(values=metadata, number=0)
+    return make_reward_row(sample.label, metadata) if sample.label else RewardRow(values=metadata, number=0)
 
 
 custom_rm = make_custom_rm()

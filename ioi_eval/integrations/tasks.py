@@ -98,37 +98,42 @@ class EvaluationSource(Value):
             )
         )
 
-    def language(self, problem: Problem) -> Language:
+    def choose_language(self, problem: Problem) -> Language:
         """Return the language that the prompt asks for. A fence in the reply does not change it."""
         language = choose_language(problem, option=self.judging.language, default=self.default_language)
         return find_language(language.language)
 
-    def submission_of_reply(self, key: str, problem: Problem, reply: str) -> Submission:
-        """Return the submission with the program in a reply. It may have none."""
-        language = self.language(problem)
+    def make_submission(self, key: str, problem: Problem, reply: str) -> Submission:
+        """Return the submission with the program in a reply, or without a program if the reply has none."""
+        language = self.choose_language(problem)
         code = extract(reply, language)
         return Submission(key=key, problem_id=problem.id, code=code, language=language.name)
 
-    def problem_prompts(self, template: str = "") -> Iterator[tuple[str, Problem, str]]:
+    def make_prompts(self, template: str = "") -> Iterator[tuple[str, Problem, str]]:
         """Yield label, problem and prompt of each usable problem."""
         # Imported here, because the import loads jinja2, which a scorer does not need.
         from ioi_eval.sources import Prompts
 
-        usable = {label: problem for label, problem in self.problems.items() if not problem.unusable}
-        if not usable:
-            raise InputError("no problem matches the filters", where=self.source, remedy="Give fewer filters")
-        languages = {label: self.language(problem).name for label, problem in usable.items()}
-        prompts = {
+        usable_problems = {label: problem for label, problem in self.problems.items() if not problem.unusable}
+        if not usable_problems:
+            raise InputError(
+                "no problem matches the filters", where=self.source, remedy="Remove some filters"
+            )
+        languages = {label: self.choose_language(problem).name for label, problem in usable_problems.items()}
+        prompt_makers = {
             name: Prompts(template, benchmark=self.name, language=name)
             for name in dict.fromkeys(languages.values())
         }
-        return ((label, problem, prompts[languages[label]](problem)) for label, problem in usable.items())
+        return (
+            (label, problem, prompt_makers[languages[label]](problem))
+            for label, problem in usable_problems.items()
+        )
 
     @property
     def left_out(self) -> dict[str, int]:
         """Return the number of excluded problems, by reason."""
-        unusable = (problem.unusable for problem in self.problems.values())
-        return {**self.problems.left_out, **Counter(filter(None, unusable))}
+        reasons = (problem.unusable for problem in self.problems.values())
+        return {**self.problems.left_out, **Counter(filter(None, reasons))}
 
 
 def open_source(source: str, options: Mapping[str, Any]) -> EvaluationSource:
@@ -145,12 +150,12 @@ def open_source(source: str, options: Mapping[str, Any]) -> EvaluationSource:
     from ioi_eval.runs import BenchmarkOptions
     from ioi_eval.sources import benchmark_of, language_of
 
-    names = tuple(field.name for kind in (JudgingOptions, BenchmarkOptions) for field in fields(kind))
+    option_names = tuple(field.name for kind in (JudgingOptions, BenchmarkOptions) for field in fields(kind))
     for name in options:
-        if name not in names:
-            similar_names = get_close_matches(name, names, cutoff=0.5)
+        if name not in option_names:
+            similar_names = get_close_matches(name, option_names, cutoff=0.5)
             suggestion = f"Did you mean {' or '.join(map(repr, similar_names))}?"
-            remedy = suggestion if similar_names else f"The options are {', '.join(names)}"
+            remedy = suggestion if similar_names else f"The options are {', '.join(option_names)}"
             raise InputError(f"unknown option {name!r}", remedy=remedy)
     try:
         judging = convert(convert_options(options, JudgingOptions), JudgingOptions, strict=False)
@@ -174,93 +179,93 @@ def open_source(source: str, options: Mapping[str, Any]) -> EvaluationSource:
 @cache
 def _load_problems(source: str, choice: BenchmarkOptions) -> Problems:
     """Return the problems. They stay in memory, because evaluators score samples one by one."""
-    from ioi_eval.integrations.runtime import environment_store
+    from ioi_eval.integrations.runtime import open_environment_store
     from ioi_eval.sources import open_problems
 
-    return open_problems(source, choice, environment_store())
+    return open_problems(source, choice, open_environment_store())
 
 
-def convert_options(options: Mapping[str, Any], kind: type[Value]) -> dict[str, Any]:
-    """Return the options that are fields of `kind`, converted to the fields' types.
+def convert_options(options: Mapping[str, Any], options_type: type[Value]) -> dict[str, Any]:
+    """Return the options that are fields of `options_type`, converted to the fields' types.
 
     A string may stand for a list, and a number for a string.
     """
     types = {
         field.name: get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type
-        for field in fields(kind)
+        for field in fields(options_type)
     }
     return {name: _convert_option(types[name], options[name]) for name in options if name in types}
 
 
-def _convert_option(kind: Any, value: Any) -> Any:
+def _convert_option(field_type: Any, value: Any) -> Any:
     """Return an option's value converted to a field's type."""
-    if kind is str:
+    if field_type is str:
         return str(value)
-    if kind == tuple[str, ...] | None:
+    if field_type == tuple[str, ...] | None:
         from ioi_eval.sources import read_packages
 
         return read_packages(value if isinstance(value, str) else ",".join(value))
-    if kind not in (frozenset[str], frozenset[int], tuple[str, ...]):
+    if field_type not in (frozenset[str], frozenset[int], tuple[str, ...]):
         return value
     values = value if isinstance(value, list | tuple | set | frozenset) else [value]
-    return list(values) if kind == frozenset[int] else [str(value) for value in values]
+    return list(values) if field_type == frozenset[int] else [str(value) for value in values]
 
 
 # --- scores ------------------------------------------------------------------------------------------
 
 
-def total_points(result: SubmissionResult) -> float:
+def sum_max_points(result: SubmissionResult) -> float:
     """Return the maximum points: 1 without subtasks, because the points are a share of the tests."""
     return math.fsum(subtask.points for subtask in result.subtasks) if result.subtasks else 1.0
 
 
-def score_share(result: SubmissionResult) -> float:
+def compute_score_share(result: SubmissionResult) -> float:
     """Return the score in [0, 1]: exactly 1.0 for full marks and below 1.0 otherwise, despite rounding."""
     if result.verdict is Verdict.AC:
         return 1.0
-    max_points = total_points(result)
+    max_points = sum_max_points(result)
     return min(result.points / max_points, math.nextafter(1.0, 0.0)) if max_points else 0.0
 
 
 # --- metadata ----------------------------------------------------------------------------------------
 
 
-def result_metadata(problem: Problem, result: SubmissionResult, **more: Any) -> dict[str, Any]:
-    """Return points, subtasks and verdicts as JSON values. `more` are further entries."""
+def make_result_metadata(problem: Problem, result: SubmissionResult, **more_fields: Any) -> dict[str, Any]:
+    """Return points, subtasks and verdicts as JSON values. `more_fields` are further entries."""
     status = result.verdict
-    columns = {
-        **problem_metadata(problem),
+    metadata = {
+        **make_problem_metadata(problem),
         "verdict": status,
         "solved": status is Verdict.AC,
-        "max_points": total_points(result),
+        "max_points": sum_max_points(result),
         **{name: getattr(result, name) for name in _RESULT_FIELDS},
         "subtasks": [
             {name: getattr(subtask, name) for name in _SUBTASK_FIELDS} for subtask in result.subtasks
         ],
         "tests": [{name: getattr(test, name) for name in _TEST_FIELDS} for test in result.tests],
-        **more,
+        **more_fields,
     }
-    return {name: json_value(value) for name, value in columns.items()}
+    return {name: json_value(value) for name, value in metadata.items()}
 
 
-def problem_metadata(problem: Problem) -> dict[str, Any]:
+def make_problem_metadata(problem: Problem) -> dict[str, Any]:
     """Return the metadata that identify a problem, in a sample and in its score."""
     return {"problem_id": problem.id, "year": problem.year}
 
 
-def summarize_scores(scores: Iterable[Mapping[str, Any] | None], **choice: Any) -> ModelSummary:
-    """Return a summary of the submissions with these metadata. `choice` are fields of ReportOptions."""
+def summarize_scores(scores: Iterable[Mapping[str, Any] | None], **report_options: Any) -> ModelSummary:
+    """Return a summary of submissions with these metadata. `report_options` are fields of ReportOptions."""
     from ioi_eval.runs import ReportOptions  # imported here, because a scorer does not need reports
     from ioi_eval.scoring import summarise
 
-    return summarise(map(_labelled_attempt, scores), ReportOptions(**choice))
+    return summarise(map(_read_labelled_attempt, scores), ReportOptions(**report_options))
 
 
-def _labelled_attempt(metadata: Mapping[str, Any] | None) -> tuple[str, Attempt]:
+def _read_labelled_attempt(metadata: Mapping[str, Any] | None) -> tuple[str, Attempt]:
     """Return the problem's label and the attempt with these metadata."""
     if metadata is None or "subtasks" not in metadata:
-        problem = "the score has no metadata from the judge"
-        raise InputError(problem, field="metadata", remedy="Score the sample with the scorer ioi_eval/judged")
+        message = "the score has no metadata from the judge"
+        raise InputError(message, field="metadata", remedy="Score the sample with the scorer ioi_eval/judged")
     problem_id, year, epoch = metadata["problem_id"], metadata["year"], metadata["epoch"]
     subtasks = [{**subtask, "problem": problem_id, "test_results": ()} for subtask in metadata["subtasks"]]
     result_fields = {name: metadata[name] for name in (*_RESULT_FIELDS, "problem_id", "tests")}
@@ -274,24 +279,28 @@ def _labelled_attempt(metadata: Mapping[str, Any] | None) -> tuple[str, Attempt]
 
 def explain_result(result: SubmissionResult) -> str:
     """Return Markdown with verdict, points, subtasks and the first failed test."""
-    status, max_points = result.verdict, total_points(result)
+    status, max_points = result.verdict, sum_max_points(result)
     if result.subtasks:
-        rows = (
+        table_rows = (
             f"| {subtask.subtask} | {subtask.weighted_score:.6g} | {subtask.points:.6g} | {subtask.status} |"
             for subtask in result.subtasks
         )
-        table = "\n".join(["| subtask | points | of | verdict |", "|---|--:|--:|---|", *rows])
+        table = "\n".join(["| subtask | points | of | verdict |", "|---|--:|--:|---|", *table_rows])
         paragraphs = [f"**{status}**: {result.points:.6g} of {max_points:.6g} points", table]
     else:
-        passed = sum(test.status is Verdict.AC for test in result.tests)
-        paragraphs = [f"**{status}**: {passed} of {format_count(len(result.tests), 'test')} passed"]
+        passed_tests = sum(test.status is Verdict.AC for test in result.tests)
+        paragraphs = [f"**{status}**: {passed_tests} of {format_count(len(result.tests), 'test')} passed"]
     if result.compiles and result.tests:
         counts = Counter(test.status for test in result.tests)
         verdicts = ", ".join(f"{counts[status]} {status}" for status in STATUS_ORDER if counts[status])
-        failed = (test for test in result.tests if test.status not in (Verdict.AC, Verdict.SKIPPED))
-        first = next(failed, None)
-        example = "" if first is None else f". The first failed test: {_describe_test(first)}"
-        paragraphs.append(f"Tests: {verdicts}{example}")
+        failed_tests = (test for test in result.tests if test.status not in (Verdict.AC, Verdict.SKIPPED))
+        first_failed_test = next(failed_tests, None)
+        failed_test_note = (
+            ""
+            if first_failed_test is None
+            else f". The first failed test: {_describe_test(first_failed_test)}"
+        )
+        paragraphs.append(f"Tests: {verdicts}{failed_test_note}")
     if not result.compiles and result.compile_output:
         paragraphs.append(f"The compiler:\n\n{_fence_text(result.compile_output)}")
     return "\n\n".join(paragraphs)
@@ -307,8 +316,10 @@ def _describe_test(test: TestResult) -> str:
 
 def _fence_text(text: str) -> str:
     """Return the text as a fenced block, with a fence longer than any backticks in the text."""
-    longest = max(map(len, re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    shortened = text.strip()
-    shortened = shortened if len(shortened) <= _MAX_LOG else f"{shortened[: _MAX_LOG - 1]}…"
-    return f"{fence}\n{json_value(shortened)}\n{fence}"
+    longest_run = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest_run + 1)
+    shortened_text = text.strip()
+    shortened_text = (
+        shortened_text if len(shortened_text) <= _MAX_LOG else f"{shortened_text[: _MAX_LOG - 1]}…"
+    )
+    return f"{fence}\n{json_value(shortened_text)}\n{fence}"

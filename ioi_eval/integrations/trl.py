@@ -46,27 +46,27 @@ class Reward:
         completions: Sequence[Completion] | None = None,
         **columns: Any,
     ) -> list[float | None]:
-        """Return the rewards of the completions. `columns` are the dataset's."""
+        """Return the rewards of the completions. `columns` are the columns of the dataset."""
         completions = _check_call(prompts, completions, columns)
-        runtime, start = self._rewards.runtime(), time.monotonic()
+        runtime, start_time = self._rewards.runtime(), time.monotonic()
         outcomes = runtime.call(self._score_completions(completions, columns, runtime))
-        return self._log_and_return_rewards(outcomes, time.monotonic() - start, columns)
+        return self._log_and_return_rewards(outcomes, time.monotonic() - start_time, columns)
 
     async def compute_rewards(
         self, completions: Sequence[Completion], columns: Mapping[str, Any]
     ) -> list[float | None]:
         """Return the rewards of the completions, for a caller with an event loop."""
-        runtime, start = await asyncio.to_thread(self._rewards.runtime), time.monotonic()
+        runtime, start_time = await asyncio.to_thread(self._rewards.runtime), time.monotonic()
         outcomes = await runtime.wait(self._score_completions(completions, columns, runtime))
-        return self._log_and_return_rewards(outcomes, time.monotonic() - start, columns)
+        return self._log_and_return_rewards(outcomes, time.monotonic() - start_time, columns)
 
     def _score_completions(
         self, completions: Sequence[Completion], columns: Mapping[str, Any], runtime: Runtime
     ) -> Coroutine[Any, Any, list[RewardOutcome]]:
         """Return a coroutine for the runtime that judges the completions."""
         if not isinstance(completions, Sequence) or isinstance(completions, str):
-            problem = f"completions must be a list, not {type(completions).__name__}"
-            raise InputError(problem, field="completions", remedy=_CALL_REMEDY)
+            message = f"completions must be a list, not {type(completions).__name__}"
+            raise InputError(message, field="completions", remedy=_CALL_REMEDY)
         replies = [reply_text(completion) for completion in completions]
         return self._rewards.score_all(replies, tuple(make_rows(columns, len(replies))), runtime)
 
@@ -78,19 +78,19 @@ class Reward:
         if callable(log_extra):
             log_extra(f"{self.__name__}/verdict", [str(outcome.verdict) for outcome in outcomes])
         if callable(log_metric):
-            count = max(1, len(outcomes))
-            log_metric(f"{self.__name__}/solved", sum(outcome.solved for outcome in outcomes) / count)
+            outcome_count = max(1, len(outcomes))
+            log_metric(f"{self.__name__}/solved", sum(outcome.solved for outcome in outcomes) / outcome_count)
             for verdict in (NO_CODE, NOT_JUDGED):
-                share = sum(outcome.verdict == verdict for outcome in outcomes) / count
-                log_metric(f"{self.__name__}/{verdict.replace(' ', '_')}", share)
+                outcome_share = sum(outcome.verdict == verdict for outcome in outcomes) / outcome_count
+                log_metric(f"{self.__name__}/{verdict.replace(' ', '_')}", outcome_share)
             log_metric(f"{self.__name__}/seconds", seconds)
         return [outcome.reward for outcome in outcomes]
 
 
-_ARGUMENTS_REMEDY = "Its arguments are RewardOptions(mode=..., ...), problems=, setup=, engine=, name="
-_CALL_REMEDY = (
-    "Call it with names: reward(completions=[...], ground_truth=[...]), a value for each completion"
+_ARGUMENTS_REMEDY = (
+    "The arguments of make_reward are RewardOptions(mode=..., ...), problems=, setup=, engine=, name="
 )
+_CALL_REMEDY = "Call the function with names: reward(completions=[...], ground_truth=[...])"
 
 
 def _check_call(
@@ -131,8 +131,8 @@ def make_reward(
         remedy = f"Write make_reward(RewardOptions({argument}=...))" if is_option else _ARGUMENTS_REMEDY
         raise InputError("make_reward has no argument with this name", field=argument, remedy=remedy)
     if not isinstance(options, RewardOptions | None):
-        problem = f"options must be RewardOptions, not {type(options).__name__}"
-        raise InputError(problem, field="options", remedy=_ARGUMENTS_REMEDY)
+        message = f"options must be RewardOptions, not {type(options).__name__}"
+        raise InputError(message, field="options", remedy=_ARGUMENTS_REMEDY)
     setup = setup or Setup(engine=engine)
     return Reward(Rewards(options=options or RewardOptions(), setup=setup, problems=problems), name)
 

@@ -17,17 +17,17 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
-from ioi_eval.integrations import needs
+from ioi_eval.integrations import require_extra
 from ioi_eval.integrations.misses import count_miss
 from ioi_eval.integrations.tasks import (
     JUDGE_ERRORS,
     EvaluationSource,
+    compute_score_share,
+    make_result_metadata,
     open_source,
-    result_metadata,
-    score_share,
 )
 
-with needs("verifiers"):
+with require_extra("verifiers"):
     from pydantic import Field
     from verifiers import v1 as vf
 
@@ -73,17 +73,17 @@ class ProblemTask(vf.Task[ProblemData, vf.State, ProblemConfig]):
         """Return the share of the points. Raise the error if the reply cannot be judged."""
         evaluation_source = await asyncio.to_thread(self.config.open_evaluation_source)
         problem = evaluation_source.problems.find(self.data.problem_id, self.data.year)
-        submission = evaluation_source.submission_of_reply(trace.id, problem, trace.last_reply)
+        submission = evaluation_source.make_submission(trace.id, problem, trace.last_reply)
         runtime = await asyncio.to_thread(evaluation_source.runtime)
         try:
             result = await runtime.wait(runtime.score(problem, submission))
         except JUDGE_ERRORS as error:
             count_miss(error)
             raise
-        metadata = result_metadata(problem, result, language=submission.language)
+        metadata = make_result_metadata(problem, result, language=submission.language)
         trace.info["ioi_eval"] = metadata
         trace.record_metrics({"solved": float(metadata["solved"]), "compiles": float(result.compiles)})
-        return score_share(result)
+        return compute_score_share(result)
 
 
 class ProblemSet(vf.Taskset[ProblemTask, ProblemSetConfig]):
@@ -91,7 +91,7 @@ class ProblemSet(vf.Taskset[ProblemTask, ProblemSetConfig]):
 
     def load(self) -> Iterator[ProblemTask]:
         """Yield a task for each problem."""
-        for label, problem, prompt in self.config.task.open_evaluation_source().problem_prompts(
+        for label, problem, prompt in self.config.task.open_evaluation_source().make_prompts(
             self.config.prompt
         ):
             data = ProblemData(id=label, problem_id=problem.id, year=problem.year, prompt=prompt)

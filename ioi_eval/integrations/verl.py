@@ -60,9 +60,11 @@ def compute_score(
     """
     rewards = make_rewards(options)
     runtime = rewards.runtime()
-    return _existing_reward(
+    return _require_reward(
         runtime.call(
-            judge_solution(rewards, runtime, solution_str, make_row(ground_truth, extra_info), on_failure)
+            judge_solution(
+                rewards, runtime, solution_str, make_reward_row(ground_truth, extra_info), on_failure
+            )
         )
     )
 
@@ -78,8 +80,8 @@ async def compute_score_async(
     """Return the reward of one solution, for reward managers that await. See `compute_score`."""
     rewards = make_rewards(options)
     runtime = await asyncio.to_thread(rewards.runtime)
-    row = make_row(ground_truth, extra_info)
-    return _existing_reward(
+    row = make_reward_row(ground_truth, extra_info)
+    return _require_reward(
         await runtime.wait(judge_solution(rewards, runtime, solution_str, row, on_failure))
     )
 
@@ -99,21 +101,25 @@ def compute_score_batch(
     infos = [None] * len(solution_strs) if extra_infos is None else extra_infos
     solutions = zip(solution_strs, ground_truths, infos, strict=True)
     outcomes = (
-        judge_solution(rewards, runtime, solution, make_row(truth, info), on_failure, deduplication)
-        for solution, truth, info in solutions
+        judge_solution(
+            rewards, runtime, solution, make_reward_row(ground_truth, info), on_failure, deduplication
+        )
+        for solution, ground_truth, info in solutions
     )
-    return [_existing_reward(reward_outcome) for reward_outcome in runtime.call(gather_results(outcomes))]
+    return [_require_reward(reward_outcome) for reward_outcome in runtime.call(gather_results(outcomes))]
 
 
 def make_rewards(options: Mapping[str, Any]) -> Rewards:
     """Return the rewards with these options. Raise an InputError for an unknown option."""
     option_values = {name: value for name, value in options.items() if name not in _VERL_ARGUMENTS}
     setup = Setup(engine=option_values.pop("engine", None))
-    unknown = sorted(option_values.keys() - set(RewardOptions.__struct_fields__))
-    if unknown:
-        names = ", ".join((*RewardOptions.__struct_fields__, "engine", "on_failure"))
+    unknown_options = sorted(option_values.keys() - set(RewardOptions.__struct_fields__))
+    if unknown_options:
+        option_names = ", ".join((*RewardOptions.__struct_fields__, "engine", "on_failure"))
         raise InputError(
-            "there is no reward option with this name", field=unknown[0], remedy=f"The options are {names}"
+            "there is no reward option with this name",
+            field=unknown_options[0],
+            remedy=f"The options are {option_names}",
         )
     try:
         return Rewards(
@@ -123,7 +129,7 @@ def make_rewards(options: Mapping[str, Any]) -> Rewards:
         raise InputError(str(error), where="reward_kwargs") from error
 
 
-def make_row(ground_truth: Any, extra_info: Mapping[str, Any] | None) -> RewardRow:
+def make_reward_row(ground_truth: Any, extra_info: Mapping[str, Any] | None) -> RewardRow:
     """Return the row whose tests are the ground truth."""
     columns = extra_info if isinstance(extra_info, Mapping) else {}
     other_columns = {name: value for name, value in columns.items() if name not in CASES_COLUMNS}
@@ -146,7 +152,7 @@ async def judge_solution(
         solution: The model's reply.
         row: The row with the tests.
         on_failure: The reward if the solution cannot be judged. None raises the error instead.
-        sharing: Judges equal programs once.
+        deduplication: Judges equal programs once.
 
     Raises:
         InterpreterRefused: No row can have a reward.
@@ -164,7 +170,7 @@ async def judge_solution(
         return RewardOutcome(on_failure, NOT_JUDGED)
 
 
-def _existing_reward(outcome: RewardOutcome) -> float:
-    """Return the reward, which exists because `on_failure` replaces a missing one."""
+def _require_reward(outcome: RewardOutcome) -> float:
+    """Return the reward, which exists because `on_failure` replaces a missing reward."""
     assert outcome.reward is not None, "a missing reward raises, or is on_failure"
     return outcome.reward

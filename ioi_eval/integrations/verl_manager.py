@@ -5,7 +5,7 @@
     reward.reward_manager.name=RewardManager
     +reward.reward_kwargs.mode=pass_fail           options as for compute_score, `on_failure` among them
 
-It needs no reward function and ignores a configured one. This module imports verl.
+The manager needs no reward function and ignores a configured function. This module imports verl.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from verl.experimental.reward_loop.reward_manager.base import RewardManagerBase
 
 from ioi_eval.integrations.rewards import NOT_JUDGED
-from ioi_eval.integrations.verl import judge_solution, make_rewards, make_row
+from ioi_eval.integrations.verl import judge_solution, make_reward_row, make_rewards
 from ioi_eval.scoring import Deduplication
 
 
@@ -35,35 +35,37 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]
         options = dict(config.reward.get("reward_kwargs") or {})
         self._on_failure: float | None = options.pop("on_failure", 0.0)
         self._rewards = make_rewards(options)
-        self._sharing, self._active_rows = Deduplication(), 0
+        self._deduplication, self._active_rows = Deduplication(), 0
 
     async def run_single(self, data: Any) -> dict[str, Any]:
         """Return the reward of one row. If there are several sequences, the last one counts, as in verl."""
-        item = data[-1:][0]
-        reply = await asyncio.to_thread(self._decode_reply, item)
-        row = item.non_tensor_batch
-        columns = make_row((row.get("reward_model") or {}).get("ground_truth"), row.get("extra_info"))
+        last_row = data[-1:][0]
+        reply = await asyncio.to_thread(self._decode_reply, last_row)
+        row_columns = last_row.non_tensor_batch
+        reward_row = make_reward_row(
+            (row_columns.get("reward_model") or {}).get("ground_truth"), row_columns.get("extra_info")
+        )
         runtime = await asyncio.to_thread(self._rewards.runtime)
-        deduplication = self._sharing if self._rewards.options.share else None
+        deduplication = self._deduplication if self._rewards.options.share else None
         self._active_rows += 1
         try:
             result = await runtime.wait(
-                judge_solution(self._rewards, runtime, reply, columns, self._on_failure, deduplication)
+                judge_solution(self._rewards, runtime, reply, reward_row, self._on_failure, deduplication)
             )
         finally:
             self._active_rows -= 1
             if self._active_rows == 0:
                 # Forget the programs of this batch, because the next batch has other programs.
-                self._sharing = Deduplication()
-        extra = {
+                self._deduplication = Deduplication()
+        extra_info = {
             "acc": float(result.solved),
             "verdict": str(result.verdict),
             "judged": result.verdict != NOT_JUDGED,
         }
-        return {"reward_score": result.reward, "reward_extra_info": extra}
+        return {"reward_score": result.reward, "reward_extra_info": extra_info}
 
     def _decode_reply(self, item: Any) -> str:
-        """Return the decoded reply."""
+        """Return the text of the reply in a row."""
         responses = item.batch["responses"]
-        length = item.batch["attention_mask"][-responses.shape[-1] :].sum()
-        return str(self.tokenizer.decode(responses[:length], skip_special_tokens=True))
+        token_count = item.batch["attention_mask"][-responses.shape[-1] :].sum()
+        return str(self.tokenizer.decode(responses[:token_count], skip_special_tokens=True))

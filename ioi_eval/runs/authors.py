@@ -24,9 +24,9 @@ from ioi_eval.generate import (
     ModelRequest,
     Prompts,
     RequestRunner,
-    command_name,
     fingerprint,
     make_requests,
+    read_command_name,
     sample_key,
 )
 from ioi_eval.generate.agents import McpAccess
@@ -372,7 +372,7 @@ def _check_author(author: object) -> None:
 def author_name(author: AnyAuthor) -> str:
     """Return the name of an author, which is the model's name in rows."""
     if isinstance(author, AgentOptions):
-        return command_name(author.command)
+        return read_command_name(author.command)
     return author.name if isinstance(author, ModelOptions) else function_name(author)
 
 
@@ -444,7 +444,9 @@ async def _stream_submissions(
         budget.add_usage(row.get("metadata", {}).get("usage", {}))
     async with (
         open_author(call.author, call.setup.folder, budget, call.key) as author,
-        RequestRunner(request_list.asks, author, generations, at_once=call.asking.concurrency) as answers,
+        RequestRunner(
+            request_list.asks, author, generations, max_concurrent=call.asking.concurrency
+        ) as answers,
     ):
         async for answer in answers:
             if isinstance(answer, FailedRequestEvent):

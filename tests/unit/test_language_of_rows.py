@@ -255,5 +255,5 @@ def test_prompt_uses_only_admitted_language() -> None:
         "python",
         "c++",
     }
-    prompts = {label: prompt_text for label, _, prompt_text in opened.problem_prompts()}
+    prompts = {label: prompt_text for label, _, prompt_text in opened.make_prompts()}
     assert "```python" in prompts["calm"] and "```cpp" in prompts["verse"]

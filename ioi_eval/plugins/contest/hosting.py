@@ -28,7 +28,7 @@ from ioi_eval.generate.asks import (
     GenerationFailed,
     OutOfBudget,
     fingerprint,
-    open_template,
+    load_template,
     render_template,
 )
 from ioi_eval.generate.turns import Turns
@@ -443,7 +443,7 @@ async def compete(
         spoken=requests.judgeable_language if isinstance(author, ModelOptions) else None,
     )
     unwritten: dict[str, str] = {}
-    feedback = open_template(turn_options.template, _TEMPLATE)
+    feedback = load_template(turn_options.template, _TEMPLATE)
     async with opening as contest:
         spending = BudgetTracker(budget)
         max_turns = turn_options.number if isinstance(author, ModelOptions) else 1

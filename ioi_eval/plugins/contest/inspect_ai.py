@@ -16,12 +16,12 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from ioi_eval.errors import InputError
-from ioi_eval.integrations import needs
+from ioi_eval.integrations import require_extra
 
 if TYPE_CHECKING:  # at run time, the judge is imported when the first task starts
     from ioi_eval.plugins.contest.episodes import Episode, Episodes
 
-with needs("inspect-ai"):
+with require_extra("inspect-ai"):
     from inspect_ai import Task, task
     from inspect_ai._util.error import PrerequisiteError
     from inspect_ai.agent import AgentState, as_solver, react

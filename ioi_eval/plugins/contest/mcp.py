@@ -24,7 +24,7 @@ from urllib.parse import quote
 import msgspec
 
 from ioi_eval.errors import InputError
-from ioi_eval.integrations import needs
+from ioi_eval.integrations import require_extra
 from ioi_eval.plugins.contest import (
     MAX_PART_LENGTH,
     Contest,
@@ -47,7 +47,7 @@ from ioi_eval.plugins.contest.tools import (
     test,
 )
 
-with needs("mcp"):
+with require_extra("mcp"):
     import anyio
     import uvicorn
     from mcp.server.auth.middleware.auth_context import get_access_token

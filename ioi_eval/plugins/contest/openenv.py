@@ -18,12 +18,12 @@ from types import MethodType
 from typing import Any
 
 from ioi_eval.errors import InputError
-from ioi_eval.integrations import needs
+from ioi_eval.integrations import require_extra
 from ioi_eval.plugins.contest import RefusedCall, UnjudgedCall
 from ioi_eval.plugins.contest.episodes import Episode, Episodes
 from ioi_eval.plugins.contest.tools import select_tools
 
-with needs("openenv"):
+with require_extra("openenv"):
     from fastmcp import FastMCP
     from fastmcp.exceptions import ToolError
     from openenv.core.env_server.http_server import create_app

@@ -18,12 +18,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.integrations import needs
+from ioi_eval.integrations import require_extra
 from ioi_eval.plugins.contest import RefusedCall, UnjudgedCall
 from ioi_eval.plugins.contest.episodes import Episode, Episodes
 from ioi_eval.plugins.contest.tools import Tool, make_method, run, submit, test
 
-with needs("verifiers"):
+with require_extra("verifiers"):
     from mcp.server.mcpserver.exceptions import ToolError
     from pydantic import Field
     from verifiers import v1 as vf

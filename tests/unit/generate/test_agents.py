@@ -19,7 +19,7 @@ from support.model_requests import GeneratedReply, GenerationFailed
 
 from ioi_eval.errors import InputError
 from ioi_eval.generate import Agent, AgentOptions
-from ioi_eval.generate.agents import LOG, STATEMENT, command_name
+from ioi_eval.generate.agents import LOG, STATEMENT, read_command_name
 
 FOR_EVER = "while :; do sleep 30; done"
 
@@ -197,4 +197,4 @@ async def test_each_request_has_its_own_folder(tmp_path: Path) -> None:
     ],
 )
 def test_agent_name_is_derived_from_command(command: str, name: str) -> None:
-    assert command_name(command) == name
+    assert read_command_name(command) == name

@@ -39,7 +39,7 @@ def test_money_budget_is_enforced() -> None:
 def test_float_token_counts_are_accepted() -> None:
     usage = {"prompt_tokens": 1000.0, "completion_tokens": 500.0}
     budget = BudgetTracker(BudgetOptions(tokens=1500, output_price=2.0))
-    assert budget.complete_usage(usage, prompt_characters=30, reply_characters=3) == usage
+    assert budget.add_missing_usage(usage, prompt_characters=30, reply_characters=3) == usage
     assert budget.add_usage(usage) == pytest.approx(0.001) and budget.tokens == 1500
 
 
@@ -64,18 +64,18 @@ def test_malformed_usage_counts_no_tokens(usage: dict[str, object]) -> None:
 
 
 def test_missing_usage_is_estimated_under_token_budget() -> None:
-    assert BudgetTracker().complete_usage({}, prompt_characters=30, reply_characters=3) == {}
+    assert BudgetTracker().add_missing_usage({}, prompt_characters=30, reply_characters=3) == {}
     limited = BudgetTracker(BudgetOptions(tokens=1))
-    assert limited.complete_usage(USAGE, prompt_characters=30, reply_characters=3) == USAGE
-    usage = limited.complete_usage({"cached": 1}, prompt_characters=31, reply_characters=3)
+    assert limited.add_missing_usage(USAGE, prompt_characters=30, reply_characters=3) == USAGE
+    usage = limited.add_missing_usage({"cached": 1}, prompt_characters=31, reply_characters=3)
     assert usage == {"cached": 1, "prompt_tokens": 11, "completion_tokens": 1, "estimated": True}
-    half = limited.complete_usage({"prompt_tokens": 7}, prompt_characters=31, reply_characters=3)
+    half = limited.add_missing_usage({"prompt_tokens": 7}, prompt_characters=31, reply_characters=3)
     assert half == {"prompt_tokens": 7, "completion_tokens": 1, "estimated": True}
     empty = {"prompt_tokens": 7, "completion_tokens": 0}
-    assert limited.complete_usage(empty, prompt_characters=31, reply_characters=0) == empty
+    assert limited.add_missing_usage(empty, prompt_characters=31, reply_characters=0) == empty
 
 
 def test_missing_usage_is_estimated_if_prices_are_set() -> None:
     priced = BudgetTracker(BudgetOptions(input_price=1.0, output_price=2.0))
-    usage = priced.complete_usage({}, prompt_characters=30, reply_characters=3)
+    usage = priced.add_missing_usage({}, prompt_characters=30, reply_characters=3)
     assert usage["estimated"] and priced.add_usage(usage) == pytest.approx(12e-6)

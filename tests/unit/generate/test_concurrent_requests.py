@@ -52,7 +52,7 @@ class Scripted:
 async def test_all_requests_run_within_concurrency(tmp_path: Path) -> None:
     author, keys = Scripted(free=True), [f"p#{n}" for n in range(20)]
     with Generations(tmp_path, "x", "m") as generations:
-        async with RequestRunner([ask(key) for key in keys], author, generations, at_once=3) as news:
+        async with RequestRunner([ask(key) for key in keys], author, generations, max_concurrent=3) as news:
             events = [request async for request in news]
         assert {request.key for request in events if isinstance(request, StoredReplyEvent)} == set(keys)
         assert {row["uuid"] for row in generations} == set(keys)
@@ -63,16 +63,16 @@ async def test_stored_generations_come_first_without_request(tmp_path: Path) -> 
     with Generations(tmp_path, "x", "m") as generations:
         generations.add(ask("b"), GeneratedReply(generation="old"))
         author = Scripted(free=True)
-        async with RequestRunner([ask("a"), ask("b")], author, generations, at_once=2) as news:
+        async with RequestRunner([ask("a"), ask("b")], author, generations, max_concurrent=2) as news:
             events = [request async for request in news]
-        assert events == [StoredReplyEvent(key="b", kept=True), StoredReplyEvent(key="a")]
+        assert events == [StoredReplyEvent(key="b", is_old=True), StoredReplyEvent(key="a")]
         assert author.begun == ["a"] and generations.read_row("b")["generation"] == "old"
 
 
 async def test_generations_are_yielded_in_order_of_completion(tmp_path: Path) -> None:
     author = Scripted()
     with Generations(tmp_path, "x", "m") as generations:
-        async with RequestRunner([ask(key) for key in "abc"], author, generations, at_once=3) as news:
+        async with RequestRunner([ask(key) for key in "abc"], author, generations, max_concurrent=3) as news:
             await settle()
             for key in "cab":
                 author.let_go(key)
@@ -84,7 +84,7 @@ async def test_slow_consumer_does_not_stop_generation(tmp_path: Path) -> None:
     author = Scripted(free=True)
     asks = [ask(f"p#{n}") for n in range(50)]
     with Generations(tmp_path, "x", "m") as generations:
-        async with RequestRunner(asks, author, generations, at_once=2) as news:
+        async with RequestRunner(asks, author, generations, max_concurrent=2) as news:
             await anext(news)
             await settle(500)
             assert len(author.ended) == 50
@@ -94,7 +94,7 @@ async def test_failed_generation_is_reported_and_others_go_on(tmp_path: Path) ->
     author = Scripted(free=True)
     author.faults = {"a": lambda: GenerationFailed("lost"), "b": lambda: OutOfBudget("spent")}
     with Generations(tmp_path, "x", "m") as generations:
-        async with RequestRunner([ask(key) for key in "abc"], author, generations, at_once=1) as news:
+        async with RequestRunner([ask(key) for key in "abc"], author, generations, max_concurrent=1) as news:
             events = [request async for request in news]
         assert events == [
             FailedRequestEvent(key="a", reason="lost"),
@@ -110,7 +110,9 @@ async def test_unrecoverable_error_ends_all_generations(tmp_path: Path, error: E
     author.faults = {"b": lambda: error}
     with Generations(tmp_path, "x", "m") as generations:
         with pytest.raises(type(error)):
-            async with RequestRunner([ask(key) for key in "abcd"], author, generations, at_once=3) as news:
+            async with RequestRunner(
+                [ask(key) for key in "abcd"], author, generations, max_concurrent=3
+            ) as news:
                 await settle()
                 author.let_go("b")
                 async for _ in news:
@@ -121,7 +123,7 @@ async def test_unrecoverable_error_ends_all_generations(tmp_path: Path, error: E
 async def test_leaving_context_cancels_running_generations(tmp_path: Path) -> None:
     author = Scripted()
     with Generations(tmp_path, "x", "m") as generations:
-        async with RequestRunner([ask(key) for key in "abc"], author, generations, at_once=2):
+        async with RequestRunner([ask(key) for key in "abc"], author, generations, max_concurrent=2):
             await settle()
         assert sorted(author.ended) == ["a", "b"]
     assert not (tmp_path / "generations.jsonl").exists()
@@ -139,7 +141,7 @@ async def test_input_error_of_judge_stops_generation(tmp_path: Path) -> None:
 
     async def submissions(generations: Generations) -> AsyncIterator[Submission]:
         asks = [ask(key) for key in "abcdef"]
-        async with RequestRunner(asks, author, generations, at_once=3) as news:
+        async with RequestRunner(asks, author, generations, max_concurrent=3) as news:
             await settle()
             author.let_go("b")
             async for request in news:

@@ -123,7 +123,7 @@ def test_reply_that_is_not_a_chat_completion_is_fault(body: bytes, kind: FaultKi
 )
 def test_http_status_determines_kind_of_fault(status: int, body: bytes, kind: FaultKind) -> None:
     reply_fault = fault(status, body)
-    assert (reply_fault.kind, reply_fault.pause) == (kind, None)
+    assert (reply_fault.kind, reply_fault.pause_s) == (kind, None)
     assert f"HTTP {status}" in reply_fault.reason
 
 
@@ -161,7 +161,7 @@ def test_fault_of_redirecting_model_server_names_the_location() -> None:
 @pytest.mark.parametrize("status", [429, 503])
 def test_retry_after_header_sets_pause(status: int, header_value: str, pause: float | None) -> None:
     reply_fault = fault(status, **{"retry-after": header_value})
-    assert (reply_fault.kind, reply_fault.pause) == (
+    assert (reply_fault.kind, reply_fault.pause_s) == (
         FaultKind.LATER if pause is None else FaultKind.PAUSE,
         pause,
     )

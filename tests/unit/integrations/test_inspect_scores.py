@@ -12,7 +12,12 @@ import pytest
 from ioi_eval.benchmarks.row_files import FileRow, read_rows_or_errors
 from ioi_eval.benchmarks.row_schemas import find_schema
 from ioi_eval.errors import FailedRequest, InputError
-from ioi_eval.integrations.tasks import explain_result, result_metadata, score_share, summarize_scores
+from ioi_eval.integrations.tasks import (
+    compute_score_share,
+    explain_result,
+    make_result_metadata,
+    summarize_scores,
+)
 from ioi_eval.models import (
     Blob,
     Problem,
@@ -49,7 +54,7 @@ def result_of(problem: Problem, *scores: float, feedback: str = "") -> Submissio
 
 
 def told(problem: Problem, epoch: int, *scores: float, length: int = 10) -> dict[str, object]:
-    metadata = result_metadata(problem, result_of(problem, *scores), epoch=epoch, length=length)
+    metadata = make_result_metadata(problem, result_of(problem, *scores), epoch=epoch, length=length)
     return json.loads(json.dumps(metadata))
 
 
@@ -77,9 +82,9 @@ def test_only_full_marks_have_share_1() -> None:
     thirds = msgspec.structs.replace(
         PLAIN, subtasks=tuple(Subtask(name=name, points=100 / 3, tests=(name,)) for name in NAMES)
     )
-    assert score_share(result_of(thirds, 1, 1, 1)) == 1.0
-    assert score_share(result_of(thirds, 1, 1, 1 - 2e-16)) < 1.0
-    assert score_share(result_of(PLAIN, 1, 0, 1)) == pytest.approx(2 / 3)
+    assert compute_score_share(result_of(thirds, 1, 1, 1)) == 1.0
+    assert compute_score_share(result_of(thirds, 1, 1, 1 - 2e-16)) < 1.0
+    assert compute_score_share(result_of(PLAIN, 1, 0, 1)) == pytest.approx(2 / 3)
 
 
 def test_inspect_explanation_lists_points_and_failed_tests() -> None:
