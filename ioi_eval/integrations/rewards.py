@@ -201,7 +201,7 @@ class Rewards(Value):
             return RewardOutcome(None, NOT_JUDGED)
 
     def find_problem(self, row: RewardRow) -> Problem:
-        """Return a row's problem. Raise CasesError if the row has no tests, InputError if no row has tests."""
+        """Return a row's problem. Raise CasesError if it has no tests, InputError if no row has tests."""
         problem = row.find_problem(self.problems, self.options)
         return with_single_subtask(problem) if self.options.mode == RewardMode.PASS_FAIL else problem
 

@@ -16,15 +16,15 @@ from ioi_eval.models import Value
 from ioi_eval.plugins.audit.diagnosis import (
     Diagnoser,
     JudgedProblem,
-    stop_at_failure,
-    with_skipped_tests,
+    add_stop_at_failure,
+    judge_skipped_tests,
 )
 from ioi_eval.plugins.audit.evidence import EvidenceCommands, Origin
 from ioi_eval.plugins.audit.mutants import MutantRun
 from ioi_eval.plugins.audit.page import render_page
 from ioi_eval.plugins.audit.probes import ProbeRunner
 from ioi_eval.plugins.audit.records import Audit, Flaw, ProblemAudit, Rate
-from ioi_eval.plugins.audit.solutions import solution_key, with_solutions
+from ioi_eval.plugins.audit.solutions import add_dump_solutions, make_solution_key
 from ioi_eval.runs import BenchmarkOptions, RunOptions, Timing, ValidatedSolutions
 from ioi_eval.scoring import with_time_factor
 from ioi_eval.sources import Problems, benchmark_of, open_problems, read_solutions, with_references
@@ -65,7 +65,7 @@ async def audit(
 
     Args:
         source: A benchmark's name, packages, or a file of rows.
-        scorer: An open scorer with the option `echo`, for outputs that are compared.
+        scorer: An open scorer with the option `echo`, because outputs are compared.
         out: The folder of audit.json, audit.html, the runs and the probes.
         store: The cache.
         choice: The selection of problems.
@@ -79,12 +79,12 @@ async def audit(
     if options.column is not None and not options.solutions:
         remedy = "Name the dump with solutions=FILE"
         raise InputError("only a dump of solutions has a column of verdicts", field="column", remedy=remedy)
-    with contextlib.closing(open_problems(source, choice, store)) as opened:
-        problems, excluded = with_references(opened, options.references)
+    with contextlib.closing(open_problems(source, choice, store)) as source_problems:
+        problems, excluded = with_references(source_problems, options.references)
         dump_solutions = (
             read_solutions(options.solutions, problems, column=options.column) if options.solutions else []
         )
-        problems = with_solutions(problems, dump_solutions)
+        problems = add_dump_solutions(problems, dump_solutions)
         if not any(problem.solutions for problem in problems.values()):
             remedy = "Name a dump of programs with expected results: solutions=FILE"
             raise InputError("the source has no solutions with known verdicts", where=source, remedy=remedy)
@@ -93,7 +93,7 @@ async def audit(
         async def judge(
             judged_problems: Iterable[Problem], folder: Path, run_options: RunOptions
         ) -> ValidatedSolutions:
-            stopping = Problems(map(stop_at_failure, judged_problems), packages=problems.packages)
+            stopping = Problems(map(add_stop_at_failure, judged_problems), packages=problems.packages)
             return await validate(
                 stopping,
                 out=folder,
@@ -105,30 +105,32 @@ async def audit(
             )
 
         validated = await judge(problems.values(), out / RUN, judging)
-        origin = _origin(source, choice, options, frozenset(solution.name for _, solution in dump_solutions))
+        origin = _make_origin(
+            source, choice, options, frozenset(solution.name for _, solution in dump_solutions)
+        )
         probes = ProbeRunner(scorer, out / PROBES, fresh=options.fresh)
-        audited_problems = await _judged_problems(problems, validated, out / RUN, origin, probes)
-        mutants = MutantRun(audited_problems, probes, min_wrong=options.mutants, seed=options.seed)
-        if mutants.problems:
+        audited_problems = await _collect_judged_problems(problems, validated, out / RUN, origin, probes)
+        mutant_run = MutantRun(audited_problems, probes, min_wrong=options.mutants, seed=options.seed)
+        if mutant_run.problems:
             # The mutants' limits already include the factor.
             without_factor = replace(options.timing, factor=1.0)
-            await judge(mutants.problems.values(), out / MUTANTS, replace(judging, timing=without_factor))
-            await mutants.read_results(Results.open(out / MUTANTS))
+            await judge(mutant_run.problems.values(), out / MUTANTS, replace(judging, timing=without_factor))
+            await mutant_run.read_results(Results.open(out / MUTANTS))
 
         async def diagnose(problem: JudgedProblem) -> ProblemAudit:
-            return await Diagnoser(problem, probes).audit(*mutants.outcome_of(problem.label))
+            return await Diagnoser(problem, probes).audit(*mutant_run.find_outcome(problem.label))
 
         audits = await _map_concurrently(diagnose, audited_problems, 2 * probes.slots)
-    result = _summary(source, audits, excluded, choice, options)
-    (out / AUDIT).write_bytes(msgspec.json.format(msgspec.json.encode(result)) + b"\n")
-    (out / PAGE).write_text(render_page(result), "utf-8")
-    return result
+    source_audit = _make_summary(source, audits, excluded, choice, options)
+    (out / AUDIT).write_bytes(msgspec.json.format(msgspec.json.encode(source_audit)) + b"\n")
+    (out / PAGE).write_text(render_page(source_audit), "utf-8")
+    return source_audit
 
 
-def _origin(
-    source: str, choice: BenchmarkOptions, options: AuditOptions, rows_of_dump: frozenset[str]
+def _make_origin(
+    source: str, choice: BenchmarkOptions, options: AuditOptions, dump_names: frozenset[str]
 ) -> Origin:
-    """Return the origin of the problems and solutions. `rows_of_dump`: names of the dump's solutions."""
+    """Return the origin of the problems and solutions. `dump_names`: names of the dump's solutions."""
     benchmark = benchmark_of(source)
     return Origin(
         source=source,
@@ -139,15 +141,15 @@ def _origin(
         time_factor=options.timing.factor,
         dump=options.solutions,
         column=options.column,
-        rows_of_dump=rows_of_dump,
+        dump_names=dump_names,
     )
 
 
-async def _judged_problems(
-    problems: Problems, validated: ValidatedSolutions, run: Path, origin: Origin, probes: ProbeRunner
+async def _collect_judged_problems(
+    problems: Problems, validated: ValidatedSolutions, run_folder: Path, origin: Origin, probes: ProbeRunner
 ) -> list[JudgedProblem]:
     """Return the problems with the limits that were used, and the results of their solutions."""
-    results = {result.key: result for result in Results.open(run)}
+    results = {result.key: result for result in Results.open(run_folder)}
     unjudged = {
         unjudged_submission.key: unjudged_submission.reason
         for unjudged_submission in validated.validation.unjudged
@@ -156,9 +158,9 @@ async def _judged_problems(
         if unjudged_submission.key not in results
     }
 
-    async def judged_problem(label: str) -> JudgedProblem:
-        problem = _with_used_limits(problems[label], label, validated, origin.time_factor)
-        keys = [solution_key(label, solution) for solution in problem.solutions]
+    async def make_judged_problem(label: str) -> JudgedProblem:
+        problem = _apply_measured_limits(problems[label], label, validated, origin.time_factor)
+        keys = [make_solution_key(label, solution) for solution in problem.solutions]
         new_problem = JudgedProblem(
             label=label,
             problem=problem,
@@ -166,27 +168,31 @@ async def _judged_problems(
             unjudged=unjudged,
             commands=EvidenceCommands(origin, label),
         )
-        return await with_skipped_tests(new_problem, probes)
+        return await judge_skipped_tests(new_problem, probes)
 
-    return await _map_concurrently(judged_problem, problems, 2 * probes.slots)
+    return await _map_concurrently(make_judged_problem, problems, 2 * probes.slots)
 
 
-def _with_used_limits(problem: Problem, label: str, validated: ValidatedSolutions, factor: float) -> Problem:
-    """Return the problem with the limits that its solutions had. `factor`: the factor on time limits."""
-    measured = validated.validation.limits.get(label)
-    if measured is not None and problem.forks_by:
-        problem = replace(problem, options=replace(problem.options, forks=measured.processes - 1))
-    if measured is None or problem.time_from_solutions is None or problem.limits.cpu_time is not None:
-        return with_time_factor(problem, factor)
-    times = Limits.contest(measured.cpu_time, None)
-    wall_time = problem.limits.wall_time or times.wall_time
-    return replace(problem, limits=replace(problem.limits, cpu_time=times.cpu_time, wall_time=wall_time))
+def _apply_measured_limits(
+    problem: Problem, label: str, validated: ValidatedSolutions, time_factor: float
+) -> Problem:
+    """Return the problem with the limits that its solutions had, multiplied by the factor on time limits."""
+    measured_limits = validated.validation.limits.get(label)
+    if measured_limits is not None and problem.forks_by:
+        problem = replace(problem, options=replace(problem.options, forks=measured_limits.processes - 1))
+    if measured_limits is None or problem.time_from_solutions is None or problem.limits.cpu_time is not None:
+        return with_time_factor(problem, time_factor)
+    time_limits = Limits.contest(measured_limits.cpu_time, None)
+    wall_time = problem.limits.wall_time or time_limits.wall_time
+    return replace(
+        problem, limits=replace(problem.limits, cpu_time=time_limits.cpu_time, wall_time=wall_time)
+    )
 
 
 async def _map_concurrently(
-    function: Callable[[_T], Coroutine[Any, Any, _R]], items: Iterable[_T], max_running: int
+    function: Callable[[_T], Coroutine[Any, Any, _R]], arguments: Iterable[_T], max_running: int
 ) -> list[_R]:
-    """Return the results of an async function for some items. Up to `max_running` calls run at once."""
+    """Return the results of an async function for each argument. Up to `max_running` calls run at once."""
     slots = asyncio.Semaphore(max_running)
 
     async def call(item: _T) -> _R:
@@ -194,11 +200,11 @@ async def _map_concurrently(
             return await function(item)
 
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(call(item)) for item in items]
+        tasks = [group.create_task(call(item)) for item in arguments]
     return [task.result() for task in tasks]
 
 
-def _summary(
+def _make_summary(
     source: str,
     audits: Sequence[ProblemAudit],
     excluded: Mapping[str, int],
@@ -218,9 +224,9 @@ def _summary(
     return Audit(
         source=source,
         settings=settings,
-        sentences=tuple(_summary_sentences(audits)),
-        right=_total_rate(audit.right for audit in audits),
-        wrong=_total_rate(audit.wrong for audit in audits),
+        sentences=tuple(_write_sentences(audits)),
+        right=_sum_rates(audit.right for audit in audits),
+        wrong=_sum_rates(audit.wrong for audit in audits),
         left_out=dict(sorted(excluded.items())),
         problems=tuple(audits),
         untrusted={
@@ -231,28 +237,28 @@ def _summary(
     )
 
 
-def _total_rate(rates: Iterable[Rate]) -> Rate:
+def _sum_rates(rates: Iterable[Rate]) -> Rate:
     """Return the rate over all problems."""
     all_rates = list(rates)
-    return Rate.make(sum(rate.number for rate in all_rates), sum(rate.of for rate in all_rates))
+    return Rate.from_counts(sum(rate.number for rate in all_rates), sum(rate.of for rate in all_rates))
 
 
-def _summary_sentences(audits: Sequence[ProblemAudit]) -> Iterator[str]:
+def _write_sentences(audits: Sequence[ProblemAudit]) -> Iterator[str]:
     """Yield the sentences at the top of the page."""
-    having_right = [audit for audit in audits if audit.right.of]
-    having_wrong = [audit for audit in audits if audit.wrong.of or audit.mutants.accepted]
-    if having_right:
-        share = 100 * sum(audit.rejects_right for audit in having_right) / len(having_right)
+    audits_with_right = [audit for audit in audits if audit.right.of]
+    audits_with_wrong = [audit for audit in audits if audit.wrong.of or audit.mutants.accepted]
+    if audits_with_right:
+        percentage = 100 * sum(audit.rejects_right for audit in audits_with_right) / len(audits_with_right)
         yield (
-            f"{share:.1f} % of this dataset's problems reject a right solution;"
+            f"{percentage:.1f} % of this dataset's problems reject a right solution;"
             " on them pass@1 is a lower bound."
         )
-    if having_wrong:
-        weak = sum(
-            any(diagnosis.fault is Flaw.WEAK for diagnosis in audit.diagnoses) for audit in having_wrong
+    if audits_with_wrong:
+        weak_count = sum(
+            any(diagnosis.fault is Flaw.WEAK for diagnosis in audit.diagnoses) for audit in audits_with_wrong
         )
-        share = 100 * weak / len(having_wrong)
-        yield f"{share:.1f} % accept a wrong solution; on them pass@1 is an upper bound."
-    if unknown := sum(not audit.right.of and not audit.wrong.of for audit in audits):
-        problems = "1 problem" if unknown == 1 else f"{unknown} problems"
-        yield f"Nothing is known of {problems}: no right or wrong solution could be used."
+        percentage = 100 * weak_count / len(audits_with_wrong)
+        yield f"{percentage:.1f} % accept a wrong solution; on them pass@1 is an upper bound."
+    if unknown_count := sum(not audit.right.of and not audit.wrong.of for audit in audits):
+        problem_count = "1 problem" if unknown_count == 1 else f"{unknown_count} problems"
+        yield f"Nothing is known of {problem_count}: no right or wrong solution could be used."

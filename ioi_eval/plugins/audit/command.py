@@ -176,7 +176,7 @@ def audit(
         typer.echo("Interrupted. Run the same command again to continue.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     if not quiet:
-        for line in terminal_lines(report):
+        for line in format_terminal_lines(report):
             typer.echo(line)
         typer.echo(f"{folder / AUDIT}, {folder / PAGE}")
     if report.untrusted:
@@ -198,8 +198,8 @@ async def _run_audit(
     engine, trusted = open_engine(
         engine_choice, store, () if benchmark is None else tuple(benchmark.packages)
     )
-    judging = JudgeOptions(job=engine_choice.job, echo=_ECHO, borderline=options.timing.borderline)
-    async with Scorer(engine, store=store, options=judging, trusted=trusted) as scorer:
+    judge_options = JudgeOptions(job=engine_choice.job, echo=_ECHO, borderline=options.timing.borderline)
+    async with Scorer(engine, store=store, options=judge_options, trusted=trusted) as scorer:
         return await run_audit(
             source, scorer, out=folder, store=store, choice=choice, options=options, on_event=on_event
         )
@@ -213,27 +213,29 @@ def _rename_column_option(error: InputError) -> InputError:
     return error.with_details(field="expected-column" if error.field == "column" else None, remedy=remedy)
 
 
-def terminal_lines(report: Audit) -> list[str]:
+def format_terminal_lines(report: Audit) -> list[str]:
     """Return the audit as lines for a terminal: the flaws of each problem, and a summary."""
-    faulty = [problem_audit for problem_audit in report.problems if problem_audit.diagnoses]
-    output = [line for problem_audit in faulty[:_MAX_SHOWN] for line in _problem_lines(problem_audit)]
-    if len(faulty) > _MAX_SHOWN:
-        output.append(f"{len(faulty) - _MAX_SHOWN} more problems are in {AUDIT}.")
-    output += [
+    faulty_audits = [problem_audit for problem_audit in report.problems if problem_audit.diagnoses]
+    lines = [
+        line for problem_audit in faulty_audits[:_MAX_SHOWN] for line in _format_problem_lines(problem_audit)
+    ]
+    if len(faulty_audits) > _MAX_SHOWN:
+        lines.append(f"{len(faulty_audits) - _MAX_SHOWN} more problems are in {AUDIT}.")
+    lines += [
         f"{problem_audit.problem}: {format_count(len(problem_audit.unjudged), 'solution')}"
         " could not be judged, such"
         f" as {problem_audit.unjudged[0]}: {problem_audit.unusable[problem_audit.unjudged[0]]}"
         for problem_audit in report.problems
         if problem_audit.unjudged
     ][:_MAX_SHOWN]
-    output.append(
-        f"Right solutions accepted: {_rate_with_interval(report.right)}; wrong ones rejected:"
-        f" {_rate_with_interval(report.wrong)}."
+    lines.append(
+        f"Right solutions accepted: {_format_rate(report.right)}; wrong ones rejected:"
+        f" {_format_rate(report.wrong)}."
     )
-    return [*output, *report.sentences]
+    return [*lines, *report.sentences]
 
 
-def _problem_lines(problem_audit: ProblemAudit) -> list[str]:
+def _format_problem_lines(problem_audit: ProblemAudit) -> list[str]:
     return [
         line
         for diagnosis in problem_audit.diagnoses
@@ -244,7 +246,7 @@ def _problem_lines(problem_audit: ProblemAudit) -> list[str]:
     ]
 
 
-def _rate_with_interval(rate: Rate) -> str:
+def _format_rate(rate: Rate) -> str:
     if rate.share is None or rate.low is None or rate.high is None:
         return "none to judge"
     interval = f"{100 * rate.low:.1f} to {100 * rate.high:.1f}"

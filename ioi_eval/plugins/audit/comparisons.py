@@ -11,7 +11,7 @@ from ioi_eval.models import Checker, CheckerKind, Problem, TaskType
 _TOLERANCES = (1e-9, 1e-6, 1e-4)  # absolute and relative tolerances that are tried
 _MAX_TOLERANCE = _TOLERANCES[-1]
 _WORD_KINDS = (CheckerKind.WORD_LINES, CheckerKind.TOKENS)
-# Looser comparisons, by the comparison that they replace. A comparison without an entry has none.
+# Looser comparisons, by the comparison that they replace. Other comparisons have no looser comparison.
 _LOOSER_KINDS = {
     CheckerKind.EXACT: (
         CheckerKind.STRIPPED,
@@ -28,37 +28,37 @@ _LOOSER_KINDS = {
 }
 
 
-def is_compared(problem: Problem) -> bool:
+def has_built_in_comparison(problem: Problem) -> bool:
     """Return True if a built-in comparison checks the problem's outputs."""
     return problem.task_type is TaskType.BATCH and not problem.checker.kind.is_program
 
 
-def looser_checkers(checker: Checker) -> Iterator[tuple[str, Checker]]:
+def list_looser_checkers(checker: Checker) -> Iterator[tuple[str, Checker]]:
     """Yield the looser comparisons with their names."""
     if checker.kind not in _LOOSER_KINDS:
         return
     for kind in _LOOSER_KINDS[checker.kind]:
         yield kind.value, Checker(kind=kind)
-    tokens = _as_token_checker(checker)
+    token_checker = _make_token_checker(checker)
     if checker.space_sensitive:
-        yield "tokens", tokens
-    if tokens.case_sensitive:
-        yield "tokens without case", replace(tokens, case_sensitive=False)
-    for tolerance in _larger_tolerances(checker):
-        yield f"tokens with tolerance {tolerance:g}", _with_tolerance(tokens, tolerance)
+        yield "tokens", token_checker
+    if token_checker.case_sensitive:
+        yield "tokens without case", replace(token_checker, case_sensitive=False)
+    for tolerance in _list_larger_tolerances(checker):
+        yield f"tokens with tolerance {tolerance:g}", _set_tolerance(token_checker, tolerance)
 
 
-def loosest_checker(checker: Checker) -> Checker:
+def make_loosest_checker(checker: Checker) -> Checker:
     """Return a comparison that accepts an output if any looser comparison does."""
     if checker.kind not in _LOOSER_KINDS:
         return checker
-    return _with_tolerance(
-        replace(_as_token_checker(checker), case_sensitive=False),
-        max(_larger_tolerances(checker), default=0.0),
+    return _set_tolerance(
+        replace(_make_token_checker(checker), case_sensitive=False),
+        max(_list_larger_tolerances(checker), default=0.0),
     )
 
 
-def _as_token_checker(checker: Checker) -> Checker:
+def _make_token_checker(checker: Checker) -> Checker:
     return (
         replace(checker, space_sensitive=False)
         if checker.kind is CheckerKind.TOKENS
@@ -66,10 +66,10 @@ def _as_token_checker(checker: Checker) -> Checker:
     )
 
 
-def _larger_tolerances(checker: Checker) -> tuple[float, ...]:
+def _list_larger_tolerances(checker: Checker) -> tuple[float, ...]:
     max_tolerance = max(checker.absolute or 0.0, checker.relative or 0.0)
     return tuple(tolerance for tolerance in _TOLERANCES if tolerance > max_tolerance)
 
 
-def _with_tolerance(checker: Checker, tolerance: float) -> Checker:
+def _set_tolerance(checker: Checker, tolerance: float) -> Checker:
     return replace(checker, absolute=tolerance, relative=tolerance) if tolerance else checker

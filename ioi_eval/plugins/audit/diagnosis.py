@@ -18,18 +18,22 @@ from ioi_eval import (
     Verdict,
 )
 from ioi_eval.models import Blob, Checker, Solution, Subtask
-from ioi_eval.plugins.audit.comparisons import is_compared, looser_checkers, loosest_checker
+from ioi_eval.plugins.audit.comparisons import (
+    has_built_in_comparison,
+    list_looser_checkers,
+    make_loosest_checker,
+)
 from ioi_eval.plugins.audit.evidence import EvidenceCommands
 from ioi_eval.plugins.audit.outputs import describe_difference, is_reordered, normalize_words
 from ioi_eval.plugins.audit.probes import ProbeRunner
 from ioi_eval.plugins.audit.records import Diagnosis, Flaw, MutantCounts, ProblemAudit, Rate, Rejection
-from ioi_eval.plugins.audit.solutions import is_right, solution_key, to_submission
+from ioi_eval.plugins.audit.solutions import convert_to_submission, is_right, make_solution_key
 from ioi_eval.scoring import with_time_factor
 
 MAX_LIMIT_FACTOR = 8  # factor for the time and memory limits in a probe
 _LIMIT_FACTORS = (2, 4, MAX_LIMIT_FACTOR)  # factors for the limits that a sentence may name
 _ROW_OUTPUT_BYTES = 400  # maximum bytes of an output that a row of an audit's run stores
-_MAX_SHOWN = 200  # maximum bytes of a shown input, output or expected answer
+_MAX_SHOWN = 200  # maximum bytes of an input, output or expected answer in a report
 _MAX_NAMED = 5  # maximum number of tests or solutions that a sentence names
 PASSED = (Verdict.AC, Verdict.SKIPPED)
 _EXCEEDED = (Verdict.TLE, Verdict.MLE)
@@ -57,23 +61,25 @@ class JudgedProblem:
     unusable: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.solutions = {solution_key(self.label, solution): solution for solution in self.problem.solutions}
+        self.solutions = {
+            make_solution_key(self.label, solution): solution for solution in self.problem.solutions
+        }
         is_right_by_key = {key: is_right(self.problem, solution) for key, solution in self.solutions.items()}
         self.unusable = {
             key: self.unjudged[key]
             for key, right in is_right_by_key.items()
             if right is not None and key in self.unjudged
         }
-        compiled = dict[str, SubmissionResult]()
+        compiled_results = dict[str, SubmissionResult]()
         for key in sorted(self.solutions.keys() & self.results.keys()):
             if is_right_by_key[key] is None:
                 continue
             if self.results[key].compiles:
-                compiled[key] = self.results[key]
+                compiled_results[key] = self.results[key]
             else:
                 self.unusable[key] = "it does not compile"
-        self.wrong = {key: result for key, result in compiled.items() if not is_right_by_key[key]}
-        right = {key: result for key, result in compiled.items() if is_right_by_key[key]}
+        self.wrong = {key: result for key, result in compiled_results.items() if not is_right_by_key[key]}
+        right = {key: result for key, result in compiled_results.items() if is_right_by_key[key]}
         crashing_keys = {key for key, result in right.items() if _crashes_on_every_test(result)}
         if crashing_keys != right.keys():  # usually these solutions need another version of the interpreter
             self.unusable |= dict.fromkeys(
@@ -82,42 +88,42 @@ class JudgedProblem:
             right = {key: result for key, result in right.items() if key not in crashing_keys}
         self.right = right
 
-    def submission(self, key: str) -> Submission:
+    def make_submission(self, key: str) -> Submission:
         """Return a solution as a submission."""
-        return to_submission(self.label, self.solutions[key], self.problem.year)
+        return convert_to_submission(self.label, self.solutions[key], self.problem.year)
 
-    def solution_names(self, keys: Iterable[str]) -> list[str]:
+    def list_solution_names(self, keys: Iterable[str]) -> list[str]:
         """Return the names of solutions."""
         return [self.solutions[key].name for key in keys]
 
-    def skipped_tests(self, result: SubmissionResult) -> list[str]:
+    def list_skipped_tests(self, result: SubmissionResult) -> list[str]:
         """Return the names of the tests that count and on which a solution did not run."""
         subtasks = self.problem.subtasks
-        counting = {name for subtask in subtasks for name in subtask.tests}
+        counting_tests = {name for subtask in subtasks for name in subtask.tests}
         return [
             test.test_name
             for test in result.tests
-            if test.status is Verdict.SKIPPED and (test.test_name in counting or not subtasks)
+            if test.status is Verdict.SKIPPED and (test.test_name in counting_tests or not subtasks)
         ]
 
-    def with_tests(self, names: Collection[str]) -> Problem:
+    def select_tests(self, test_names: Collection[str]) -> Problem:
         """Return the problem with only some of its tests, and without subtasks."""
-        tests = tuple(test for test in self.problem.tests if test.name in names)
+        tests = tuple(test for test in self.problem.tests if test.name in test_names)
         return replace(self.problem, tests=tests, subtasks=(), grader=None)
 
 
-def stop_at_failure(problem: Problem) -> Problem:
+def add_stop_at_failure(problem: Problem) -> Problem:
     """Return the problem with a subtask of all tests, so that a solution stops at its first failed test.
 
-    A problem with subtasks stops by its rules. If limits are measured, right solutions run on all tests.
+    A problem with subtasks is returned unchanged, and so is a problem whose limits are measured.
     """
     if problem.subtasks or problem.limits.cpu_time is None or problem.forks_by:
         return problem
-    names = tuple(test.name for test in problem.tests)
-    return replace(problem, subtasks=(Subtask(name="all tests", points=1.0, tests=names),))
+    test_names = tuple(test.name for test in problem.tests)
+    return replace(problem, subtasks=(Subtask(name="all tests", points=1.0, tests=test_names),))
 
 
-async def with_skipped_tests(judged_problem: JudgedProblem, probes: ProbeRunner) -> JudgedProblem:
+async def judge_skipped_tests(judged_problem: JudgedProblem, probes: ProbeRunner) -> JudgedProblem:
     """Return the problem after the rejected right solutions have run on the tests that they had skipped.
 
     A solution stops if it exceeds a limit for the second time. After that, solutions whose first failure is
@@ -128,22 +134,23 @@ async def with_skipped_tests(judged_problem: JudgedProblem, probes: ProbeRunner)
     for key in sorted(results.keys() & judged_problem.solutions.keys()):
         if results[key].solved or not is_right(judged_problem.problem, judged_problem.solutions[key]):
             continue
-        while skipped_tests := judged_problem.skipped_tests(results[key]):
+        while skipped_tests := judged_problem.list_skipped_tests(results[key]):
             failures = [test.status for test in results[key].tests if test.status not in PASSED]
             has_only_exceeded = set(failures) <= {*_EXCEEDED}
             is_slow = is_slow or (has_only_exceeded and len(failures) > 1)
             if is_slow and has_only_exceeded:
                 break
-            problem = judged_problem.with_tests(skipped_tests)
+            problem = judged_problem.select_tests(skipped_tests)
             try:
-                added = await probes.score(
-                    stop_at_failure(problem) if has_only_exceeded else problem, judged_problem.submission(key)
+                probe_result = await probes.score(
+                    add_stop_at_failure(problem) if has_only_exceeded else problem,
+                    judged_problem.make_submission(key),
                 )
             except (JudgeFailure, InputError) as failure:
                 del results[key]
                 unjudged[key] = str(failure)
                 break
-            added_tests = {test.test_name: test for test in added.tests}
+            added_tests = {test.test_name: test for test in probe_result.tests}
             tests = tuple(added_tests.get(test.test_name, test) for test in results[key].tests)
             results[key] = replace(results[key], tests=tests)
     return dataclasses.replace(judged_problem, results=results, unjudged=unjudged)
@@ -151,15 +158,15 @@ async def with_skipped_tests(judged_problem: JudgedProblem, probes: ProbeRunner)
 
 def _crashes_on_every_test(result: SubmissionResult) -> bool:
     """Return True if a solution crashes on every test that it ran on."""
-    ran = [test for test in result.tests if test.status is not Verdict.SKIPPED]
-    return bool(ran) and all(test.status is Verdict.RE for test in ran)
+    executed_tests = [test for test in result.tests if test.status is not Verdict.SKIPPED]
+    return bool(executed_tests) and all(test.status is Verdict.RE for test in executed_tests)
 
 
 class Diagnoser:
-    """Finds the reasons why a problem's tests reject right solutions or accept wrong ones."""
+    """Finds the reasons why a problem's tests reject right solutions or accept wrong solutions."""
 
     def __init__(self, judged_problem: JudgedProblem, probes: ProbeRunner) -> None:
-        self._judged, self._probes = judged_problem, probes
+        self._judged_problem, self._probes = judged_problem, probes
         self._diagnoses = list[Diagnosis]()
         self._failures: Failures = {}
         for key, result in judged_problem.right.items():
@@ -170,8 +177,8 @@ class Diagnoser:
 
     async def audit(self, mutants: MutantCounts, mutant_rejecting_tests: Collection[str]) -> ProblemAudit:
         """Return the audit of the problem. `mutant_rejecting_tests`: tests that reject mutants."""
-        judged_problem = self._judged
-        rejections = tuple(self._rejected_right_solutions())
+        judged_problem = self._judged_problem
+        rejections = tuple(self._list_rejections())
         if self._failures:
             try:
                 await self._probe_limits()
@@ -179,78 +186,84 @@ class Diagnoser:
                 self._explain_other_failures()
             except (JudgeFailure, InputError) as failure:  # then the reason for the rejection is unknown
                 self._diagnoses.clear()
-                rows = [item.row for item in rejections]
+                rejected_keys = [item.row for item in rejections]
                 reason = f"are rejected; the reason could not be judged ({failure})"
                 self._add_diagnosis(
-                    Flaw.UNCLEAR, f"{_solutions_phrase(rows, judged_problem.right)} {reason}", rows
+                    Flaw.UNCLEAR,
+                    f"{_format_count(rejected_keys, judged_problem.right)} {reason}",
+                    rejected_keys,
                 )
-        accepted = (
+        accepted_keys = (
             tuple(key for key, result in judged_problem.wrong.items() if result.solved) + mutants.accepted
         )
-        if accepted:
-            own_names = judged_problem.solution_names(
-                key for key in accepted if key in judged_problem.solutions
+        if accepted_keys:
+            solution_names = judged_problem.list_solution_names(
+                key for key in accepted_keys if key in judged_problem.solutions
             )
-            counts = [f"{len(own_names)} of {len(judged_problem.wrong)} wrong solutions"] if own_names else []
-            counts += [f"{len(mutants.accepted)} wrong mutants"] if mutants.accepted else []
+            count_phrases = (
+                [f"{len(solution_names)} of {len(judged_problem.wrong)} wrong solutions"]
+                if solution_names
+                else []
+            )
+            count_phrases += [f"{len(mutants.accepted)} wrong mutants"] if mutants.accepted else []
             self._add_diagnosis(
                 Flaw.WEAK,
-                f"The tests accept {' and '.join(counts)}: {_list_phrase(accepted)}",
-                accepted,
-                command=judged_problem.commands.validate_command(own_names),
+                f"The tests accept {' and '.join(count_phrases)}: {_format_names(accepted_keys)}",
+                accepted_keys,
+                command=judged_problem.commands.make_validate_command(solution_names),
             )
-        rejecting = {
+        rejecting_tests = {
             test.test_name
             for result in judged_problem.wrong.values()
             for test in result.tests
             if test.status not in PASSED
         } | set(mutant_rejecting_tests)
-        names = [test.name for test in judged_problem.problem.tests]
+        test_names = [test.name for test in judged_problem.problem.tests]
         has_wrong = bool(judged_problem.wrong) or mutants.rejected > 0
         flaw_order = list(Flaw)
         return ProblemAudit(
             problem=judged_problem.label,
-            tests=len(names),
-            right=Rate.make(
+            tests=len(test_names),
+            right=Rate.from_counts(
                 sum(item.solved for item in judged_problem.right.values()), len(judged_problem.right)
             ),
-            wrong=Rate.make(
+            wrong=Rate.from_counts(
                 sum(not item.solved for item in judged_problem.wrong.values()), len(judged_problem.wrong)
             ),
             unusable=dict(sorted(judged_problem.unusable.items())),
             unjudged=tuple(sorted(judged_problem.unjudged.keys() & judged_problem.unusable.keys())),
-            undecided=tuple(name for name in names if name not in rejecting) if has_wrong else (),
+            undecided=tuple(name for name in test_names if name not in rejecting_tests) if has_wrong else (),
             rejections=rejections,
             diagnoses=tuple(sorted(self._diagnoses, key=lambda item: flaw_order.index(item.fault))),
             mutants=mutants,
         )
 
-    def _rejected_right_solutions(self) -> Iterator[Rejection]:
+    def _list_rejections(self) -> Iterator[Rejection]:
         """Yield the right solutions that the tests reject."""
-        tests = {test.name: test for test in self._judged.problem.tests}
-        for key, result in self._judged.right.items():
-            failed = [test for test in result.tests if test.status not in PASSED]
-            if result.solved or not failed:
+        tests_by_name = {test.name: test for test in self._judged_problem.problem.tests}
+        for key, result in self._judged_problem.right.items():
+            failed_tests = [test for test in result.tests if test.status not in PASSED]
+            if result.solved or not failed_tests:
                 continue
-            shown_failure = next((test for test in failed if test.output), failed[0])
-            test = tests[shown_failure.test_name]
-            shown_difference = (
-                _describe_output(shown_failure.output, test.answer)
-                if shown_failure.output and test.answer is not None
-                else shown_failure.feedback
+            example = next((test for test in failed_tests if test.output), failed_tests[0])
+            test = tests_by_name[example.test_name]
+            difference = (
+                _describe_output(example.output, test.answer)
+                if example.output and test.answer is not None
+                else example.feedback
             )
-            # The judge's own message contains times, which differ from run to run.
-            if shown_failure.status in _EXCEEDED:
-                shown_difference = "It exceeds the limit"
+            # The judge's message contains times, which differ from run to run.
+            if example.status in _EXCEEDED:
+                difference = "It exceeds the limit"
             yield Rejection(
                 row=key,
-                language=self._judged.solutions[key].language,
-                tests=tuple(test.test_name for test in failed),
+                language=self._judged_problem.solutions[key].language,
+                tests=tuple(test.test_name for test in failed_tests),
                 test=test.name,
-                status=shown_failure.status.value,
-                difference=shown_difference,
+                status=example.status.value,
+                difference=difference,
                 input=test.input.read_beginning(_MAX_SHOWN),
-                output=shown_failure.output[:_MAX_SHOWN],
+                output=example.output[:_MAX_SHOWN],
                 expected="" if test.answer is None else test.answer.read_beginning(_MAX_SHOWN),
             )
 
@@ -258,14 +271,16 @@ class Diagnoser:
         self,
         fault: Flaw,
         sentence: str,
-        rows: Iterable[str],
+        solution_keys: Iterable[str],
         tests: Iterable[str] = (),
         command: str = "",
     ) -> None:
-        """Add a diagnosis. `command`: by default the command that judges the solutions in `rows`."""
-        keys = tuple(sorted(set(rows)))
-        shown_command = command or self._judged.commands.validate_command(self._judged.solution_names(keys))
-        test_order = {test.name: number for number, test in enumerate(self._judged.problem.tests)}
+        """Add a diagnosis. `command`: by default the command that judges the solutions in `solution_keys`."""
+        keys = tuple(sorted(set(solution_keys)))
+        shown_command = command or self._judged_problem.commands.make_validate_command(
+            self._judged_problem.list_solution_names(keys)
+        )
+        test_order = {test.name: number for number, test in enumerate(self._judged_problem.problem.tests)}
         self._diagnoses.append(
             Diagnosis(
                 fault=fault,
@@ -280,93 +295,101 @@ class Diagnoser:
 
     async def _judge_probe(self, problem: Problem, key: str) -> dict[str, TestResult]:
         """Return the results of a right or wrong solution on a problem's tests."""
-        result = await self._probes.score(problem, self._judged.submission(key))
+        result = await self._probes.score(problem, self._judged_problem.make_submission(key))
         return {test.test_name: test for test in result.tests}
 
-    def _failed_tests_by_solution(self, statuses: Collection[Verdict]) -> dict[str, list[str]]:
+    def _group_failed_tests(self, statuses: Collection[Verdict]) -> dict[str, list[str]]:
         """Return the tests that right solutions fail with any of these statuses, by solution."""
         tests_by_key = dict[str, list[str]]()
-        for test, failed in self._failures.items():
-            for key, result in failed.items():
+        for test, results_by_key in self._failures.items():
+            for key, result in results_by_key.items():
                 if result.status in statuses:
                     tests_by_key.setdefault(key, []).append(test)
         return tests_by_key
 
     async def _probe_limits(self) -> None:
         """Explain the tests on which right solutions exceed a limit, with runs under raised limits."""
-        exceeded = self._failed_tests_by_solution(_EXCEEDED)
-        for key in sorted(exceeded, key=lambda key: (len(exceeded[key]), key)):
-            if (result := await self._result_with_raised_limits(key, exceeded[key])) is not None:
+        exceeded_tests = self._group_failed_tests(_EXCEEDED)
+        for key in sorted(exceeded_tests, key=lambda key: (len(exceeded_tests[key]), key)):
+            if (result := await self._judge_with_raised_limits(key, exceeded_tests[key])) is not None:
                 break
         else:
             return
-        rows = self._failed_tests_by_solution(_EXCEEDED)
-        for key_of_row, tests in rows.items():
+        failed_tests = self._group_failed_tests(_EXCEEDED)
+        for failing_key, tests in failed_tests.items():
             for test in tests:
-                del self._failures[test][key_of_row]
-        ratios = self._used_limits(result)
+                del self._failures[test][failing_key]
+        ratios = self._compute_limit_usage(result)
         max_ratio = max(ratios.values()) if result.status in PASSED else float("inf")
         factor = next((factor for factor in _LIMIT_FACTORS if max_ratio <= factor), None)
         factor_phrase = f"up to {factor} times" if factor else f"more than {MAX_LIMIT_FACTOR} times"
         resources = (
             " and ".join(resource for resource, ratio in ratios.items() if ratio > 1) or "time or memory"
         )
-        judged_problem, (name,) = self._judged, self._judged.solution_names([key])
-        languages = sorted({judged_problem.solutions[row].language for row in rows})
+        judged_problem, (solution_name,) = (
+            self._judged_problem,
+            self._judged_problem.list_solution_names([key]),
+        )
+        languages = sorted({judged_problem.solutions[row].language for row in failed_tests})
         self._add_diagnosis(
             Flaw.LIMITS,
-            f"{_solutions_phrase(rows, judged_problem.right)} exceed the limits ({', '.join(languages)});"
-            f" {name} needs {factor_phrase} the {resources}",
-            rows,
-            (test for tests in rows.values() for test in tests),
-            judged_problem.commands.validate_command(
-                [name], factor=1 if ratios["memory"] > 1 > ratios["time"] else factor or MAX_LIMIT_FACTOR
+            f"{_format_count(failed_tests, judged_problem.right)} exceed the limits ({', '.join(languages)});"
+            f" {solution_name} needs {factor_phrase} the {resources}",
+            failed_tests,
+            (test for tests in failed_tests.values() for test in tests),
+            judged_problem.commands.make_validate_command(
+                [solution_name],
+                factor=1 if ratios["memory"] > 1 > ratios["time"] else factor or MAX_LIMIT_FACTOR,
             ),
         )
 
-    async def _result_with_raised_limits(self, key: str, exceeded: Sequence[str]) -> TestResult | None:
-        """Return a solution's result under raised limits on some test, or None if it is wrong on all of them.
+    async def _judge_with_raised_limits(self, key: str, exceeded_tests: Sequence[str]) -> TestResult | None:
+        """Return a solution's result on a test under raised limits, or None if it fails all tests.
 
-        First the largest test runs that the solution has not passed, then each of `exceeded`, on which it
-        exceeded a limit. If it is wrong on such a test, that result replaces the exceeded limit.
+        First the largest test runs that the solution has not passed, then each of `exceeded_tests`, on which the
+        solution exceeded a limit. If its output is wrong there, this result replaces the exceeded limit.
         """
-        judged_problem, limits = self._judged, self._judged.problem.limits
+        judged_problem, limits = self._judged_problem, self._judged_problem.problem.limits
         sizes = {test.name: test.input.size for test in judged_problem.problem.tests}
-        by_size = sorted(exceeded, key=lambda name: -sizes[name])
-        largest = max(
-            (*by_size, *judged_problem.skipped_tests(judged_problem.right[key])), key=sizes.__getitem__
+        tests_by_size = sorted(exceeded_tests, key=lambda name: -sizes[name])
+        largest_test = max(
+            (*tests_by_size, *judged_problem.list_skipped_tests(judged_problem.right[key])),
+            key=sizes.__getitem__,
         )
-        for test in dict.fromkeys((largest, *by_size)):
-            raised = with_time_factor(judged_problem.with_tests([test]), MAX_LIMIT_FACTOR)
+        for test in dict.fromkeys((largest_test, *tests_by_size)):
+            eased_problem = with_time_factor(judged_problem.select_tests([test]), MAX_LIMIT_FACTOR)
             if limits.memory:
-                raised = replace(
-                    raised, limits=replace(raised.limits, memory=limits.memory * MAX_LIMIT_FACTOR)
+                eased_problem = replace(
+                    eased_problem,
+                    limits=replace(eased_problem.limits, memory=limits.memory * MAX_LIMIT_FACTOR),
                 )
-            result = (await self._judge_probe(raised, key))[test]
+            result = (await self._judge_probe(eased_problem, key))[test]
             if result.status not in (*_EXCEEDED, *PASSED):
                 self._failures.setdefault(test, {})[key] = result
-            elif test in exceeded or max(self._used_limits(result).values()) > 1:
+            elif test in exceeded_tests or max(self._compute_limit_usage(result).values()) > 1:
                 return result
         return None
 
-    def _used_limits(self, result: TestResult) -> dict[str, float]:
+    def _compute_limit_usage(self, result: TestResult) -> dict[str, float]:
         """Return the time and the memory that a test used, as multiples of the limits."""
-        limits = self._judged.problem.limits
+        limits = self._judged_problem.problem.limits
         return {
             "time": (result.cpu_time or 0.0) / limits.cpu_time if limits.cpu_time else 0.0,
             "memory": (result.memory or 0) / limits.memory if limits.memory else 0.0,
         }
 
     async def _probe_comparisons(self) -> None:
-        """Judge rejected outputs by the loosest comparison and, if it accepts them, by all looser ones."""
-        judged_problem, problem = self._judged, self._judged.problem
-        wrong_outputs = self._failed_tests_by_solution(_WRONG_OUTPUT)
-        if not wrong_outputs or not is_compared(problem):
+        """Judge rejected outputs by the loosest comparison and, if that accepts them, by all looser ones."""
+        judged_problem, problem = self._judged_problem, self._judged_problem.problem
+        wrong_outputs = self._group_failed_tests(_WRONG_OUTPUT)
+        if not wrong_outputs or not has_built_in_comparison(problem):
             return
         accepted_tests = {test for tests in wrong_outputs.values() for test in tests}
         failures = self._failures
         accepted_tests -= {
-            test for test, failed in failures.items() if self._have_other_word_counts(failed.values())
+            test
+            for test, results_by_key in failures.items()
+            if self._differ_in_word_count(results_by_key.values())
         }
         for key, tests in wrong_outputs.items():
             # The judge returns the outputs of all probed tests, but the row only contains the start of the
@@ -379,7 +402,7 @@ class Diagnoser:
             if not probed_tests:
                 continue
             results = await self._judge_probe(
-                self._problem_with_checker(probed_tests, loosest_checker(problem.checker)), key
+                self._select_with_checker(probed_tests, make_loosest_checker(problem.checker)), key
             )
             for test in probed_tests:
                 if results[test].status is not Verdict.AC:
@@ -391,40 +414,40 @@ class Diagnoser:
         accepted_by_key = {
             key: accepted for key, tests in wrong_outputs.items() if (accepted := accepted_tests & {*tests})
         }
-        rows = sorted(accepted_by_key)
+        accepted_keys = sorted(accepted_by_key)
         fitting_names = [
             name
-            for name, checker in looser_checkers(problem.checker)
+            for name, checker in list_looser_checkers(problem.checker)
             if await self._accepts_only_right(checker, accepted_by_key)
         ]
-        tests_phrase = f"on {_list_phrase(_sort_tests(problem, accepted_tests), 'test')}"
+        tests_phrase = f"on {_format_names(_sort_tests(problem, accepted_tests), 'test')}"
         if fitting_names:
             self._add_diagnosis(
                 Flaw.STRICT,
-                f"{_solutions_phrase(rows, judged_problem.right)} are rejected {tests_phrase}. Comparisons"
-                f" that accept them and no more wrong ones: {', '.join(fitting_names)}",
-                rows,
+                f"{_format_count(accepted_keys, judged_problem.right)} are rejected {tests_phrase}."
+                f" Comparisons that accept them and no more wrong ones: {', '.join(fitting_names)}",
+                accepted_keys,
                 accepted_tests,
-                judged_problem.commands.validate_command(
-                    judged_problem.solution_names(rows), checker=fitting_names[0]
+                judged_problem.commands.make_validate_command(
+                    judged_problem.list_solution_names(accepted_keys), checker=fitting_names[0]
                 ),
             )
         else:
             self._add_diagnosis(
                 Flaw.CHECKER,
-                f"{_solutions_phrase(rows, judged_problem.right)} are rejected {tests_phrase}. Looser"
+                f"{_format_count(accepted_keys, judged_problem.right)} are rejected {tests_phrase}. Looser"
                 " comparisons accept them, and also"
                 " more wrong ones",
-                rows,
+                accepted_keys,
                 accepted_tests,
             )
         for key, accepted in accepted_by_key.items():
             for test in accepted:
                 del failures[test][key]
 
-    def _have_other_word_counts(self, results: Iterable[TestResult]) -> bool:
-        """Return True if an output and its answer differ in length, in words: no comparison accepts that."""
-        answers = {test.name: test.answer for test in self._judged.problem.tests}
+    def _differ_in_word_count(self, results: Iterable[TestResult]) -> bool:
+        """Return True if an output and its answer differ in their number of words."""
+        answers = {test.name: test.answer for test in self._judged_problem.problem.tests}
         return any(
             len(result.output.encode(errors="replace").split()) != len(answer.read().split())
             for result in results
@@ -432,21 +455,21 @@ class Diagnoser:
             if (answer := answers[result.test_name]) is not None
         )
 
-    def _problem_with_checker(self, tests: Collection[str], checker: Checker) -> Problem:
-        return replace(self._judged.with_tests(tests), checker=checker)
+    def _select_with_checker(self, tests: Collection[str], checker: Checker) -> Problem:
+        return replace(self._judged_problem.select_tests(tests), checker=checker)
 
     async def _accepts_only_right(self, checker: Checker, tests_by_right: Mapping[str, set[str]]) -> bool:
         """Return True if a comparison accepts these right solutions and no further wrong solutions."""
         for key, tests in tests_by_right.items():
-            results = await self._judge_probe(self._problem_with_checker(tests, checker), key)
+            results = await self._judge_probe(self._select_with_checker(tests, checker), key)
             if any(result.status is not Verdict.AC for result in results.values()):
                 return False
-        compared = replace(stop_at_failure(self._judged.problem), checker=checker)
-        for key, result in self._judged.wrong.items():
+        probe_problem = replace(add_stop_at_failure(self._judged_problem.problem), checker=checker)
+        for key, result in self._judged_problem.wrong.items():
             failed_statuses = {test.status for test in result.tests if test.status not in PASSED}
             if result.solved or not failed_statuses <= {*_WRONG_OUTPUT}:
                 continue
-            if (await self._probes.score(compared, self._judged.submission(key))).solved:
+            if (await self._probes.score(probe_problem, self._judged_problem.make_submission(key))).solved:
                 return False
         return True
 
@@ -455,20 +478,20 @@ class Diagnoser:
     def _explain_other_failures(self) -> None:
         """Explain the failures that neither limits nor comparisons explain, by their outputs."""
         judged_problem, differing_tests, alike_tests, unclear_tests = (
-            self._judged,
+            self._judged_problem,
             set[str](),
             set[str](),
             set[str](),
         )
         for test in _sort_tests(judged_problem.problem, self._failures):
-            failed = self._failures[test]
-            if not failed:
+            results_by_key = self._failures[test]
+            if not results_by_key:
                 continue
-            if self._needs_checker(test, failed):
+            if self._needs_checker(test, results_by_key):
                 differing_tests.add(test)
             elif (
-                len(failed) > 1
-                and not self._some_pass(test)
+                len(results_by_key) > 1
+                and not self._has_passing_solution(test)
                 and not all(map(_crashes_on_every_test, judged_problem.right.values()))
             ):
                 alike_tests.add(test)
@@ -505,44 +528,44 @@ class Diagnoser:
 
     def _needs_checker(self, test: str, failures: Mapping[str, TestResult]) -> bool:
         """Return True if right solutions have different outputs on a test with a built-in comparison."""
-        judged_problem = self._judged
-        if not is_compared(judged_problem.problem) or not self._fails_only_by_output(test):
+        judged_problem = self._judged_problem
+        if not has_built_in_comparison(judged_problem.problem) or not self._fails_only_by_output(test):
             return False
         answer = next(
             candidate.answer for candidate in judged_problem.problem.tests if candidate.name == test
         )
-        expected = "" if answer is None else answer.read().decode(errors="replace")
-        if any(is_reordered(result.output, expected) for result in failures.values()):
+        expected_output = "" if answer is None else answer.read().decode(errors="replace")
+        if any(is_reordered(result.output, expected_output) for result in failures.values()):
             return True
         outputs = {normalize_words(result.output) for result in failures.values()}
-        return len(outputs) + self._some_pass(test) > 1
+        return len(outputs) + self._has_passing_solution(test) > 1
 
-    def _some_pass(self, test: str) -> bool:
+    def _has_passing_solution(self, test: str) -> bool:
         """Return True if a right solution passes a test."""
         return any(
             result.solved
-            or any(other.test_name == test and other.status is Verdict.AC for other in result.tests)
-            for result in self._judged.right.values()
+            or any(outcome.test_name == test and outcome.status is Verdict.AC for outcome in result.tests)
+            for result in self._judged_problem.right.values()
         )
 
     def _add_failure_diagnosis(self, fault: Flaw, tests: Collection[str], reason: str) -> None:
         """Add a diagnosis of the failures on some tests, with the differences between output and answer."""
-        judged_problem = self._judged
-        rows = {key for test in tests for key in self._failures[test]}
-        tests_phrase = _list_phrase(_sort_tests(judged_problem.problem, tests), "test")
-        differences = sorted(self._output_differences(tests))
+        judged_problem = self._judged_problem
+        solution_keys = {key for test in tests for key in self._failures[test]}
+        tests_phrase = _format_names(_sort_tests(judged_problem.problem, tests), "test")
+        differences = sorted(self._describe_differences(tests))
         evidence = f" ({'; '.join(differences[:2])})" if differences else ""
         self._add_diagnosis(
             fault,
-            f"{_solutions_phrase(rows, judged_problem.right)} {reason}: {tests_phrase}{evidence}",
-            rows,
+            f"{_format_count(solution_keys, judged_problem.right)} {reason}: {tests_phrase}{evidence}",
+            solution_keys,
             tests,
         )
 
-    def _output_differences(self, tests: Collection[str]) -> set[str]:
+    def _describe_differences(self, tests: Collection[str]) -> set[str]:
         """Return the differences between outputs and the answer on the first of some tests."""
-        first_test = _sort_tests(self._judged.problem, tests)[0]
-        answer = next(test.answer for test in self._judged.problem.tests if test.name == first_test)
+        first_test = _sort_tests(self._judged_problem.problem, tests)[0]
+        answer = next(test.answer for test in self._judged_problem.problem.tests if test.name == first_test)
         return {
             _describe_output(result.output, answer)
             if result.output and answer is not None
@@ -552,7 +575,7 @@ class Diagnoser:
 
 
 def _is_complete_output(output: str) -> bool:
-    """Return True if a row has all of an output. Without an output, it is unknown."""
+    """Return True if a row contains a whole output. An empty output may be incomplete."""
     return 0 < len(output.encode(errors="replace")) < _ROW_OUTPUT_BYTES
 
 
@@ -569,13 +592,13 @@ def _sort_tests(problem: Problem, tests: Iterable[str]) -> list[str]:
     return [test.name for test in problem.tests if test.name in names]
 
 
-def _solutions_phrase(counted: Collection[str], total: Collection[str]) -> str:
+def _format_count(counted_keys: Collection[str], all_keys: Collection[str]) -> str:
     """Return the start of a sentence, such as `2 of 3 right solutions`."""
-    return f"{len(counted)} of {len(total)} right solutions"
+    return f"{len(counted_keys)} of {len(all_keys)} right solutions"
 
 
-def _list_phrase(names: Sequence[str], noun: str = "") -> str:
+def _format_names(names: Sequence[str], noun: str = "") -> str:
     """Return the first of some names, and how many more there are."""
-    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-    head = f"{noun}{'' if len(names) == 1 else 's'} " if noun else ""
-    return f"{head}{', '.join(names[:_MAX_NAMED])}{more}"
+    more_names = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    noun_phrase = f"{noun}{'' if len(names) == 1 else 's'} " if noun else ""
+    return f"{noun_phrase}{', '.join(names[:_MAX_NAMED])}{more_names}"

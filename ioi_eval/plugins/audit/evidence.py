@@ -21,7 +21,7 @@ class Origin(Value):
     time_factor: float = 1.0
     dump: str = ""  # name of a dump with further solutions
     column: str | None = None  # column of the dump with expected scores or verdicts
-    rows_of_dump: frozenset[str] = frozenset()  # names of the solutions that come from the dump
+    dump_names: frozenset[str] = frozenset()  # names of the solutions that come from the dump
 
 
 class EvidenceCommands:
@@ -30,37 +30,39 @@ class EvidenceCommands:
     def __init__(self, origin: Origin, label: str) -> None:
         self._origin = origin
         name, _, year = label.rpartition("@")
-        of_year = ["--year", year] if name and year.isdigit() else []
-        self._problem = ["--problem", name if of_year else label, *of_year]
+        year_option = ["--year", year] if name and year.isdigit() else []
+        self._problem_options = ["--problem", name if year_option else label, *year_option]
 
-    def validate_command(self, names: list[str], *, factor: float = 1.0, checker: str = "") -> str:
+    def make_validate_command(
+        self, solution_names: list[str], *, factor: float = 1.0, checker: str = ""
+    ) -> str:
         """Return the command that judges solutions by their names.
 
         Args:
-            names: Names of the solutions. If only some are from the dump, the command omits those.
+            solution_names: Names of the solutions. If only some are from the dump, these are omitted.
             factor: Factor on the time limits, in addition to the factor of the audit.
             checker: A comparison instead of the audit's, ignored if commands cannot name it.
         """
         origin = self._origin
-        if not origin.rows_of_dump.issuperset(names):  # no command reads solutions from two sources
-            names = [name for name in names if name not in origin.rows_of_dump]
+        if not origin.dump_names.issuperset(solution_names):  # no command reads solutions from two sources
+            solution_names = [name for name in solution_names if name not in origin.dump_names]
         kinds = {kind.value for kind in CheckerKind if not kind.is_program}
         checker = checker if checker in kinds and origin.benchmark else origin.checker
         factor *= origin.time_factor
         options = [
-            *self._problem,
-            *(argument for name in names for argument in ("--only", name)),
+            *self._problem_options,
+            *(argument for name in solution_names for argument in ("--only", name)),
             *(["--data-dir", origin.data_dir] if origin.data_dir else []),
             *(["--set", f"checker={checker}"] if checker else []),
             *(["--time-factor", f"{factor:g}"] if factor != 1 else []),
         ]
-        return shlex.join(["ioi-eval", "validate", *self._source_arguments(names), *options])
+        return shlex.join(["ioi-eval", "validate", *self._make_source_arguments(solution_names), *options])
 
-    def _source_arguments(self, names: list[str]) -> list[str]:
+    def _make_source_arguments(self, solution_names: list[str]) -> list[str]:
         origin = self._origin
-        if origin.dump and origin.rows_of_dump.issuperset(names):
-            column = ["--columns", f"expected={origin.column}"] if origin.column else []
-            return [origin.dump, "--problems", origin.source, *column]
+        if origin.dump and origin.dump_names.issuperset(solution_names):
+            column_option = ["--columns", f"expected={origin.column}"] if origin.column else []
+            return [origin.dump, "--problems", origin.source, *column_option]
         if not origin.benchmark:
             return [origin.source]
         is_file = Path(origin.source).suffix.lower() in _ROWS

@@ -15,7 +15,7 @@ from ioi_eval.plugins.audit.diagnosis import PASSED, JudgedProblem
 from ioi_eval.plugins.audit.mutation import generate_mutants
 from ioi_eval.plugins.audit.probes import ProbeRunner
 from ioi_eval.plugins.audit.records import MutantCounts
-from ioi_eval.plugins.audit.solutions import solution_key, to_submission
+from ioi_eval.plugins.audit.solutions import convert_to_submission, make_solution_key
 
 _MUTANT = "mutant"  # prefix of the names of mutants
 _MAX_INPUTS = 12  # maximum number of changed inputs on which mutants and their originals run
@@ -34,13 +34,13 @@ class MutantRun:
         self._judged_by_label = {judged_problem.label: judged_problem for judged_problem in judged_problems}
         self._probes, self._seed = probes, seed
         self.problems = {
-            judged_problem.label: mutated
+            judged_problem.label: mutated_problem
             for judged_problem in judged_problems
-            if (mutated := self._problem_with_mutants(judged_problem, min_wrong)) is not None
+            if (mutated_problem := self._make_problem_with_mutants(judged_problem, min_wrong)) is not None
         }
         self._outcomes = dict[str, tuple[MutantCounts, frozenset[str]]]()
 
-    def _problem_with_mutants(self, judged_problem: JudgedProblem, min_wrong: int) -> Problem | None:
+    def _make_problem_with_mutants(self, judged_problem: JudgedProblem, min_wrong: int) -> Problem | None:
         missing_count, chosen_mutants = min_wrong - len(judged_problem.wrong), list[Solution]()
         if (
             missing_count <= 0
@@ -48,17 +48,19 @@ class MutantRun:
             or judged_problem.problem.forks_by
         ):
             return None
-        accepted = [key for key, result in judged_problem.right.items() if result.solved]
-        pending = [(key, iter(self._mutants_of_solution(judged_problem, key))) for key in accepted]
-        while pending and len(chosen_mutants) < missing_count:  # take one mutant of each original in turn
-            key, mutants = pending.pop(0)
+        accepted_keys = [key for key, result in judged_problem.right.items() if result.solved]
+        mutants_by_key = [(key, iter(self._generate_mutants(judged_problem, key))) for key in accepted_keys]
+        while (
+            mutants_by_key and len(chosen_mutants) < missing_count
+        ):  # take one mutant of each original in turn
+            key, mutants = mutants_by_key.pop(0)
             if (mutant := next(mutants, None)) is not None:
                 chosen_mutants.append(mutant)
-                pending.append((key, mutants))
+                mutants_by_key.append((key, mutants))
         # The mutants have the same limits as the problem's solutions.
         return replace(judged_problem.problem, solutions=tuple(chosen_mutants)) if chosen_mutants else None
 
-    def _mutants_of_solution(self, judged_problem: JudgedProblem, key: str) -> Iterator[Solution]:
+    def _generate_mutants(self, judged_problem: JudgedProblem, key: str) -> Iterator[Solution]:
         original = judged_problem.solutions[key]
         for name, code in generate_mutants(original.code, original.language, self._seed):
             mutant_name = (
@@ -66,7 +68,7 @@ class MutantRun:
             )
             yield replace(original, name=mutant_name, code=code, expected="", score=None)
 
-    def outcome_of(self, label: str) -> tuple[MutantCounts, frozenset[str]]:
+    def find_outcome(self, label: str) -> tuple[MutantCounts, frozenset[str]]:
         """Return the outcomes of a problem's mutants, and the tests that reject any of them."""
         return self._outcomes.get(label, (MutantCounts(), frozenset()))
 
@@ -76,29 +78,29 @@ class MutantRun:
         for label, problem in self.problems.items():
             judged_problem = self._judged_by_label[label]
             solutions = {
-                solution_key(judged_problem.label, solution): solution for solution in problem.solutions
+                make_solution_key(judged_problem.label, solution): solution for solution in problem.solutions
             }
-            compiled = {
+            compiled_results = {
                 key: results_by_key[key]
                 for key in solutions
                 if key in results_by_key and results_by_key[key].compiles
             }
-            rejected = {key: result for key, result in compiled.items() if not result.solved}
-            passing_keys = [key for key in compiled if key not in rejected]
-            wrong_keys = await self._wrong_mutants(
+            rejected_results = {key: result for key, result in compiled_results.items() if not result.solved}
+            passing_keys = [key for key in compiled_results if key not in rejected_results]
+            wrong_keys = await self._find_wrong_mutants(
                 judged_problem, {key: solutions[key] for key in passing_keys}
             )
             counts = MutantCounts(
-                judged=len(compiled),
-                rejected=len(rejected),
+                judged=len(compiled_results),
+                rejected=len(rejected_results),
                 accepted=tuple(wrong_keys),
                 same=len(passing_keys) - len(wrong_keys),
             )
-            tests = (test for result in rejected.values() for test in result.tests)
+            tests = (test for result in rejected_results.values() for test in result.tests)
             rejecting_tests = frozenset(test.test_name for test in tests if test.status not in PASSED)
             self._outcomes[label] = counts, rejecting_tests
 
-    async def _wrong_mutants(
+    async def _find_wrong_mutants(
         self, judged_problem: JudgedProblem, passing_mutants: dict[str, Solution]
     ) -> list[str]:
         """Return the mutants that fail on a changed input on which all accepted right solutions agree."""
@@ -109,8 +111,8 @@ class MutantRun:
             or judged_problem.problem.manager
         ):
             return []
-        inputs = list(changed_inputs(judged_problem.problem, self._seed))
-        tests = await self._tests_with_agreed_answers(judged_problem, accepted_keys, inputs)
+        inputs = list(generate_inputs(judged_problem.problem, self._seed))
+        tests = await self._make_agreed_tests(judged_problem, accepted_keys, inputs)
         if not tests:
             return []
         problem, wrong_keys = (
@@ -119,13 +121,13 @@ class MutantRun:
         )
         for key, solution in passing_mutants.items():
             result = await self._score_or_none(
-                problem, to_submission(judged_problem.label, solution, judged_problem.problem.year)
+                problem, convert_to_submission(judged_problem.label, solution, judged_problem.problem.year)
             )
             if result is not None and any(test.status in (Verdict.WA, Verdict.PA) for test in result.tests):
                 wrong_keys.append(key)
         return wrong_keys
 
-    async def _tests_with_agreed_answers(
+    async def _make_agreed_tests(
         self, judged_problem: JudgedProblem, accepted_keys: Sequence[str], inputs: Sequence[str]
     ) -> tuple[Test, ...]:
         """Return tests with changed inputs. The answers are outputs on which all right solutions agree."""
@@ -141,7 +143,7 @@ class MutantRun:
             grader=None,
             checker=Checker(kind=CheckerKind.EXACT),
         )
-        result = await self._score_or_none(output_problem, judged_problem.submission(first_key))
+        result = await self._score_or_none(output_problem, judged_problem.make_submission(first_key))
         outputs = {test.test_name: test.output for test in result.tests if test.output} if result else {}
         tests = tuple(
             replace(test, answer=Blob.of(outputs[test.name])) for test in output_tests if test.name in outputs
@@ -150,7 +152,7 @@ class MutantRun:
             if not tests:
                 break
             problem = replace(judged_problem.problem, tests=tests, subtasks=(), grader=None)
-            result = await self._score_or_none(problem, judged_problem.submission(key))
+            result = await self._score_or_none(problem, judged_problem.make_submission(key))
             agreeing_tests = (
                 {test.test_name for test in result.tests if test.status is Verdict.AC} if result else set()
             )
@@ -165,18 +167,18 @@ class MutantRun:
             return None
 
 
-def changed_inputs(problem: Problem, seed: int) -> Iterator[str]:
+def generate_inputs(problem: Problem, seed: int) -> Iterator[str]:
     """Yield changed inputs of small tests: random numbers of their line's range replace some numbers."""
     small_inputs = [test.input for test in problem.tests if test.input.size <= _MAX_INPUT_BYTES]
     random = Random(f"{seed} {problem.id}")
-    yielded = set[str]()
+    earlier_inputs = set[str]()
     for _ in range(_MAX_INPUTS * 4):
-        if not small_inputs or len(yielded) == _MAX_INPUTS:
+        if not small_inputs or len(earlier_inputs) == _MAX_INPUTS:
             return
         lines = random.choice(small_inputs).read().decode(errors="replace").splitlines()
         changed_input = "\n".join(_change_numbers(line, random) for line in lines) + "\n"
-        if lines and changed_input not in yielded:
-            yielded.add(changed_input)
+        if lines and changed_input not in earlier_inputs:
+            earlier_inputs.add(changed_input)
             yield changed_input
 
 

@@ -17,20 +17,20 @@ Mutant = tuple[str, str]  # name of the change with its line, and the changed pr
 def generate_mutants(code: str, language: str, seed: int) -> list[Mutant]:
     """Return all mutants of a program in Python or C++, in an order that depends on the seed."""
     try:
-        syntax = find_language(language).name
+        language_name = find_language(language).name
     except InputError:
         return []
-    if syntax.startswith(("python", "pypy")):
-        names_by_program = {program: name for name, program in _python_mutants(code)}
-    elif syntax.startswith("c++"):
-        names_by_program = {program: name for name, program in _cpp_mutants(code)}
+    if language_name.startswith(("python", "pypy")):
+        names_by_program = {program: name for name, program in _generate_python_mutants(code)}
+    elif language_name.startswith("c++"):
+        names_by_program = {program: name for name, program in _generate_cpp_mutants(code)}
     else:
         return []
     names_by_program.pop(code, None)
-    ranked = sorted(
+    shuffled_items = sorted(
         names_by_program.items(), key=lambda item: hashlib.sha256(f"{seed}\n{item[0]}".encode()).digest()
     )
-    return [(name, program) for program, name in ranked]
+    return [(name, program) for program, name in shuffled_items]
 
 
 # --- changes of Python programs by the syntax tree ---------------------------------------------------
@@ -43,22 +43,22 @@ _OTHER_BOUND: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }
 
 
-def _python_mutants(code: str) -> Iterator[Mutant]:
+def _generate_python_mutants(code: str) -> Iterator[Mutant]:
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError):
         return
     for node_index, node in enumerate(ast.walk(tree)):
-        for name, change in _possible_changes(node):
-            changed = copy.deepcopy(tree)
+        for name, change_node in _list_possible_changes(node):
+            changed_tree = copy.deepcopy(tree)
             copied_node = next(
-                copied for index, copied in enumerate(ast.walk(changed)) if index == node_index
+                copied for index, copied in enumerate(ast.walk(changed_tree)) if index == node_index
             )
-            change(copied_node)
-            yield f"{name}, line {getattr(node, 'lineno', 0)}", ast.unparse(changed) + "\n"
+            change_node(copied_node)
+            yield f"{name}, line {getattr(node, 'lineno', 0)}", ast.unparse(changed_tree) + "\n"
 
 
-def _possible_changes(node: ast.AST) -> Iterator[tuple[str, Callable[[ast.AST], None]]]:
+def _list_possible_changes(node: ast.AST) -> Iterator[tuple[str, Callable[[ast.AST], None]]]:
     if isinstance(node, ast.Compare) and type(node.ops[0]) in _OTHER_BOUND:
         yield "wrong bound", _change_bound
     if isinstance(node, ast.Compare) and any(map(_is_integer_constant, node.comparators)):
@@ -115,45 +115,45 @@ _OTHER_SIGN = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 _LONG_TYPES = ("int64_t", "uint64_t", "ll", "LL", "i64")
 
 
-def _cpp_mutants(code: str) -> Iterator[Mutant]:
+def _generate_cpp_mutants(code: str) -> Iterator[Mutant]:
     tokens = [match for match in _TOKEN.finditer(code) if match.lastgroup and not match["skipped"]]
     tokens = [match for match in tokens if not match[0].isspace()]
-    in_heads = list(_are_in_heads(tokens))
+    are_in_heads = list(_mark_head_tokens(tokens))
     for index, match in enumerate(tokens):
         token, line = match[0], code.count("\n", 0, match.start()) + 1
-        previous = tokens[index - 1][0] if index else ""
-        following = tokens[index + 1][0] if index + 1 < len(tokens) else ""
+        previous_token = tokens[index - 1][0] if index else ""
+        next_token = tokens[index + 1][0] if index + 1 < len(tokens) else ""
         changes = dict[str, str]()
-        if in_heads[index] and token in _OTHER_SIGN:
+        if are_in_heads[index] and token in _OTHER_SIGN:
             changes["wrong bound"] = _OTHER_SIGN[token]
-        if token.isdecimal() and (in_heads[index] or previous in ("+", "-")):
+        if token.isdecimal() and (are_in_heads[index] or previous_token in ("+", "-")):
             changes["off by one"] = str(int(token) + 1)
-        if token in _LONG_TYPES and previous not in ("typedef", "using", "long"):
+        if token in _LONG_TYPES and previous_token not in ("typedef", "using", "long"):
             changes["int for long"] = "int"
-        if token == "long" and following == "long":
+        if token == "long" and next_token == "long":
             yield (
                 f"int for long, line {line}",
                 code[: match.start()] + "int" + code[tokens[index + 1].end() :],
             )
-        if token == "if" and following == "(":
-            end = tokens[index + 1].end()
-            yield f"missing case, line {line}", f"{code[:end]}false && {code[end:]}"
+        if token == "if" and next_token == "(":
+            parenthesis_end = tokens[index + 1].end()
+            yield f"missing case, line {line}", f"{code[:parenthesis_end]}false && {code[parenthesis_end:]}"
         for name, replacement in changes.items():
             yield f"{name}, line {line}", code[: match.start()] + replacement + code[match.end() :]
 
 
-def _are_in_heads(tokens: list[re.Match[str]]) -> Iterator[bool]:
+def _mark_head_tokens(tokens: list[re.Match[str]]) -> Iterator[bool]:
     """Yield True for each token inside the parentheses of `for`, `while` or `if`, else False."""
-    depth, head_depth, previous = 0, 0, ""
+    depth, head_depth, previous_token = 0, 0, ""
     for match in tokens:
         token = match[0]
         if token == "(":
             depth += 1
-            if not head_depth and previous in ("for", "while", "if"):
+            if not head_depth and previous_token in ("for", "while", "if"):
                 head_depth = depth
         yield bool(head_depth)
         if token == ")":
             if depth == head_depth:
                 head_depth = 0
             depth -= 1
-        previous = token
+        previous_token = token

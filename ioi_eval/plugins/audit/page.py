@@ -1,4 +1,4 @@
-"""audit.html: the sentences, a picture of right accepted against wrong rejected, and a table of problems."""
+"""The page audit.html: sentences, a plot of accepted and rejected solutions, and a table of problems."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ path { fill: none; stroke: #999; }
 def render_page(audit: Audit) -> str:
     """Return the page. All text of the dataset is escaped."""
     rows = "\n".join(
-        _table_row(problem)
+        _make_table_row(problem)
         for problem in sorted(
-            audit.problems, key=lambda problem: (not problem.diagnoses, _verdict(problem), problem.problem)
+            audit.problems,
+            key=lambda problem: (not problem.diagnoses, _describe_faults(problem), problem.problem),
         )
     )
     sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in audit.sentences)
@@ -36,31 +37,31 @@ def render_page(audit: Audit) -> str:
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f"<style>{_STYLE}</style></head><body>\n<h1>{title}</h1>\n{sentences}\n"
-        f"<p>All problems: right solutions accepted {_rate_with_interval(audit.right)}, wrong ones rejected"
-        f" {_rate_with_interval(audit.wrong)}. In parentheses the 95 %"
-        f" interval.</p>\n{_scatter_plot(audit)}\n"
+        f"<p>All problems: right solutions accepted {_format_rate(audit.right)}, wrong ones rejected"
+        f" {_format_rate(audit.wrong)}. In parentheses the 95 %"
+        f" interval.</p>\n{_draw_scatter_plot(audit)}\n"
         f"<table><thead><tr>{header_cells}</tr></thead><tbody>\n{rows}\n</tbody></table>\n</body></html>\n"
     )
 
 
-def _table_row(problem: ProblemAudit) -> str:
-    evidence = "".join(_evidence_paragraphs(problem))
+def _make_table_row(problem: ProblemAudit) -> str:
+    evidence = "".join(_render_evidence(problem))
     cells = (
         escape(problem.problem),
-        _verdict(problem),
-        _rate_with_interval(problem.right),
-        _rate_with_interval(problem.wrong),
+        _describe_faults(problem),
+        _format_rate(problem.right),
+        _format_rate(problem.wrong),
         evidence,
     )
     return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 
-def _verdict(problem: ProblemAudit) -> str:
+def _describe_faults(problem: ProblemAudit) -> str:
     faults = ", ".join(dict.fromkeys(diagnosis.fault.value for diagnosis in problem.diagnoses))
     return faults or ("nothing found" if problem.right.of or problem.wrong.of else "unknown")
 
 
-def _evidence_paragraphs(problem: ProblemAudit) -> Iterator[str]:
+def _render_evidence(problem: ProblemAudit) -> Iterator[str]:
     for diagnosis in problem.diagnoses:
         yield f"{escape(diagnosis.sentence)}<pre>{escape(diagnosis.command)}</pre>"
     for rejection in problem.rejections:
@@ -90,20 +91,20 @@ def _evidence_paragraphs(problem: ProblemAudit) -> Iterator[str]:
         )
 
 
-def _rate_with_interval(rate: Rate) -> str:
+def _format_rate(rate: Rate) -> str:
     if rate.share is None or rate.low is None or rate.high is None:
         return "none"
     return f"{rate.number} of {rate.of} ({100 * rate.low:.0f} to {100 * rate.high:.0f} %)"
 
 
-def _scatter_plot(audit: Audit) -> str:
-    """Return a dot for each problem with right and wrong solutions: TPR upwards against TNR to the right."""
-    size = _SIDE + 2 * _EDGE
-    counts = dict[tuple[float, float, bool], int]()
+def _draw_scatter_plot(audit: Audit) -> str:
+    """Return a plot in SVG: rates of accepted right solutions against rates of rejected wrong solutions."""
+    svg_size = _SIDE + 2 * _EDGE
+    problem_counts = dict[tuple[float, float, bool], int]()
     for problem in audit.problems:
         if problem.right.share is not None and problem.wrong.share is not None:
             point = problem.wrong.share, problem.right.share, bool(problem.diagnoses)
-            counts[point] = counts.get(point, 0) + 1
+            problem_counts[point] = problem_counts.get(point, 0) + 1
     class_attributes = {True: ' class="found"', False: ""}
     dots = "".join(
         f'<circle cx="{_EDGE + _SIDE * true_negative_rate:.1f}"'
@@ -112,12 +113,13 @@ def _scatter_plot(audit: Audit) -> str:
         f"<title>{format_count(number, 'problem')}: {100 * true_positive_rate:.0f} % of right accepted,"
         f" {100 * true_negative_rate:.0f} % of wrong"
         " rejected</title></circle>"
-        for (true_negative_rate, true_positive_rate, has_diagnoses), number in sorted(counts.items())
+        for (true_negative_rate, true_positive_rate, has_diagnoses), number in sorted(problem_counts.items())
     )
-    low, high = _EDGE, _EDGE + _SIDE
+    axis_min, axis_max = _EDGE, _EDGE + _SIDE
     return (
-        f'<svg width="{size}" height="{size}" role="img" aria-label="Right accepted against wrong rejected">'
-        f'<path d="M{low} {low}V{high}H{high}"/>'
-        f'<text x="{low}" y="{high + 20}">wrong solutions rejected: 0 to 100 %</text>'
-        f'<text x="{low}" y="{low - 14}">right solutions accepted: 0 to 100 %</text>{dots}</svg>'
+        f'<svg width="{svg_size}" height="{svg_size}" role="img"'
+        ' aria-label="Right accepted against wrong rejected">'
+        f'<path d="M{axis_min} {axis_min}V{axis_max}H{axis_max}"/>'
+        f'<text x="{axis_min}" y="{axis_max + 20}">wrong solutions rejected: 0 to 100 %</text>'
+        f'<text x="{axis_min}" y="{axis_min - 14}">right solutions accepted: 0 to 100 %</text>{dots}</svg>'
     )

@@ -29,11 +29,11 @@ class ProbeRunner:
         self._scorer, self._path = scorer, path
         if fresh:
             path.unlink(missing_ok=True)
-        self._results = dict(_stored_results(path))
+        self._results = dict(_read_stored_results(path))
 
     @property
     def slots(self) -> int:
-        """The number of jobs that run at the same time."""
+        """Return the number of jobs that run at the same time."""
         return self._scorer.slots
 
     async def score(self, problem: Problem, submission: Submission) -> SubmissionResult:
@@ -41,17 +41,17 @@ class ProbeRunner:
 
         Raises JudgeFailure if it cannot be judged; the next call tries again.
         """
-        probe = _probe_hash(problem, submission)
-        if probe not in self._results:
+        probe_hash = _hash_probe(problem, submission)
+        if probe_hash not in self._results:
             result = await self._scorer.score(problem, submission)
-            line = msgspec.json.encode(ProbeRecord(probe=probe, result=result)) + b"\n"
+            line = msgspec.json.encode(ProbeRecord(probe=probe_hash, result=result)) + b"\n"
             with self._path.open("ab") as file:
                 file.write(line)
-            self._results[probe] = result
-        return self._results[probe]
+            self._results[probe_hash] = result
+        return self._results[probe_hash]
 
 
-def _stored_results(path: Path) -> Iterator[tuple[str, SubmissionResult]]:
+def _read_stored_results(path: Path) -> Iterator[tuple[str, SubmissionResult]]:
     """Yield the results in a file by the hash of their probe. Remove an incomplete last line."""
     content = path.read_bytes() if path.exists() else b""
     complete_size = content.rfind(b"\n") + 1
@@ -63,9 +63,9 @@ def _stored_results(path: Path) -> Iterator[tuple[str, SubmissionResult]]:
         yield record.probe, record.result
 
 
-def _probe_hash(problem: Problem, submission: Submission) -> str:
+def _hash_probe(problem: Problem, submission: Submission) -> str:
     """Return a hash of everything that the result of a probe depends on."""
     files = [(file.name, file.content.sha256) for file in (*submission.outputs, *submission.files)]
     code = None if submission.code is None else submission.code.encode(errors="surrogatepass")
-    content = [problem_digest(problem), submission.language, code, files]
-    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
+    hashed_values = [problem_digest(problem), submission.language, code, files]
+    return hashlib.sha256(msgspec.json.encode(hashed_values)).hexdigest()

@@ -33,18 +33,18 @@ class Rate(Value):
     high: float | None = None
 
     @classmethod
-    def make(cls, number: int, total: int) -> Rate:
+    def from_counts(cls, number: int, total: int) -> Rate:
         if not total:
             return cls(number=0, of=0)
-        share, squared = number / total, _Z * _Z
-        middle = (share + squared / (2 * total)) / (1 + squared / total)
-        half = (
+        share, z_squared = number / total, _Z * _Z
+        middle = (share + z_squared / (2 * total)) / (1 + z_squared / total)
+        radius = (
             _Z
-            * math.sqrt(share * (1 - share) / total + squared / (4 * total * total))
-            / (1 + squared / total)
+            * math.sqrt(share * (1 - share) / total + z_squared / (4 * total * total))
+            / (1 + z_squared / total)
         )
         # Round the bounds, because their last digits differ between machines.
-        low, high = (round(min(max(end, 0.0), 1.0), 6) for end in (middle - half, middle + half))
+        low, high = (round(min(max(bound, 0.0), 1.0), 6) for bound in (middle - radius, middle + radius))
         return cls(number=number, of=total, share=round(share, 6), low=low, high=high)
 
 
@@ -54,12 +54,11 @@ class Rejection(Value):
     row: str  # key of the solution in the run
     language: str
     tests: tuple[str, ...]  # names of all tests that reject the solution
-    # A test that rejects the solution: the first with an output, or else the first; later fields are about
-    # it.
+    # Name of a test that rejects the solution, if possible with an output. The next fields are about it.
     test: str
     status: str
     difference: str  # difference between output and expected answer, or the way in which the program failed
-    input: str = ""  # start of the test's input; `output` and `expected` may be truncated as well
+    input: str = ""  # start of the test's input; `output` and `expected` may also be truncated
     output: str = ""
     expected: str = ""
 
@@ -117,5 +116,5 @@ class Audit(Value, kw_only=True):
     wrong: Rate
     left_out: Mapping[str, int] = {}  # number of excluded solutions and problems, by reason
     problems: tuple[ProblemAudit, ...]
-    # Reasons why problems are not trusted, by problem; the only part that `score --trust` reads.
+    # Reasons why problems are not trusted, by problem. `score --trust` reads only this field.
     untrusted: Mapping[str, str]

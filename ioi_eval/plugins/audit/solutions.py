@@ -12,7 +12,7 @@ from ioi_eval.scoring import must_be_right, must_be_wrong
 from ioi_eval.sources import Problems
 
 
-def with_solutions(problems: Problems, dump_solutions: Iterable[tuple[str, Solution]]) -> Problems:
+def add_dump_solutions(problems: Problems, dump_solutions: Iterable[tuple[str, Solution]]) -> Problems:
     """Return the problems with the solutions of a dump added, and with unique names of solutions.
 
     Solutions that may be right or wrong are dropped, unless they are needed to measure a limit.
@@ -20,7 +20,7 @@ def with_solutions(problems: Problems, dump_solutions: Iterable[tuple[str, Solut
     added_by_label = dict[str, list[Solution]]()
     for label, solution in dump_solutions:
         added_by_label.setdefault(label, []).append(solution)
-    extended = list[Problem]()
+    extended_problems = list[Problem]()
     for label, problem in problems.items():
         is_measured = problem.limits.cpu_time is None or bool(problem.forks_by)
         solutions = [
@@ -28,11 +28,11 @@ def with_solutions(problems: Problems, dump_solutions: Iterable[tuple[str, Solut
             for solution in (*problem.solutions, *added_by_label.get(label, ()))
             if is_measured or is_right(problem, solution) is not None
         ]
-        extended.append(replace(problem, solutions=tuple(_with_unique_names(solutions))))
-    return Problems(extended, packages=problems.packages)
+        extended_problems.append(replace(problem, solutions=tuple(_make_names_unique(solutions))))
+    return Problems(extended_problems, packages=problems.packages)
 
 
-def _with_unique_names(solutions: Sequence[Solution]) -> Iterator[Solution]:
+def _make_names_unique(solutions: Sequence[Solution]) -> Iterator[Solution]:
     name_counts = Counter[tuple[str, str]]()
     for solution in solutions:
         name_counts[solution.expected, solution.name] += 1
@@ -40,7 +40,7 @@ def _with_unique_names(solutions: Sequence[Solution]) -> Iterator[Solution]:
         yield solution if number == 1 else replace(solution, name=f"{solution.name} #{number}")
 
 
-def solution_key(label: str, solution: Solution) -> str:
+def make_solution_key(label: str, solution: Solution) -> str:
     """Return the key of a solution in the results of `validate`."""
     return "/".join(component for component in (label, solution.expected, solution.name) if component)
 
@@ -50,17 +50,17 @@ def is_right(problem: Problem, solution: Solution) -> bool | None:
     if solution.exceptions or solution.test_keywords:
         return None
     if solution.score is not None:
-        full = sum(subtask.points for subtask in problem.subtasks) if problem.subtasks else 1.0
-        low, high = solution.score
-        return True if low >= full else False if high < full else None
+        full_points = sum(subtask.points for subtask in problem.subtasks) if problem.subtasks else 1.0
+        min_points, max_points = solution.score
+        return True if min_points >= full_points else False if max_points < full_points else None
     if must_be_right(solution.expected):
         return True
     return False if must_be_wrong(solution.expected) else None
 
 
-def to_submission(label: str, solution: Solution, year: int | None) -> Submission:
+def convert_to_submission(label: str, solution: Solution, year: int | None) -> Submission:
     return Submission(
-        key=solution_key(label, solution),
+        key=make_solution_key(label, solution),
         problem_id=label,
         code=solution.program,
         language=solution.language,

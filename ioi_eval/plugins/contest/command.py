@@ -46,7 +46,7 @@ _PORT = {"port": {"default": 8765}}
 
 
 class _AccessOptions(Value):
-    """The participants."""
+    """The participants of a contest, and how they connect."""
 
     participants: Annotated[
         str | None,
@@ -93,21 +93,21 @@ def contest(
     Exit code 0: the contest was stopped; 2: bad input.
     """
     if (access.stdio is None) == (access.participants is None):
-        remedy = "Give --participants FILE|N, or --stdio NAME"
+        remedy = "Set --participants FILE|N, or --stdio NAME"
         raise InputError("the contest has no participants", field="--participants", remedy=remedy)
     folder = out or Path("runs") / f"{run_name(source)}-contest"
-    names = _read_participants(access, folder / TOKENS)
+    tokens_by_name = _read_participants(access, folder / TOKENS)
     opening = open_contest(
         source,
         rules,
         out=folder,
-        participants=tuple(names),
+        participants=tuple(tokens_by_name),
         choice=problems,
         engine=engine.read_choice(),
         options=msgspec.structs.replace(running, timing=timing),
         store=open_store(),
     )
-    asyncio.run(_serve_contest(opening, folder, names, access.stdio, serving, quiet=output.quiet))
+    asyncio.run(_serve_contest(opening, folder, tokens_by_name, access.stdio, serving, quiet=output.quiet))
 
 
 def _read_participants(access: _AccessOptions, tokens_path: Path) -> dict[str, str]:
@@ -124,12 +124,15 @@ def _read_participants(access: _AccessOptions, tokens_path: Path) -> dict[str, s
             raise InputError(
                 f"the contest cannot have {number_of_participants} participants",
                 field="--participants",
-                remedy="Give a number from 1 to 100000",
+                remedy="Set a number from 1 to 100000",
             )
         old_tokens = _read_tokens(tokens_path) if tokens_path.exists() else {}
         default_digits = len(access.participants)
-        digits = next((digits for digits in range(1, 7) if f"p{1:0{digits}}" in old_tokens), default_digits)
-        tokens = {f"p{number:0{digits}}": "" for number in range(1, number_of_participants + 1)}
+        width = next(
+            (width for width in range(1, 7) if f"p{1:0{width}}" in old_tokens),
+            default_digits,
+        )
+        tokens = {f"p{number:0{width}}": "" for number in range(1, number_of_participants + 1)}
     else:
         tokens = _read_tokens(Path(access.participants or ""))
     return tokens
@@ -141,13 +144,17 @@ def _normalize_name(name: str) -> str:
 
 
 def _read_tokens(path: Path) -> dict[str, str]:
-    """Return the token of each name in a file; "" if a line has none. InputError names line and field."""
+    """Return the token of each name in a file, or "" for a line without a token.
+
+    Raises:
+        InputError: A line is wrong. The error names the line and the field.
+    """
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         remedy = "Name a file in UTF-8 with a name in each line, or give a number"
-        problem, path_text = f"cannot be read: {error}", str(path)
-        raise InputError(problem, where=path_text, field="--participants", remedy=remedy) from error
+        message, path_text = f"cannot be read: {error}", str(path)
+        raise InputError(message, where=path_text, field="--participants", remedy=remedy) from error
     tokens: dict[str, str] = {}
     # Names in use, and the name of the participant by token.
     names, owners = ParticipantNames(), dict[str, str]()
@@ -162,8 +169,8 @@ def _read_tokens(path: Path) -> dict[str, str]:
                     f"duplicate participant {name!r}", field="name", remedy="Remove one of the two lines"
                 )
             if token and owners.setdefault(token, name) != name:
-                problem = f"{owners[token]!r} and {name!r} have the same token"
-                raise InputError(problem, field="token", remedy="Give each participant its own token")
+                message = f"{owners[token]!r} and {name!r} have the same token"
+                raise InputError(message, field="token", remedy="Give each participant its own token")
         except InputError as error:
             raise error.with_details(where=str(path), row=line_number) from None
         tokens[name] = token
@@ -179,7 +186,7 @@ def _read_tokens(path: Path) -> dict[str, str]:
 
 
 def _parse_participant(line: str) -> tuple[str, str]:
-    """Return the name and the token of a line NAME or NAME<TAB>TOKEN. InputError names the wrong field."""
+    """Return the name and the token of a line NAME or NAME<TAB>TOKEN. The token may be empty."""
     name, *tokens = line.split("\t")
     name = _normalize_name(name)
     if not tokens:
@@ -192,7 +199,7 @@ def _parse_participant(line: str) -> tuple[str, str]:
         raise InputError(
             f"the token of {name!r} is not {_MIN_TOKEN} or more ASCII letters, digits and signs",
             field="token",
-            remedy="Choose another token, or leave out the tab and the token to get a new one",
+            remedy="Choose another token, or remove the tab and the token to get a new token",
         )
     return name, token
 
@@ -200,7 +207,7 @@ def _parse_participant(line: str) -> tuple[str, str]:
 async def _serve_contest(
     opening: contextlib.AbstractAsyncContextManager[Contest],
     folder: Path,
-    given_tokens: Mapping[str, str],
+    user_tokens: Mapping[str, str],
     stdio_participant: str | None,
     server_options: ServerOptions,
     *,
@@ -214,7 +221,7 @@ async def _serve_contest(
     if stdio_participant is not None:
         async with opening as contest:
             _set_up_log(quiet)
-            server, end_input = (
+            server, close_input = (
                 contest_server(contest, participant=stdio_participant),
                 forward_standard_input(),
             )
@@ -223,12 +230,12 @@ async def _serve_contest(
             await asyncio.wait({stop_task, client_task}, return_when=asyncio.FIRST_COMPLETED)
             for task in (stop_task, client_task):
                 task.cancel()
-            end_input()
+            close_input()
             await asyncio.gather(stop_task, client_task, return_exceptions=True)
         return
     # Raise all errors that the user can correct before the contest is opened, which starts its clock.
     host, path = server_options.host, folder / TOKENS
-    tokens = _complete_tokens(path, given_tokens)
+    tokens = _complete_tokens(path, user_tokens)
     with contextlib.closing(listen(host, server_options.port)) as port:
         async with opening as contest:
             _set_up_log(quiet)
@@ -247,8 +254,8 @@ async def _serve_contest(
 
 def _print_standings(folder: Path) -> None:
     """Print the places and points of the first participants."""
-    board = read_scoreboard(folder)
-    entrants = () if board is None else board.entrants
+    scoreboard = read_scoreboard(folder)
+    entrants = () if scoreboard is None else scoreboard.entrants
     console.print_table(
         ("place", "participant", "points"),
         [
@@ -262,7 +269,7 @@ def _print_standings(folder: Path) -> None:
 
 
 async def _serve_client(server: Any, session: Session) -> None:
-    """Serve a client until its input is closed, and finish the calls for which it did not wait."""
+    """Serve a client until its input is closed, and finish the calls for which the client did not wait."""
     await server.run_stdio_async()
     await session.settle()
 
@@ -273,12 +280,12 @@ def _set_up_log(quiet: bool) -> None:
     console.set_quiet(quiet)
 
 
-def _complete_tokens(path: Path, given_tokens: Mapping[str, str]) -> dict[str, str]:
+def _complete_tokens(path: Path, user_tokens: Mapping[str, str]) -> dict[str, str]:
     """Return every participant's token: from the user, from an earlier call, or a new token."""
     old_tokens = _read_tokens(path) if path.exists() else {}
     tokens = {
         name: token or old_tokens.get(name) or secrets.token_urlsafe(_TOKEN_BYTES)
-        for name, token in given_tokens.items()
+        for name, token in user_tokens.items()
     }
     if len({*tokens.values()}) < len(tokens):
         remedy = f"Give each participant its own token, which is not in {path} either"
@@ -325,7 +332,7 @@ def export(
 
     Exit code 0: the tasks are written; 2: bad input.
     """
-    exported = write_tasks(source, folder, choice=problems, store=open_store())
-    for label, reason in exported.left_out.items():
+    export_result = write_tasks(source, folder, choice=problems, store=open_store())
+    for label, reason in export_result.left_out.items():
         console.print_line(f"note: {visible(label)} is excluded: {reason}")
-    console.print_line(f"{format_count(len(exported.tasks), 'task')} in {folder}")
+    console.print_line(f"{format_count(len(export_result.tasks), 'task')} in {folder}")

@@ -10,9 +10,9 @@ from pathlib import Path
 from ioi_eval import JudgeOptions, Problem, Scorer, Store
 from ioi_eval.models import Solution, Subtask
 from ioi_eval.plugins.audit.audit import audit
-from ioi_eval.plugins.audit.diagnosis import stop_at_failure
+from ioi_eval.plugins.audit.diagnosis import add_stop_at_failure
 from ioi_eval.plugins.audit.records import ProblemAudit
-from ioi_eval.plugins.audit.solutions import with_solutions
+from ioi_eval.plugins.audit.solutions import add_dump_solutions
 from ioi_eval.sources import Problems
 from ioi_eval.testing import FakeEngine, FakeTest
 
@@ -97,15 +97,15 @@ def test_solution_that_may_be_right_or_wrong_is_not_judged() -> None:
         for name, expected in (("right", "correct"), ("unknown", ""), ("wrong", "incorrect"))
     )
     problem = Problem.of([("1", "1")], id="one", solutions=solutions)
-    (problem_judged,) = with_solutions(Problems([problem]), []).values()
+    (problem_judged,) = add_dump_solutions(Problems([problem]), []).values()
     assert [solution.name for solution in problem_judged.solutions] == ["right", "wrong"]
 
 
 def test_problem_with_subtasks_keeps_its_own_rules() -> None:
     plain = Problem.of([("1", "1"), ("2", "2")], id="one")
-    (group,) = stop_at_failure(plain).subtasks
+    (group,) = add_stop_at_failure(plain).subtasks
     assert group.tests == ("1", "2")
     subtask_problem = Problem.of(
         [("1", "1")], id="one", subtasks=(Subtask(name="sum", points=5.0, tests=("1",)),)
     )
-    assert stop_at_failure(subtask_problem) is subtask_problem
+    assert add_stop_at_failure(subtask_problem) is subtask_problem

@@ -81,7 +81,7 @@ def test_page_names_the_test_of_the_shown_output() -> None:
     rejection = Rejection(
         row="slow.py", language="python", tests=("0", "2"), test="2", status="WA", difference="Word 1 is 2"
     )
-    rate = Rate.make(0, 1)
+    rate = Rate.from_counts(0, 1)
     problem = ProblemAudit(problem="one", tests=3, right=rate, wrong=rate, rejections=(rejection,))
     report = Audit(
         source="x", settings={}, sentences=(), right=rate, wrong=rate, problems=(problem,), untrusted={}
@@ -90,6 +90,6 @@ def test_page_names_the_test_of_the_shown_output() -> None:
 
 
 def test_rate_has_wilson_confidence_interval() -> None:
-    rate = Rate.make(9, 10)
+    rate = Rate.from_counts(9, 10)
     assert (rate.low, rate.high) == (0.595850, 0.982124)
-    assert Rate.make(0, 0).share is None
+    assert Rate.from_counts(0, 0).share is None

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from ioi_eval import JudgeFailure, Problem, Submission, SubmissionResult, TestResult, Verdict
 from ioi_eval.models import Blob, Checker, CheckerKind, Solution
 from ioi_eval.plugins import audit
-from ioi_eval.plugins.audit.comparisons import looser_checkers, loosest_checker
-from ioi_eval.plugins.audit.diagnosis import Diagnoser, JudgedProblem, with_skipped_tests
+from ioi_eval.plugins.audit.comparisons import list_looser_checkers, make_loosest_checker
+from ioi_eval.plugins.audit.diagnosis import Diagnoser, JudgedProblem, judge_skipped_tests
 from ioi_eval.plugins.audit.evidence import EvidenceCommands, Origin
 from ioi_eval.plugins.audit.probes import ProbeRunner
 from ioi_eval.plugins.audit.records import Diagnosis, Flaw, MutantCounts
@@ -149,7 +149,7 @@ async def test_solution_that_cannot_run_on_its_skipped_tests_is_unjudged(tmp_pat
     problem = judged_problem(failed(Verdict.SKIPPED))
     runner: Any = FakeScorer()
     probes = ProbeRunner(runner, tmp_path / "probes.jsonl", fresh=False)
-    completed = await with_skipped_tests(problem, probes)
+    completed = await judge_skipped_tests(problem, probes)
     assert completed.results == {} and completed.right == {}
     assert "the machine is on fire" in completed.unusable["one/correct/0.py"]
 
@@ -181,7 +181,7 @@ async def test_stored_probe_result_is_reused_unless_fresh(tmp_path: Path) -> Non
 
 def test_evidence_command_has_dataset_file_and_multiplied_time_factor() -> None:
     origin = Origin(source="rows.jsonl", benchmark="code_contests", references=5, time_factor=2.0)
-    command = EvidenceCommands(origin, "a b").validate_command(["s 1"], factor=4)
+    command = EvidenceCommands(origin, "a b").make_validate_command(["s 1"], factor=4)
     assert command == (
         "ioi-eval validate code_contests --set dataset=rows.jsonl --set references=5 --problem 'a b'"
         " --only 's 1' --time-factor 8"
@@ -190,23 +190,24 @@ def test_evidence_command_has_dataset_file_and_multiplied_time_factor() -> None:
 
 def test_command_for_solutions_of_dump_and_source_names_only_those_in_source() -> None:
     origin = Origin(
-        source="packages", benchmark="", references=5, dump="d.jsonl", rows_of_dump=frozenset({"row"})
+        source="packages", benchmark="", references=5, dump="d.jsonl", dump_names=frozenset({"row"})
     )
     commands = EvidenceCommands(origin, "one")
     assert (
-        commands.validate_command(["row", "a.py"]) == "ioi-eval validate packages --problem one --only a.py"
+        commands.make_validate_command(["row", "a.py"])
+        == "ioi-eval validate packages --problem one --only a.py"
     )
-    assert commands.validate_command(["row"]).startswith("ioi-eval validate d.jsonl --problems packages")
+    assert commands.make_validate_command(["row"]).startswith("ioi-eval validate d.jsonl --problems packages")
 
 
 def test_looser_checkers_keep_tolerances_of_the_original_checker() -> None:
     strict_checker = Checker(kind=CheckerKind.TOKENS, case_sensitive=False, absolute=1e-5)
-    assert [name for name, _ in looser_checkers(strict_checker)] == ["tokens with tolerance 0.0001"]
+    assert [name for name, _ in list_looser_checkers(strict_checker)] == ["tokens with tolerance 0.0001"]
     assert (
-        loosest_checker(strict_checker).absolute == 1e-4
-        and not loosest_checker(strict_checker).case_sensitive
+        make_loosest_checker(strict_checker).absolute == 1e-4
+        and not make_loosest_checker(strict_checker).case_sensitive
     )
-    assert list(looser_checkers(Checker(kind=CheckerKind.APPS))) == []
+    assert list(list_looser_checkers(Checker(kind=CheckerKind.APPS))) == []
 
 
 def test_audit_plugin_imports_only_public_names() -> None:
