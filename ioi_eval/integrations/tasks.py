@@ -116,9 +116,7 @@ class EvaluationSource(Value):
 
         usable_problems = {label: problem for label, problem in self.problems.items() if not problem.unusable}
         if not usable_problems:
-            raise InputError(
-                "no problem matches the filters", where=self.source, remedy="Remove some filters"
-            )
+            raise InputError("no problem matches the filters", where=self.source, remedy="Give fewer filters")
         languages = {label: self.choose_language(problem).name for label, problem in usable_problems.items()}
         prompt_makers = {
             name: Prompts(template, benchmark=self.name, language=name)

@@ -168,7 +168,7 @@ REQUESTS = (
     Knocking(
         name="participant-as-an-argument",
         body=call("standing", participant="heron", token=HERON),
-        told="no such argument: `participant`, `token`",
+        told="unknown arguments: `participant`, `token`",
     ),
     *(
         Knocking(name=f"problem-{name}", body=call("statement", problem=label), told="no problem")

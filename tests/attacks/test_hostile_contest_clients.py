@@ -98,7 +98,7 @@ async def opened(
         problems = {**PROBLEMS, "sum": problem}
         async with (
             Contest(problems, rules, judge=judge, participants=TOKENS) as contest,
-            serving(contest, TOKENS, connections=connections) as address,
+            serving(contest, TOKENS, max_connections=connections) as address,
             httpx.AsyncClient(timeout=600, limits=httpx.Limits(max_connections=None)) as http,
         ):
             yield Door(address, contest, http)

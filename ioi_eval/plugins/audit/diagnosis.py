@@ -346,8 +346,8 @@ class Diagnoser:
     async def _judge_with_raised_limits(self, key: str, exceeded_tests: Sequence[str]) -> TestResult | None:
         """Return a solution's result on a test under raised limits, or None if it fails all tests.
 
-        First the largest test runs that the solution has not passed, then each of `exceeded_tests`, on which the
-        solution exceeded a limit. If its output is wrong there, this result replaces the exceeded limit.
+        First the largest test runs that the solution has not passed, then each of `exceeded_tests`, on which
+        it exceeded a limit. If its output is wrong there, this result replaces the exceeded limit.
         """
         judged_problem, limits = self._judged_problem, self._judged_problem.problem.limits
         sizes = {test.name: test.input.size for test in judged_problem.problem.tests}

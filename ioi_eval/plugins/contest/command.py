@@ -240,7 +240,7 @@ async def _serve_contest(
         async with opening as contest:
             _set_up_log(quiet)
             _write_tokens(path, tokens)
-            async with serving(contest, tokens, host=host, listening=port) as address:
+            async with serving(contest, tokens, host=host, listening_socket=port) as address:
                 console.print_line(f"contest at {address}, tokens in {path}")
                 await stop_signals.wait()
     if pending_count := len([*(folder / IN_PROGRESS).glob("[!.]*.json")]):

@@ -41,16 +41,16 @@ from ioi_eval.plugins.contest.rules import (
     VisibleResult,
     has_secrets,
     keep_only_samples,
+    list_file_tests,
+    list_sample_names,
+    list_statement_texts,
+    make_participant_version,
     make_statement,
-    participant_version,
-    sample_names,
+    remove_secret_sources,
+    select_source_errors,
+    set_single_input,
     shorten_statement,
-    source_errors,
-    statement_texts,
     strip_fence,
-    tests_answered_with_files,
-    with_single_input,
-    without_secret_sources,
 )
 from ioi_eval.rules import scoring
 from ioi_eval.rules.expectations import max_problem_points
@@ -104,23 +104,23 @@ class _Attempts:
         self.turn = asyncio.Lock()
         self.runs = 0
         self.results: list[VisibleResult] = []
-        self.by_code: dict[str, int] = {}
+        self.numbers_by_code: dict[str, int] = {}
         self.points = 0.0
-        self.last: float | None = None  # seconds from the start to the last submission
+        self.last_submission_s: float | None = None  # seconds from the start to the last submission
         self.last_gain_s: float | None = None  # seconds from the start to the last gain of points
         # For each submission: time, points, and time of the last gain, in seconds from the start.
         self.steps: list[tuple[float, float, float | None]] = []
 
     def add(self, code: str, result: VisibleResult, time_s: float, mode: scoring.ScoreMode) -> None:
         self.results.append(result)
-        self.by_code[code] = len(self.results)
+        self.numbers_by_code[code] = len(self.results)
         points = scoring.compute_problem_points(mode, [attempt.result for attempt in self.results])
         if points > self.points:
             self.last_gain_s = time_s
-        self.points, self.last = points, time_s
+        self.points, self.last_submission_s = points, time_s
         self.steps.append((time_s, points, self.last_gain_s))
 
-    def points_at(self, time_s: float | None) -> tuple[float, float | None]:
+    def find_points(self, time_s: float | None) -> tuple[float, float | None]:
         """Return the points and the time of the last gain, at a time of the contest. None means now."""
         if time_s is None:
             return self.points, self.last_gain_s
@@ -133,9 +133,11 @@ class _Attempts:
         if mode == scoring.ScoreMode.MAX_SUBTASK and any(
             attempt.result.subtasks for attempt in counted_results
         ):
-            bests = scoring.collect_best_subtasks(attempt.result for attempt in counted_results)
-            points_of_subtasks = (scoring.select_scored_subtasks(best.subtasks) for best in bests.values())
-            return all(subtask.exact_score >= 1 for points in points_of_subtasks for subtask in points)
+            best_subtasks = scoring.collect_best_subtasks(attempt.result for attempt in counted_results)
+            scored_subtasks = (
+                scoring.select_scored_subtasks(best.subtasks) for best in best_subtasks.values()
+            )
+            return all(subtask.exact_score >= 1 for points in scored_subtasks for subtask in points)
         return any(attempt.verdict is Verdict.AC for attempt in counted_results)
 
 
@@ -170,8 +172,8 @@ class Contest:
         judge: Judges submissions.
         participants: Names of the participants. None means that any name may participate.
         record: Stores each result before it is reported. `restore` reads its rows.
-        begun: Stores submissions that are being judged. `resume` reads its rows.
-        with_limits: Returns a problem with its time limit.
+        pending: Stores submissions that are being judged. `resume` reads its rows.
+        add_time_limit: Returns a problem with its time limit.
         languages: Languages of the engine. None means all.
         language: Language of programs without a named language, if the problem allows it.
         started: Time of the contest's start, by `clock`. None means now.
@@ -186,24 +188,29 @@ class Contest:
         judge: Judge,
         participants: Collection[str] | None = None,
         record: Record | None = None,
-        begun: PendingSubmissions | None = None,
-        with_limits: Callable[[Problem], Awaitable[Problem]] | None = None,
+        pending: PendingSubmissions | None = None,
+        add_time_limit: Callable[[Problem], Awaitable[Problem]] | None = None,
         languages: Collection[str] | None = None,
         language: str = "c++",
         started: float | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.problems, self.rules, self.participants = problems, rules or Rules(), participants
-        self._record, self._pending, self._add_time_limit, self._clock = record, begun, with_limits, clock
+        self._record, self._pending, self._add_time_limit, self._clock = (
+            record,
+            pending,
+            add_time_limit,
+            clock,
+        )
         self.language = language
         self.started = clock() if started is None else started
-        self._latest = 0.0
+        self._latest_elapsed_s = 0.0
         self._judge = judge.with_options(in_order=True, echo=0)
         self._sample_judge = self._judge.with_options(
             show=True, echo=self.rules.output_bytes, borderline=None
         )
-        spoken = allowed_languages(self.rules, participants)
-        self.languages = spoken if languages is None else spoken & {*languages}
+        allowed = find_allowed_languages(self.rules, participants)
+        self.languages = allowed if languages is None else allowed & {*languages}
         self._participants: dict[str, _Participant] = {}
         self._names = ParticipantNames()
         # Reasons why rows could not be stored, each of which is logged only once.
@@ -224,10 +231,10 @@ class Contest:
 
     def restore(self, row: Mapping[str, Any]) -> None:
         """Restore a judged submission from its row in the record."""
-        result = VisibleResult.of(read_result(row), row.get(COMPILER) or "")
+        result = VisibleResult.from_result(read_result(row), row.get(COMPILER) or "")
         attempts = self._find_participant(row[PARTICIPANT]).problems[row["problem_id"]]
         attempts.add(row["submission_sha256"], result, row[AT], self.rules.mode)
-        self._latest = max(self._latest, row[AT])
+        self._latest_elapsed_s = max(self._latest_elapsed_s, row[AT])
 
     def restore_run(self, row: Mapping[str, Any]) -> None:
         """Restore a run from its row in the record."""
@@ -236,7 +243,7 @@ class Contest:
     def resume(self, row: Mapping[str, Any]) -> None:
         """Judge a submission that was in progress when the contest was stopped. Its time does not change."""
         participant = self._find_participant(row[PARTICIPANT])
-        self._latest = max(self._latest, row[AT])
+        self._latest_elapsed_s = max(self._latest_elapsed_s, row[AT])
         participant.start(Session(self, participant)._judge_pending(row)).add_done_callback(
             _log_unawaited_failure
         )
@@ -258,8 +265,8 @@ class Contest:
     @property
     def elapsed_s(self) -> float:
         """Return the seconds since the start. They never decrease, even if the clock is set back."""
-        self._latest = max(self._latest, self._clock() - self.started)
-        return self._latest
+        self._latest_elapsed_s = max(self._latest_elapsed_s, self._clock() - self.started)
+        return self._latest_elapsed_s
 
     @property
     def is_over(self) -> bool:
@@ -272,18 +279,20 @@ class Contest:
         """
         rows = list[ScoreboardRow]()
         for participant in self._participants.values():
-            progress = [attempts.points_at(frozen_from) for attempts in participant.problems.values()]
+            points_and_times = [
+                attempts.find_points(frozen_from) for attempts in participant.problems.values()
+            ]
             rows.append(
                 ScoreboardRow(
                     participant=participant.name,
-                    points=round(sum(points for points, _ in progress), 6),
-                    gained=max((gained for _, gained in progress if gained), default=None),
+                    points=round(sum(points for points, _ in points_and_times), 6),
+                    gained=max((gain_time for _, gain_time in points_and_times if gain_time), default=None),
                 )
             )
         return tuple(sorted(rows, key=lambda row: (-row.points, row.gained or 0.0, row.participant)))
 
     def has_solved(self, participant: str, problem: str) -> bool:
-        """Return True if a participant has full marks, even if rounded points are a little lower."""
+        """Return True if a participant has full marks, even if the rounded points are a little lower."""
         attempts = self._find_participant(participant).problems.get(problem)
         return attempts is not None and attempts.has_full_marks(self.rules.mode)
 
@@ -294,14 +303,14 @@ class Contest:
         return self._participants[name]
 
 
-def allowed_languages(rules: Rules, participants: Collection[str] | None) -> set[str]:
+def find_allowed_languages(rules: Rules, participants: Collection[str] | None) -> set[str]:
     """Return the languages that the rules allow. Raise InputError for invalid rules or participants."""
     rules.check()
     checked_names = ParticipantNames()
     for name in participants or ():
         checked_names.add(name)
-    allowed = {find_language(name, field="languages").name for name in rules.languages}
-    return allowed or {language.name for language in LANGUAGES}
+    allowed_names = {find_language(name, field="languages").name for name in rules.languages}
+    return allowed_names or {language.name for language in LANGUAGES}
 
 
 class Session:
@@ -321,7 +330,7 @@ class Session:
 
     def problems(self) -> tuple[ProblemState, ...]:
         """Return the contest's problems with the participant's state."""
-        return tuple(self._problem_state(label) for label in self._contest.problems)
+        return tuple(self._make_problem_state(label) for label in self._contest.problems)
 
     def statement(self, problem: str, *, characters: int | None = None) -> Statement:
         """Return a problem's text, limits, samples and attachments.
@@ -329,41 +338,45 @@ class Session:
         `characters`: the maximum length of all texts together. `attachment` reads the rest of a text.
         """
         if characters is None:
-            return self._statement(problem)
-        return shorten_statement(self._statement(problem, sample_bytes=sys.maxsize), characters)
+            return self._make_statement(problem)
+        return shorten_statement(self._make_statement(problem, sample_bytes=sys.maxsize), characters)
 
     def attachment(self, problem: str, name: str, offset: int = 0) -> TextPart:
         """Return a part of a text of a problem: of an attachment, a sample, or the statement."""
-        available_texts = statement_texts(self._statement(problem, sample_bytes=sys.maxsize))
+        available_texts = list_statement_texts(self._make_statement(problem, sample_bytes=sys.maxsize))
         if name not in available_texts:
-            names = shorten(
+            text_names = shorten(
                 ", ".join(text_name for text_name, content in available_texts.items() if content), 1000
             )
-            raise RefusedCall(f"{problem} has no text {visible(str(name)[:80])!r}: its texts are {names}")
-        length = len(available_texts[name])
-        if not 0 <= offset <= length:
-            raise RefusedCall(f"the offset must be 0 to {length}, not {offset}")
-        end = offset + MAX_PART_LENGTH
-        next_offset = end if end < length else None
-        content = available_texts[name][offset:end]
-        return TextPart(name=name, characters=length, offset=offset, text=content, next_offset=next_offset)
+            raise RefusedCall(
+                f"{problem} has no text {visible(str(name)[:80])!r}: its texts are {text_names}"
+            )
+        text_length = len(available_texts[name])
+        if not 0 <= offset <= text_length:
+            raise RefusedCall(f"the offset must be 0 to {text_length}, not {offset}")
+        part_end = offset + MAX_PART_LENGTH
+        next_offset = part_end if part_end < text_length else None
+        content = available_texts[name][offset:part_end]
+        return TextPart(
+            name=name, characters=text_length, offset=offset, text=content, next_offset=next_offset
+        )
 
-    def _statement(self, label: str, **limits: int) -> Statement:
+    def _make_statement(self, label: str, **limits: int) -> Statement:
         problem = self._find_problem(label)
         return make_statement(
-            problem, label, self._contest.languages, self._default_language(problem), **limits
+            problem, label, self._contest.languages, self._choose_default_language(problem), **limits
         )
 
     def standing(self) -> Standing:
         """Return the participant's points, and the scoreboard if the rules show it."""
         problems, rules = self.problems(), self._rules
         seconds_left = None if rules.seconds is None else max(0.0, rules.seconds - self._contest.elapsed_s)
-        points = [problem.points for problem in problems if problem.points is not None]
+        problem_points = [problem.points for problem in problems if problem.points is not None]
         shows_scoreboard = rules.scoreboard and self._includes_feedback(Feedback.POINTS)
         frozen_from = rules.frozen_from(self._contest.elapsed_s)
         return Standing(
             participant=self.participant,
-            points=round(sum(points), 6) if len(points) == len(problems) else None,
+            points=round(sum(problem_points), 6) if len(problem_points) == len(problems) else None,
             points_max=sum(problem.points_max for problem in problems),
             seconds_left=seconds_left,
             problems=problems,
@@ -377,8 +390,8 @@ class Session:
             self._find_problem(problem),
             _encode_text(input, self._rules.input_bytes, "input"),
         )
-        submission = self._checked_submission(problem, definition, code, language)
-        visible_problem = participant_version(definition)
+        submission = self._make_submission(problem, definition, code, language)
+        visible_problem = make_participant_version(definition)
         if visible_problem is None:
             raise RefusedCall(
                 f"{problem} is judged with a program that participants do not"
@@ -398,7 +411,7 @@ class Session:
     async def _run_on_input(
         self,
         problem: str,
-        definition: Problem,
+        problem_definition: Problem,
         submission: Submission,
         input_data: bytes,
         *,
@@ -406,7 +419,7 @@ class Session:
     ) -> RunReply:
         """Run a program on an input.
 
-        `has_manager`: the sample manager runs it, and its messages are shown.
+        `has_manager`: the sample manager runs the program, and its messages are shown.
         """
         attempts = self._state.problems[problem]
         async with self._take_slot():
@@ -417,9 +430,9 @@ class Session:
             try:
                 with self._protect_call(CallInProgress(problem=problem, call="run")):
                     result, _ = await self._judge(
-                        definition,
+                        problem_definition,
                         submission,
-                        lambda task: with_single_input(participant_version(task) or task, input_data),
+                        lambda task: set_single_input(make_participant_version(task) or task, input_data),
                         _MANAGER_FAILED if has_manager else _JUDGE_FAILED,
                     )
                 self._store_row("save_run", {PARTICIPANT: self.participant, PROBLEM: problem, AT: started_s})
@@ -432,12 +445,12 @@ class Session:
                 compiles=False, compiler=_clean_compiler_messages(result.compile_output), runs_left=runs_left
             )
         (test,) = result.tests
-        completed = test.status in _COMPLETED
+        is_completed = test.status in _COMPLETED
         return RunReply(
             compiles=True,
             compiler=_clean_compiler_messages(result.compile_output),
-            ended="completed" if completed else test.status.value,
-            words="" if completed and not has_manager else _clean_feedback(test.feedback),
+            ended="completed" if is_completed else test.status.value,
+            words="" if is_completed and not has_manager else _clean_feedback(test.feedback),
             output=test.output,
             error=test.error,
             cpu_seconds=test.cpu_time,
@@ -449,11 +462,11 @@ class Session:
     async def test(self, problem: str, code: str, language: str = "") -> SamplesReply:
         """Run a program on the problem's samples."""
         definition = self._find_problem(problem)
-        if not sample_names(definition):
+        if not list_sample_names(definition):
             raise RefusedCall(
                 f"{problem} has no samples outside its statement: run the program on your own inputs"
             )
-        submission = self._checked_submission(problem, definition, code, language)
+        submission = self._make_submission(problem, definition, code, language)
         return await self._run_call(self._run_samples(problem, definition, submission))
 
     async def _run_samples(self, problem: str, definition: Problem, submission: Submission) -> SamplesReply:
@@ -487,7 +500,7 @@ class Session:
     ) -> SubmissionReply:
         """Judge a program, or files by the names of their tests, for points. `cost` is stored in the row."""
         definition = self._find_problem(problem)
-        submission = self._checked_submission(problem, definition, code, language, outputs)
+        submission = self._make_submission(problem, definition, code, language, outputs)
         return await self._run_call(self._submit_once(problem, definition, submission, cost))
 
     async def end(self, problem: str, language: str = "") -> None:
@@ -496,7 +509,7 @@ class Session:
         if not self._state.problems[problem].results:
             language = self._choose_language(definition, language)
             empty_submission = Submission(key="", problem_id=problem, code=None, language=language)
-            await self._run_call(self._submit_nothing(problem, definition, empty_submission))
+            await self._run_call(self._submit_empty(problem, definition, empty_submission))
 
     async def settle(self) -> None:
         """Wait for all calls in progress of the participant, including calls whose caller was cancelled."""
@@ -508,25 +521,28 @@ class Session:
     ) -> SubmissionReply:
         attempts, code_hash = self._state.problems[problem], submission_identity(definition, submission)
         async with self._take_slot(), attempts.turn:
-            self._refuse_late()  # refuses the call if the contest has ended while the call waited
-            earlier_number, last_number = attempts.by_code.get(code_hash), len(attempts.results)
+            self._refuse_if_over()  # refuses the call if the contest has ended while the call waited
+            earlier_number, last_number = attempts.numbers_by_code.get(code_hash), len(attempts.results)
             # If the rules count the last submission, a repeated program is a new submission.
             if earlier_number is not None and (
                 earlier_number == last_number or self._rules.mode != scoring.ScoreMode.MAX_TOKENED_LAST
             ):
-                return self._submission_reply(definition, attempts, earlier_number, repeats=True)
+                return self._make_submission_reply(definition, attempts, earlier_number, repeats=True)
             time_s, max_submissions = self._contest.elapsed_s, self._rules.submissions
             if max_submissions is not None and len(attempts.results) >= max_submissions:
                 raise RefusedCall(f"all {max_submissions} submissions for {problem} are used up")
-            if attempts.last is not None and time_s - attempts.last < self._rules.pause:
-                pause_s = self._rules.pause - (time_s - attempts.last)
+            if (
+                attempts.last_submission_s is not None
+                and time_s - attempts.last_submission_s < self._rules.pause
+            ):
+                pause_s = self._rules.pause - (time_s - attempts.last_submission_s)
                 raise RefusedCall(f"the next submission for {problem} is accepted in {pause_s:.1f} seconds")
             return await self._judge_for_points(problem, definition, submission, time_s, cost)
 
-    async def _submit_nothing(self, problem: str, definition: Problem, empty_submission: Submission) -> None:
+    async def _submit_empty(self, problem: str, definition: Problem, empty_submission: Submission) -> None:
         attempts = self._state.problems[problem]
         async with self._take_slot(), attempts.turn:
-            self._refuse_late()
+            self._refuse_if_over()
             if not attempts.results:  # a call in progress may have added a submission meanwhile
                 await self._judge_for_points(
                     problem, definition, empty_submission, self._contest.elapsed_s, None
@@ -567,13 +583,13 @@ class Session:
             self._protect_call(CallInProgress(problem=problem, call="submit", number=number)),
             self._store_while_judged(pending_row),
         ):
-            result, compiler = await self._judge_visibly(definition, submission)
+            result, compiler = await self._judge_tracked(definition, submission)
             if compiler:
                 submission = msgspec.structs.replace(submission, row={**row, COMPILER: compiler})
             self._store_row("save_result", result_row(submission, definition, result))
         code_hash = submission_identity(definition, submission)
-        attempts.add(code_hash, VisibleResult.of(result, compiler), time_s, self._rules.mode)
-        return self._submission_reply(definition, attempts, number)
+        attempts.add(code_hash, VisibleResult.from_result(result, compiler), time_s, self._rules.mode)
+        return self._make_submission_reply(definition, attempts, number)
 
     @contextlib.contextmanager
     def _store_while_judged(self, row: Mapping[str, Any]) -> Iterator[None]:
@@ -581,7 +597,7 @@ class Session:
         if (pending := self._contest._pending) is None:
             yield
             return
-        with self._refuse_unstored():
+        with self._convert_write_errors():
             pending.add(row)
         try:
             yield
@@ -592,15 +608,15 @@ class Session:
             raise
         pending.remove(row)
 
-    async def _judge_visibly(
+    async def _judge_tracked(
         self, definition: Problem, submission: Submission
     ) -> tuple[SubmissionResult, str]:
-        with track_submission(submission.key, submission.problem_id) as active:
-            self._contest.under_way[active] = None
+        with track_submission(submission.key, submission.problem_id) as active_submission:
+            self._contest.under_way[active_submission] = None
             try:
                 return await self._judge(definition, submission, None)
             finally:
-                del self._contest.under_way[active]
+                del self._contest.under_way[active_submission]
 
     # --- cancelled callers ---------------------------------------------------------------------------
 
@@ -641,7 +657,7 @@ class Session:
             )
         return self._contest.problems[label]
 
-    def _checked_submission(
+    def _make_submission(
         self,
         label: str,
         problem: Problem,
@@ -650,8 +666,8 @@ class Session:
         outputs: Mapping[str, str] | None = None,
     ) -> Submission:
         """Return a call's submission. Raise RefusedCall at once if the call is invalid."""
-        self._refuse_late()
-        max_code_bytes, takes_files = self._rules.code_bytes, problem.task_type in _FILES
+        self._refuse_if_over()
+        max_code_bytes, accepts_files = self._rules.code_bytes, problem.task_type in _FILES
         if code is not None:
             _encode_text(code, max_code_bytes, "code")
             code = strip_fence(code)
@@ -660,11 +676,11 @@ class Session:
                 f"{label} does not accept programs: submit `outputs`, one"
                 " file for each test, by the test's name"
             )
-        if not (code or "").strip() and not (outputs and takes_files):
+        if not (code or "").strip() and not (outputs and accepts_files):
             raise RefusedCall("the submission contains no program")
-        if outputs and not takes_files:
+        if outputs and not accepts_files:
             raise RefusedCall(f"{label} accepts only a program, no files")
-        if unknown_files := sorted(set(outputs or ()) - {*tests_answered_with_files(problem)}):
+        if unknown_files := sorted(set(outputs or ()) - {*list_file_tests(problem)}):
             raise RefusedCall(f"{label} does not accept a file for {visible(unknown_files[0][:80])!r}")
         files = tuple(
             NamedBlob(name=name, content=Blob.of(_encode_text(content, self._rules.input_bytes, "file")))
@@ -678,49 +694,53 @@ class Session:
             outputs=files,
         )
 
-    def _default_language(self, problem: Problem) -> str:
+    def _choose_default_language(self, problem: Problem) -> str:
         """Return the language of programs without a named language."""
-        preferred, available = (
+        preferred_language, available_languages = (
             choose_language(problem, default=self._contest.language).language,
-            self._available_languages(problem),
+            self._list_languages(problem),
         )
-        return preferred if preferred in available or not available else available[0]
+        return (
+            preferred_language
+            if preferred_language in available_languages or not available_languages
+            else available_languages[0]
+        )
 
-    def _available_languages(self, problem: Problem) -> list[str]:
+    def _list_languages(self, problem: Problem) -> list[str]:
         return [
             language.name
             for language in list_allowed_languages(problem)
             if language.name in self._contest.languages
         ]
 
-    def _choose_language(self, problem: Problem, requested: str) -> str:
-        if not isinstance(requested, str):
+    def _choose_language(self, problem: Problem, requested_language: str) -> str:
+        if not isinstance(requested_language, str):
             raise RefusedCall("the language must be a string")
-        available, requested = (
-            self._available_languages(problem),
-            requested or self._default_language(problem),
+        available_languages, requested_language = (
+            self._list_languages(problem),
+            requested_language or self._choose_default_language(problem),
         )
         try:
-            language = find_language(requested)
+            language = find_language(requested_language)
         except InputError:
             language = None
         if language is None or (
-            language.name not in available and problem.task_type is not TaskType.OUTPUT_ONLY
+            language.name not in available_languages and problem.task_type is not TaskType.OUTPUT_ONLY
         ):
             raise RefusedCall(
-                f"the language {visible(requested[:80])!r} is not available:"
-                f" the languages are {', '.join(available)}"
+                f"the language {visible(requested_language[:80])!r} is not available:"
+                f" the languages are {', '.join(available_languages)}"
             )
-        return requested if language.standard else language.name
+        return requested_language if language.standard else language.name
 
     @contextlib.asynccontextmanager
     async def _take_slot(self) -> AsyncIterator[None]:
         """Wait for a free slot of the participant, so that many calls do not delay other participants."""
         async with self._state.capacity:
-            self._refuse_late()
+            self._refuse_if_over()
             yield
 
-    def _refuse_late(self) -> None:
+    def _refuse_if_over(self) -> None:
         if self._contest.is_over or self._contest.closed:
             raise RefusedCall("the contest is over")
 
@@ -738,8 +758,7 @@ class Session:
         Args:
             problem: The problem.
             submission: The submission.
-            change_problem: Changes the problem, for runs without points. None means that the run is for
-            points.
+            change_problem: Changes the problem, for runs without points. None means a run for points.
             failure_message: Message for the participant if the judge fails. It must not name a test.
         """
         contest = self._contest
@@ -751,7 +770,7 @@ class Session:
                 result = await contest._judge.judge(timed_problem, submission)
             else:
                 result = await contest._sample_judge.judge(change_problem(timed_problem), submission)
-            return result, await self._compiler_name(timed_problem, submission, result)
+            return result, await self._read_compiler_messages(timed_problem, submission, result)
         except (JudgeFailure, EngineError, ProgramBroken, InputError) as error:
             if change_problem is None:
                 failure = JudgeFailure(str(error), phase="judging")
@@ -762,14 +781,14 @@ class Session:
     def _store_row(self, method_name: str, row: Mapping[str, Any]) -> None:
         """Store a row with the record's method of this name. Raise UnjudgedCall if that is impossible.
 
-        So no result is reported that could be lost. The reason is in the log, for the organizer.
+        So no result is reported that could be lost. The log has the reason for the organizer.
         """
-        if (result_record := self._contest._record) is not None:
-            with self._refuse_unstored():
-                getattr(result_record, method_name)(row)
+        if (contest_record := self._contest._record) is not None:
+            with self._convert_write_errors():
+                getattr(contest_record, method_name)(row)
 
     @contextlib.contextmanager
-    def _refuse_unstored(self) -> Iterator[None]:
+    def _convert_write_errors(self) -> Iterator[None]:
         """Context manager: raise UnjudgedCall if a row cannot be written, and log each reason once."""
         try:
             yield
@@ -779,7 +798,9 @@ class Session:
                 _log.warning("a tool call was not answered and may be repeated: %s (logged once)", error)
             raise UnjudgedCall(_JUDGE_FAILED) from error
 
-    async def _compiler_name(self, problem: Problem, submission: Submission, result: SubmissionResult) -> str:
+    async def _read_compiler_messages(
+        self, problem: Problem, submission: Submission, result: SubmissionResult
+    ) -> str:
         """Return the compiler's messages about a program that does not compile.
 
         If the build needs secret sources, the messages could quote them. The program is then compiled again
@@ -789,10 +810,10 @@ class Session:
             return ""
         if not has_secrets(problem) or submission.code is None:
             return _clean_compiler_messages(result.compile_output)
-        second_result = await self._contest._judge.judge(without_secret_sources(problem), submission)
-        messages = "" if second_result.compiles else source_errors(second_result.compile_output)
+        second_result = await self._contest._judge.judge(remove_secret_sources(problem), submission)
+        source_messages = "" if second_result.compiles else select_source_errors(second_result.compile_output)
         return (
-            _clean_compiler_messages(messages)
+            _clean_compiler_messages(source_messages)
             or "It does not compile with the judge's grader: compare it with the attachments"
         )
 
@@ -800,7 +821,7 @@ class Session:
         levels = [Feedback.NONE, Feedback.VERDICT, Feedback.POINTS, Feedback.FULL]
         return self._contest.is_over or levels.index(self._rules.feedback) >= levels.index(min_feedback)
 
-    def _submission_reply(
+    def _make_submission_reply(
         self, problem: Problem, attempts: _Attempts, attempt_number: int, *, repeats: bool = False
     ) -> SubmissionReply:
         attempt, max_submissions, state = (
@@ -826,9 +847,12 @@ class Session:
             submissions_left=None if max_submissions is None else max_submissions - len(state.results),
         )
 
-    def _problem_state(self, label: str) -> ProblemState:
+    def _make_problem_state(self, label: str) -> ProblemState:
         attempts, max_submissions = self._state.problems.get(label), self._rules.submissions
-        problem, submitted = self._contest.problems[label], 0 if attempts is None else len(attempts.results)
+        problem, submission_count = (
+            self._contest.problems[label],
+            0 if attempts is None else len(attempts.results),
+        )
         points, shows_points = (
             0.0 if attempts is None else attempts.points,
             self._includes_feedback(Feedback.POINTS),
@@ -838,8 +862,8 @@ class Session:
             title=visible(problem.name) or label,
             points_max=max_problem_points(problem),
             points=points if shows_points else None,
-            attempts=submitted,
-            submissions_left=None if max_submissions is None else max_submissions - submitted,
+            attempts=submission_count,
+            submissions_left=None if max_submissions is None else max_submissions - submission_count,
             gained=attempts.last_gain_s if attempts is not None and shows_points else None,
         )
 

@@ -25,13 +25,13 @@ class Episodes:
     """
 
     def __init__(self, source: str, options: Mapping[str, Any]) -> None:
-        names = {field.name for field in fields(Rules)}
+        rule_names = {field.name for field in fields(Rules)}
         try:
             self.rules = convert(convert_options(options, Rules), Rules, strict=False)
         except ValidationError as error:
             raise InputError(f"a rule of the contest is invalid: {error}") from error
         self.source: EvaluationSource = open_source(
-            source, {name: options[name] for name in options if name not in names}
+            source, {name: options[name] for name in options if name not in rule_names}
         )
         self.problems = {
             label: problem for label, problem in self.source.problems.items() if not problem.unusable
@@ -76,12 +76,16 @@ class Episode:
     def __init__(self, episodes: Episodes, label: str) -> None:
         self.label, self._runtime = label, episodes.source.runtime()
         problems = {label: episodes.problems[label]}
-        self._failure = _LastFailureRecord()
+        self._record = _LastFailureRecord()
         self._contest = Contest(
-            problems, episodes.rules, judge=self._runtime.judge, participants=[_ALONE], record=self._failure
+            problems,
+            episodes.rules,
+            judge=self._runtime.judge,
+            participants=[_ALONE],
+            record=self._record,
         )
         self._session = self._contest.session(_ALONE)
-        self._repeats = 0
+        self._repeated_submissions = 0
 
     @property
     def statement(self) -> Statement:
@@ -90,7 +94,7 @@ class Episode:
     @property
     def prompt(self) -> str:
         """Return the statement and the rules."""
-        return f"{as_markdown(self.statement)}\n{self._contest.rules.rules_text()}\n"
+        return f"{as_markdown(self.statement)}\n{self._contest.rules.make_rules_text()}\n"
 
     def read_statement(self, offset: int = 0) -> str:
         """Return up to 32,768 characters of the prompt from an offset, and the call that reads the rest."""
@@ -104,18 +108,18 @@ class Episode:
     @property
     def unjudged(self) -> str:
         """Return why the last submission was not judged, else "". Such an episode must not get a score."""
-        return self._failure.reason
+        return self._record.reason
 
     @property
     def submissions(self) -> int:
         """Return the number of submissions with a reply, including repeated submissions."""
-        return self._session.problems()[0].attempts + self._repeats
+        return self._session.problems()[0].attempts + self._repeated_submissions
 
     async def settle(self) -> None:
         """Wait until no call is in progress."""
         await self._runtime.wait(self._session.settle())
 
-    def settle_here(self) -> None:
+    def wait_until_settled(self) -> None:
         """Wait until no call is in progress, for callers without an event loop."""
         self._runtime.call(self._session.settle())
 
@@ -134,10 +138,10 @@ class Episode:
     @property
     def is_done(self) -> bool:
         """Return True if the participant has full marks or may submit nothing more."""
-        (state,) = self._session.problems()
-        return self.share == 1 or state.submissions_left == 0 or self._contest.is_over
+        (problem_state,) = self._session.problems()
+        return self.share == 1 or problem_state.submissions_left == 0 or self._contest.is_over
 
-    def summary_values(self) -> dict[str, Any]:
+    def make_summary(self) -> dict[str, Any]:
         """Return the state as plain values."""
         return {
             "problem": self.label,
@@ -151,7 +155,7 @@ class Episode:
 
     async def _call_tool(self, tool: Tool, *positional: Any, **keywords: Any) -> dict[str, Any]:
         """Call a tool of the contest for the episode's problem, and return its reply."""
-        return to_plain_values(
+        return convert_to_plain_values(
             await self._runtime.wait(
                 self._count_repeats(tool(self._session, self.label, *positional, **keywords))
             )
@@ -160,7 +164,7 @@ class Episode:
     async def _count_repeats(self, call: Coroutine[Any, Any, Struct]) -> Struct:
         reply = await call
         if isinstance(reply, SubmissionReply):
-            self._repeats += reply.repeats
+            self._repeated_submissions += reply.repeats
         return reply
 
     run = make_method(run)
@@ -168,7 +172,7 @@ class Episode:
     submit = make_method(submit)
 
 
-def to_plain_values(value: Struct) -> dict[str, Any]:
+def convert_to_plain_values(reply: Struct) -> dict[str, Any]:
     """Return a reply as plain values, without fields that are None."""
-    all_values: dict[str, Any] = to_builtins(value)
+    all_values: dict[str, Any] = to_builtins(reply)
     return {name: item for name, item in all_values.items() if item not in (None, "", (), [], {})}

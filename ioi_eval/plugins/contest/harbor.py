@@ -21,7 +21,7 @@ from ioi_eval.generate import SOLUTIONS
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem, Value
-from ioi_eval.plugins.contest.rules import Statement, as_markdown, make_statement, sample_tests
+from ioi_eval.plugins.contest.rules import Statement, as_markdown, make_statement, select_samples
 from ioi_eval.problems.collection import load_problems, package_folders
 from ioi_eval.rules.expectations import must_be_right
 from ioi_eval.runs.sources import benchmark_of, no_problem_error, open_problem_source
@@ -70,109 +70,121 @@ def write_tasks(
     if benchmark_of(source) is not None:
         remedy = "Name a folder or a zip of problem packages"
         raise InputError("only problem packages can be exported as tasks", where=source, remedy=remedy)
-    left_out, tasks_to_write = dict[str, str](), list[tuple[Path, Path, Problem, Statement]]()
+    excluded, tasks_to_write = dict[str, str](), list[tuple[Path, Path, Problem, Statement]]()
     with ExitStack() as resources:
         problems = resources.enter_context(open_problem_source(source, choice, store))
-        folders = {
+        package_folders_by_source = {
             where: folder for folder, where in package_folders(source, store.root / "packages", resources)
         }
         for label, problem in problems.items():
             statement = make_statement(problem, label, SOLUTIONS)
             if problem.unusable:
-                left_out[label] = problem.unusable
+                excluded[label] = problem.unusable
             elif statement.files:
-                left_out[label] = "it asks for files"
+                excluded[label] = "it asks for files"
             elif not statement.languages:
-                left_out[label] = f"it does not accept programs in {' or '.join(SOLUTIONS)}"
+                excluded[label] = f"it does not accept programs in {' or '.join(SOLUTIONS)}"
             elif not statement.text.strip():
-                left_out[label] = "its statement is not text"
+                excluded[label] = "its statement is not text"
             else:
-                name = _ODD.sub("-", label).strip("-_") or "problem"
-                tasks_to_write.append((Path(out) / name, folders[problem.source], problem, statement))
-        if not tasks_to_write and not left_out:
+                task_name = _ODD.sub("-", label).strip("-_") or "problem"
+                tasks_to_write.append(
+                    (Path(out) / task_name, package_folders_by_source[problem.source], problem, statement)
+                )
+        if not tasks_to_write and not excluded:
             raise no_problem_error(source)
         if not tasks_to_write:
-            reasons = "; ".join(f"{label}: {reason}" for label, reason in left_out.items())
+            reasons = "; ".join(f"{label}: {reason}" for label, reason in excluded.items())
             raise InputError("no package can be exported as a task", where=source, remedy=reasons)
-        targets = [target for target, *_ in tasks_to_write]
-        for target in targets:
-            if target.exists() or targets.count(target) > 1:
-                reason = "exists already" if target.exists() else "two problems have this name"
+        task_folders = [task_folder for task_folder, *_ in tasks_to_write]
+        for task_folder in task_folders:
+            if task_folder.exists() or task_folders.count(task_folder) > 1:
+                reason = "exists already" if task_folder.exists() else "two problems have this name"
                 raise InputError(
                     reason,
-                    where=str(target),
+                    where=str(task_folder),
                     remedy="Remove the existing folder, or name another output folder",
                 )
-        for target, folder, problem, statement in tasks_to_write:
-            draft = draft_path(target)
+        for task_folder, folder, problem, statement in tasks_to_write:
+            draft_folder = draft_path(task_folder)
             try:
-                _write_task(draft, folder, target.name, problem, statement)
-                draft.rename(target)
+                _write_task(draft_folder, folder, task_folder.name, problem, statement)
+                draft_folder.rename(task_folder)
             except OSError as error:
                 reason = f"cannot be written: {error_reason(error)}"
-                raise InputError(reason, where=str(target), remedy="Name another output folder") from error
+                raise InputError(
+                    reason, where=str(task_folder), remedy="Name another output folder"
+                ) from error
             finally:
-                shutil.rmtree(draft, ignore_errors=True)
-    return ExportResult(tasks=tuple(targets), left_out=left_out)
+                shutil.rmtree(draft_folder, ignore_errors=True)
+    return ExportResult(tasks=tuple(task_folders), left_out=excluded)
 
 
-def _write_task(task: Path, folder: Path, name: str, problem: Problem, statement: Statement) -> None:
+def _write_task(
+    task_folder: Path, package_folder: Path, task_name: str, problem: Problem, statement: Statement
+) -> None:
     """Write a task's files. Raise InputError if a copy of the package would be read as another problem."""
     # Some package formats use the name of the folder as the problem's id.
-    copy = task / "tests" / "package" / problem.id
-    shutil.copytree(folder, copy)
-    if [problem_digest(loaded) for loaded in load_problems(copy).values()] != [problem_digest(problem)]:
+    package_copy = task_folder / "tests" / "package" / problem.id
+    shutil.copytree(package_folder, package_copy)
+    if [problem_digest(loaded) for loaded in load_problems(package_copy).values()] != [
+        problem_digest(problem)
+    ]:
         raise InputError("a copy of the package is read as another problem", where=problem.source)
-    files = [file for language, file in SOLUTIONS.items() if language in statement.languages]
-    file_names = " or ".join(f"`/app/{file}`" for file in files)
-    if len(files) > 1:
-        file_names += f" (of both, `{files[0]}` counts)"
+    solution_files = [file for language, file in SOLUTIONS.items() if language in statement.languages]
+    file_names = " or ".join(f"`/app/{file}`" for file in solution_files)
+    if len(solution_files) > 1:
+        file_names += f" (of both, `{solution_files[0]}` counts)"
     markdown = as_markdown(statement)
-    seconds = problem.limits.wall_time or _TEST_SECONDS
-    quoted = {
-        "artifacts": [f"/app/{file}" for file in files],
-        "name": f"ioi-eval/{name}",
+    test_seconds = problem.limits.wall_time or _TEST_SECONDS
+    config_values = {
+        "artifacts": [f"/app/{file}" for file in solution_files],
+        "name": f"ioi-eval/{task_name}",
         "description": statement.title.replace("\x7f", ""),
         "problem": problem.id,
         "points": statement.points_max,
         "agent_seconds": float(_AGENT_SECONDS),
-        "verifier_seconds": _BUILD_SECONDS + seconds * len(problem.tests),
+        "verifier_seconds": _BUILD_SECONDS + test_seconds * len(problem.tests),
     }
-    config = _CONFIG.format_map({key: json.dumps(value, ensure_ascii=False) for key, value in quoted.items()})
+    config = _CONFIG.format_map(
+        {key: json.dumps(value, ensure_ascii=False) for key, value in config_values.items()}
+    )
     content_by_name: dict[str, str | bytes] = {
         "task.toml": config,
         "instruction.md": markdown + _ASKED.format(files=file_names),
         "environment/files/problem.md": markdown,
         "tests/requirements.txt": f"ioi-eval=={version('ioi-eval')}\n",
-        "tests/judged.json": json.dumps({"problem": problem.id, "files": files}),
+        "tests/judged.json": json.dumps({"problem": problem.id, "files": solution_files}),
     }
     content_by_name |= {
         f"environment/files/{file}": content for file, content in statement.attachments.items()
     }
     content_by_name |= {f"environment/files/{file.name}": file.content.read() for file in problem.attachments}
     # These samples are complete, while the statement may contain only the start of a sample.
-    for test in sample_tests(problem):
+    for test in select_samples(problem):
         content_by_name |= {f"environment/files/samples/{test.name}.in": test.input.read()}
         content_by_name |= {
             f"environment/files/samples/{test.name}.out": test.answer.read() if test.answer else b""
         }
-    ours = {
+    template_files = {
         "environment/Dockerfile": "agent.Dockerfile",
         "tests/Dockerfile": "tests.Dockerfile",
         "tests/test.sh": "test.sh",
         "tests/reward.py": "reward",
     }
-    right = (
+    right_solutions = (
         solution for solution in problem.solutions if must_be_right(solution.expected) and not solution.files
     )
     if (
-        shown_solution := next((answer for answer in right if answer.language in statement.languages), None)
+        example_solution := next(
+            (answer for answer in right_solutions if answer.language in statement.languages), None
+        )
     ) is not None:
-        content_by_name |= {f"solution/{SOLUTIONS[shown_solution.language]}": shown_solution.code}
-        ours |= {"solution/solve.sh": "solve.sh"}
-    content_by_name |= {path: (_FILES / name).read_bytes() for path, name in ours.items()}
+        content_by_name |= {f"solution/{SOLUTIONS[example_solution.language]}": example_solution.code}
+        template_files |= {"solution/solve.sh": "solve.sh"}
+    content_by_name |= {path: (_FILES / task_name).read_bytes() for path, task_name in template_files.items()}
     for path, content in content_by_name.items():
-        (task / path).parent.mkdir(parents=True, exist_ok=True)
-        (task / path).write_bytes(content.encode() if isinstance(content, str) else content)
+        (task_folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (task_folder / path).write_bytes(content.encode() if isinstance(content, str) else content)
         if path.endswith(".sh"):
-            (task / path).chmod(0o755)
+            (task_folder / path).chmod(0o755)

@@ -39,7 +39,14 @@ from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Problem, Value, Verdict
-from ioi_eval.plugins.contest.contest import AT, PARTICIPANT, PROBLEM, Contest, Session, allowed_languages
+from ioi_eval.plugins.contest.contest import (
+    AT,
+    PARTICIPANT,
+    PROBLEM,
+    Contest,
+    Session,
+    find_allowed_languages,
+)
 from ioi_eval.plugins.contest.rules import RefusedCall, Rules, ScoreboardRow, UnjudgedCall
 from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.reports.records import WITH_FEEDBACK
@@ -100,7 +107,7 @@ async def open_contest(
     store: Store | None = None,
     on_event: OnEvent = ignore,
     clock: Callable[[], float] = time.time,
-    spoken: Callable[[Problem], str] | None = None,
+    choose_language: Callable[[Problem], str] | None = None,
 ) -> AsyncIterator[Contest]:
     """Hold a contest in the folder `out`. A contest that is opened again continues with all its results.
 
@@ -120,8 +127,8 @@ async def open_contest(
         store: The store.
         on_event: Receives events.
         clock: Returns the time in seconds since 1970.
-        spoken: Returns the language of all programs for a problem, or "" if there will be none. Without it
-            programs may be in any language that the rules allow.
+        choose_language: Returns the language of all programs for a problem, or "" for a problem without
+            programs. None means that programs may be in any language that the rules allow.
 
     Raises:
         InputError: The folder has other rules, an option does not fit a contest, or the engine lacks a
@@ -131,7 +138,7 @@ async def open_contest(
     # is available again. Each row names its compiler.
     checked_options = msgspec.structs.replace(_check_options(options or RunOptions()), accept_compiler=True)
     rules, setup = rules or Rules(), RunSetup.create(out, engine, checked_options, store, on_event)
-    languages = allowed_languages(rules, participants)  # raises an InputError before anything is opened
+    languages = find_allowed_languages(rules, participants)  # raises an InputError before anything is opened
     with open_problem_source(source, choice, setup.store) as problems:
         if not problems:
             raise no_problem_error(source)
@@ -145,27 +152,29 @@ async def open_contest(
             settings={"contest": source_name(source), **settings},
         )
         with open_journal(work, setup) as journal:
-            if spoken is None:  # otherwise the stored replies contain all programs
+            if choose_language is None:  # otherwise the stored replies contain all programs
                 _refuse_lost_results(journal)
             async with open_judge(setup, problems.packages) as (judge, _):
-                if spoken is None:
+                if choose_language is None:
                     await judge.check_packages(problems.packages, languages)
                 else:
-                    pairs = ((problem, spoken(problem)) for problem in problems.values())
-                    await refuse_unjudgeable_programs(
-                        judge, problems.packages, [pair for pair in pairs if pair[1]]
+                    languages_by_problem = (
+                        (problem, choose_language(problem)) for problem in problems.values()
                     )
-                available = await _available_languages(judge)
-                if rules.languages and (missing_languages := sorted(languages - available)):
+                    await refuse_unjudgeable_programs(
+                        judge, problems.packages, [pair for pair in languages_by_problem if pair[1]]
+                    )
+                available_languages = await _find_available_languages(judge)
+                if rules.languages and (missing_languages := sorted(languages - available_languages)):
                     fault, remedy = (
                         f"{', '.join(missing_languages)}: the languages are not available",
                         "Allow only available languages",
                     )
-                    available_names = ", ".join(sorted(available))
+                    available_names = ", ".join(sorted(available_languages))
                     raise InputError(fault, field="languages", remedy=f"{remedy}: {available_names}")
                 journal.start_run()
-                begun = _PendingFolder(journal, problems)
-                limits = create_time_limits(judge, setup, journal)
+                pending_folder = _PendingFolder(journal, problems)
+                time_limits = create_time_limits(judge, setup, journal)
                 with contextlib.closing(_Ledger(journal)) as ledger:
                     contest = Contest(
                         problems,
@@ -173,27 +182,27 @@ async def open_contest(
                         judge=judge,
                         participants=participants,
                         record=ledger,
-                        begun=begun,
-                        with_limits=limits.with_limits,
-                        languages=available,
+                        pending=pending_folder,
+                        add_time_limit=time_limits.with_limits,
+                        languages=available_languages,
                         language=language_of(source),
                         started=_read_or_write_start(setup.folder, clock, participants or ()),
                         clock=clock,
                     )
                     ledger.restore(contest)
-                    begun.resume(contest)
+                    pending_folder.resume(contest)
                     # Describe the problems now, for reports during the contest. Afterwards describe them
                     # again for problems that were tried later.
-                    describe = partial(
-                        describe_problems, work, setup, journal, limits.with_limits, untried=True
+                    describe_again = partial(
+                        describe_problems, work, setup, journal, time_limits.with_limits, untried=True
                     )
-                    await describe()
+                    await describe_again()
                     try:
                         async with _write_progress(setup.folder, contest):
                             yield contest
                     finally:
                         await contest.close()
-                        await describe()
+                        await describe_again()
         write_reports(setup.folder)
 
 
@@ -201,12 +210,12 @@ def _check_options(options: RunOptions) -> RunOptions:
     """Return the options. Raise InputError if an option does not fit a contest."""
     for field in ("reuse", "share"):
         if getattr(options, field) != getattr(RunOptions(), field):
-            problem = "a contest cannot use this option, because it answers submissions one by one"
-            raise InputError(problem, field=field, remedy="Leave out the option")
+            message = "a contest cannot use this option, because submissions are judged one by one"
+            raise InputError(message, field=field, remedy="Remove the option")
     return options
 
 
-async def _available_languages(judge: Judge) -> set[str]:
+async def _find_available_languages(judge: Judge) -> set[str]:
     toolchains = (await judge.capabilities()).toolchains
     return {language.name for language in LANGUAGES if language.command in toolchains}
 
@@ -286,7 +295,7 @@ class _PendingFolder:
         """Return the path of a submission's file. A participant has up to one file for each problem."""
         name, problem = row[PARTICIPANT], row[PROBLEM]
         digest = hashlib.sha256(f"{name}/{problem}".encode()).hexdigest()[:16]
-        # A shortened name, because a file name has at most 255 bytes.
+        # Shorten the name, because a file name has at most 255 bytes.
         return self._folder / f"{name[:32]}-{digest}.json"
 
 
@@ -298,9 +307,9 @@ def _read_pending_row(path: Path, journal: ResultLog, problems: Collection[str])
         path.unlink(missing_ok=True)
         return None
     if row[PROBLEM] not in problems:
-        problem = f"the problem {row[PROBLEM]} is not in the contest any more, which would lose a submission"
+        message = f"the problem {row[PROBLEM]} is not in the contest any more, which would lose a submission"
         remedy = "Restore the problem, or remove the file and with it the submission"
-        raise InputError(problem, where=str(path), remedy=remedy)
+        raise InputError(message, where=str(path), remedy=remedy)
     return row
 
 
@@ -391,8 +400,8 @@ async def compete(
 ) -> ContestOutcome:
     """Run a contest with a model or an agent. Another call continues where the last call stopped.
 
-        done = await compete("packages", ModelOptions(name="otter", base_url=URL), Turns(number=5))
-        print(done.scoreboard)
+        outcome = await compete("packages", ModelOptions(name="otter", base_url=URL), Turns(number=5))
+        print(outcome.scoreboard)
 
     A model works on a problem until it has full marks or its turns are used up. Each sample is a separate
     participant. Replies are stored in turns.jsonl, and no reply is requested twice. An agent works once on
@@ -423,29 +432,29 @@ async def compete(
     full_name = author_name(author)
     folder = Path(out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(full_name)}-turns")
     # Shorten a long name at its start, because names of checkpoints differ in their last characters.
-    name = _UNUSABLE_CHARACTERS.sub("-", full_name)[-_MAX_NAME:].lstrip("_.@-") or "model"
-    names = (
-        [name]
+    base_name = _UNUSABLE_CHARACTERS.sub("-", full_name)[-_MAX_NAME:].lstrip("_.@-") or "model"
+    participant_names = (
+        [base_name]
         if asking_options.samples == 1
-        else [f"{name}.{number + 1}" for number in range(asking_options.samples)]
+        else [f"{base_name}.{number + 1}" for number in range(asking_options.samples)]
     )
     requests = Requests(problems, asking_options, agent=isinstance(author, AgentOptions))
-    opening = open_contest(
+    contest_opening = open_contest(
         problems,
         rules or Rules(submissions=None if isinstance(author, ModelOptions) else turn_options.number),
         out=folder,
-        participants=names,
+        participants=participant_names,
         choice=choice,
         engine=engine,
         options=options,
         store=store,
         on_event=on_event,
-        spoken=requests.judgeable_language if isinstance(author, ModelOptions) else None,
+        choose_language=requests.judgeable_language if isinstance(author, ModelOptions) else None,
     )
     unwritten: dict[str, str] = {}
-    feedback = load_template(turn_options.template, _TEMPLATE)
-    async with opening as contest:
-        spending = BudgetTracker(budget)
+    feedback_template = load_template(turn_options.template, _TEMPLATE)
+    async with contest_opening as contest:
+        budget_tracker = BudgetTracker(budget)
         max_turns = turn_options.number if isinstance(author, ModelOptions) else 1
         is_agent = isinstance(author, AgentOptions)
         refusals = {
@@ -454,10 +463,12 @@ async def compete(
         }
         author_hash = fingerprint((), full_name, author_settings(author))
         with contextlib.closing(
-            _ReplyLog(folder / TURNS, spending, names, max_turns, author_hash)
+            _ReplyLog(folder / TURNS, budget_tracker, participant_names, max_turns, author_hash)
         ) as reply_log:
             slots = asyncio.Semaphore(asking_options.concurrency)
-            async with _open_author(author, folder, names, contest, serving, spending, secret_key) as writer:
+            async with _open_author(
+                author, folder, participant_names, contest, serving, budget_tracker, secret_key
+            ) as writer:
                 problem_works = [
                     _ProblemWork(
                         contest,
@@ -467,16 +478,16 @@ async def compete(
                         max_turns,
                         writer,
                         reply_log,
-                        feedback,
+                        feedback_template,
                         refusals[label],
                     )
-                    for number in range(len(names))
+                    for number in range(len(participant_names))
                     for label in contest.problems
                 ]
                 with raise_first_of_group(InputError):
                     async with asyncio.TaskGroup() as group:
                         for problem_work in problem_works:
-                            session = contest.session(names[problem_work.sample])
+                            session = contest.session(participant_names[problem_work.sample])
                             group.create_task(problem_work.run(session, slots, unwritten))
         scoreboard = contest.scoreboard()
         write_stopped(folder, unwritten)  # write these reasons first, because the report shows them
@@ -493,23 +504,23 @@ async def compete(
 async def _open_author(
     author: ModelOptions | AgentOptions,
     folder: Path,
-    names: Sequence[str],
+    participant_names: Sequence[str],
     contest: Contest,
     serving: Serving | None,
-    spending: BudgetTracker,
+    budget_tracker: BudgetTracker,
     key: Secret,
 ) -> AsyncIterator[Author]:
     if isinstance(author, ModelOptions):
-        async with open_author(author, folder, spending, key) as model:
+        async with open_author(author, folder, budget_tracker, key) as model:
             yield model
         return
     if serving is None:
-        remedy = "Give serving=ioi_eval.plugins.contest.mcp.serving"
-        raise InputError("the contest is not served to agents in any way", field="serving", remedy=remedy)
-    tokens = {name: secrets.token_urlsafe(24) for name in names}
+        remedy = "Pass serving=ioi_eval.plugins.contest.mcp.serving"
+        raise InputError("the contest is not served to agents", field="serving", remedy=remedy)
+    tokens = {name: secrets.token_urlsafe(24) for name in participant_names}
     async with serving(contest, tokens) as address:
         access = McpAccess(address=address, tokens=tuple(tokens.values()))
-        async with open_author(author, folder, spending, key, access) as agent:
+        async with open_author(author, folder, budget_tracker, key, access) as agent:
             yield agent
 
 
@@ -522,10 +533,10 @@ class _ProblemWork(NamedTuple):
     sample: int
     turns: int
     author: Author
-    kept: _ReplyLog
+    reply_log: _ReplyLog
     feedback: tuple[str, jinja2.Template]  # name and template of the message to a model after a submission
     # Reason why no program can be judged, so that no program is requested; empty if programs can be judged.
-    refused: str
+    refusal: str
 
     async def run(self, session: Session, slots: asyncio.Semaphore, unwritten: dict[str, str]) -> None:
         async with slots:
@@ -538,19 +549,21 @@ class _ProblemWork(NamedTuple):
         problem = self.contest.problems[self.label]
         is_agent = isinstance(self.author, Agent)
         language = self.requests.choose_language(problem).language
-        if self.refused:
+        if self.refusal:
             if problem.unusable:
                 # The reason why the call was not judged is in failures.jsonl.
                 with contextlib.suppress(UnjudgedCall):
                     await session.end(self.label, language)
-            raise JudgeFailure(self.refused, final=True)
+            raise JudgeFailure(self.refusal, final=True)
         prompt = self.requests.make_prompt(problem, language)
         if is_agent:
-            prompt += _AGENT_INSTRUCTIONS.format(problem=self.label, rules=self.contest.rules.rules_text())
+            prompt += _AGENT_INSTRUCTIONS.format(
+                problem=self.label, rules=self.contest.rules.make_rules_text()
+            )
         conversation, submission_numbers = tuple[tuple[str, str], ...](), set[int]()
         for turn in range(1, self.turns + 1):
             key = f"{session.participant}/{self.label}#{turn}"
-            prompt = self.kept.stored_prompt(key, prompt, first=turn == 1)
+            prompt = self.reply_log.find_prompt(key, prompt, is_first=turn == 1)
             request = ModelRequest(
                 key=key,
                 problem_id=self.label,
@@ -559,7 +572,7 @@ class _ProblemWork(NamedTuple):
                 number=self.sample,
                 earlier=conversation,
             )
-            reply = await self.kept.get_reply(request, self.author)
+            reply = await self.reply_log.get_reply(request, self.author)
             code = extract(reply.generation, find_language(language)) if reply.code is None else reply.code
             submission_reply = None
             if is_agent:
@@ -598,13 +611,18 @@ class _ProblemWork(NamedTuple):
 class _ReplyLog:
     """The replies in turns.jsonl, by their requests.
 
-    Raises InputError if replies of the participants `names` come from another author or other settings than
+    Raises InputError if replies of `participants` come from another author or other settings than
     the hash `author_hash`, or from a turn after `max_turns`. Participants that are not named may have
     replies.
     """
 
     def __init__(
-        self, path: Path, budget: BudgetTracker, names: Collection[str], max_turns: int, author_hash: str
+        self,
+        path: Path,
+        budget: BudgetTracker,
+        participants: Collection[str],
+        max_turns: int,
+        author_hash: str,
     ) -> None:
         self._path, self._author_hash, self._replies = (
             path,
@@ -618,28 +636,30 @@ class _ReplyLog:
                 key, prompt, stored_hash = row["key"], row["prompt"], row["asked"]
                 participant, turn = key.partition("/")[0], int(key.rpartition("#")[2])
             except (KeyError, ValueError, msgspec.ValidationError) as error:
-                problem = f"a line is not a model's reply: {error}"
-                raise InputError(problem, where=str(path), remedy="Remove this line from the file") from error
-            if participant in names and stored_hash != author_hash:
-                raise self._mismatch_error("of a model with another name or other settings")
-            if participant in names and turn > max_turns:
-                raise self._mismatch_error(f"of more than {max_turns} turns")
+                message = f"a line is not a model's reply: {error}"
+                raise InputError(message, where=str(path), remedy="Remove this line from the file") from error
+            if participant in participants and stored_hash != author_hash:
+                raise self._make_mismatch_error("of a model with another name or other settings")
+            if participant in participants and turn > max_turns:
+                raise self._make_mismatch_error(f"of more than {max_turns} turns")
             self._replies[key] = prompt, reply
             budget.add_usage(reply.usage)
-        self._file = Lines(path)
+        self._reply_file = Lines(path)
 
-    def _mismatch_error(self, kind: str) -> InputError:
+    def _make_mismatch_error(self, replies_description: str) -> InputError:
         remedy = "Choose another out=FOLDER, or discard the replies with fresh=True"
-        return InputError(f"the file contains replies {kind}", where=str(self._path), remedy=remedy)
+        return InputError(
+            f"the file contains replies {replies_description}", where=str(self._path), remedy=remedy
+        )
 
-    def stored_prompt(self, key: str, new_prompt: str, *, first: bool) -> str:
+    def find_prompt(self, key: str, new_prompt: str, *, is_first: bool) -> str:
         """Return the message that a stored reply answers, else `new_prompt`.
 
         Raise InputError if they differ.
         """
         prompt = self._replies[key][0] if key in self._replies else new_prompt
-        if first and prompt != new_prompt:
-            raise self._mismatch_error("to prompts that have changed since")
+        if is_first and prompt != new_prompt:
+            raise self._make_mismatch_error("to prompts that have changed since")
         return prompt
 
     async def get_reply(self, request: ModelRequest, author: Author) -> GeneratedReply:
@@ -652,9 +672,9 @@ class _ReplyLog:
                 "prompt": request.prompt,
                 "reply": reply,
             }
-            self._file.append(msgspec.json.encode(row))
+            self._reply_file.append(msgspec.json.encode(row))
             self._replies[request.key] = request.prompt, reply
         return self._replies[request.key][1]
 
     def close(self) -> None:
-        self._file.close()
+        self._reply_file.close()

@@ -1,4 +1,4 @@
-"""A contest as a task of inspect_ai: an agent with tools tries and submits programs, many times.
+"""A contest as a task of inspect_ai: an agent tries and submits programs with tools.
 
     inspect eval ioi_eval/contest --model openai/gpt-5 -T source=FOLDER -T submissions=10
 
@@ -34,7 +34,7 @@ with require_extra("inspect-ai"):
 
 __all__ = ["contest", "contest_points", "contest_tools"]
 
-_REACHED = "ioi_eval:contest"  # key of the reached points in a sample's store
+_SUMMARY_KEY = "ioi_eval:contest"  # key of the episode's summary in a sample's store
 _MAX_MESSAGES = 200  # maximum number of messages in a sample, unless --message-limit is set
 
 
@@ -77,21 +77,25 @@ def contest_points() -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:
         if (episode := _episodes.pop(state.uuid, None)) is not None:
             await episode.settle()
-            state.store.set(_REACHED, episode.summary_values())
-        reached = state.store.get(_REACHED) or {"share": 0.0, "submissions": 0}
-        if unjudged_reason := reached.get("unjudged"):
+            state.store.set(_SUMMARY_KEY, episode.make_summary())
+        episode_summary = state.store.get(_SUMMARY_KEY) or {"share": 0.0, "submissions": 0}
+        if unjudged_reason := episode_summary.get("unjudged"):
             return Score.unscored(
-                reason="scoring_failed", explanation=f"Not judged: {unjudged_reason}", metadata=reached
+                reason="scoring_failed",
+                explanation=f"Not judged: {unjudged_reason}",
+                metadata=episode_summary,
             )
-        explanation = f"{reached.get('points', 0):g} points by {reached['submissions']} submissions"
-        return Score(value=reached["share"], explanation=explanation, metadata=reached)
+        explanation = (
+            f"{episode_summary.get('points', 0):g} points by {episode_summary['submissions']} submissions"
+        )
+        return Score(value=episode_summary["share"], explanation=explanation, metadata=episode_summary)
 
     return score
 
 
 async def _should_continue(state: AgentState) -> bool:
-    """Return False at full marks, without submissions left, or if the model calls no tool."""
-    is_done = bool((store().get(_REACHED) or {}).get("done"))
+    """Return False at full marks, if no submissions are left, or if the model calls no tool."""
+    is_done = bool((store().get(_SUMMARY_KEY) or {}).get("done"))
     return not is_done and bool(state.output.message.tool_calls)
 
 
@@ -99,30 +103,32 @@ def _make_tool(episodes: Episodes, name: str) -> Tool:
     from ioi_eval.plugins.contest import RefusedCall, UnjudgedCall
     from ioi_eval.plugins.contest.episodes import Episode
 
-    call = getattr(Episode, name)
+    tool_method = getattr(Episode, name)
 
-    @functools.wraps(call)
+    @functools.wraps(tool_method)
     async def execute(**arguments: Any) -> str:
         episode = await asyncio.to_thread(_find_episode, episodes, sample_state())
         try:
-            return json.dumps(await call(episode, **arguments))
+            return json.dumps(await tool_method(episode, **arguments))
         except (RefusedCall, UnjudgedCall) as error:
             raise ToolError(str(error)) from None
         finally:
-            store().set(_REACHED, episode.summary_values())
+            store().set(_SUMMARY_KEY, episode.make_summary())
 
-    about = inspect.signature(call)
+    call_signature = inspect.signature(tool_method)
     del execute.__dict__["__wrapped__"]
-    execute.__dict__["__signature__"] = about.replace(parameters=list(about.parameters.values())[1:])
+    execute.__dict__["__signature__"] = call_signature.replace(
+        parameters=list(call_signature.parameters.values())[1:]
+    )
     return ToolDef(execute, name=name).as_tool()
 
 
 _episodes: dict[str, Episode] = {}  # episodes by the id of the sample, until the sample is scored
-_beginning = threading.Lock()
+_episodes_lock = threading.Lock()
 
 
 def _find_episode(episodes: Episodes, state: TaskState) -> Episode:
-    with _beginning:
+    with _episodes_lock:
         if state.uuid not in _episodes:
             _episodes[state.uuid] = episodes.start(str(state.metadata["problem_id"]))
         return _episodes[state.uuid]

@@ -37,7 +37,7 @@ from ioi_eval.plugins.contest import (
     UnjudgedCall,
     as_markdown,
 )
-from ioi_eval.plugins.contest.episodes import to_plain_values
+from ioi_eval.plugins.contest.episodes import convert_to_plain_values
 from ioi_eval.plugins.contest.tools import (
     TOOLS,
     Tool,
@@ -93,13 +93,13 @@ def contest_server(
         settings = AuthSettings(issuer_url=_ISSUER, resource_server_url=None)  # type: ignore[arg-type]
         security_options = {"token_verifier": _TokenVerifier(tokens), "auth": settings}
     server = _ContestServer(
-        _TITLE, instructions=contest.rules.rules_text(), log_level="WARNING", **security_options
+        _TITLE, instructions=contest.rules.make_rules_text(), log_level="WARNING", **security_options
     )
     server.contest = contest
-    for function, reply_type, hints in _tool_functions(contest, session):
+    for function, reply_type, hints in _list_tool_functions(contest, session):
         description = (function.__doc__ or "").partition("\n")[0]
         server.add_tool(function, description=description, annotations=hints, structured_output=True)
-        server.reply_schemas[function.__name__] = _reply_schema(reply_type)
+        server.reply_schemas[function.__name__] = _make_reply_schema(reply_type)
     for label in contest.problems:
         _add_statement(server, session, label)
     return server
@@ -121,11 +121,11 @@ class _ContestServer(MCPServer[Any]):
         tools = await super().list_tools()
         for tool in tools:
             tool.output_schema = self.reply_schemas[tool.name]
-            # These descriptions do not restrict calls: the contest checks values itself, and accepts other
-            # names of a language.
+            # These enums do not restrict calls: the contest checks values, and accepts other names of a
+            # language.
             for name, parameter in tool.input_schema.get("properties", {}).items():
                 parameter["description"] = _PARAMETERS[name]
-                if self.contest is not None and (values := _allowed_values(self.contest, name)):
+                if self.contest is not None and (values := _list_allowed_values(self.contest, name)):
                     parameter["enum"] = values
                 if name == "language":
                     parameter.pop("default", None)  # remove the default "", which is not a value of the enum
@@ -140,8 +140,10 @@ class _ContestServer(MCPServer[Any]):
                 f"`{argument}`" for argument in arguments if argument not in parameters_by_tool[name]
             ]
         ):
-            allowed = ", ".join(f"`{argument}`" for argument in parameters_by_tool[name]) or "none"
-            message = f"no such argument: {', '.join(unknown_arguments)}. There are: {allowed}"
+            allowed_arguments = ", ".join(f"`{argument}`" for argument in parameters_by_tool[name]) or "none"
+            message = (
+                f"unknown arguments: {', '.join(unknown_arguments)}. The arguments are: {allowed_arguments}"
+            )
             raise ToolError(f"Error executing tool {name}: {message}")
         try:
             return await super().call_tool(name, arguments, context)
@@ -158,34 +160,36 @@ class _ContestServer(MCPServer[Any]):
 # Messages about invalid arguments, by the type of pydantic's error.
 _ARGUMENT_ERRORS = {
     "missing": "is missing",
-    "string_type": "must be a text",
+    "string_type": "must be a string",
     "dict_type": "must be an object",
 }
 _ARGUMENT_ERRORS |= dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number")
 _MAX_VALUES = 200  # maximum number of problems that are listed in the schema of a parameter
 # Descriptions of the tools' parameters, by parameter.
 _PARAMETERS = {
-    "name": "The name of the text, as `statement` tells it.",
-    "offset": "Where to begin, in characters.",
+    "name": "The name of the text, as `statement` returns it.",
+    "offset": "The offset of the first character.",
     **{name: text for tool in TOOLS for name, text in parameter_descriptions(tool).items()},
 }
 
 
-def _allowed_values(contest: Contest, parameter: str) -> list[str]:
+def _list_allowed_values(contest: Contest, parameter: str) -> list[str]:
     """Return the values of a parameter, or an empty list if any value is allowed."""
     if parameter == "problem" and len(contest.problems) <= _MAX_VALUES:
         return [*contest.problems]
     return sorted(contest.languages) if parameter == "language" else []
 
 
-def _reply_schema(reply_type: type[msgspec.Struct]) -> dict[str, Any]:
+def _make_reply_schema(reply_type: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the JSON schema of a reply, in which values may be missing."""
     _, definitions = msgspec.json.schema_components([reply_type], ref_template="#/$defs/{name}")
     schema = definitions.pop(reply_type.__name__)
     required_types = {"boolean", "integer", "number"}
     properties = schema["properties"]
-    required = [name for name in schema.get("required", []) if properties[name].get("type") in required_types]
-    return {**schema, "required": required, "$defs": definitions}
+    required_fields = [
+        name for name in schema.get("required", []) if properties[name].get("type") in required_types
+    ]
+    return {**schema, "required": required_fields, "$defs": definitions}
 
 
 class _TokenVerifier:
@@ -197,19 +201,21 @@ class _TokenVerifier:
     async def verify_token(self, token: str) -> AccessToken | None:
         token_bytes = token.encode(errors="replace")
         participants = [
-            name for name, expected in self._tokens.items() if hmac.compare_digest(expected, token_bytes)
+            name
+            for name, expected_token in self._tokens.items()
+            if hmac.compare_digest(expected_token, token_bytes)
         ]
         return AccessToken(token=token, client_id=participants[0], scopes=[]) if participants else None
 
 
-def _tool_functions(
+def _list_tool_functions(
     contest: Contest, get_session: Callable[[], Session]
 ) -> Iterator[tuple[Callable[..., Any], type[msgspec.Struct], ToolAnnotations]]:
     """Yield functions for tools, the types of their replies, and hints for clients."""
 
     async def problems() -> dict[str, Any]:
         """List the problems, with your points, attempts and what is left."""
-        return to_plain_values(ProblemList(problems=get_session().problems()))
+        return convert_to_plain_values(ProblemList(problems=get_session().problems()))
 
     async def statement(problem: str) -> dict[str, Any]:
         """Read a problem: text, limits, languages, samples, files. `cut` lists what is not shown in full."""
@@ -223,7 +229,7 @@ def _tool_functions(
 
     async def standing() -> dict[str, Any]:
         """Return your points, your calls in progress, the time left, and the scoreboard if shown."""
-        return to_plain_values(get_session().standing())
+        return convert_to_plain_values(get_session().standing())
 
     read_only = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     changes_state = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
@@ -232,11 +238,15 @@ def _tool_functions(
     yield attachment, TextPart, read_only
     for tool in select_tools(contest.problems.values()):
         reply_type = get_type_hints(tool)["return"]
-        yield _tool_with_progress(tool, get_session), reply_type, read_only if tool is test else changes_state
+        yield (
+            _make_tool_with_progress(tool, get_session),
+            reply_type,
+            read_only if tool is test else changes_state,
+        )
     yield standing, Standing, read_only
 
 
-def _tool_with_progress(tool: Tool, get_session: Callable[[], Session]) -> Any:
+def _make_tool_with_progress(tool: Tool, get_session: Callable[[], Session]) -> Any:
     """Return a tool as a function that reports progress to its client every few seconds."""
 
     async def call(context: Context[Any, Any], **arguments: Any) -> dict[str, Any]:
@@ -271,7 +281,7 @@ async def _reply_or_tool_error(
     """Return a call's reply. A refused call is a tool error with the reason."""
     try:
         reply = call()
-        return to_plain_values(reply if isinstance(reply, msgspec.Struct) else await reply)
+        return convert_to_plain_values(reply if isinstance(reply, msgspec.Struct) else await reply)
     except (RefusedCall, UnjudgedCall) as error:
         raise ToolError(str(error)) from None
 
@@ -301,7 +311,7 @@ def forward_standard_input() -> Callable[[], None]:
     with reader:
         os.dup2(reader.fileno(), 0)
 
-    def end() -> None:
+    def close_input() -> None:
         with contextlib.suppress(OSError):  # the stream may already be closed
             writer.shutdown(socket.SHUT_WR)
 
@@ -309,10 +319,10 @@ def forward_standard_input() -> Callable[[], None]:
         with contextlib.suppress(OSError):  # standard input may be closed or unreadable
             while chunk := os.read(old_input, 1 << 16):
                 writer.sendall(chunk)
-        end()
+        close_input()
 
     threading.Thread(target=forward_input, daemon=True).start()
-    return end
+    return close_input
 
 
 # --- streamable HTTP ---------------------------------------------------------------------------------
@@ -333,11 +343,11 @@ class _QuietServer(uvicorn.Server):
         await super().shutdown(sockets)
         for task in self.server_state.tasks:
             task.cancel()
-        # Called here, because uvicorn would cancel it if it does not wait for clients.
+        # Shut down the application here, because uvicorn would cancel this if it does not wait for clients.
         await self.lifespan.shutdown()
 
     def _abort_connections(self) -> None:
-        """Close all connections: from Python 3.12 on, closing a server waits for them."""
+        """Close all connections: from Python 3.12 on, closing a server waits for its connections."""
         for connection in [*self.server_state.connections]:
             if (transport := connection.transport) is not None:
                 transport.abort()
@@ -349,19 +359,21 @@ def listen(host: str = "127.0.0.1", port: int = 0) -> socket.socket:
     Clients that connect before `serving` uses the socket wait. Raises InputError if listening is impossible.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    problem, remedy = f"cannot listen on {host}:{port}", "Choose an address of this machine"
+    message, remedy = f"cannot listen on {host}:{port}", "Choose an address of this machine"
     try:
         socket.getaddrinfo(host, port, family)
     except (socket.gaierror, UnicodeError) as error:
         reason = "the address is not known"
-        raise InputError(f"{problem}: {reason}", field="host", remedy=remedy) from error
+        raise InputError(f"{message}: {reason}", field="host", remedy=remedy) from error
     try:
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         reason = os.strerror(error.errno or 0)  # the error's own message would repeat the address
         is_host_error = error.errno == errno.EADDRNOTAVAIL
-        field, remedy = ("host", remedy) if is_host_error else ("port", "Choose another address or port")
-        raise InputError(f"{problem}: {reason}", field=field, remedy=remedy) from error
+        wrong_field, remedy = (
+            ("host", remedy) if is_host_error else ("port", "Choose another address or port")
+        )
+        raise InputError(f"{message}: {reason}", field=wrong_field, remedy=remedy) from error
 
 
 @contextlib.asynccontextmanager
@@ -371,8 +383,8 @@ async def serving(
     *,
     host: str = "127.0.0.1",
     port: int = 0,
-    connections: int = 2_000,
-    listening: socket.socket | None = None,
+    max_connections: int = 2_000,
+    listening_socket: socket.socket | None = None,
 ) -> AsyncIterator[str]:
     """Serve a contest over streamable HTTP, and yield its address.
 
@@ -384,9 +396,9 @@ async def serving(
         tokens: Tokens by participant.
         host: The address to listen on.
         port: The port. 0 means any free port.
-        listening: A socket from `listen`, instead of a port. Leaving `async with` closes it.
-        connections: Maximum number of connections. Each participant has an equal share of them, and so have
-        all clients without a token together.
+        listening_socket: A socket from `listen`, instead of a port. Leaving `async with` closes it.
+        max_connections: Maximum number of connections. Each participant has an equal share of them, and all
+            clients without a token together have another share.
     """
     app = contest_server(contest, tokens=tokens).streamable_http_app(
         streamable_http_path=_PATH, stateless_http=True, host=host
@@ -394,13 +406,13 @@ async def serving(
     for logger_name in ("mcp.server.streamable_http", "uvicorn.error"):
         logging.getLogger(logger_name).addFilter(_should_log)
     max_requests = contest.rules.at_once + contest.rules.waiting + _EXTRA_REQUESTS
-    connection_limits = _ConnectionLimits(max(max_requests, connections // (len(tokens) + 1)))
+    connection_limits = _ConnectionLimits(max(max_requests, max_connections // (len(tokens) + 1)))
     # This middleware is added last, so that tokens are already checked when it runs.
     app.user_middleware += [
         Middleware(connection_limits.wrap_app),
         Middleware(_limit_requests, max_requests=max_requests),
     ]
-    listening = listening or listen(host, port)
+    listening_socket = listening_socket or listen(host, port)
     config = uvicorn.Config(
         app,
         http=connection_limits.protocol_class(),
@@ -411,31 +423,31 @@ async def serving(
     )
     server = _QuietServer(config)
     async with asyncio.TaskGroup() as group:
-        group.create_task(server.serve(sockets=[listening]))
+        group.create_task(server.serve(sockets=[listening_socket]))
         try:
-            name = f"[{host}]" if ":" in host else host
-            yield f"http://{name}:{listening.getsockname()[1]}{_PATH}"
+            url_host = f"[{host}]" if ":" in host else host
+            yield f"http://{url_host}:{listening_socket.getsockname()[1]}{_PATH}"
         finally:
             server.should_exit = server.force_exit = True
 
 
 def _should_log(record: logging.LogRecord) -> bool:
-    """Return False for log records about clients that disconnect, which cost a third of a second each."""
+    """Return False for log records about clients that disconnect, because each takes a third of a second."""
     return not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect | asyncio.CancelledError))
 
 
 class _ConnectionLimits:
-    """Limits connections: `max_connections` for each participant, and for all strangers together.
+    """Limits connections: `max_connections` for each participant, and for all unknown clients together.
 
-    A stranger has not sent a token yet. If there are too many strangers, the oldest is disconnected, so that
+    An unknown client has not sent a token yet. If there are too many, the oldest is disconnected, so that
     silent clients do not block participants. A participant with too many connections gets an error.
     """
 
     def __init__(self, max_connections: int) -> None:
         self._max_connections = max_connections
-        self._strangers: dict[Any, asyncio.Transport] = {}
-        self._names: dict[Any, str] = {}
-        self._connections = defaultdict[str, set[Any]](set)
+        self._unknown_clients: dict[Any, asyncio.Transport] = {}
+        self._participants: dict[Any, str] = {}
+        self._clients_by_name = defaultdict[str, set[Any]](set)
 
     def protocol_class(self) -> type[asyncio.Protocol]:
         """Return the protocol class that uvicorn instantiates for each connection."""
@@ -444,9 +456,9 @@ class _ConnectionLimits:
         class CountedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             def connection_made(self, transport: asyncio.Transport) -> None:
                 super().connection_made(transport)
-                limits._strangers[self.client] = transport
-                if len(limits._strangers) > limits._max_connections:
-                    limits._strangers.pop(next(iter(limits._strangers))).abort()
+                limits._unknown_clients[self.client] = transport
+                if len(limits._unknown_clients) > limits._max_connections:
+                    limits._unknown_clients.pop(next(iter(limits._unknown_clients))).abort()
 
             def connection_lost(self, error: Exception | None) -> None:
                 limits._forget_client(self.client)
@@ -462,27 +474,25 @@ class _ConnectionLimits:
             if token is None or self._admit_client(scope["client"], token.client_id):
                 await app(scope, receive, send)
                 return
-            reply = {
-                "error": f"You have {self._max_connections} connections open, which is the most. Close some."
-            }
+            reply = {"error": f"You have {self._max_connections} open connections, the maximum. Close some."}
             await JSONResponse(reply, 429, {"Connection": "close"})(scope, receive, send)
 
         return limited_app
 
     def _admit_client(self, client: Any, name: str) -> bool:
-        connections = self._connections[name]
-        if client not in connections:
-            if len(connections) >= self._max_connections:
+        clients = self._clients_by_name[name]
+        if client not in clients:
+            if len(clients) >= self._max_connections:
                 return False
             self._forget_client(client)
-            self._names[client] = name
-            connections.add(client)
+            self._participants[client] = name
+            clients.add(client)
         return True
 
     def _forget_client(self, client: Any) -> None:
-        self._strangers.pop(client, None)
-        if (name := self._names.pop(client, None)) is not None:
-            self._connections[name].discard(client)
+        self._unknown_clients.pop(client, None)
+        if (name := self._participants.pop(client, None)) is not None:
+            self._clients_by_name[name].discard(client)
 
 
 def _limit_requests(app: Callable[..., Awaitable[None]], max_requests: int) -> Callable[..., Awaitable[None]]:

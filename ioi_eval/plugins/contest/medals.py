@@ -29,8 +29,9 @@ class MedalRule(StrEnum):
 
 
 def award_medals(rule: MedalRule, points: Sequence[float], places: Sequence[int]) -> list[str]:
-    """Return the medal of each participant, or an empty string. Participants without points never get a
-    medal.
+    """Return the medal of each participant, or an empty string.
+
+    Participants without points never get a medal.
 
     Args:
         rule: The rule.
@@ -46,22 +47,28 @@ def award_medals(rule: MedalRule, points: Sequence[float], places: Sequence[int]
             for place, score in zip(places, points, strict=True)
         ]
     participant_count = len(points)
-    gold, silver = (
+    min_gold, min_silver = (
         points[math.ceil(participant_count / divisor) - 1] if participant_count else 0.0
         for divisor in (12, 4)
     )
     # The bronze cut-off is the lowest score such that no more than half of the participants reach it.
     max_medals = participant_count // 2
-    bronze = min(
+    min_bronze = min(
         (score for score in points if sum(other_score >= score for other_score in points) <= max_medals),
         default=math.inf,
     )
 
-    def medal_of(score: float) -> str:
+    def choose_medal(score: float) -> str:
         if score <= 0:
             return ""
         return (
-            "gold" if score >= gold else "silver" if score >= silver else "bronze" if score >= bronze else ""
+            "gold"
+            if score >= min_gold
+            else "silver"
+            if score >= min_silver
+            else "bronze"
+            if score >= min_bronze
+            else ""
         )
 
-    return [medal_of(score) for score in points]
+    return [choose_medal(score) for score in points]

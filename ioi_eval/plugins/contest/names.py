@@ -8,7 +8,7 @@ import unicodedata
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.text import visible
 
-_MAX_NAME = 64  # characters
+_MAX_NAME = 64  # maximum length of a name, in characters
 _MAX_WORDS = 4  # maximum number of words in a name, so that no name can be a sentence with instructions
 _MARKS = "_.@-'"
 # Allowed marks in names: an apostrophe, a hyphen, dots, Hebrew signs.
@@ -69,23 +69,25 @@ class ParticipantNames:
     """The names of a contest's participants. No two of them look alike."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, str] = {}  # names in use, by a key that is equal for names that look alike
+        self._names_by_key: dict[
+            str, str
+        ] = {}  # names in use, by a key that is equal for names that look alike
 
     def add(self, name: str, field: str = "participant") -> None:
         """Add a name. Raise InputError if it is not allowed or looks like another participant's name."""
         if fault := _find_fault(name):
-            problem, remedy = fault
+            message, remedy = fault
             shown_name = visible(name[:80])
             raise InputError(
-                f"{shown_name!r} cannot be a participant's name: {problem}", field=field, remedy=remedy
+                f"{shown_name!r} cannot be a participant's name: {message}", field=field, remedy=remedy
             )
-        if (other := self.register(name)) != name:
-            problem = f"{visible(name)!r} and {visible(other)!r} look alike"
-            raise InputError(problem, field=field, remedy="Give one of the two participants another name")
+        if (similar_name := self.register(name)) != name:
+            message = f"{visible(name)!r} and {visible(similar_name)!r} look alike"
+            raise InputError(message, field=field, remedy="Give one of the two participants another name")
 
     def register(self, name: str) -> str:
         """Add a name without checks, and return the first name that looks like it."""
-        return self._taken.setdefault(_appearance_key(name), name)
+        return self._names_by_key.setdefault(_make_appearance_key(name), name)
 
 
 def _find_fault(name: str) -> tuple[str, str] | None:
@@ -101,12 +103,15 @@ def _find_fault(name: str) -> tuple[str, str] | None:
     ):
         return (
             f"it is not 1 to {_MAX_NAME} letters, digits, single spaces and any of {_MARKS}",
-            "Use only these, in their plain form, a letter or a digit first",
+            "Use only these characters, in their plain form, with a letter or a digit first",
         )
     if (word_count := len(name.split())) > _MAX_WORDS:
         return f"it has {word_count} words", f"Use at most {_MAX_WORDS} words"
     if len(scripts := {script for char in name if (script := _find_script(char))}) > 1:
-        return f"it mixes scripts: {', '.join(sorted(scripts))}", "Write it in the letters of one script"
+        return (
+            f"it mixes scripts: {', '.join(sorted(scripts))}",
+            "Write the name in the letters of one script",
+        )
     return None
 
 
@@ -121,11 +126,11 @@ def _find_script(char: str) -> str:
     name = unicodedata.name(char, "")
     if "SMALL CAPITAL" in name:  # such a character imitates a letter
         return "Small Capitals"
-    first = re.split("[ -]", name)[0]
-    return "" if first in _OF_ALL_SCRIPTS else _SCRIPTS.get(first, first.title())
+    first_word = re.split("[ -]", name)[0]
+    return "" if first_word in _OF_ALL_SCRIPTS else _SCRIPTS.get(first_word, first_word.title())
 
 
-def _appearance_key(name: str) -> str:
+def _make_appearance_key(name: str) -> str:
     """Return a key that is the same for all names that look alike."""
-    plain = unicodedata.normalize("NFD", name).translate(_ALIKE).casefold()
-    return plain.replace("rn", "m")
+    plain_name = unicodedata.normalize("NFD", name).translate(_ALIKE).casefold()
+    return plain_name.replace("rn", "m")

@@ -31,7 +31,8 @@ with require_extra("openenv"):
     from openenv.core.env_server.mcp_types import CallToolAction, CallToolObservation
     from openenv.core.env_server.types import Action, EnvironmentMetadata, Observation, State
 
-SOURCE, OPTIONS = "IOI_EVAL_SOURCE", "IOI_EVAL_OPTIONS"  # options: JSON
+# Names of environment variables: the source of the problems, and the options as JSON.
+SOURCE, OPTIONS = "IOI_EVAL_SOURCE", "IOI_EVAL_OPTIONS"
 _NAME = "ioi-eval-contest"
 _CALL_TIMEOUT_S = 600.0  # maximum seconds for a step without a timeout
 _SESSIONS = 1024
@@ -52,7 +53,7 @@ class OpenContest(MCPEnvironment):
     def __init__(self, episodes: Episodes) -> None:
         self._episodes, self._state = episodes, State()
         self._episode: Episode | None = None
-        self._rewarded = 0.0  # sum of the rewards of all earlier steps
+        self._earlier_rewards = 0.0  # sum of the rewards of all earlier steps
         server = FastMCP(_NAME)
         server.tool(self.statement)
         for tool in select_tools(episodes.problems.values()):
@@ -73,13 +74,13 @@ class OpenContest(MCPEnvironment):
     @property
     def state(self) -> State:
         state = self._state.model_dump()
-        return State(**(state if self._episode is None else {**state, **self._episode.summary_values()}))
+        return State(**(state if self._episode is None else {**state, **self._episode.make_summary()}))
 
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, problem: str = "", **others: Any
     ) -> StartObservation:
         """Start a new episode with a problem, or with a problem that the seed chooses."""
-        self._episode, self._rewarded = self._episodes.start(problem, seed), 0.0
+        self._episode, self._earlier_rewards = self._episodes.start(problem, seed), 0.0
         self._state = State(episode_id=episode_id, step_count=0)
         return StartObservation(reward=0.0, problem=self.episode.label, prompt=self.episode.read_statement())
 
@@ -95,7 +96,7 @@ class OpenContest(MCPEnvironment):
             observation.reward = None
         else:  # the reward includes points of earlier calls that were cancelled by their callers
             share = episode.share
-            observation.reward, self._rewarded = share - self._rewarded, share
+            observation.reward, self._earlier_rewards = share - self._earlier_rewards, share
         return observation
 
     def step(self, action: Action, timeout_s: float | None = None, **others: Any) -> Observation:
@@ -105,14 +106,14 @@ class OpenContest(MCPEnvironment):
         raise InputError(f"unknown action {type(action).__name__!r}", remedy="Call a tool")
 
     def get_metadata(self) -> EnvironmentMetadata:
-        about = "Problems of programming contests, with an exact judge"
-        return EnvironmentMetadata(name=_NAME, description=about, version="1")
+        description = "Problems of programming contests, with an exact judge"
+        return EnvironmentMetadata(name=_NAME, description=description, version="1")
 
     def statement(self, offset: int = 0) -> str:
         """Read the problem: its text, limits, languages, samples, files, and the rules.
 
         Args:
-            offset: Where to begin, in characters. The end of a long problem says where to go on.
+            offset: The offset of the first character. A long reply ends with the offset of the next part.
         """
         return self.episode.read_statement(offset)
 
@@ -129,16 +130,16 @@ class OpenContest(MCPEnvironment):
 
 def app(source: str = "", **options: Any) -> Any:
     """Return the web application. Arguments replace the variables IOI_EVAL_SOURCE and IOI_EVAL_OPTIONS."""
-    name = source or os.environ.get(SOURCE, "")
-    if not name:
+    source_name = source or os.environ.get(SOURCE, "")
+    if not source_name:
         raise InputError(
-            "the source of problems is missing", field="source", remedy=f"Give one, or set {SOURCE}"
+            "the source of problems is missing", field="source", remedy=f"Pass a source, or set {SOURCE}"
         )
     try:
         options = options or json.loads(os.environ.get(OPTIONS) or "{}")
     except ValueError as error:
         raise InputError(f"the value is not valid JSON: {error}", field=OPTIONS) from error
-    episodes = Episodes(name, options)
+    episodes = Episodes(source_name, options)
     return create_app(
         lambda: OpenContest(episodes),
         CallToolAction,

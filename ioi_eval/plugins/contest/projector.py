@@ -1,6 +1,6 @@
 """The scoreboard of `ioi-eval view` for a projector.
 
-It updates itself, and freezes by the contest's rules.
+The page updates itself, and freezes by the contest's rules.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 from ioi_eval.model.text import format_count
 from ioi_eval.plugins.contest.rules import Rules
-from ioi_eval.plugins.contest.scoreboard import clock_text, read_scoreboard, read_script, scoreboard_table
+from ioi_eval.plugins.contest.scoreboard import format_clock, read_scoreboard, read_script, scoreboard_table
 from ioi_eval.reports.document import Document, LiveBlock, Section, render_html
 from ioi_eval.store.files import read_value
 from ioi_eval.store.folder import CONTEST, RESULTS, ContestStart, is_written_now, read_info
@@ -34,14 +34,14 @@ def _read_rules(folder: Path) -> Rules | None:
     options = {} if info is None else info.fingerprint.options
     if f"{_OPTION}mode" not in options:
         return None
-    values = {
+    rule_values = {
         name.removeprefix(_OPTION): value for name, value in options.items() if name.startswith(_OPTION)
     }
-    return msgspec.convert(values, Rules)
+    return msgspec.convert(rule_values, Rules)
 
 
 class ScoreboardPage:
-    """Renders the page. It reads the rows again after new rows, and when the freeze starts or stops."""
+    """Renders the page. It reads the results again after new results, and when the freeze starts or ends."""
 
     def __init__(self, folder: Path, rules: Rules, clock: Callable[[], float] = time.time) -> None:
         """`clock` returns the seconds since 1970."""
@@ -49,7 +49,7 @@ class ScoreboardPage:
         self._lock = threading.Lock()
         self._version: object = None
         self._section = Section(title="Scoreboard")
-        self._counts: list[str] = []
+        self._count_phrases: list[str] = []
 
     def __call__(self) -> str:
         """Return the page as HTML."""
@@ -57,44 +57,44 @@ class ScoreboardPage:
         elapsed_s = 0.0 if start is None else max(0.0, self._clock() - start.started)
         frozen_from = self._rules.frozen_from(elapsed_s)
         with self._lock:
-            version = (self._results_size(), start, frozen_from)
+            version = (self._read_results_size(), start, frozen_from)
             if version != self._version:
                 self._update_section(frozen_from)
                 self._version = version
             page = Document(
                 title=self._folder.resolve().name,
-                about=", ".join(filter(None, [*self._counts, self._time_text(elapsed_s)])),
+                about=", ".join(filter(None, [*self._count_phrases, self._format_time(elapsed_s)])),
                 ribbon=["frozen"] if frozen_from is not None and elapsed_s >= frozen_from else [],
                 sections=[self._section],
                 live=LiveBlock(script=read_script("projector.js")),
             )
         return render_html(page)
 
-    def _results_size(self) -> int:
+    def _read_results_size(self) -> int:
         path = self._folder / RESULTS
         return path.stat().st_size if path.exists() else 0
 
     def _update_section(self, frozen_from: float | None) -> None:
-        board = read_scoreboard(self._folder, frozen_from)
-        assert board is not None, "the run is a contest"
-        paragraphs = [] if frozen_from is None else [self._freeze_note(frozen_from)]
+        scoreboard = read_scoreboard(self._folder, frozen_from)
+        assert scoreboard is not None, "the run is a contest"
+        paragraphs = [] if frozen_from is None else [self._format_freeze_note(frozen_from)]
         self._section = Section(
             title="Scoreboard",
             anchor="scoreboard",
-            text=[*paragraphs, *filter(None, [board.medals.sentence])],
-            table=scoreboard_table(board, lambda problem: "", None),
+            text=[*paragraphs, *filter(None, [scoreboard.medals.sentence])],
+            table=scoreboard_table(scoreboard, lambda problem: "", None),
         )
-        self._counts = [
-            format_count(len(board.entrants), "participant"),
-            format_count(len(board.problems), "problem"),
+        self._count_phrases = [
+            format_count(len(scoreboard.entrants), "participant"),
+            format_count(len(scoreboard.problems), "problem"),
         ]
 
-    def _freeze_note(self, frozen_from: float) -> str:
-        return f"From {clock_text(frozen_from)} on, results are hidden until the end of the contest."
+    def _format_freeze_note(self, frozen_from: float) -> str:
+        return f"From {format_clock(frozen_from)} on, results are hidden until the end of the contest."
 
-    def _time_text(self, elapsed_s: float) -> str:
+    def _format_time(self, elapsed_s: float) -> str:
         """Return the elapsed or remaining time, or "" for a stopped contest without a time limit."""
         if self._rules.seconds is None:
-            return f"{clock_text(elapsed_s)} since the start" if is_written_now(self._folder) else ""
+            return f"{format_clock(elapsed_s)} since the start" if is_written_now(self._folder) else ""
         left_s = self._rules.seconds - elapsed_s
-        return f"{clock_text(left_s)} left" if left_s > 0 else "over"
+        return f"{format_clock(left_s)} left" if left_s > 0 else "over"

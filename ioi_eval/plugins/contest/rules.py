@@ -136,7 +136,7 @@ class Rules(Value):
     waiting: Count = 16  # maximum number of a participant's waiting calls; further calls are refused
     code_bytes: Count = 100_000
     input_bytes: Count = 1 << 20
-    # Maximum bytes of a shown output.
+    # Maximum bytes of an output in a reply.
     output_bytes: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)] = 16 << 10
 
     def check(self) -> None:
@@ -150,7 +150,7 @@ class Rules(Value):
                 raise InputError(
                     f"{values[name]!r}: {message[:1].lower()}{message[1:]}",
                     field=name,
-                    remedy="Give another value",
+                    remedy="Choose another value",
                 ) from error
         if self.freeze is not None and (self.seconds is None or self.freeze > self.seconds):
             raise InputError(
@@ -168,7 +168,7 @@ class Rules(Value):
             return None
         return self.seconds - self.freeze
 
-    def rules_text(self) -> str:
+    def make_rules_text(self) -> str:
         """Return the rules as text for a participant."""
         repeated_code = "The last code" if self.mode == ScoreMode.MAX_TOKENED_LAST else "The same code"
         return "\n".join(
@@ -221,7 +221,7 @@ class Statement(Value):
     id: str
     title: str
     text: str
-    kind: str  # task type
+    kind: str  # name of the task type
     seconds: float | None  # limit of CPU time for a test, in seconds
     megabytes: int | None
     points_max: float
@@ -357,14 +357,14 @@ class SubmissionReply(Value):
 class VisibleResult(Value):
     """The part of a result that a participant may see: no tests, and times only if the rules show them."""
 
-    result: SubmissionResult  # without tests
+    result: SubmissionResult  # the result without its tests
     verdict: Verdict
     parts: tuple[SubtaskFeedback, ...]
     compiler: str
     slowest: float | None
 
     @classmethod
-    def of(cls, result: SubmissionResult, compiler: str) -> Self:
+    def from_result(cls, result: SubmissionResult, compiler: str) -> Self:
         subtasks = list[SubtaskFeedback]()
         for subtask in result.subtasks:
             failing_verdicts = (test.status for test in subtask.test_results if test.status not in _FINE)
@@ -387,21 +387,21 @@ class VisibleResult(Value):
 # --- the part of a problem that participants see ------------------------------------------------------
 
 
-def public_headers(problem: Problem) -> tuple[NamedBlob, ...]:
+def select_public_headers(problem: Problem) -> tuple[NamedBlob, ...]:
     """Return the headers among the grader's files, which participants get."""
     return tuple(file for file in problem.grader_files if PurePosixPath(file.name).suffix in _HEADERS)
 
 
 def has_secrets(problem: Problem) -> bool:
     """Return True if building or running a submission requires sources that participants do not get."""
-    public_hashes = {file.content.sha256 for file in (*public_headers(problem), *problem.attachments)}
-    has_secret_files = (
+    public_hashes = {file.content.sha256 for file in (*select_public_headers(problem), *problem.attachments)}
+    has_secret_grader = (
         any(file.content.sha256 not in public_hashes for file in problem.grader_files) or problem.included
     )
-    return bool(has_secret_files) or problem.manager is not None or problem.task_type not in _READ_ALONE
+    return bool(has_secret_grader) or problem.manager is not None or problem.task_type not in _READ_ALONE
 
 
-def participant_version(problem: Problem) -> Problem | None:
+def make_participant_version(problem: Problem) -> Problem | None:
     """Return the problem as participants can build it, with the package's sample grader if it needs one.
 
     A Communication task gets the sample manager and the sample stub. None means that the judge has secret
@@ -419,12 +419,12 @@ def participant_version(problem: Problem) -> Problem | None:
         grader_files=_select_grader_files(problem, _SAMPLE_GRADERS, "grader"),
         options=TaskOptions(with_grader=True, prelude=problem.options.prelude),
     )
-    return _with_sample_manager(problem) or (
+    return _add_sample_manager(problem) or (
         with_sample_grader if list_allowed_languages(with_sample_grader) else None
     )
 
 
-def _with_sample_manager(problem: Problem) -> Problem | None:
+def _add_sample_manager(problem: Problem) -> Problem | None:
     """Return a Communication task with the sample manager, which has the kind of the judge's manager."""
     if (judge_manager := problem.manager) is None or problem.task_type is not TaskType.COMMUNICATION:
         return None
@@ -448,7 +448,7 @@ def _with_sample_manager(problem: Problem) -> Problem | None:
 def _select_grader_files(problem: Problem, stems: Collection[str], judge_name: str) -> tuple[NamedBlob, ...]:
     """Return the headers and the attachments named in `stems`, under the names of the judge's files."""
     files = dict[str, NamedBlob]()
-    for file in (*public_headers(problem), *problem.attachments):
+    for file in (*select_public_headers(problem), *problem.attachments):
         path = PurePosixPath(file.name)
         if path.suffix in _HEADERS or path.stem in stems:
             name = path.name if path.suffix in _HEADERS else f"{judge_name}{path.suffix}"
@@ -456,14 +456,14 @@ def _select_grader_files(problem: Problem, stems: Collection[str], judge_name: s
     return tuple(files.values())
 
 
-def tests_answered_with_files(problem: Problem) -> tuple[str, ...]:
+def list_file_tests(problem: Problem) -> tuple[str, ...]:
     """Return the names of the tests that are answered with files."""
     if problem.task_type is TaskType.OUTPUT_ONLY:
         return tuple(test.name for test in problem.tests)
     return problem.options.output_tests
 
 
-def sample_names(problem: Problem) -> frozenset[str]:
+def list_sample_names(problem: Problem) -> frozenset[str]:
     """Return the tests of the subtasks without points, if other subtasks have points.
 
     Such a test is a sample even if further subtasks contain it: participants see it in the statement.
@@ -508,8 +508,8 @@ def make_statement(
         function=options.function if problem.task_type is TaskType.FUNCTION else "",
         with_grader=options.with_grader,
         starter_code=problem.starter_code,
-        own_inputs=participant_version(problem) is not None,
-        files=tests_answered_with_files(problem),
+        own_inputs=make_participant_version(problem) is not None,
+        files=list_file_tests(problem),
         attachments=dict(_list_public_texts(problem)),
         samples=tuple(
             Sample(
@@ -517,12 +517,12 @@ def make_statement(
                 input=test.input.read_beginning(sample_bytes),
                 output="" if test.answer is None else test.answer.read_beginning(sample_bytes),
             )
-            for test in sample_tests(problem)
+            for test in select_samples(problem)
         ),
     )
 
 
-def statement_texts(statement: Statement) -> dict[str, str]:
+def list_statement_texts(statement: Statement) -> dict[str, str]:
     """Return the texts of a statement by their names in calls of `attachment`."""
     shown_texts = {_STATEMENT: statement.text, _STARTER: statement.starter_code}
     for sample in statement.samples:
@@ -530,42 +530,42 @@ def statement_texts(statement: Statement) -> dict[str, str]:
             f"samples/{sample.name}.in": sample.input,
             f"samples/{sample.name}.out": sample.output,
         }
-    return {_unused_name(name, statement): content for name, content in shown_texts.items()} | {
+    return {_make_unused_name(name, statement): content for name, content in shown_texts.items()} | {
         **statement.attachments
     }
 
 
-def _unused_name(name: str, statement: Statement) -> str:
+def _make_unused_name(base_name: str, statement: Statement) -> str:
     """Return a name that no attachment has."""
-    while name in statement.attachments:
-        name = f"_{name}"
-    return name
+    while base_name in statement.attachments:
+        base_name = f"_{base_name}"
+    return base_name
 
 
-def shorten_statement(statement: Statement, characters: int) -> Statement:
-    """Return a statement whose texts have up to `characters` characters in total. `cut` lists the rest."""
-    shown_texts, cut = dict[str, str](), list[CutText]()
-    for name, content in statement_texts(statement).items():
-        shown_texts[name] = content[:characters]
-        characters -= (length := len(shown_texts[name]))
-        if length < len(content):
-            call = f"attachment(problem={statement.id!r}, name={name!r}, offset={length})"
-            cut.append(CutText(name=name, characters=len(content), shown=length, read_rest=call))
+def shorten_statement(statement: Statement, max_characters: int) -> Statement:
+    """Return a statement whose texts have up to `max_characters` in total. `cut` lists the rest."""
+    shown_texts, cut_texts = dict[str, str](), list[CutText]()
+    for name, content in list_statement_texts(statement).items():
+        shown_texts[name] = content[:max_characters]
+        max_characters -= (shown_length := len(shown_texts[name]))
+        if shown_length < len(content):
+            call = f"attachment(problem={statement.id!r}, name={name!r}, offset={shown_length})"
+            cut_texts.append(CutText(name=name, characters=len(content), shown=shown_length, read_rest=call))
     samples = (
         Sample(
             name=sample.name,
-            input=shown_texts[_unused_name(f"samples/{sample.name}.in", statement)],
-            output=shown_texts[_unused_name(f"samples/{sample.name}.out", statement)],
+            input=shown_texts[_make_unused_name(f"samples/{sample.name}.in", statement)],
+            output=shown_texts[_make_unused_name(f"samples/{sample.name}.out", statement)],
         )
         for sample in statement.samples
     )
     return msgspec.structs.replace(
         statement,
-        text=shown_texts[_unused_name(_STATEMENT, statement)],
-        starter_code=shown_texts[_unused_name(_STARTER, statement)],
+        text=shown_texts[_make_unused_name(_STATEMENT, statement)],
+        starter_code=shown_texts[_make_unused_name(_STARTER, statement)],
         attachments={name: shown_texts[name] for name in statement.attachments if shown_texts[name]},
         samples=tuple(samples),
-        cut=tuple(cut),
+        cut=tuple(cut_texts),
     )
 
 
@@ -576,7 +576,7 @@ def strip_fence(code: str) -> str:
 
 def _list_public_texts(problem: Problem) -> Iterator[tuple[str, str]]:
     """Yield names and texts of headers, attachments and inputs. Binary attachments are ignored."""
-    for file in public_headers(problem):
+    for file in select_public_headers(problem):
         yield PurePosixPath(file.name).name, file.content.read().decode(errors="replace")
     for file in problem.attachments:
         content = file.content.read() if file.content.size <= _MAX_ATTACHMENT_BYTES else b"\0"
@@ -584,21 +584,21 @@ def _list_public_texts(problem: Problem) -> Iterator[tuple[str, str]]:
             if b"\0" not in content:
                 yield visible(file.name), content.decode()
     for test in problem.tests:  # such a test is answered with a file, so participants get its input
-        if test.name in tests_answered_with_files(problem):
+        if test.name in list_file_tests(problem):
             yield f"{test.name}.in", test.input.read().decode(errors="replace")
 
 
-def sample_tests(problem: Problem) -> tuple[Test, ...]:
+def select_samples(problem: Problem) -> tuple[Test, ...]:
     """Return the problem's samples."""
-    return tuple(test for test in problem.tests if test.name in sample_names(problem))
+    return tuple(test for test in problem.tests if test.name in list_sample_names(problem))
 
 
 def keep_only_samples(problem: Problem) -> Problem:
     """Return the problem with its samples as its only tests."""
-    return msgspec.structs.replace(problem, tests=sample_tests(problem), subtasks=(), grader=None)
+    return msgspec.structs.replace(problem, tests=select_samples(problem), subtasks=(), grader=None)
 
 
-def with_single_input(problem: Problem, input_data: bytes) -> Problem:
+def set_single_input(problem: Problem, input_data: bytes) -> Problem:
     """Return the problem with a single test, whose input is `input_data`. The output is not judged."""
     test = Test(name=OWN, input=Blob.of(input_data), answer=Blob.of(b""))
     return msgspec.structs.replace(
@@ -606,16 +606,16 @@ def with_single_input(problem: Problem, input_data: bytes) -> Problem:
     )
 
 
-def without_secret_sources(problem: Problem) -> Problem:
+def remove_secret_sources(problem: Problem) -> Problem:
     """Return a problem for which a submission is built only with files that participants have."""
-    bare = msgspec.structs.replace(
-        with_single_input(problem, b""), task_type=TaskType.BATCH, manager=None, included=()
+    bare_problem = msgspec.structs.replace(
+        set_single_input(problem, b""), task_type=TaskType.BATCH, manager=None, included=()
     )
     options = TaskOptions(prelude=problem.options.prelude)
-    return msgspec.structs.replace(bare, grader_files=public_headers(problem), options=options)
+    return msgspec.structs.replace(bare_problem, grader_files=select_public_headers(problem), options=options)
 
 
-def source_errors(log: str) -> str:
+def select_source_errors(log: str) -> str:
     """Return a compiler's messages about a source, or "" if only the linker reports errors."""
     return log if _COMPILER_ERROR.search(log) or "undefined reference" not in log else ""
 

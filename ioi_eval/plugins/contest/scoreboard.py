@@ -327,7 +327,7 @@ def scoreboard_table(
                 entrant.participant,
                 *([entrant.medal or NOTHING] if has_medals else []),
                 format_number(entrant.points),
-                clock_text(entrant.gained),
+                format_clock(entrant.gained),
                 *(
                     _make_progress_cell(
                         progress_by_problem.get(problem.problem_id),
@@ -370,7 +370,7 @@ def _make_progress_cell(
         return NOTHING
     at = progress.solved_at(problem.max_points)
     is_first = at is not None and at == first_solved[problem.problem_id]
-    facts = [f"{progress.attempts}", *([] if progress.gained is None else [clock_text(progress.gained)])]
+    facts = [f"{progress.attempts}", *([] if progress.gained is None else [format_clock(progress.gained)])]
     facts += [f"{progress.hidden} hidden"] if progress.hidden else []
     return Link(
         text=format_number(progress.points),
@@ -395,7 +395,7 @@ def _replay_json(board: Scoreboard, shown: Sequence[ContestProblem]) -> str:
     return msgspec.json.encode(data).decode()
 
 
-def clock_text(seconds: float | None) -> str:
+def format_clock(seconds: float | None) -> str:
     """Return a time as h:mm:ss, or a dash for `None`."""
     if seconds is None:
         return NOTHING

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from ioi_eval.model.values import Problem
 from ioi_eval.plugins.contest.contest import Session
-from ioi_eval.plugins.contest.rules import RunReply, SamplesReply, SubmissionReply, participant_version
+from ioi_eval.plugins.contest.rules import RunReply, SamplesReply, SubmissionReply, make_participant_version
 
 Tool = Callable[..., Coroutine[Any, Any, Struct]]
 AnyCallable = TypeVar("AnyCallable", bound=Callable[..., Any])
@@ -62,7 +62,7 @@ TOOLS: tuple[Tool, ...] = (run, test, submit)
 
 def select_tools(problems: Iterable[Problem]) -> tuple[Tool, ...]:
     """Return the tools for these problems: `run` only if a problem's programs can be run on own inputs."""
-    own_inputs = any(participant_version(problem) is not None for problem in problems)
+    own_inputs = any(make_participant_version(problem) is not None for problem in problems)
     return tuple(tool for tool in TOOLS if tool is not run or own_inputs)
 
 

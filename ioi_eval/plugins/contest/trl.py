@@ -30,7 +30,7 @@ class ContestEnvironment:
 
     def get_reward(self) -> float | None:
         """Wait for calls in progress, and return the share of the points, or None if the judge failed."""
-        self._episode.settle_here()
+        self._episode.wait_until_settled()
         return None if self._episode.unjudged else self._episode.share
 
     async def _call_tool(self, tool: Tool, *given: Any, **named: Any) -> dict[str, Any]:

@@ -159,7 +159,7 @@ async def test_problem_is_solved_according_to_score_mode(mode: str, solved: list
         for code in ("wrong:3", "wrong:1", "right", "wrong:3,4"):
             await session.submit("sum", code)
             solved_after.append(running_contest.has_solved("otter", "sum"))
-    assert solved_after == solved and f"a problem: {mode} over" in running_contest.rules.rules_text()
+    assert solved_after == solved and f"a problem: {mode} over" in running_contest.rules.make_rules_text()
 
 
 async def test_subtask_feedback_has_verdict_of_first_failing_test(session: Session) -> None:
@@ -194,7 +194,7 @@ async def test_resubmitted_earlier_code_counts_as_last_submission_if_last_one_co
         assert not reply.repeats and (reply.number, reply.best, reply.submissions_left) == (3, 100, 0)
         assert (
             running_contest.has_solved("otter", "sum")
-            and "The last code again" in running_contest.rules.rules_text()
+            and "The last code again" in running_contest.rules.make_rules_text()
         )
     assert [row["code"] for row in record.rows] == ["right", "wrong:1", "right"]
 

@@ -64,10 +64,10 @@ def start_episode(**rules: object) -> Episode:
 
 async def test_episode_ends_with_full_marks() -> None:
     episode = start_episode(submissions=3)
-    assert (episode.share, episode.is_done, episode.summary_values()["submissions"]) == (0, False, 0)
+    assert (episode.share, episode.is_done, episode.make_summary()["submissions"]) == (0, False, 0)
     assert (await episode.submit("int wrong;"))["points"] == 0 and not episode.is_done
     await episode.submit("int right;")
-    assert (episode.share, episode.is_done, episode.summary_values()["submissions"]) == (1, True, 2)
+    assert (episode.share, episode.is_done, episode.make_summary()["submissions"]) == (1, True, 2)
 
 
 def test_long_episode_prompt_is_read_in_parts(tmp_path: Path) -> None:
@@ -121,9 +121,9 @@ async def test_judge_failure_is_reported_until_a_submission_is_judged() -> None:
     episode = start_episode()
     with pytest.raises(UnjudgedCall):
         await episode.submit("int break_it;")
-    assert "out of disks" in episode.summary_values()["unjudged"] and episode.submissions == 0
+    assert "out of disks" in episode.make_summary()["unjudged"] and episode.submissions == 0
     await episode.submit("int right;")
-    assert "unjudged" not in episode.summary_values() and episode.share == 1
+    assert "unjudged" not in episode.make_summary() and episode.share == 1
 
 
 @pytest.mark.parametrize(("code", "share"), [("int right;", 1), ("int break_it;", 0)])
@@ -135,7 +135,7 @@ async def test_cancelled_submit_call_still_counts(code: str, share: float, held_
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    assert episode.summary_values()["submissions"] == 0
+    assert episode.make_summary()["submissions"] == 0
     held_engine.go.set()
     await episode.settle()
     assert (episode.share, bool(episode.unjudged)) == (share, not share)

@@ -105,12 +105,12 @@ async def test_mcp_contest_over_http_offers_tools_and_statements(mode: str) -> N
     ("arguments", "says"),
     [
         ({}, "`problem` is missing"),
-        ({"problem": "sum", "code": ["a"]}, "`code` must be a text"),
-        ({"problem": 5, "outputs": {"1": 5}}, "`problem` must be a text; `outputs.1` must be a text"),
+        ({"problem": "sum", "code": ["a"]}, "`code` must be a string"),
+        ({"problem": 5, "outputs": {"1": 5}}, "`problem` must be a string; `outputs.1` must be a string"),
         ({"problem": "sum", "outputs": "a"}, "`outputs` must be an object"),
         (
             {"problem": "sum", "code": "x", "lang": "python"},
-            "no such argument: `lang`. There are: `problem`, `code`, `language`, `outputs`",
+            "unknown arguments: `lang`. The arguments are: `problem`, `code`, `language`, `outputs`",
         ),
     ],
 )

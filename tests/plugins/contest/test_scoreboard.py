@@ -22,7 +22,7 @@ from ioi_eval.plugins.contest.scoreboard import (
     Entrant,
     ProblemProgress,
     Scoreboard,
-    clock_text,
+    format_clock,
     rank_scoreboard,
     read_scoreboard,
     scoreboard_table,
@@ -267,7 +267,7 @@ async def test_comparison_of_contests_has_no_mean_scores(tmp_path: Path) -> None
     ("seconds", "expected_text"), [(0, "0:00:00"), (59.9, "0:00:59"), (36000, "10:00:00")]
 )
 def test_clock_text_formats_seconds(seconds: float, expected_text: str) -> None:
-    assert clock_text(seconds) == expected_text
+    assert format_clock(seconds) == expected_text
 
 
 async def test_contest_report_names_participants_and_does_not_rank_them_as_models(tmp_path: Path) -> None:
