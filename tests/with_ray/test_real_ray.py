@@ -120,7 +120,7 @@ async def test_content_is_sent_to_a_ray_node_once(
 ) -> None:
     rig.node(), rig.node()
     put, sent = Counter[int](), Counter[tuple[str, str]]()
-    real_put = cluster.put
+    real_put = cluster.store_object
 
     def count_put(data: bytes) -> Any:
         put[len(data)] += 1
@@ -134,7 +134,7 @@ async def test_content_is_sent_to_a_ray_node_once(
                 assert sum(file.content.size for file in arguments[0].files if file.content.data) < 1 << 20
             super().__init__(actor, method, *arguments)
 
-    monkeypatch.setattr(cluster, "put", count_put)
+    monkeypatch.setattr(cluster, "store_object", count_put)
     monkeypatch.setattr(wire, "Call", CountedCall)
     big = tmp_path / "big"
     big.write_bytes(b"7\n" * (1 << 20))

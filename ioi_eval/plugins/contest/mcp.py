@@ -42,7 +42,7 @@ from ioi_eval.plugins.contest.tools import (
     TOOLS,
     Tool,
     copy_signature,
-    parameter_descriptions,
+    read_parameter_descriptions,
     select_tools,
     test,
 )
@@ -169,7 +169,7 @@ _MAX_VALUES = 200  # maximum number of problems that are listed in the schema of
 _PARAMETERS = {
     "name": "The name of the text, as `statement` returns it.",
     "offset": "The offset of the first character.",
-    **{name: text for tool in TOOLS for name, text in parameter_descriptions(tool).items()},
+    **{name: text for tool in TOOLS for name, text in read_parameter_descriptions(tool).items()},
 }
 
 

@@ -84,8 +84,8 @@ class OpenContest(MCPEnvironment):
         self._state = State(episode_id=episode_id, step_count=0)
         return StartObservation(reward=0.0, problem=self.episode.label, prompt=self.episode.read_statement())
 
-    async def reset_async(self, *positional: Any, **named: Any) -> StartObservation:
-        return await asyncio.to_thread(self.reset, *positional, **named)
+    async def reset_async(self, *positional: Any, **keywords: Any) -> StartObservation:
+        return await asyncio.to_thread(self.reset, *positional, **keywords)
 
     async def step_async(self, action: Action, timeout_s: float | None = None, **others: Any) -> Observation:
         episode = await asyncio.to_thread(lambda: self.episode)

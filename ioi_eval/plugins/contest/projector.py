@@ -14,7 +14,12 @@ import msgspec
 
 from ioi_eval.model.text import format_count
 from ioi_eval.plugins.contest.rules import Rules
-from ioi_eval.plugins.contest.scoreboard import format_clock, read_scoreboard, read_script, scoreboard_table
+from ioi_eval.plugins.contest.scoreboard import (
+    format_clock,
+    make_scoreboard_table,
+    read_scoreboard,
+    read_script,
+)
 from ioi_eval.reports.document import Document, LiveBlock, Section, render_html
 from ioi_eval.store.files import read_value
 from ioi_eval.store.folder import CONTEST, RESULTS, ContestStart, is_written_now, read_info
@@ -82,7 +87,7 @@ class ScoreboardPage:
             title="Scoreboard",
             anchor="scoreboard",
             text=[*paragraphs, *filter(None, [scoreboard.medals.sentence])],
-            table=scoreboard_table(scoreboard, lambda problem: "", None),
+            table=make_scoreboard_table(scoreboard, lambda problem: "", None),
         )
         self._count_phrases = [
             format_count(len(scoreboard.entrants), "participant"),

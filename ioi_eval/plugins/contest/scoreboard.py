@@ -37,7 +37,7 @@ from ioi_eval.store.tasks import read_tasks
 _NAME = "contest"  # name of the scoreboard in the registry of report sections
 # Options that a contest's run stores: mode of scoring and rule for medals.
 _MODE, _MEDALS = "contest_mode", "contest_medals"
-_MAX_COLUMNS = 30  # problems
+_MAX_COLUMNS = 30  # maximum number of problems that get a column
 _MAX_STEPS = 20_000  # maximum number of submissions of a replay, so that the page is not slow
 _MAX_NAMED = 5  # maximum number of early stops that a warning names, and of leaders that a sentence names
 _STAR = "★"
@@ -90,13 +90,15 @@ class Scoreboard(Value):
     def first_solved(self) -> dict[str, float]:
         """Return when each solved problem was first solved, in seconds from the start."""
         max_points = {problem.problem_id: problem.max_points for problem in self.problems}
-        times = dict[str, float]()
+        first_times = dict[str, float]()
         for entrant in self.entrants:
             for progress in entrant.problems:
                 time_s = progress.solved_at(max_points[progress.problem_id])
                 if time_s is not None:
-                    times[progress.problem_id] = min(time_s, times.get(progress.problem_id, time_s))
-        return times
+                    first_times[progress.problem_id] = min(
+                        time_s, first_times.get(progress.problem_id, time_s)
+                    )
+        return first_times
 
 
 class _Submission(msgspec.Struct):
@@ -112,13 +114,13 @@ def read_scoreboard(folder: Path, frozen_from: float | None = None) -> Scoreboar
 
     Args:
         folder: The run's folder.
-        frozen_from: Seconds from the start; later submissions are counted as hidden and nothing more.
+        frozen_from: Seconds from the start. Later submissions count only as hidden submissions.
     """
     info = read_info(folder)
     options = {} if info is None else info.fingerprint.options
     if options.get(_MODE) not in set(ScoreMode):
         return None
-    mode, rule = ScoreMode(options[_MODE]), MedalRule(options.get(_MEDALS, MedalRule.NONE))
+    mode, medal_rule = ScoreMode(options[_MODE]), MedalRule(options.get(_MEDALS, MedalRule.NONE))
     max_points = {
         name: sum(subtask.points for subtask in task.subtasks) or 1.0
         for name, task in read_tasks(folder).items()
@@ -141,16 +143,16 @@ def read_scoreboard(folder: Path, frozen_from: float | None = None) -> Scoreboar
                 _make_entrant(name, submissions, mode, frozen_from)
                 for name, submissions in by_participant.items()
             ),
-            medals=rule,
+            medals=medal_rule,
         )
     )
 
 
 def rank_scoreboard(board: Scoreboard) -> Scoreboard:
     """Return a scoreboard with its participants in order, with their places and medals."""
-    entrants = sorted(board.entrants, key=lambda entrant: (*_rank_key(entrant), entrant.participant))
-    keys = [_rank_key(entrant) for entrant in entrants]
-    places = [1 + keys.index(key) for key in keys]
+    entrants = sorted(board.entrants, key=lambda entrant: (*_make_rank_key(entrant), entrant.participant))
+    rank_keys = [_make_rank_key(entrant) for entrant in entrants]
+    places = [1 + rank_keys.index(key) for key in rank_keys]
     awards = award_medals(board.medals, [entrant.points for entrant in entrants], places)
     return replace(
         board,
@@ -161,45 +163,48 @@ def rank_scoreboard(board: Scoreboard) -> Scoreboard:
     )
 
 
-def _rank_key(entrant: Entrant) -> tuple[float, float]:
+def _make_rank_key(entrant: Entrant) -> tuple[float, float]:
     return -entrant.points, entrant.gained or 0.0
 
 
 def _make_entrant(
-    name: str, by_problem: Mapping[str, list[_Submission]], mode: ScoreMode, frozen_from: float | None
+    participant: str,
+    submissions_by_problem: Mapping[str, list[_Submission]],
+    mode: ScoreMode,
+    frozen_from: float | None,
 ) -> Entrant:
     """Return a participant's row of the scoreboard, without place and medal."""
-    problems, changes = list[ProblemProgress](), list[tuple[float, float]]()
-    for problem_id, submissions in sorted(by_problem.items()):
+    progress_list, point_changes = list[ProblemProgress](), list[tuple[float, float]]()
+    for problem_id, submissions in sorted(submissions_by_problem.items()):
         all_submissions = sorted(submissions, key=lambda submission: (submission.at, submission.attempt))
-        shown_submissions = [
+        visible_submissions = [
             attempt for attempt in all_submissions if frozen_from is None or attempt.at < frozen_from
         ]
-        points, gained, steps = 0.0, None, tuple(_list_point_steps(shown_submissions, mode))
+        points, gain_time_s, steps = 0.0, None, tuple(_list_point_steps(visible_submissions, mode))
         for time_s, new_points in steps:
             if new_points != points:
-                changes.append((time_s, new_points - points))
-            gained = time_s if new_points > points else gained
+                point_changes.append((time_s, new_points - points))
+            gain_time_s = time_s if new_points > points else gain_time_s
             points = new_points
-        problems.append(
+        progress_list.append(
             ProblemProgress(
                 problem_id=problem_id,
                 points=points,
                 attempts=len(steps),
-                gained=gained,
+                gained=gain_time_s,
                 steps=steps,
-                hidden=len(all_submissions) - len(shown_submissions),
+                hidden=len(all_submissions) - len(visible_submissions),
             )
         )
-    curve, total = [(0.0, 0.0)], 0.0
-    for time_s, change in sorted(changes):
-        total += change
-        curve.append((time_s, round(total, 6)))
+    curve, total_points = [(0.0, 0.0)], 0.0
+    for time_s, change in sorted(point_changes):
+        total_points += change
+        curve.append((time_s, round(total_points, 6)))
     return Entrant(
-        participant=name,
-        points=round(total, 6),
-        gained=max((problem.gained for problem in problems if problem.gained is not None), default=None),
-        problems=tuple(problems),
+        participant=participant,
+        points=round(total_points, 6),
+        gained=max((problem.gained for problem in progress_list if problem.gained is not None), default=None),
+        problems=tuple(progress_list),
         curve=tuple(curve),
     )
 
@@ -230,20 +235,22 @@ class ScoreboardPart(ReportPart):
         """Return the scoreboard as plain values; `None` if the run is not a contest."""
         if (board := read_scoreboard(folder)) is None:
             return None
-        by_name = {model.model: model for model in models}
+        models_by_name = {model.model: model for model in models}
         entrants = (
-            replace(entrant, limited=_limited_points(by_name.get(entrant.participant)))
+            replace(entrant, limited=_find_limited_points(models_by_name.get(entrant.participant)))
             for entrant in board.entrants
         )
         return msgspec.to_builtins(replace(board, entrants=tuple(entrants)))
 
     def warnings(self, folder: Path) -> Iterator[str]:
         """Yield a warning if models stopped early."""
-        if stopped := read_stopped(folder):
-            reasons = "; ".join(f"{name}: {reason}" for name, reason in list(stopped.items())[:_MAX_NAMED])
-            times = format_count(len(stopped), "time")
+        if stop_reasons := read_stopped(folder):
+            reasons = "; ".join(
+                f"{name}: {reason}" for name, reason in list(stop_reasons.items())[:_MAX_NAMED]
+            )
+            stop_count = format_count(len(stop_reasons), "time")
             yield (
-                f"Stopped early {times}, so that points there may be too low ({reasons})."
+                f"Stopped early {stop_count}, so that points there may be too low ({reasons})."
                 " Repeat the command that started the run to continue."
             )
 
@@ -251,26 +258,26 @@ class ScoreboardPart(ReportPart):
         """Yield the scoreboard and the drawing of points over time."""
         if _NAME in run.more:
             board = msgspec.convert(run.more[_NAME], Scoreboard)
-            yield from scoreboard_sections(
+            yield from make_scoreboard_sections(
                 board, lambda name: f"{FOLDER}/{problem_page(name)}", run.submission_limit
             )
 
 
-def _limited_points(model: ModelSummary | None) -> float | None:
+def _find_limited_points(model: ModelSummary | None) -> float | None:
     """Return a participant's points by the report's rule, or `None` if a problem has no subtasks."""
     if model is None or not all(problem.budgets for problem in model.problems):
         return None
     return model.budgets.get(Budget.LIMITED)
 
 
-def scoreboard_sections(
-    board: Scoreboard, page_of: Callable[[str], str], submission_limit: int
+def make_scoreboard_sections(
+    board: Scoreboard, get_page_url: Callable[[str], str], submission_limit: int
 ) -> Iterator[Section]:
     """Yield the scoreboard of a report, and the drawing of points over time.
 
     Args:
         board: The scoreboard.
-        page_of: Returns the address of a problem's page.
+        get_page_url: Returns the address of a problem's page.
         submission_limit: Submissions for each problem that the report's own rule counts.
     """
     has_columns = len(board.problems) <= _MAX_COLUMNS
@@ -283,17 +290,17 @@ def scoreboard_sections(
     yield Section(
         title="Scoreboard",
         anchor="scoreboard",
-        lead=_leaders_sentence(board),
+        lead=_describe_leaders(board),
         text=[" ".join(filter(None, [explanation, board.medals.sentence]))],
-        table=scoreboard_table(board, page_of, submission_limit),
+        table=make_scoreboard_table(board, get_page_url, submission_limit),
         script=read_script("scoreboard.js"),
         is_whole=True,
     )
-    if drawings := _make_points_figures(board.entrants):
-        yield Section(title="Points over time", level=3, figures=drawings, is_whole=True)
+    if figures := _make_points_figures(board.entrants):
+        yield Section(title="Points over time", level=3, figures=figures, is_whole=True)
 
 
-def _leaders_sentence(board: Scoreboard) -> str:
+def _describe_leaders(board: Scoreboard) -> str:
     """Return a sentence about the participants in the first place, or "" if all have 0 points."""
     leaders = [entrant for entrant in board.entrants if entrant.place == 1 and entrant.points > 0]
     if not leaders:
@@ -305,23 +312,23 @@ def _leaders_sentence(board: Scoreboard) -> str:
     return f"{', '.join(names[:_MAX_NAMED])} and {other_leaders} share the first place with {points} points."
 
 
-def scoreboard_table(
-    board: Scoreboard, page_of: Callable[[str], str], submission_limit: int | None
+def make_scoreboard_table(
+    board: Scoreboard, get_page_url: Callable[[str], str], submission_limit: int | None
 ) -> TableBlock:
     """Return the scoreboard as a table.
 
     Args:
         board: The scoreboard.
-        page_of: Returns the address of a problem's page; an empty address means no link.
+        get_page_url: Returns the address of a problem's page; an empty address means no link.
         submission_limit: Submissions for each problem that the report's rule counts. `None` omits the points
         by that rule and the data of the replay.
     """
-    shown = board.problems if len(board.problems) <= _MAX_COLUMNS else ()
+    shown_problems = board.problems if len(board.problems) <= _MAX_COLUMNS else ()
     first_solved, has_medals = board.first_solved(), board.medals is not MedalRule.NONE
-    rows = list[list[Cell]]()
+    table_rows = list[list[Cell]]()
     for entrant in board.entrants:
         progress_by_problem = {progress.problem_id: progress for progress in entrant.problems}
-        rows.append(
+        table_rows.append(
             [
                 str(entrant.place),
                 entrant.participant,
@@ -333,15 +340,15 @@ def scoreboard_table(
                         progress_by_problem.get(problem.problem_id),
                         problem,
                         first_solved,
-                        page_of(problem.problem_id),
+                        get_page_url(problem.problem_id),
                     )
-                    for problem in shown
+                    for problem in shown_problems
                 ),
                 *([] if submission_limit is None else [format_number(entrant.limited)]),
             ]
         )
-    by_rule = f"By {submission_limit}"
-    meaning = (
+    limited_head = f"By {submission_limit}"
+    limited_meaning = (
         f"the points of the {submission_limit} submissions for each problem that the rule for dumps would"
         " hand in"
     )
@@ -349,16 +356,16 @@ def scoreboard_table(
     return TableBlock(
         heads=[
             *column_heads,
-            *(problem.problem_id for problem in shown),
-            *([] if submission_limit is None else [by_rule]),
+            *(problem.problem_id for problem in shown_problems),
+            *([] if submission_limit is None else [limited_head]),
         ],
-        rows=rows,
-        align="rl" + "r" * (len(column_heads) - 2 + len(shown) + (submission_limit is not None)),
+        rows=table_rows,
+        align="rl" + "r" * (len(column_heads) - 2 + len(shown_problems) + (submission_limit is not None)),
         meanings={"Points": "by the contest's own rule"}
-        | ({} if submission_limit is None else {by_rule: meaning}),
+        | ({} if submission_limit is None else {limited_head: limited_meaning}),
         short={"Place": "#"},
         kind="board",
-        script_data=_replay_json(board, shown) if submission_limit is not None else "",
+        script_data=_encode_replay(board, shown_problems) if submission_limit is not None else "",
     )
 
 
@@ -368,66 +375,85 @@ def _make_progress_cell(
     """Return a participant's cell of a problem."""
     if progress is None:
         return NOTHING
-    at = progress.solved_at(problem.max_points)
-    is_first = at is not None and at == first_solved[problem.problem_id]
-    facts = [f"{progress.attempts}", *([] if progress.gained is None else [format_clock(progress.gained)])]
-    facts += [f"{progress.hidden} hidden"] if progress.hidden else []
+    solved_at = progress.solved_at(problem.max_points)
+    is_first = solved_at is not None and solved_at == first_solved[problem.problem_id]
+    notes = [f"{progress.attempts}", *([] if progress.gained is None else [format_clock(progress.gained)])]
+    notes += [f"{progress.hidden} hidden"] if progress.hidden else []
     return Link(
         text=format_number(progress.points),
         href=href,
         share=progress.points / problem.max_points,
-        note=f"{_STAR} " * is_first + ", ".join(facts),
+        note=f"{_STAR} " * is_first + ", ".join(notes),
     )
 
 
-def _replay_json(board: Scoreboard, shown: Sequence[ContestProblem]) -> str:
-    """Return the data of the replay as JSON, or "" for a single submission and for too many."""
-    steps = [
+def _encode_replay(board: Scoreboard, shown_problems: Sequence[ContestProblem]) -> str:
+    """Return the data of the replay as JSON, or "" for a single submission or too many submissions."""
+    steps_by_problem = [
         {progress.problem_id: progress.steps for progress in entrant.problems} for entrant in board.entrants
     ]
-    submissions = sum(len(problem_steps) for by_problem in steps for problem_steps in by_problem.values())
-    if not 1 < submissions <= _MAX_STEPS:
+    submission_count = sum(
+        len(problem_steps)
+        for problem_steps_of_row in steps_by_problem
+        for problem_steps in problem_steps_of_row.values()
+    )
+    if not 1 < submission_count <= _MAX_STEPS:
         return ""
     max_points = {problem.problem_id: problem.max_points for problem in board.problems}
-    columns = [problem.problem_id for problem in shown]
+    columns = [problem.problem_id for problem in shown_problems]
     has_medals = board.medals is not MedalRule.NONE
-    data = {"columns": columns, "max_points": max_points, "rows": steps, "has_medals": has_medals}
-    return msgspec.json.encode(data).decode()
+    replay = {
+        "columns": columns,
+        "max_points": max_points,
+        "rows": steps_by_problem,
+        "has_medals": has_medals,
+    }
+    return msgspec.json.encode(replay).decode()
 
 
 def format_clock(seconds: float | None) -> str:
     """Return a time as h:mm:ss, or a dash for `None`."""
     if seconds is None:
         return NOTHING
-    minutes, rest_s = divmod(int(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest_s:02}"
+    minutes, remaining_s = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{remaining_s:02}"
 
 
 def _make_points_figures(entrants: Sequence[Entrant]) -> list[Figure]:
     """Return the drawing of points over time, or nothing if all participants have 0 points."""
-    end = max((time_s for entrant in entrants for time_s, _ in entrant.curve), default=0.0)
+    end_s = max((time_s for entrant in entrants for time_s, _ in entrant.curve), default=0.0)
     max_points = max((points for entrant in entrants for _, points in entrant.curve), default=0.0)
-    if not end or not max_points:
+    if not end_s or not max_points:
         return []
-    series = [
-        Series(name=entrant.participant, points=_make_step_line(entrant, end))
+    point_lines = [
+        Series(name=entrant.participant, points=_make_step_line(entrant, end_s))
         for entrant in entrants[:SERIES]
     ]
-    rows = [(entrant.participant, time_s, points) for entrant in entrants for time_s, points in entrant.curve]
-    x, y = Axis(title="Seconds since the start", max_value=end), Axis(title="Points", max_value=max_points)
+    table_rows = [
+        (entrant.participant, time_s, points) for entrant in entrants for time_s, points in entrant.curve
+    ]
+    time_axis, points_axis = (
+        Axis(title="Seconds since the start", max_value=end_s),
+        Axis(title="Points", max_value=max_points),
+    )
     title = "Points over time"
     return [
-        make_figure(title, draw_curves(title, series, x, y, None), ["participant", "seconds", "points"], rows)
+        make_figure(
+            title,
+            draw_curves(title, point_lines, time_axis, points_axis, None),
+            ["participant", "seconds", "points"],
+            table_rows,
+        )
     ]
 
 
-def _make_step_line(entrant: Entrant, end: float) -> list[tuple[float, float]]:
+def _make_step_line(entrant: Entrant, end_s: float) -> list[tuple[float, float]]:
     """Return the corners of a line whose height changes only at gains."""
     corners, height = list[tuple[float, float]](), 0.0
     for time_s, points in entrant.curve:
         corners += [(time_s, height), (time_s, points)]
         height = points
-    return [*corners, (end, height)]
+    return [*corners, (end_s, height)]
 
 
 @cache

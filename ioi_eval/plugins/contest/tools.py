@@ -53,7 +53,7 @@ async def submit(
     language: LanguageName = "",
     outputs: _Outputs = None,
 ) -> SubmissionReply:
-    """Submit a program for points. Of several submissions the rules say which count."""
+    """Submit a program for points. The rules say which of several submissions count."""
     return await session.submit(problem, code or None, language, outputs=outputs)
 
 
@@ -62,8 +62,8 @@ TOOLS: tuple[Tool, ...] = (run, test, submit)
 
 def select_tools(problems: Iterable[Problem]) -> tuple[Tool, ...]:
     """Return the tools for these problems: `run` only if a problem's programs can be run on own inputs."""
-    own_inputs = any(make_participant_version(problem) is not None for problem in problems)
-    return tuple(tool for tool in TOOLS if tool is not run or own_inputs)
+    accepts_inputs = any(make_participant_version(problem) is not None for problem in problems)
+    return tuple(tool for tool in TOOLS if tool is not run or accepts_inputs)
 
 
 def make_method(tool: Tool) -> Callable[..., Coroutine[Any, Any, dict[str, Any]]]:
@@ -88,32 +88,34 @@ def copy_signature(
         tool: A function of TOOLS.
         first_names: Names of the first parameters, which replace `session` and `problem`.
     """
-    types, descriptions = get_type_hints(tool), parameter_descriptions(tool)
+    types_by_name, descriptions = get_type_hints(tool), read_parameter_descriptions(tool)
     parameters = [
-        parameter.replace(annotation=types[parameter.name])
+        parameter.replace(annotation=types_by_name[parameter.name])
         for parameter in inspect.signature(tool).parameters.values()
         if parameter.name not in ("session", "problem")
     ]
     first_parameters = [
-        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=types.get(name, Any))
+        inspect.Parameter(
+            name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=types_by_name.get(name, Any)
+        )
         for name in first_names
     ]
-    lines = [f"    {parameter.name}: {descriptions[parameter.name]}" for parameter in parameters]
+    argument_lines = [f"    {parameter.name}: {descriptions[parameter.name]}" for parameter in parameters]
     function.__name__ = function.__qualname__ = tool.__name__
-    function.__doc__ = "\n".join([tool.__doc__ or "", "", "Args:", *lines])
-    typed = {
+    function.__doc__ = "\n".join([tool.__doc__ or "", "", "Args:", *argument_lines])
+    annotations_by_name = {
         parameter.name: parameter.annotation
         for parameter in (*first_parameters, *parameters)
         if parameter.name != "self"
     }
-    function.__annotations__ = {**typed, "return": dict[str, Any]}
+    function.__annotations__ = {**annotations_by_name, "return": dict[str, Any]}
     function.__dict__["__signature__"] = inspect.Signature(
         [*first_parameters, *parameters], return_annotation=dict[str, Any]
     )
     return function
 
 
-def parameter_descriptions(tool: Callable[..., Any]) -> dict[str, str]:
+def read_parameter_descriptions(tool: Callable[..., Any]) -> dict[str, str]:
     """Return the description of each parameter of a tool."""
     return {
         name: extra.description or ""

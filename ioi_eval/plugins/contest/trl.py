@@ -33,9 +33,9 @@ class ContestEnvironment:
         self._episode.wait_until_settled()
         return None if self._episode.unjudged else self._episode.share
 
-    async def _call_tool(self, tool: Tool, *given: Any, **named: Any) -> dict[str, Any]:
-        answer: dict[str, Any] = await getattr(self._episode, tool.__name__)(*given, **named)
-        return answer
+    async def _call_tool(self, tool: Tool, *positional: Any, **keywords: Any) -> dict[str, Any]:
+        reply: dict[str, Any] = await getattr(self._episode, tool.__name__)(*positional, **keywords)
+        return reply
 
     run = make_method(run)
     test = make_method(test)

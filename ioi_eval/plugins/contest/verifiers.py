@@ -1,6 +1,6 @@
 """Contests as a taskset of verifiers: a problem with tools for each rollout.
 
-verifiers finds a taskset by the name of a module. Write a module that may change more:
+verifiers finds a taskset by the name of a module, which you write and may extend:
 
     from ioi_eval.plugins.contest.verifiers import ContestSet
 
@@ -48,7 +48,7 @@ class ContestConfig(vf.TaskConfig):
     source: str = "ioi"  # name of a benchmark, path of problem packages, or path of a file of rows
     options: dict[str, Any] = Field(default_factory=dict)  # options of ProblemConfig, and fields of Rules
 
-    def episodes(self) -> Episodes:
+    def open_episodes(self) -> Episodes:
         return Episodes(self.source, self.options)
 
 
@@ -101,24 +101,28 @@ class ContestTools(vf.Toolset[ContestToolsConfig, ContestState]):
     TOOL_PREFIX = None
 
     async def setup(self) -> None:
-        self._episodes = await asyncio.to_thread(self.config.task.episodes)
-        self._begun: dict[str, tuple[Episode, float]] = {}
+        self._episodes = await asyncio.to_thread(self.config.task.open_episodes)
+        self._active_episodes: dict[str, tuple[Episode, float]] = {}
 
-    async def _call_tool(self, tool: Tool, *given: Any, **named: Any) -> dict[str, Any]:
+    async def _call_tool(self, tool: Tool, *positional: Any, **keywords: Any) -> dict[str, Any]:
         state, now_s = self.state, time.monotonic()
-        for lost in [name for name, (_, last) in self._begun.items() if now_s - last > _MAX_IDLE_S]:
-            del self._begun[lost]
+        for idle_rollout in [
+            name
+            for name, (_, last_call_s) in self._active_episodes.items()
+            if now_s - last_call_s > _MAX_IDLE_S
+        ]:
+            del self._active_episodes[idle_rollout]
         if state.done:
-            raise ToolError("the contest is over for you: nothing more may be submitted")
-        if state.rollout not in self._begun:
+            raise ToolError("the contest is over: no further submissions are accepted")
+        if state.rollout not in self._active_episodes:
             if state.submissions:
                 raise ToolError("this rollout was dropped because it was idle for too long")
-            begun = await asyncio.to_thread(self._episodes.start, state.problem)
-            self._begun.setdefault(state.rollout, (begun, now_s))
-        episode = self._begun[state.rollout][0]
-        self._begun[state.rollout] = episode, now_s
+            new_episode = await asyncio.to_thread(self._episodes.start, state.problem)
+            self._active_episodes.setdefault(state.rollout, (new_episode, now_s))
+        episode = self._active_episodes[state.rollout][0]
+        self._active_episodes[state.rollout] = episode, now_s
         try:
-            reply: dict[str, Any] = await getattr(episode, tool.__name__)(*given, **named)
+            reply: dict[str, Any] = await getattr(episode, tool.__name__)(*positional, **keywords)
         except RefusedCall as error:
             raise ToolError(str(error)) from None
         except UnjudgedCall as error:
@@ -128,7 +132,7 @@ class ContestTools(vf.Toolset[ContestToolsConfig, ContestState]):
             state.share, state.points, state.done = episode.share, episode.points, episode.is_done
             state.submissions, state.unjudged = episode.submissions, episode.unjudged
             if episode.is_done:
-                self._begun.pop(state.rollout, None)
+                self._active_episodes.pop(state.rollout, None)
         return reply
 
     run_program = vf.tool(name="run")(make_method(run))
@@ -140,7 +144,7 @@ class ContestSet(vf.Taskset[ContestTask, ContestSetConfig]):
     """The problems of a source that can be judged, each with the tools of a contest."""
 
     def load(self) -> Iterator[ContestTask]:
-        episodes = self.config.task.episodes()
+        episodes = self.config.task.open_episodes()
         for label, problem in episodes.problems.items():
             prompt = episodes.start(label).prompt
             data = ProblemData(id=label, problem_id=label, year=problem.year, prompt=prompt)

@@ -59,11 +59,11 @@ class CaseReader:
         self.generators: dict[str, Executable] = {}
         self.tests: list[Test] = []
         self.points: dict[str, float] = {}  # points of a test's case or batch, by test
-        self.checkers: dict[str, CaseChecker] = {}  # by test
+        self.checkers: dict[str, CaseChecker] = {}  # checkers by test
         # Time limits in seconds and memory limits in KiB of the cases that set them.
         self.limits = set[tuple[float | None, int | None]]()
         self._batch_count = 0
-        self._unanswered: list[Fields] = []  # cases that have no expected answer
+        self._cases_without_answer: list[Fields] = []  # cases that have no expected answer
 
     def read_subtasks(self) -> tuple[Subtask, ...]:
         """Read all cases, and return the subtasks."""
@@ -73,12 +73,11 @@ class CaseReader:
             self._header.report_fault(CASES, "no cases", CASE_EXAMPLE)
         elif not any(batch.points for batch in batches):
             self._header.report_fault("points", "no case or batch has points", "Give cases or batches points")
-        if self._unanswered:
-            problem = (
-                f"missing in {format_count(len(self._unanswered), 'case')}, and outputs are compared with it"
-            )
+        if self._cases_without_answer:
+            count_text = format_count(len(self._cases_without_answer), "case")
+            message = f"missing in {count_text}, and outputs are compared with it"
             remedy = "Name the answer, or an empty file if the output must be empty"
-            self._unanswered[0].report_fault("out", problem, remedy)
+            self._cases_without_answer[0].report_fault("out", message, remedy)
         if len(self.limits) > 1:
             self._header.report_fault(CASES, "limits differ between cases", "Give all of them the same")
         return tuple(_make_subtasks(batches, [batch for batch in batches if batch.name]))
@@ -93,10 +92,12 @@ class CaseReader:
         if not isinstance(cases, list) or not all(isinstance(case, Mapping) for case in cases):
             self._header.report_fault(key, f"{format_value(cases)} is not a list of cases", CASE_EXAMPLE)
             return []
-        inherited = {name: self._header.raw_value(name) for name in _list_inherited_names(self._header)}
+        inherited_values = {
+            name: self._header.raw_value(name) for name in _list_inherited_names(self._header)
+        }
         return [
             self._read_case_or_batch(
-                self._header.fields_under(f"{key}.{index}", {"points": 1, **inherited, **case}), case
+                self._header.fields_under(f"{key}.{index}", {"points": 1, **inherited_values, **case}), case
             )
             for index, case in enumerate(cases)
         ]
@@ -106,34 +107,36 @@ class CaseReader:
         points = CaseKeys.points.read(fields)
         if "batched" not in case_values:
             return _CaseOrBatch(
-                "", points, (self._read_case(fields, points, case_values, batch=0, stops=False),)
+                "", points, (self._read_case(fields, points, case_values, batch_number=0, stops_batch=False),)
             )
         self._batch_count += 1
         CaseKeys.from_fields(fields).check_keys(list(case_values))
-        number, cases = self._batch_count, case_values["batched"]
+        batch_number, cases = self._batch_count, case_values["batched"]
         if not isinstance(cases, list) or not cases or not all(isinstance(case, Mapping) for case in cases):
             fields.report_fault("batched", "not a list of cases", CASE_EXAMPLE)
             cases = []
         # Read the points of a batch from its cases, as DMOJ's site does: cases inherit the points of their
         # batch.
-        own_fields = (fields.fields_under(f"batched.{index}", case) for index, case in enumerate(cases))
-        points_of_cases = {CaseKeys.points.read(case, points) for case in own_fields} or {points}
-        if len(points_of_cases) > 1:
-            problem = "the cases of a batch have different points"
-            fields.report_fault("points", problem, "Give the batch points, and its cases none")
-        points = max(points_of_cases)
-        inherited = {name: fields.raw_value(name) for name in _list_inherited_names(fields)}
-        tests = [
+        case_fields = (fields.fields_under(f"batched.{index}", case) for index, case in enumerate(cases))
+        case_points = {CaseKeys.points.read(case, points) for case in case_fields} or {points}
+        if len(case_points) > 1:
+            message = "the cases of a batch have different points"
+            fields.report_fault("points", message, "Give the batch points, and its cases none")
+        points = max(case_points)
+        inherited_values = {name: fields.raw_value(name) for name in _list_inherited_names(fields)}
+        test_names = [
             self._read_case(
-                fields.fields_under(f"batched.{index}", {**inherited, **case}),
+                fields.fields_under(f"batched.{index}", {**inherited_values, **case}),
                 points,
                 case,
-                batch=number,
-                stops=index < len(cases) - 1,
+                batch_number=batch_number,
+                stops_batch=index < len(cases) - 1,
             )
             for index, case in enumerate(cases)
         ]
-        return _CaseOrBatch(f"batch {number}", points, tuple(tests), self._read_dependencies(fields, number))
+        return _CaseOrBatch(
+            f"batch {batch_number}", points, tuple(test_names), self._read_dependencies(fields, batch_number)
+        )
 
     def _read_dependencies(self, fields: Fields, batch_number: int) -> tuple[int, ...]:
         """Return the numbers of the batches that must pass before the batch with this number counts."""
@@ -142,21 +145,27 @@ class CaseReader:
             type(dependency) is int and 0 < dependency < batch_number for dependency in dependencies
         ):
             return tuple(dependencies)
-        problem = f"{format_value(dependencies)} are not numbers of earlier batches"
-        fields.report_fault("dependencies", problem, "Count from 1")
+        message = f"{format_value(dependencies)} are not numbers of earlier batches"
+        fields.report_fault("dependencies", message, "Count from 1")
         return ()
 
     def _read_case(
-        self, fields: Fields, points: float, case_values: Mapping[str, Any], *, batch: int, stops: bool
+        self,
+        fields: Fields,
+        points: float,
+        case_values: Mapping[str, Any],
+        *,
+        batch_number: int,
+        stops_batch: bool,
     ) -> str:
         """Add a case to the tests, and return the test's name.
 
         Args:
-            fields: The case's keys, inherited keys included.
+            fields: The case's keys, including inherited keys.
             points: The points of the case or its batch.
             case_values: The case's own keys.
-            batch: The number of its batch, or 0.
-            stops: If the case fails, DMOJ's judge skips the later cases of the batch.
+            batch_number: The number of the case's batch, or 0.
+            stops_batch: True if DMOJ's judge skips the later cases of the batch after a failure.
         """
         CaseKeys.from_fields(fields).check_keys(list(case_values))
         if "batched" in case_values:
@@ -170,68 +179,76 @@ class CaseReader:
         self.limits.add(
             (None if keys.time_limit is None else read_time_limit(keys, "time_limit"), memory_kib)
         )
-        binary = keys.binary_data
-        blobs = [self._read_content(keys, key, binary=binary) for key in ("in", "out")]
+        is_binary = keys.binary_data
+        blobs = [self._read_content(keys, key, is_binary=is_binary) for key in ("in", "out")]
         checker = read_case_checker(keys)
         has_answer = (
             keys.has_field("out") or keys.has_field("generator") or self._header.has_field("interactive")
         )
         if not has_answer and checker.name in CHECKERS:
-            self._unanswered.append(keys)
-        values = {"points": points, "position": position, "batch": batch, "stops": stops, "binary": binary}
-        arguments = (checker.argument({**values, "problem": self._problem_id}),)
+            self._cases_without_answer.append(keys)
+        case_facts = {
+            "points": points,
+            "position": position,
+            "batch": batch_number,
+            "stops": stops_batch,
+            "binary": is_binary,
+        }
+        arguments = (checker.make_argument({**case_facts, "problem": self._problem_id}),)
         self.tests.append(Test(name=name, input=blobs[0], answer=blobs[1], arguments=arguments))
         self.points[name], self.checkers[name] = points, checker
         return name
 
-    def _generate_case(self, fields: Fields, name: str) -> Fields:
+    def _generate_case(self, fields: Fields, case_name: str) -> Fields:
         """Return a case's fields with the files that its generator wrote, if the case names no files."""
         if fields.has_field("in"):  # if the case also names `out`, no generator is needed
             if not fields.has_field("out"):
-                problem = "a generator that reads `in` and writes another input is not supported"
-                fields.report_fault("generator", problem, "Set `out` too, or remove `in`")
+                message = "a generator that reads `in` and writes another input is not supported"
+                fields.report_fault("generator", message, "Set `out` too, or remove `in`")
             return fields
-        paths = {key: f"{_GENERATED}/{name}.{key}" for key in ("in", "out")}
+        paths = {key: f"{_GENERATED}/{case_name}.{key}" for key in ("in", "out")}
         generator = fields.raw_value("generator")
-        values = generator if isinstance(generator, Mapping) else {"files": generator}
-        keys = GeneratorKeys.from_fields(fields.fields_under("generator", values))
+        generator_values = generator if isinstance(generator, Mapping) else {"files": generator}
+        keys = GeneratorKeys.from_fields(fields.fields_under("generator", generator_values))
         check_program_keys(keys)
         if self._folder is not None:
-            args = fields.raw_value("generator_args") or keys.args or []
-            arguments = tuple(map(str, args)) if isinstance(args, list) else (str(args),)
+            raw_arguments = fields.raw_value("generator_args") or keys.args or []
+            arguments = (
+                tuple(map(str, raw_arguments)) if isinstance(raw_arguments, list) else (str(raw_arguments),)
+            )
             command = (self._add_generator(keys, self._folder), *arguments)
             self.generated_tests.append(GeneratedTest(paths["in"], paths["out"], command))
             return fields
         if any(self._files.find_path(path) is None for path in paths.values()):
-            problem = f"there is no {paths['in']} or {paths['out']}, which a program writes"
+            message = f"there is no {paths['in']} or {paths['out']}, which a program writes"
             remedy = "Make them with ioi_eval.runs.generating.generate(PACKAGE, DIR)"
-            fields.report_fault("generator", problem, remedy)
+            fields.report_fault("generator", message, remedy)
             return fields
-        missing = {key: path for key, path in paths.items() if not fields.has_field(key)}
-        return fields.with_values({**fields.values, **missing})
+        missing_paths = {key: path for key, path in paths.items() if not fields.has_field(key)}
+        return fields.with_values({**fields.values, **missing_paths})
 
     def _add_generator(self, keys: GeneratorKeys, folder: Path) -> str:
         """Add a generator if it is new, and return its name."""
         files = keys.source if keys.has_field("source") else keys.files
-        name = " ".join(map(str, files)) if isinstance(files, list) else str(files)
-        if name not in self.generators:
-            values = {"files": files, "lang": keys.language}
+        generator_name = " ".join(map(str, files)) if isinstance(files, list) else str(files)
+        if generator_name not in self.generators:
+            program_values = {"files": files, "lang": keys.language}
             fields = Fields.fields_under(
-                keys, "", {key: value for key, value in values.items() if value is not None}
+                keys, "", {key: value for key, value in program_values.items() if value is not None}
             )
             if (program := read_program(folder, fields)) is not None:
-                self.generators[name] = Executable(program.sources, program.language)
-        return name
+                self.generators[generator_name] = Executable(program.sources, program.language)
+        return generator_name
 
-    def _read_content(self, fields: Fields, key: str, *, binary: bool) -> Blob:
+    def _read_content(self, fields: Fields, key: str, *, is_binary: bool) -> Blob:
         """Return the content of a case's input or answer, empty if the case names no file."""
         if not fields.has_field(key):
             return Blob.of(b"")
-        name = fields.read_text(key)
-        content = self._files.read_content(name, binary=binary)
+        file_name = fields.read_text(key)
+        content = self._files.read_content(file_name, is_binary=is_binary)
         if content is None:
             fields.report_fault(
-                key, f"there is no file {name!r} in the package", "Add it, or correct the name"
+                key, f"there is no file {file_name!r} in the package", "Add it, or correct the name"
             )
         return content or Blob.of(b"")
 
@@ -254,49 +271,51 @@ def _find_archive_cases(
         remedy = "Name the archive whose files are the cases, or list the cases"
         header.report_fault("archive", "missing", remedy)
         return
-    groups: dict[Any, dict[Any, dict[str, str]]] = {}
-    batches = set[Any]()
-    for key, side in (("input_format", "in"), ("output_format", "out")):
-        pattern = _compile_pattern(keys, key, keys.input_format if side == "in" else keys.output_format)
-        for name in files.names_in_archive() if pattern else ():
-            match = pattern.match(name) if pattern else None
+    files_by_group: dict[Any, dict[Any, dict[str, str]]] = {}
+    batch_numbers = set[Any]()
+    for key, file_kind in (("input_format", "in"), ("output_format", "out")):
+        pattern = _compile_pattern(keys, key, keys.input_format if file_kind == "in" else keys.output_format)
+        for file_name in files.list_archive_names() if pattern else ():
+            match = pattern.match(file_name) if pattern else None
             if match is None:
                 continue
             batch, case = _parse_number(match, "batch"), _parse_number(match, "case")
-            batches |= set() if batch is None else {batch}
-            group = groups.setdefault(case if batch is None else batch, {}).setdefault(case, {})
+            batch_numbers |= set() if batch is None else {batch}
+            case_files = files_by_group.setdefault(case if batch is None else batch, {}).setdefault(case, {})
             if case is None:
-                keys.report_fault(key, f"it finds no case in {name!r}", "Name a group: (?P<case>\\d+)")
-            elif side in group:
-                problem = f"{group[side]!r} and {name!r} belong to the same case, {case}"
-                keys.report_fault(key, problem, "Rename one, or list the cases")
-            group[side] = name
+                keys.report_fault(key, f"it finds no case in {file_name!r}", "Name a group: (?P<case>\\d+)")
+            elif file_kind in case_files:
+                message = f"{case_files[file_kind]!r} and {file_name!r} belong to the same case, {case}"
+                keys.report_fault(key, message, "Rename one, or list the cases")
+            case_files[file_kind] = file_name
     points = keys.case_points
-    remaining = iter(points) if isinstance(points, list) else itertools.repeat(header.values.get("points", 1))
-    for number in sorted(groups, key=_sort_key):
-        cases = [groups[number][case] for case in sorted(groups[number], key=_sort_key)]
-        points_of_group = next(remaining, None)
-        if points_of_group is None:
+    remaining_points = (
+        iter(points) if isinstance(points, list) else itertools.repeat(header.values.get("points", 1))
+    )
+    for number in sorted(files_by_group, key=_make_sort_key):
+        cases = [files_by_group[number][case] for case in sorted(files_by_group[number], key=_make_sort_key)]
+        group_points = next(remaining_points, None)
+        if group_points is None:
             keys.report_fault("case_points", "fewer points than cases")
             return
-        if number not in batches and len(cases) > 1:
+        if number not in batch_numbers and len(cases) > 1:
             keys.report_fault("input_format", f"several cases are called {number}")
             return
-        yield {"points": points_of_group, **({"batched": cases} if number in batches else cases[0])}
-    if isinstance(points, list) and len(points) > len(groups):
-        problem = "more points than cases"
-        keys.report_fault("case_points", problem, "Correct it, or add the files of the other cases")
+        yield {"points": group_points, **({"batched": cases} if number in batch_numbers else cases[0])}
+    if isinstance(points, list) and len(points) > len(files_by_group):
+        message = "more points than cases"
+        keys.report_fault("case_points", message, "Correct it, or add the files of the other cases")
 
 
-def _sort_key(number: Any) -> tuple[bool, Any]:
+def _make_sort_key(number: Any) -> tuple[bool, Any]:
     """Return a key that sorts strings before numbers."""
     return isinstance(number, int), number
 
 
-def _parse_number(match: re.Match[str], group: str) -> Any:
+def _parse_number(match: re.Match[str], group_name: str) -> Any:
     """Return a group as a number, or as a string if it is not a number, or None if it is missing."""
-    digits = match.groupdict().get(group)
-    return int(digits) if digits is not None and digits.isdecimal() else digits
+    group_text = match.groupdict().get(group_name)
+    return int(group_text) if group_text is not None and group_text.isdecimal() else group_text
 
 
 def _compile_pattern(keys: ArchiveKeys, key: str, expression: str) -> re.Pattern[str] | None:
@@ -311,41 +330,47 @@ def _compile_pattern(keys: ArchiveKeys, key: str, expression: str) -> re.Pattern
 # --- subtasks ----------------------------------------------------------------------------------------
 
 
-def _make_subtasks(parts: Sequence[_CaseOrBatch], batches: Sequence[_CaseOrBatch]) -> Iterator[Subtask]:
+def _make_subtasks(
+    cases_and_batches: Sequence[_CaseOrBatch], batches: Sequence[_CaseOrBatch]
+) -> Iterator[Subtask]:
     """Yield a subtask for each batch and each run of cases.
 
-    Parts without points must pass for all later parts.
+    Cases and batches without points must pass before all later tests.
     """
-    required: list[str] = []
-    for is_batch, group in itertools.groupby(parts, key=lambda part: bool(part.name)):
+    required_tests: list[str] = []
+    for is_batch, group in itertools.groupby(cases_and_batches, key=lambda part: bool(part.name)):
         if is_batch:
             for batch in group:
                 dependencies = (
                     name for number in batch.dependencies for name in _list_batch_tests(batches, number)
                 )
-                earlier = [*required, *dependencies]
+                earlier_tests = [*required_tests, *dependencies]
                 yield Subtask(
                     name=batch.name,
                     points=batch.points,
-                    tests=tuple(dict.fromkeys([*earlier, *batch.tests])),
-                    score_type=ScoreType.SUM if earlier else ScoreType.GROUP_MIN,
+                    tests=tuple(dict.fromkeys([*earlier_tests, *batch.tests])),
+                    score_type=ScoreType.SUM if earlier_tests else ScoreType.GROUP_MIN,
                     # A case passes even if it earns only some of its points.
-                    grading=award_minimum_if_passed(batch.tests, batch.points, earlier) if earlier else None,
+                    grading=award_minimum_if_passed(batch.tests, batch.points, earlier_tests)
+                    if earlier_tests
+                    else None,
                 )
-                required += batch.tests if not batch.points else ()
+                required_tests += batch.tests if not batch.points else ()
             continue
         for is_worthless, run in itertools.groupby(group, key=lambda part: not part.points):
-            points = {name: case.points for case in run for name in case.tests}
-            first, last = next(iter(points)), list(points)[-1]
-            has_tree = bool(required) or len(set(points.values())) > 1
+            points_by_test = {name: case.points for case in run for name in case.tests}
+            first_test, last_test = next(iter(points_by_test)), list(points_by_test)[-1]
+            needs_grading = bool(required_tests) or len(set(points_by_test.values())) > 1
             yield Subtask(
-                name=f"case {first}" if first == last else f"cases {first} to {last}",
-                points=sum(points.values()),
-                tests=tuple(dict.fromkeys([*required, *points])),
+                name=f"case {first_test}"
+                if first_test == last_test
+                else f"cases {first_test} to {last_test}",
+                points=sum(points_by_test.values()),
+                tests=tuple(dict.fromkeys([*required_tests, *points_by_test])),
                 score_type=ScoreType.SUM,
-                grading=award_each_if_passed(points, required) if has_tree else None,
+                grading=award_each_if_passed(points_by_test, required_tests) if needs_grading else None,
             )
-            required += points if is_worthless else ()
+            required_tests += points_by_test if is_worthless else ()
 
 
 def _list_batch_tests(batches: Sequence[_CaseOrBatch], batch_number: int) -> Iterable[str]:

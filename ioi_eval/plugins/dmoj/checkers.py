@@ -46,9 +46,9 @@ class CaseChecker(NamedTuple):
     name: str
     args: Mapping[str, Any]
 
-    def argument(self, values: Mapping[str, Any]) -> str:
+    def make_argument(self, values: Mapping[str, Any]) -> str:
         """Return the argument of the checker's script for a case with these values."""
-        name = checker_module_name(self.name) if "." in self.name else self.name
+        name = make_module_name(self.name) if "." in self.name else self.name
         return json.dumps({"check": name, "args": self.args, **values}, sort_keys=True, default=str)
 
 
@@ -66,12 +66,12 @@ def read_case_checker(fields: Fields) -> CaseChecker:
     name = keys.checker
     for key in args if name in CHECKERS else ():
         if key not in CHECKERS[name]:
-            problem = f"{name} has no such argument"
-            keys.fields_under("args", args).report_fault(key, problem, suggest_names(key, CHECKERS[name]))
+            message = f"{name} has no such argument"
+            keys.fields_under("args", args).report_fault(key, message, suggest_names(key, CHECKERS[name]))
     return CaseChecker(name, args)
 
 
-def checker_module_name(name: str) -> str:
+def make_module_name(name: str) -> str:
     """Return the module name for a checker's file. No other module has this name."""
     return "package_" + re.sub(r"\W", "_", name.removesuffix(".py"))
 
@@ -102,7 +102,7 @@ def read_checker(
     if BRIDGED not in names:
         script = NamedBlob(name=_SCRIPT, content=Blob.of_file(graders_folder() / "python" / _SCRIPT))
         modules = (
-            NamedBlob(name=f"{checker_module_name(name)}.py", content=Blob.of_file(folder / name))
+            NamedBlob(name=f"{make_module_name(name)}.py", content=Blob.of_file(folder / name))
             for name in sorted(names)
             if "." in name and (folder / name).is_file()
         )
@@ -139,11 +139,11 @@ def _check_name(folder: Path, header: DmojHeader, name: str) -> None:
         return
     source = read_source_text(path)
     file = NamedBlob(name=name, content=Blob.of_file(path))
-    failing = next((finding for finding in find_problems_in_file(file) if finding.fails), None)
-    if failing is not None:
-        header.report_fault("checker", f"{name}: {failing.problem}", failing.remedy)
+    failing_finding = next((finding for finding in find_problems_in_file(file) if finding.fails), None)
+    if failing_finding is not None:
+        header.report_fault("checker", f"{name}: {failing_finding.problem}", failing_finding.remedy)
     elif match := _UNSUPPORTED_ARGUMENT.search(source):
-        problem = f"{name} uses {match[1]}, which checkers do not get here"
+        message = f"{name} uses {match[1]}, which checkers do not get here"
         header.report_fault(
-            "checker", problem, "Let it judge by the output alone, of programs that ended without error"
+            "checker", message, "Let it judge by the output alone, of programs that ended without error"
         )

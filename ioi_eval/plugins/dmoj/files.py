@@ -35,7 +35,7 @@ class PackageFiles:
             self._header.report_fault("archive", error.problem, error.remedy)
             return None
 
-    def names_in_archive(self) -> list[str]:
+    def list_archive_names(self) -> list[str]:
         """Return the names of the files in the archive."""
         if (folder := self._archive_path) is None:
             return []
@@ -47,7 +47,7 @@ class PackageFiles:
         paths = (folder / name for folder in folders if folder is not None)
         return next((path for path in paths if path.is_file()), None)
 
-    def read_content(self, name: str, *, binary: bool = True) -> Blob | None:
+    def read_content(self, name: str, *, is_binary: bool = True) -> Blob | None:
         """Return a file's content, or None if the file does not exist.
 
         If the file is not binary, all line breaks become LF and the last line gets a line break, as in DMOJ's
@@ -56,10 +56,10 @@ class PackageFiles:
         path = self.find_path(name)
         if path is None:
             return None
-        if binary:
+        if is_binary:
             return Blob.of_file(path)
         content = path.read_bytes()
-        unix_content = re.sub(rb"\r\n?", b"\n", content)
-        if unix_content and not unix_content.endswith(b"\n"):
-            unix_content += b"\n"
-        return Blob.of_file(path) if unix_content == content else Blob.of(unix_content)
+        normalized_content = re.sub(rb"\r\n?", b"\n", content)
+        if normalized_content and not normalized_content.endswith(b"\n"):
+            normalized_content += b"\n"
+        return Blob.of_file(path) if normalized_content == content else Blob.of(normalized_content)

@@ -23,7 +23,7 @@ HEADER = "init.yml"
 SUITE_FILES = ("test.yml", "test.posix.yml", "test.linux.yml")
 CASES, PRETESTS = "test_cases", "pretest_test_cases"
 BRIDGED, STANDARD = "bridged", "standard"
-KINDS_OF_PROGRAMS = ("default", "testlib", "coci")
+PROGRAM_KINDS = ("default", "testlib", "coci")
 DEFAULT_WALL_TIME_FACTOR = 3.0  # default wall-clock limit, as a multiple of the time limit
 DEFAULT_OUTPUT_BYTES = 25165824
 DEFAULT_TIME_S, DEFAULT_MEMORY_KIB = 2.0, 65536  # default limits on the command line of DMOJ's judge
@@ -43,7 +43,7 @@ class ProgramKeys(Keys):
     files = raw_key("a source in C++, C or Python, or a list of one source and other files", "refused")
     lang = text_key("DMOJ's name of the language", "by the source's suffix", default="")
     type = choice_key(
-        KINDS_OF_PROGRAMS, "how the program reports: by its exit code or as in testlib", default="default"
+        PROGRAM_KINDS, "how the program reports: by its exit code or as in testlib", default="default"
     )
     args_format_string = text_key(
         "the order of the arguments `{input_file}`, `{output_file}`, `{answer_file}`",
@@ -145,10 +145,10 @@ class CaseKeys(InheritedKeys):
     ) -> None:
         """Report keys that have no effect in a case or a batch."""
         names = tuple(map(str, self.values)) if names is None else names
-        misplaced = [name for name in names if name in PackageKeys.declared_keys()]
-        for name in misplaced:
+        misplaced_names = [name for name in names if name in PackageKeys.declared_keys()]
+        for name in misplaced_names:
             self.report_fault(name, "it has no effect in a case", "Move it to the top of the file")
-        super().check_keys([name for name in names if name not in misplaced], unknown)
+        super().check_keys([name for name in names if name not in misplaced_names], unknown)
 
 
 # --- init.yml ----------------------------------------------------------------------------------------

@@ -51,21 +51,21 @@ class OJBench(Benchmark):
 
         The dataset's file has a row for each language of a problem.
         """
-        files = sorted(Path(data_dir).rglob(_ROWS)) if data_dir else []
-        if not files:
+        row_files = sorted(Path(data_dir).rglob(_ROWS)) if data_dir else []
+        if not row_files:
             remedy = f"Clone the dataset {self.dataset} with Git LFS and name its folder with data_dir=FOLDER"
             raise InputError(f"the folder has no file {_ROWS}", where=data_dir or self.name, remedy=remedy)
-        root = files[0].absolute().parents[1]
+        dataset_folder = row_files[0].absolute().parents[1]
         row_by_id: dict[str, dict[str, Any]] = {}
-        for row in read_columns(files[0], self.columns):
+        for row in read_columns(row_files[0], self.columns):
             problem_id, contest = str(row.get("id")), str(row.get("dataset"))
             # An id that is a number belongs to a problem of LibreOJ.
             problem_id = f"loj-{problem_id}" if problem_id.isdecimal() else problem_id
             if not (is_plain_name(problem_id) and is_plain_name(contest)):
-                problem = f"{contest!r} and {problem_id!r} are not names of folders"
-                raise InputError(problem, where=str(files[0]), remedy="Fetch the dataset again")
+                message = f"{contest!r} and {problem_id!r} are not names of folders"
+                raise InputError(message, where=str(row_files[0]), remedy="Fetch the dataset again")
             row_by_id.setdefault(
-                problem_id, {**row, "id": problem_id, _FOLDER: str(root / contest / problem_id)}
+                problem_id, {**row, "id": problem_id, _FOLDER: str(dataset_folder / contest / problem_id)}
             )
         return write_cached_rows(row_by_id.values(), self.name, cache)
 
@@ -76,9 +76,9 @@ class OJBench(Benchmark):
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
         folder = Path(tables.main[candidate.rows[0]].read_text(_FOLDER))
-        stats = ((path, path.stat()) for path in sorted(folder.rglob("*")))
-        files = (f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in stats)
-        return " ".join((tables.main.fingerprint, *files))
+        paths_and_stats = ((path, path.stat()) for path in sorted(folder.rglob("*")))
+        file_facts = (f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in paths_and_stats)
+        return " ".join((tables.main.fingerprint, *file_facts))
 
     def problem(
         self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions

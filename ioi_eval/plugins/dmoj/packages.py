@@ -1,7 +1,7 @@
 """Read packages of DMOJ's judge (`init.yml`).
 
 Packages do not contain limits, which are on DMOJ's site. They are read from `tests/NAME/test.yml`, as in the
-test suite of DMOJ's judge, which contains solutions as well.
+test suite of DMOJ's judge, which also contains solutions.
 """
 
 from __future__ import annotations
@@ -43,23 +43,21 @@ class Dmoj(DeclaredFormat[DmojHeader]):
                 "unbuffered: programs in C, C++ and Python write lines at once, others flush", HEADER
             )
         header.file_io.check_keys()
-        suite = list(read_suite(folder, faults))
+        suite_keys = list(read_suite(folder, faults))
         files = PackageFiles(folder, header)
         interactor = read_program(folder, header.interactive) if is_interactive else None
         reader = CaseReader(header, files, problem_id)
         subtasks = reader.read_subtasks()
         max_points = max(reader.points.values(), default=0.0) or 1.0
         if any(checker.name == "linecount" for checker in reader.checkers.values()):
-            sentence = (
-                "linecount: the output of a program that fails earns nothing here, unlike in DMOJ's judge"
-            )
-            faults.add_note(sentence, HEADER)
-        by_percent = uses_percentages(header, reader.checkers)
-        full = 100.0 if by_percent else max_points
-        checker = read_checker(folder, header, reader.checkers, full)
+            note = "linecount: the output of a program that fails earns nothing here, unlike in DMOJ's judge"
+            faults.add_note(note, HEADER)
+        is_percentage = uses_percentages(header, reader.checkers)
+        full_marks = 100.0 if is_percentage else max_points
+        checker = read_checker(folder, header, reader.checkers, full_marks)
         kind = interactor.kind if interactor else checker.kind
         # With testlib's exit codes, `points X` in a checker's message means X of the case's points.
-        has_own_points = kind is CheckerKind.TESTLIB and not by_percent
+        has_own_points = kind is CheckerKind.TESTLIB and not is_percentage
         own_points = {*reader.points.values()} - {0, max_points} if has_own_points else set[float]()
         graders, prelude = read_graders(header, files)
         return Problem(
@@ -75,10 +73,10 @@ class Dmoj(DeclaredFormat[DmojHeader]):
                 online_judge=True,
                 line_buffered=line_buffered,
             ),
-            limits=_read_limits(suite, header, reader, faults),
+            limits=_read_limits(suite_keys, header, reader, faults),
             grader_files=graders,
             checker=Checker() if interactor else checker,
-            manager=replace(interactor, full=full) if interactor else None,
+            manager=replace(interactor, full=full_marks) if interactor else None,
             tests=tuple(
                 replace(
                     test,
@@ -88,7 +86,7 @@ class Dmoj(DeclaredFormat[DmojHeader]):
                 for test in reader.tests
             ),
             subtasks=subtasks,
-            solutions=tuple(read_solutions(folder, suite, [test.name for test in reader.tests], faults)),
+            solutions=tuple(read_solutions(folder, suite_keys, [test.name for test in reader.tests], faults)),
             cpp_standard="gnu++20",
         )
 
@@ -112,21 +110,21 @@ def _read_limits(
     suite: Sequence[SuiteKeys], header: DmojHeader, reader: CaseReader, faults: Faults
 ) -> Limits:
     """Return the limits: of the cases, else of the suite, else the defaults of DMOJ's judge."""
-    time, memory_kib = next(iter(reader.limits), (None, None))
-    if time is None or memory_kib is None:
+    time_s, memory_kib = next(iter(reader.limits), (None, None))
+    if time_s is None or memory_kib is None:
         suite_limits = [(keys.time, keys.memory) for keys in suite]
         if not suite_limits:
-            defaults = f"{DEFAULT_TIME_S:g} s and {DEFAULT_MEMORY_KIB >> 10} MiB"
-            sentence = f"no limits are in the package: {defaults}, as by default in DMOJ's judge"
-            faults.add_note(f"{sentence}; time_limit=... and memory_limit=... set others")
+            default_limits = f"{DEFAULT_TIME_S:g} s and {DEFAULT_MEMORY_KIB >> 10} MiB"
+            note = f"no limits are in the package: {default_limits}, as by default in DMOJ's judge"
+            faults.add_note(f"{note}; time_limit=... and memory_limit=... set others")
         if len(set(suite_limits)) > 1:
             faults.add_note("its tests have several limits; the largest ones are used", "tests")
-        largest_time = max((time for time, _ in suite_limits), default=0.0)
-        largest_memory = max((memory for _, memory in suite_limits), default=DEFAULT_MEMORY_KIB)
-        time, memory_kib = time or largest_time or DEFAULT_TIME_S, memory_kib or largest_memory or 1
+        max_time_s = max((time_s for time_s, _ in suite_limits), default=0.0)
+        max_memory_kib = max((memory for _, memory in suite_limits), default=DEFAULT_MEMORY_KIB)
+        time_s, memory_kib = time_s or max_time_s or DEFAULT_TIME_S, memory_kib or max_memory_kib or 1
     return Limits(
-        cpu_time=time,
-        wall_time=time * header.wall_time_factor,
+        cpu_time=time_s,
+        wall_time=time_s * header.wall_time_factor,
         memory=memory_kib * _KIB,
         output=header.output_limit_length,
     )

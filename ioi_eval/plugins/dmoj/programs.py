@@ -38,35 +38,38 @@ def read_program(folder: Path, fields: Fields) -> Manager | None:
     check_program_keys(keys)
     files = keys.files
     names = [files] if isinstance(files, str) else files if isinstance(files, list) else []
-    existing = [
+    existing_names = [
         name
         for name in names
         if isinstance(name, str) and stays_in_folder(name) and (folder / name).is_file()
     ]
-    if not names or existing != names:
+    if not names or existing_names != names:
         keys.report_fault(
             "files", f"{format_value(files)} is not in the package", "Name its source, then its other files"
         )
         return None
-    sources = [name for name in existing if language_of(name)]
-    if len(sources) != 1:
+    source_names = [name for name in existing_names if language_of(name)]
+    if len(source_names) != 1:
         keys.report_fault(
-            "files", f"{len(sources)} sources", "Name one source; it may include the other files"
+            "files", f"{len(source_names)} sources", "Name one source; it may include the other files"
         )
         return None
-    language = _find_language(keys, sources[0])
+    language = _find_language(keys, source_names[0])
     try:
-        source = folder / sources[0]
-        program = collect_program_files(
-            sources[0], read_source_text(source), source.parent, folder, folder.parent
+        source_path = folder / source_names[0]
+        program_files = collect_program_files(
+            source_names[0], read_source_text(source_path), source_path.parent, folder, folder.parent
         )
     except InputError as error:
         keys.report_fault("files", error.problem, TESTLIB_REMEDY)
         return None
-    other_names = (name for name in existing if name not in (sources[0], TESTLIB))
+    other_names = (name for name in existing_names if name not in (source_names[0], TESTLIB))
     other_files = tuple(NamedBlob(name=name, content=Blob.of_file(folder / name)) for name in other_names)
     return Manager(
-        sources=(*program, *other_files), language=language, kind=_KINDS[kind], given=_read_arguments(keys)
+        sources=(*program_files, *other_files),
+        language=language,
+        kind=_KINDS[kind],
+        given=_read_arguments(keys),
     )
 
 
@@ -79,17 +82,17 @@ def check_program_keys(keys: Keys) -> None:
 
 def _read_arguments(keys: ProgramKeys) -> tuple[str, ...]:
     """Return a program's arguments, with the names that its files have when it runs."""
-    order = keys.args_format_string
+    format_string = keys.args_format_string
     for role, name in DESK.items():
-        order = order.replace(f"{{{role}_file}}", name)
+        format_string = format_string.replace(f"{{{role}_file}}", name)
     try:
-        arguments = shlex.split(order)
+        arguments = shlex.split(format_string)
     except ValueError as error:
         arguments = [f"{{{error}}}"]
-    unknown = next((argument for argument in arguments if re.search("[{}]", argument)), None)
-    if unknown is not None:
+    unknown_argument = next((argument for argument in arguments if re.search("[{}]", argument)), None)
+    if unknown_argument is not None:
         remedy = "Use {input_file}, {output_file} and {answer_file}"
-        keys.report_fault("args_format_string", f"{unknown!r} is not supported", remedy)
+        keys.report_fault("args_format_string", f"{unknown_argument!r} is not supported", remedy)
     return tuple(arguments)
 
 
@@ -118,18 +121,22 @@ def read_graders(header: DmojHeader, files: PackageFiles) -> tuple[tuple[NamedBl
     keys = header.signature_grader
     keys.check_keys()
     content_by_key = dict[str, bytes]()
-    for key, name in (("entry", keys.entry), ("header", keys.grader_header)):
-        content = files.read_content(name) if name else None
-        if name and (content is None or not is_plain_name(name)):
-            keys.report_fault(key, f"there is no file {name!r} in the package", "Add it, or correct the name")
+    for key, file_name in (("entry", keys.entry), ("header", keys.grader_header)):
+        content = files.read_content(file_name) if file_name else None
+        if file_name and (content is None or not is_plain_name(file_name)):
+            keys.report_fault(
+                key, f"there is no file {file_name!r} in the package", "Add it, or correct the name"
+            )
         content_by_key[key] = content.read() if content is not None else b""
     header_name = keys.grader_header or "header.h"
     suffixes = (".c", ".cpp") if keys.entry.endswith(".c") else (".cpp",)
-    lines = f'{_SIGNATURE_DEFINITION}#include "{header_name}"\n'
+    prelude = f'{_SIGNATURE_DEFINITION}#include "{header_name}"\n'
     if not keys.allow_main:
-        lines += "#define main main_of_the_submission\n"
+        prelude += "#define main main_of_the_submission\n"
     grader = _SIGNATURE_DEFINITION.encode() + b"#line 1\n" + content_by_key["entry"]
     content_by_name = {f"graders/grader{suffix}": grader for suffix in suffixes}
     content_by_name[f"graders/{header_name}"] = content_by_key["header"]
-    graders = (NamedBlob(name=name, content=Blob.of(content)) for name, content in content_by_name.items())
-    return tuple(graders), lines
+    graders = (
+        NamedBlob(name=file_name, content=Blob.of(content)) for file_name, content in content_by_name.items()
+    )
+    return tuple(graders), prelude

@@ -24,15 +24,15 @@ _SKIPPED, _ANY, _COMPILE_ERROR, _JUDGE_ERROR = "SC", "*", "CE", "IE"
 
 
 def read_suite(folder: Path, faults: Faults) -> Iterator[SuiteKeys]:
-    """Yield the keys of each test.yml, unless they ask to skip it."""
-    for path in list_visible_paths((folder / "tests").glob("*/")):
+    """Yield the keys of each test.yml, except files with the key `skip`."""
+    for suite_folder in list_visible_paths((folder / "tests").glob("*/")):
         values: dict[str, Any] = {}
-        files = [f"tests/{path.name}/{name}" for name in SUITE_FILES]
-        for file in files:
-            if (folder / file).is_file():
-                values |= read_mapping(folder, file, faults) or {}
+        file_names = [f"tests/{suite_folder.name}/{name}" for name in SUITE_FILES]
+        for file_name in file_names:
+            if (folder / file_name).is_file():
+                values |= read_mapping(folder, file_name, faults) or {}
         if values and not values.get("skip"):
-            keys = SuiteKeys(values, files[0], faults)
+            keys = SuiteKeys(values, file_names[0], faults)
             keys.check_keys()
             yield keys
 
@@ -54,14 +54,14 @@ def read_solutions(
 
 
 def _read_solution(keys: SuiteKeys, path: Path, test_names: Sequence[str], faults: Faults) -> Solution | None:
-    """Return a solution with its expected results, or None if it asks for a failure of the judge."""
+    """Return a solution with its expected results, or None if a failure of the judge is expected."""
     language = find_language_name(str(keys.language)) if keys.language else language_of(path.name) or ""
     codes = _read_codes(keys.expect if keys.has_field("expect") else "AC", keys, "expect")
     for key in ("score", "score_cases"):
         if keys.has_field(key):
             faults.add_note(f"{key} is not compared", keys.file)
     if codes == {_COMPILE_ERROR}:
-        expected, rules = "compile_error", list[KeywordForTests]()
+        expected_result, rules = "compile_error", list[KeywordForTests]()
     elif _JUDGE_ERROR in codes:
         faults.add_note("ignored: it expects a failure of the judge", keys.file)
         return None
@@ -70,12 +70,12 @@ def _read_solution(keys: SuiteKeys, path: Path, test_names: Sequence[str], fault
         other_tests = tuple(name for name in test_names if name not in codes_by_test)
         # If a score is expected, AC means any number of points.
         has_score = keys.has_field("score") or keys.has_field("score_cases")
-        expected = "accepted" if codes == {"AC"} and not codes_by_test and not has_score else ""
-        rules = [] if expected else list(_make_rules("", codes, other_tests))
+        expected_result = "accepted" if codes == {"AC"} and not codes_by_test and not has_score else ""
+        rules = [] if expected_result else list(_make_rules("", codes, other_tests))
         for name, case_codes in codes_by_test.items():
             rules += _make_rules(f"case {name}", case_codes, (name,))
     solution = make_solution(
-        path, name=f"{path.parent.name}/{path.name}", expected=expected, test_keywords=tuple(rules)
+        path, name=f"{path.parent.name}/{path.name}", expected=expected_result, test_keywords=tuple(rules)
     )
     return replace(solution, language=language)
 
@@ -85,8 +85,8 @@ def _read_case_codes(
 ) -> Iterator[tuple[str, set[str]]]:
     """Yield the codes of single cases, which are listed by number, or in order from the first case."""
     cases = keys.cases or {}
-    pairs = enumerate(cases, 1) if isinstance(cases, list) else dict(cases).items()
-    for number, codes in pairs:
+    numbered_codes = enumerate(cases, 1) if isinstance(cases, list) else dict(cases).items()
+    for number, codes in numbered_codes:
         if str(number) in test_names:
             yield str(number), _read_codes(codes, keys, "cases")
         else:
@@ -106,11 +106,11 @@ def _read_codes(value: Any, keys: SuiteKeys, key: str) -> set[str]:
 
 
 def _make_rules(scope: str, codes: set[str], tests: tuple[str, ...]) -> Iterator[KeywordForTests]:
-    """Yield the rule that all tests have these codes or, if tests may be skipped, that any test has."""
+    """Yield the rule that all tests must have these codes or, if tests may be skipped, that one test must."""
     verdicts = sorted({_VERDICTS[code] for code in codes if code in _VERDICTS})
     if not tests or _ANY in codes or not verdicts:
         return
-    rule = "required" if _SKIPPED in codes else "permitted"
-    if rule == "required" and (scope or "AC" in codes):
+    rule_name = "required" if _SKIPPED in codes else "permitted"
+    if rule_name == "required" and (scope or "AC" in codes):
         return
-    yield KeywordForTests(subtask=scope, keyword=" ".join((rule, *verdicts)), tests=tests)
+    yield KeywordForTests(subtask=scope, keyword=" ".join((rule_name, *verdicts)), tests=tests)

@@ -1,7 +1,7 @@
 """HumanEval+ and MBPP+ of EvalPlus: functions with hundreds of inputs each, from the hub or from files.
 
 A row's test on the hub has lists of inputs and results, and a loop with a comparison. Most compare by `==`
-with a tolerance for numbers, for which the comparison `json` is used. Others become checker programs.
+with a tolerance for numbers, for which the comparison `json` is used. Other comparisons become checkers.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ioi_eval.rules.json_tests import NO_CASES, Case, CasesError, format_argumen
 
 # Time limit for a test. EvalPlus uses four times the reference solution's time, at least 1 s, but the
 # datasets do not contain that time.
-TIME_LIMIT = 4.0  # seconds
-MEMORY_LIMIT = 4 << 30  # bytes
+TIME_LIMIT_S = 4.0
+MEMORY_LIMIT_BYTES = 4 << 30
 
 
 class _EvalPlusBenchmark(Benchmark):
@@ -48,7 +48,7 @@ class _EvalPlusBenchmark(Benchmark):
     ) -> Problem:
         row = tables.main[candidate.rows[0]]
 
-        def finish(problem: Problem) -> Problem:
+        def add_tests(problem: Problem) -> Problem:
             return read_evalplus_test(row.read_text("test"), row.read_text("entry_point", "")).add_to(
                 problem, contents.store
             )
@@ -56,8 +56,8 @@ class _EvalPlusBenchmark(Benchmark):
         return self.problem_of_row(
             row,
             candidate,
-            finish,
-            limits=Limits.contest(TIME_LIMIT, MEMORY_LIMIT),
+            add_tests,
+            limits=Limits.contest(TIME_LIMIT_S, MEMORY_LIMIT_BYTES),
             starter_code=_join_columns(row, self._solution[:-1]),
         )
 
@@ -108,8 +108,8 @@ class EvalPlus(_EvalPlusBenchmark):
     relevant_options: ClassVar = ("generated_tests",)
 
     def candidate(self, row: Row) -> Candidate:
-        name = row.read_name("task_id")
-        return Candidate(id=name, rows=(row.index,), alias=name.rpartition("/")[2])
+        task_id = row.read_name("task_id")
+        return Candidate(id=task_id, rows=(row.index,), alias=task_id.rpartition("/")[2])
 
     def problem(
         self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
@@ -117,16 +117,18 @@ class EvalPlus(_EvalPlusBenchmark):
         row = tables.main[candidate.rows[0]]
         is_mbpp = candidate.id.startswith("Mbpp/")
 
-        def finish(problem: Problem) -> Problem:
+        def add_tests(problem: Problem) -> Problem:
             columns = self.mixed if options.generated_tests else self.mixed[:1]
             inputs = [arguments for column in columns for arguments in _read_inputs(row, column)]
             if not inputs:
                 raise CasesError(NO_CASES)
-            if is_mbpp and (types := _ARGUMENT_TYPES.get(int(row.read_name("task_id").rpartition("/")[2]))):
+            if is_mbpp and (
+                argument_types := _ARGUMENT_TYPES.get(int(row.read_name("task_id").rpartition("/")[2]))
+            ):
                 inputs = [
                     [
-                        _CONVERT[types[min(n, len(types) - 1)]](argument)
-                        for n, argument in enumerate(arguments)
+                        _CONVERT[argument_types[min(index, len(argument_types) - 1)]](argument)
+                        for index, argument in enumerate(arguments)
                     ]
                     for arguments in inputs
                 ]
@@ -135,20 +137,20 @@ class EvalPlus(_EvalPlusBenchmark):
             comparison = (_MBPP_COMPARISONS if is_mbpp else _HUMANEVAL_COMPARISONS).get(
                 function, "out == exp"
             )
-            source = _CHECKER.format(
+            checker_source = _CHECKER.format(
                 reference=_join_columns(row, ("prompt", "canonical_solution")),
                 function=function,
                 absolute=row.read_number("atol", 0.0),
                 comparison=comparison,
             )
-            checker = make_python_checker(READ_VALUES + source, decides=True)
+            checker = make_python_checker(READ_VALUES + checker_source, decides=True)
             return Asserted(function, cases, checker).add_to(problem, contents.store)
 
         return self.problem_of_row(
             row,
             candidate,
-            finish,
-            limits=Limits.contest(TIME_LIMIT, MEMORY_LIMIT),
+            add_tests,
+            limits=Limits.contest(TIME_LIMIT_S, MEMORY_LIMIT_BYTES),
             starter_code="" if is_mbpp else row.read_text("prompt"),
         )
 
@@ -247,5 +249,5 @@ except Exception:  # as in EvalPlus: what cannot be compared is wrong
 
 
 def _join_columns(row: Row, columns: Sequence[str]) -> str:
-    """Return the strings of these columns, joined."""
+    """Return the joined strings of these columns."""
     return "".join(map(row.read_text, columns))

@@ -148,42 +148,48 @@ class Italy(DeclaredFormat[ItalyHeader]):
         problem_id = self.read_id(folder, where, header, faults)
         manager = _find_program(folder, _MANAGERS, faults)
         has_files = header.output_only_testcases or header.output_optional_testcases
-        task = TaskType.BATCH_AND_OUTPUT if has_files else TaskType.BATCH
-        task = task if manager is None else TaskType.COMMUNICATION
-        task = TaskType.OUTPUT_ONLY if header.output_only else task
+        task_type = TaskType.BATCH_AND_OUTPUT if has_files else TaskType.BATCH
+        task_type = task_type if manager is None else TaskType.COMMUNICATION
+        task_type = TaskType.OUTPUT_ONLY if header.output_only else task_type
         graders = tuple(_find_graders(folder))
-        checker = _find_program(folder, _CHECKERS, faults) if task is not TaskType.COMMUNICATION else None
+        checker = (
+            _find_program(folder, _CHECKERS, faults) if task_type is not TaskType.COMMUNICATION else None
+        )
         if checker is None and manager is None:
             _refuse_misnamed_programs(folder, faults)
         listed_subtasks = _read_listed_subtasks(folder, faults)
         is_listed = listed_subtasks is not None
-        count = sum(subtask.test_count for subtask in listed_subtasks or ()) if is_listed else header.n_input
-        tests = tuple(_read_tests(folder, count, faults))
-        names = [test.name for test in tests]
+        test_count = (
+            sum(subtask.test_count for subtask in listed_subtasks or ()) if is_listed else header.n_input
+        )
+        tests = tuple(_read_tests(folder, test_count, faults))
+        test_names = [test.name for test in tests]
         output_tests = _read_numbered_tests(
-            header, "output_only_testcases", header.output_only_testcases, names
+            header, "output_only_testcases", header.output_only_testcases, test_names
         )
         # These optional tests are judged like all tests, so only their numbers are checked.
-        _read_numbered_tests(header, "output_optional_testcases", header.output_optional_testcases, names)
-        options = _read_options(header, task, graders, output_tests)
+        _read_numbered_tests(
+            header, "output_optional_testcases", header.output_optional_testcases, test_names
+        )
+        options = _read_options(header, task_type, graders, output_tests)
         if options.with_grader:
-            graders = exclude_unusable_python(problem_id.lower(), task, graders, faults, "sol")
+            graders = exclude_unusable_python(problem_id.lower(), task_type, graders, faults, "sol")
         return Problem(
             id=problem_id,
             name=ItalyHeader.title.read(header, problem_id),
             source=where,
-            task_type=task,
+            task_type=task_type,
             options=options,
             limits=Limits()
-            if task is TaskType.OUTPUT_ONLY
+            if task_type is TaskType.OUTPUT_ONLY
             else Limits.contest(header.time_limit, header.memory_limit),
             grader_files=graders,
             checker=checker.as_checker(CheckerKind.CMS) if checker else Checker(kind=CheckerKind.WHITE_DIFF),
             manager=manager.as_manager(CheckerKind.CMS) if manager else None,
             tests=tests,
-            subtasks=_read_subtasks(folder, header, listed_subtasks or [], names, faults),
+            subtasks=_read_subtasks(folder, header, listed_subtasks or [], test_names, faults),
             score_precision=header.score_precision,
-            solutions=tuple(_read_solutions(folder, task, options)),
+            solutions=tuple(_read_solutions(folder, task_type, options)),
         )
 
     def read_generation(self, folder: Path, faults: Faults) -> TestGeneration | None:
@@ -202,21 +208,21 @@ class Italy(DeclaredFormat[ItalyHeader]):
                     _GENERATING_PROGRAMS[role][0],
                     remedy="Add it, in C++ or Python",
                 )
-        main, generator, validator = (programs[role] for role in ("solution", "generator", "validator"))
-        if main is None or faults.errors or generator is None:
+        solution, generator, validator = (programs[role] for role in ("solution", "generator", "validator"))
+        if solution is None or faults.errors or generator is None:
             return None
-        language, source = main.language, main.sources[0]
+        language, source = solution.language, solution.sources[0]
         graders = tuple(_find_graders(folder))
         if language == "python" and find_first_by_stem(graders, ["graders/grader"]) is not None:
-            problem = "generating with a solution in Python that has a grader is not supported"
-            faults.report(problem, source.name, remedy="Generate the tests by cmsMake")
+            message = "generating with a solution in Python that has a grader is not supported"
+            faults.report(message, source.name, remedy="Generate the tests by cmsMake")
         # Move the solution into the folder of the files with which it is compiled.
-        linked = NamedBlob(name=f"graders/{PurePosixPath(source.name).name}", content=source.content)
+        solution_file = NamedBlob(name=f"graders/{PurePosixPath(source.name).name}", content=source.content)
         linked_graders = (file for file in graders if language_of(file.name) in (None, language))
         return TestGeneration(
             tests=tuple(_list_generated_tests(folder, faults)),
             generators={"generator": generator},
-            solution=Executable((linked, *linked_graders), language, linked=True),
+            solution=Executable((solution_file, *linked_graders), language, linked=True),
             validators=(validator,) if validator else (),
             read=header.infile,
             written=header.outfile,
@@ -228,17 +234,17 @@ class Italy(DeclaredFormat[ItalyHeader]):
 
 
 def _read_options(
-    header: ItalyHeader, task: TaskType, graders: Sequence[NamedBlob], output_tests: tuple[str, ...]
+    header: ItalyHeader, task_type: TaskType, graders: Sequence[NamedBlob], output_tests: tuple[str, ...]
 ) -> TaskOptions:
     """Return the options of the task type."""
-    if task is TaskType.COMMUNICATION:
-        stub = find_first_by_stem(graders, ["graders/stub"]) is not None
+    if task_type is TaskType.COMMUNICATION:
+        has_stub = find_first_by_stem(graders, ["graders/stub"]) is not None
         return TaskOptions(
-            with_grader=stub,
+            with_grader=has_stub,
             processes=header.num_processes,
-            user_io=ItalyHeader.user_io.read(header, FIFO_IO if stub else STD_IO),
+            user_io=ItalyHeader.user_io.read(header, FIFO_IO if has_stub else STD_IO),
         )
-    if task is TaskType.OUTPUT_ONLY:
+    if task_type is TaskType.OUTPUT_ONLY:
         return TaskOptions()
     return TaskOptions(
         output_tests=output_tests,
@@ -252,13 +258,15 @@ def _read_numbered_tests(
     header: ItalyHeader, key: str, numbers: str, test_names: Sequence[str]
 ) -> tuple[str, ...]:
     """Return the names of the tests whose numbers a key lists. A number without a test is a fault."""
-    names = list[str]()
-    for item in filter(None, map(str.strip, numbers.split(","))):
-        if item.isdecimal() and f"{int(item):03}" in test_names:
-            names.append(f"{int(item):03}")
+    listed_names = list[str]()
+    for number in filter(None, map(str.strip, numbers.split(","))):
+        if number.isdecimal() and f"{int(number):03}" in test_names:
+            listed_names.append(f"{int(number):03}")
         elif test_names:  # without any test, an error is already reported
-            header.report_fault(key, f"there is no test {item!r}", "Give numbers from 0, separated by commas")
-    return tuple(names)
+            header.report_fault(
+                key, f"there is no test {number!r}", "Give numbers from 0, separated by commas"
+            )
+    return tuple(listed_names)
 
 
 # --- programs ----------------------------------------------------------------------------------------
@@ -275,8 +283,8 @@ def _find_graders(folder: Path) -> Iterator[NamedBlob]:
 def _find_program(folder: Path, stems: Sequence[str], faults: Faults) -> Executable | None:
     """Return the program whose source is the first existing file of these paths without suffix, or None.
 
-    It includes the other files in its folder, except binaries and sources of other programs. A program
-    without its source is a fault.
+    The program includes the other files in its folder, except binaries and sources of other programs. A
+    program without its source is a fault.
     """
     for stem in stems:
         files = [
@@ -301,9 +309,9 @@ def _refuse_misnamed_programs(folder: Path, faults: Faults) -> None:
             if path.stem in _GENERATING_STEMS:
                 continue
             if language_of(path.name) and path.suffix not in _HEADER_SUFFIXES:
-                problem = "it is neither a checker nor a manager by its name"
+                message = "it is neither a checker nor a manager by its name"
                 remedy = f"Call it {' or '.join(stem + path.suffix for stem in (*_CHECKERS, *_MANAGERS))}"
-                faults.report(problem, f"{folder_name}/{path.name}", remedy=remedy)
+                faults.report(message, f"{folder_name}/{path.name}", remedy=remedy)
 
 
 # --- tests and subtasks ------------------------------------------------------------------------------
@@ -316,20 +324,26 @@ class _ListedSubtask(NamedTuple):
     test_count: int
 
 
-def _read_tests(folder: Path, count: int, faults: Faults) -> Iterator[Test]:
+def _read_tests(folder: Path, test_count: int, faults: Faults) -> Iterator[Test]:
     """Yield this number of tests. All missing files are reported as a single fault."""
-    pairs = [(folder / f"input/input{n}.txt", folder / f"output/output{n}.txt") for n in range(count)]
-    missing = [path for pair in pairs for path in pair if not path.is_file()]
-    if missing:
-        first = missing[0].relative_to(folder).as_posix()
+    input_output_paths = [
+        (folder / f"input/input{n}.txt", folder / f"output/output{n}.txt") for n in range(test_count)
+    ]
+    missing_paths = [path for pair in input_output_paths for path in pair if not path.is_file()]
+    if missing_paths:
+        first_missing = missing_paths[0].relative_to(folder).as_posix()
         remedy = "Make them with ioi_eval.runs.generating.generate(PACKAGE, DIR), or as cmsMake does"
-        faults.report(f"{len(missing)} files of {count} tests are missing", first, remedy=remedy)
-    elif not count:
+        faults.report(
+            f"{len(missing_paths)} files of {test_count} tests are missing", first_missing, remedy=remedy
+        )
+    elif not test_count:
         faults.report("no tests", _GEN, remedy="Give it a line for each test")
     else:
-        for folder_name, paths in zip(("input", "output"), zip(*pairs, strict=True), strict=True):
+        for folder_name, paths in zip(
+            ("input", "output"), zip(*input_output_paths, strict=True), strict=True
+        ):
             note_unused_files(folder, folder_name, frozenset(paths), faults)
-        for number, (path, answer) in enumerate(pairs):
+        for number, (path, answer) in enumerate(input_output_paths):
             yield make_test(f"{number:03}", path, answer)
 
 
@@ -347,20 +361,20 @@ def _read_listed_subtasks(folder: Path, faults: Faults) -> list[_ListedSubtask] 
         return None
     subtasks = [_ListedSubtask(None, 0)]
     for row, arguments, comment in _read_gen_lines(folder):
-        begins, copies = comment.startswith("ST:"), comment.startswith("COPY:")
-        if sum(map(bool, (arguments, begins, copies))) > 1:
+        starts_subtask, copies_file = comment.startswith("ST:"), comment.startswith("COPY:")
+        if sum(map(bool, (arguments, starts_subtask, copies_file))) > 1:
             faults.report("a test and a command in one line", _GEN, row=row, remedy="Give each its own line")
-        elif begins:
+        elif starts_subtask:
             match = re.fullmatch(r"ST:\s*([0-9]{1,9})", comment)
             if match is None:
                 faults.report(f"{comment!r} has no points", _GEN, row=row, remedy="Write `#ST: 20`")
             if subtasks[-1].points is None and subtasks[-1].test_count:
                 faults.report("a test before the first subtask", _GEN, row=row, remedy="Move it below")
-            earlier = subtasks if subtasks[-1].points is not None else []
-            subtasks = [*earlier, _ListedSubtask(int(match[1]) if match else 0, 0)]
-        elif arguments or copies:
-            points, count = subtasks[-1]
-            subtasks[-1] = _ListedSubtask(points, count + 1)
+            earlier_subtasks = subtasks if subtasks[-1].points is not None else []
+            subtasks = [*earlier_subtasks, _ListedSubtask(int(match[1]) if match else 0, 0)]
+        elif arguments or copies_file:
+            points, test_count = subtasks[-1]
+            subtasks[-1] = _ListedSubtask(points, test_count + 1)
         elif _ALMOST_COMMAND.match(comment):
             remedy = "Write `#ST: 20`, `#COPY: a.txt`"
             faults.report(f"{comment!r} is only a comment", _GEN, row=row, remedy=remedy)
@@ -372,25 +386,27 @@ def _list_generated_tests(folder: Path, faults: Faults) -> Iterator[GeneratedTes
     if not (folder / _GEN).is_file():
         faults.report("missing file", _GEN, remedy="Give it a line for each test")
         return
-    number, subtask = 0, 0
+    test_number, subtask_number = 0, 0
     for row, arguments, comment in _read_gen_lines(folder):
         if comment.startswith("ST:"):
-            subtask += 1
-        copied = comment.removeprefix("COPY:").strip() if comment.startswith("COPY:") else ""
-        if not arguments and not copied:
+            subtask_number += 1
+        copied_path = comment.removeprefix("COPY:").strip() if comment.startswith("COPY:") else ""
+        if not arguments and not copied_path:
             continue
-        if copied and not (stays_in_folder(copied) and (folder / copied).is_file()):
-            faults.report(f"there is no file {copied!r}", _GEN, row=row, remedy="Add it, or correct the name")
-        path = f"input/input{number}.txt"
-        exists = (folder / path).is_file()
+        if copied_path and not (stays_in_folder(copied_path) and (folder / copied_path).is_file()):
+            faults.report(
+                f"there is no file {copied_path!r}", _GEN, row=row, remedy="Add it, or correct the name"
+            )
+        input_path = f"input/input{test_number}.txt"
+        exists = (folder / input_path).is_file()
         yield GeneratedTest(
-            input=path,
-            answer=f"output/output{number}.txt",
-            command=() if exists or copied else ("generator", *arguments.split()),
-            copied="" if exists else copied,
-            subtask=(str(subtask),) if subtask else (),
+            input=input_path,
+            answer=f"output/output{test_number}.txt",
+            command=() if exists or copied_path else ("generator", *arguments.split()),
+            copied="" if exists else copied_path,
+            subtask=(str(subtask_number),) if subtask_number else (),
         )
-        number += 1
+        test_number += 1
 
 
 def _read_subtasks(
@@ -401,8 +417,8 @@ def _read_subtasks(
     faults: Faults,
 ) -> tuple[Subtask, ...]:
     """Return the subtasks: from the header's score type, else from gen/GEN, else a subtask with all tests."""
-    has_count = header.has_field("n_input") and listed_subtasks and test_names
-    if has_count and header.n_input != len(test_names):
+    has_test_count = header.has_field("n_input") and listed_subtasks and test_names
+    if has_test_count and header.n_input != len(test_names):
         header.report_fault(
             "n_input", f"{_GEN} has {format_count(len(test_names), 'test')}", "Correct one of the two"
         )
@@ -414,33 +430,35 @@ def _read_subtasks(
             f"ignored: {' and '.join(_SCORE_TYPE_KEYS)} have an effect only together", header.file
         )
     if not listed_subtasks and (folder / _CASES).is_file():
-        problem = f"it has the subtasks, and there is no {_GEN}"
-        faults.report(problem, _CASES, remedy="Let task-maker write that file")
+        message = f"it has the subtasks, and there is no {_GEN}"
+        faults.report(message, _CASES, remedy="Let task-maker write that file")
     if not listed_subtasks or listed_subtasks[0].points is None:
         points = header.total_value
         return (Subtask(name="all", points=points, tests=tuple(test_names), score_type=ScoreType.SUM),)
-    total = sum(subtask.points or 0 for subtask in listed_subtasks)
-    if total != _TOTAL_POINTS:
-        faults.report(f"its subtasks have {total} points", _GEN, remedy=f"Expected {_TOTAL_POINTS} together")
-    subtasks, start = list[Subtask](), 0
-    for index, (subtask_points, count) in enumerate(listed_subtasks):
-        if subtask_points and not count:
+    total_points = sum(subtask.points or 0 for subtask in listed_subtasks)
+    if total_points != _TOTAL_POINTS:
+        faults.report(
+            f"its subtasks have {total_points} points", _GEN, remedy=f"Expected {_TOTAL_POINTS} together"
+        )
+    subtasks, first_test = list[Subtask](), 0
+    for index, (subtask_points, test_count) in enumerate(listed_subtasks):
+        if subtask_points and not test_count:
             faults.report(f"subtask {index} has points and no tests", _GEN, remedy="Add a test to it")
-        tests = tuple(test_names[start : start + count])
-        subtasks.append(Subtask(name=str(index), points=subtask_points or 0, tests=tests))
-        start += count
+        subtask_tests = tuple(test_names[first_test : first_test + test_count])
+        subtasks.append(Subtask(name=str(index), points=subtask_points or 0, tests=subtask_tests))
+        first_test += test_count
     return tuple(subtasks)
 
 
 # --- solutions ---------------------------------------------------------------------------------------
 
 
-def _read_solutions(folder: Path, task: TaskType, options: TaskOptions) -> Iterator[Solution]:
+def _read_solutions(folder: Path, task_type: TaskType, options: TaskOptions) -> Iterator[Solution]:
     """Yield the solutions in sol/. Only official solutions have an expected result.
 
-    If some tests need a submitted file, official solutions do not pass them, so nothing is expected of them.
+    If some tests need a submitted file, official solutions do not pass, so they have no expected result.
     """
-    if task is TaskType.OUTPUT_ONLY:
+    if task_type is TaskType.OUTPUT_ONLY:
         return
     for path in list_visible_paths((folder / "sol").glob("*")):
         is_source = path.is_file() and language_of(path.name) and path.suffix not in _HEADER_SUFFIXES

@@ -72,14 +72,14 @@ class LiveCodeBenchPro(Benchmark):
         )
 
 
-def _find_archive(name: str, options: BenchmarkOptions) -> Path:
+def _find_archive(file_name: str, options: BenchmarkOptions) -> Path:
     """Return the path of a problem's zip: in the data folder, else from the hub."""
     if not options.data_dir:
-        path = fetch_hub_file(TESTS, name)
+        path = fetch_hub_file(TESTS, file_name)
         if path is None:
             raise Unusable(NO_TESTS)
         return path
     try:
-        return find_single_file(Path(options.data_dir), TableSource(dataset=TESTS, path=name))[0]
+        return find_single_file(Path(options.data_dir), TableSource(dataset=TESTS, path=file_name))[0]
     except InputError as error:
         raise Unusable(NO_TESTS) from error

@@ -33,14 +33,14 @@ _UNIT_REMEDY = "Write its unit too"
 
 
 def _parse_amount(value: object, units: str) -> tuple[float, str] | None:
-    """Return the number and the unit in a string, or None for other values. `units` is an expression."""
+    """Return the number and the unit in a string, or None. `units` is a regular expression."""
     pattern = rf"([0-9]{{1,9}}(?:\.[0-9]{{1,9}})?)\s*({units})?"
     match = re.fullmatch(pattern, value, re.I) if isinstance(value, str) else None
     return (float(match[1]), (match[2] or "").lower()) if match else None
 
 
-def _duration_key(meaning: str, if_missing: str) -> Key[float | None]:
-    """Declare a time, which is read in seconds, or None if it is missing.
+def _declare_duration(meaning: str, if_missing: str) -> Key[float | None]:
+    """Declare a key for a time. Its value is in seconds, or None if the key is missing.
 
     A number without quotes is a fault, because LightCPVerifier reads it as nanoseconds.
     """
@@ -50,16 +50,16 @@ def _duration_key(meaning: str, if_missing: str) -> Key[float | None]:
             return None
         amount = _parse_amount(fields.raw_value(name), "ms|s")
         if amount is None or not amount[0]:
-            problem = f"{format_value(fields.raw_value(name))} is not a time such as 2s or 500ms"
-            fields.report_fault(name, problem, _UNIT_REMEDY)
+            message = f"{format_value(fields.raw_value(name))} is not a time such as 2s or 500ms"
+            fields.report_fault(name, message, _UNIT_REMEDY)
             return _DEFAULT_TIME_S
         return amount[0] / (1000 if amount[1] == "ms" else 1)
 
     return Key(read, None, meaning, if_missing)
 
 
-def _size_key(meaning: str, if_missing: str) -> Key[int | None]:
-    """Declare a size, which is read in bytes, or None if it is missing."""
+def _declare_size(meaning: str, if_missing: str) -> Key[int | None]:
+    """Declare a key for a size. Its value is in bytes, or None if the key is missing."""
 
     def read(fields: Fields, name: str, _: object) -> int | None:
         if not fields.has_field(name):
@@ -68,10 +68,10 @@ def _size_key(meaning: str, if_missing: str) -> Key[int | None]:
         if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _MAX_MEMORY_BYTES:
             return value
         amount = _parse_amount(value, "[kmg]")
-        size = round(amount[0] * _UNIT_BYTES[amount[1]]) if amount else 0
-        if not size:
+        size_bytes = round(amount[0] * _UNIT_BYTES[amount[1]]) if amount else 0
+        if not size_bytes:
             fields.report_fault(name, f"{format_value(value)} is not a size such as 256m", _UNIT_REMEDY)
-        return size or _DEFAULT_MEMORY_BYTES
+        return size_bytes or _DEFAULT_MEMORY_BYTES
 
     return Key(read, None, meaning, if_missing)
 
@@ -81,8 +81,8 @@ class CaseKeys(Keys):
 
     input = text_key("the input's file in `testdata/`")
     output = text_key("the answer's file in `testdata/`; `X.ans` is used before `X.out` if both are there")
-    time = _duration_key("as in the header", "as in the subtask")
-    memory = _size_key("as in the header", "as in the subtask")
+    time = _declare_duration("as in the header", "as in the subtask")
+    memory = _declare_size("as in the header", "as in the subtask")
 
 
 class SubtaskKeys(Keys):
@@ -92,20 +92,22 @@ class SubtaskKeys(Keys):
         "number of cases, which continue the numbers of earlier subtasks", "`cases`", maximum=100_000
     )
     cases = raw_key("a list of cases, below; a case of several subtasks is one test", "`n_cases`")
-    time_limit = _duration_key("as in the header", "as in the header")
-    time = _duration_key("the same, used if `time_limit` is missing", "as in the header")
-    memory_limit = _size_key("as in the header", "as in the header")
-    memory = _size_key("the same, used if `memory_limit` is missing", "as in the header")
+    time_limit = _declare_duration("as in the header", "as in the header")
+    time = _declare_duration("the same, used if `time_limit` is missing", "as in the header")
+    memory_limit = _declare_size("as in the header", "as in the header")
+    memory = _declare_size("the same, used if `memory_limit` is missing", "as in the header")
 
 
 class LightCpHeader(Keys):
     """The keys of config.yaml."""
 
     type = text_key("`default`, with a checker, or `interactive`, with an interactor", default="default")
-    time_limit = _duration_key("a time with its unit, such as `2s` or `500ms`; the same for all tests", "1s")
-    time = _duration_key("the same, used if `time_limit` is missing", "1s")
-    memory_limit = _size_key("a size such as `256m`, or bytes; the same for all tests", "256m")
-    memory = _size_key("the same, used if `memory_limit` is missing", "256m")
+    time_limit = _declare_duration(
+        "a time with its unit, such as `2s` or `500ms`; the same for all tests", "1s"
+    )
+    time = _declare_duration("the same, used if `time_limit` is missing", "1s")
+    memory_limit = _declare_size("a size such as `256m`, or bytes; the same for all tests", "256m")
+    memory = _declare_size("the same, used if `memory_limit` is missing", "256m")
     subtasks = raw_key("a list of subtasks, below", "refused")
     input_prefix = text_key("what comes before a case's number in the name of its input", default="")
     input_suffix = text_key("what comes after it", default=".in")
@@ -149,7 +151,7 @@ class LightCp(DeclaredFormat[LightCpHeader]):
                 "type", f"{header.type!r} is not supported", "Expected default or interactive"
             )
         role, source = ("interactor", header.interactor) if is_interactive else ("checker", header.checker)
-        program = self._load_program(folder, header, role, source)
+        program_files = self._load_program(folder, header, role, source)
         problem_id = self.read_id(folder, where, header, faults)
         cases = list(dict.fromkeys(_list_cases(header)))  # several subtasks may contain the same case
         limits = {(case.time_s, case.memory_bytes) for case in cases}
@@ -165,27 +167,27 @@ class LightCp(DeclaredFormat[LightCpHeader]):
             task_type=TaskType.INTERACTIVE if is_interactive else TaskType.BATCH,
             # LightCPVerifier's wall-clock limit is twice the time limit.
             limits=Limits(cpu_time=time_s, wall_time=2 * time_s, memory=memory_bytes),
-            checker=Checker() if is_interactive else Checker(kind=CheckerKind.TESTLIB, sources=program),
-            manager=Manager(sources=program, kind=CheckerKind.TESTLIB) if is_interactive else None,
+            checker=Checker() if is_interactive else Checker(kind=CheckerKind.TESTLIB, sources=program_files),
+            manager=Manager(sources=program_files, kind=CheckerKind.TESTLIB) if is_interactive else None,
             tests=tuple(_read_tests(folder, cases, faults)),
             cpp_standard="gnu++17",
         )
 
     def _load_program(
-        self, folder: Path, header: LightCpHeader, role: str, source: str
+        self, folder: Path, header: LightCpHeader, role: str, source_name: str
     ) -> tuple[NamedBlob, ...]:
         """Return the checker or the interactor with testlib.h, or nothing after a fault."""
-        path = folder / source
-        if not is_plain_name(source) or not path.is_file():
+        path = folder / source_name
+        if not is_plain_name(source_name) or not path.is_file():
             header.report_fault(
-                role, f"there is no file {source!r} in the package", "Add it, or correct the name"
+                role, f"there is no file {source_name!r} in the package", "Add it, or correct the name"
             )
             return ()
-        if language_of(source) != "c++":
-            header.report_fault(role, f"{source!r} is not C++", "Expected a program that uses testlib")
+        if language_of(source_name) != "c++":
+            header.report_fault(role, f"{source_name!r} is not C++", "Expected a program that uses testlib")
         try:
             folders = (folder, folder.resolve().parent, *self._header_folders)
-            return collect_program_files(source, read_source_text(path), *folders)
+            return collect_program_files(source_name, read_source_text(path), *folders)
         except InputError as error:
             header.report_fault(role, error.problem, TESTLIB_REMEDY)
             return ()
@@ -249,27 +251,29 @@ def _read_limits(
 
 
 def _read_tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Test]:
-    """Yield the tests. A test is called as its input without suffix."""
-    names, used_paths, root = set[str](), set[Path](), (folder / _TESTS).resolve()
+    """Yield the tests. The name of a test is the name of its input without the suffix."""
+    used_names, used_paths, test_folder = set[str](), set[Path](), (folder / _TESTS).resolve()
     for case in cases:
         input_path = PurePosixPath(case.input)
-        name = input_path.with_suffix("").as_posix() if input_path.name else case.input
-        if name in names:
-            problem = f"two cases are called {name!r}"
-            faults.report(problem, f"{_TESTS}/{case.input}", remedy="Rename the files of one case")
-        names.add(name)
+        test_name = input_path.with_suffix("").as_posix() if input_path.name else case.input
+        if test_name in used_names:
+            message = f"two cases are called {test_name!r}"
+            faults.report(message, f"{_TESTS}/{case.input}", remedy="Rename the files of one case")
+        used_names.add(test_name)
         answer_names = (re.sub(r"\.out$", ".ans", case.output), case.output)
-        answers = (folder / _TESTS / answer_name for answer_name in answer_names)
-        answer = next(filter(Path.is_file, answers), folder / _TESTS / case.output)
-        paths = [folder / _TESTS / case.input, answer]
+        answer_paths = (folder / _TESTS / answer_name for answer_name in answer_names)
+        answer_path = next(filter(Path.is_file, answer_paths), folder / _TESTS / case.output)
+        paths = [folder / _TESTS / case.input, answer_path]
         used_paths.update(paths)
-        missing = [path for path in paths if not (path.is_file() and path.resolve().is_relative_to(root))]
-        for path in missing:
+        missing_paths = [
+            path for path in paths if not (path.is_file() and path.resolve().is_relative_to(test_folder))
+        ]
+        for path in missing_paths:
             faults.report(
                 "missing file", f"{_TESTS}/{path.name}", remedy=f"Add it, or correct {LightCp.header}"
             )
-        if not missing:
-            yield make_test(name, paths[0], paths[1])
+        if not missing_paths:
+            yield make_test(test_name, paths[0], paths[1])
     note_unused_files(folder, _TESTS, used_paths, faults)
 
 

@@ -56,13 +56,13 @@ class PeoplePart(ReportPart):
                 rows=[
                     [
                         name,
-                        _interval_text(
+                        _format_interval(
                             model_standing.percentile,
                             model_standing.percentile_low,
                             model_standing.percentile_high,
                             " %",
                         ),
-                        _interval_text(
+                        _format_interval(
                             model_standing.elo, model_standing.elo_low, model_standing.elo_high, ""
                         ),
                         f"{model_standing.of:,}" if model_standing.of else NOTHING,
@@ -75,7 +75,7 @@ class PeoplePart(ReportPart):
         )
 
 
-def _interval_text(value: float | None, low: float | None, high: float | None, unit: str) -> str:
+def _format_interval(value: float | None, low: float | None, high: float | None, unit: str) -> str:
     if value is None:
         return NOTHING
     interval_text = "" if low is None or high is None else f" ({low:.0f} to {high:.0f})"
@@ -105,25 +105,31 @@ def compare_with_people(people: People, problems: Sequence[ProblemSummary]) -> P
         return PeopleStanding(source=people.source, remark=people.missing)
     if people.rated:
         return _estimate_rating(people, problems)
-    scored = {
+    points_by_problem = {
         problem.problem_id.partition("@")[0]: problem.mean_points
         for problem in problems
         if problem.mean_points is not None and problem.max_points is not None
     }
-    complete = [contest for contest in people.contests if set(contest.problems) <= scored.keys()]
-    partial = [contest for contest in people.contests if set(contest.problems) & scored.keys()]
+    complete_contests = [
+        contest for contest in people.contests if set(contest.problems) <= points_by_problem.keys()
+    ]
+    tried_contests = [
+        contest for contest in people.contests if set(contest.problems) & points_by_problem.keys()
+    ]
     percentiles, ratings = list[float](), list[float]()
-    for contest in complete:
-        total = math.fsum(scored[name] for name in contest.problems)
-        percentiles.append(100 * sum(points < total for points in contest.totals) / len(contest.totals))
-        if (rating := _contest_rating(total, contest)) is not None:
+    for contest in complete_contests:
+        total_points = math.fsum(points_by_problem[name] for name in contest.problems)
+        percentiles.append(
+            100 * sum(points < total_points for points in contest.totals) / len(contest.totals)
+        )
+        if (rating := _estimate_contest_rating(total_points, contest)) is not None:
             ratings.append(rating)
-    percentile, percentile_low, percentile_high = _mean_and_interval(percentiles)
-    elo, elo_low, elo_high = _mean_and_interval(ratings)
-    excluded_count = len(partial) - len(complete)
+    percentile, percentile_low, percentile_high = _compute_mean_and_interval(percentiles)
+    elo, elo_low, elo_high = _compute_mean_and_interval(ratings)
+    excluded_count = len(tried_contests) - len(complete_contests)
     return PeopleStanding(
         source=people.source,
-        of=len(complete),
+        of=len(complete_contests),
         percentile=percentile,
         percentile_low=percentile_low,
         percentile_high=percentile_high,
@@ -134,17 +140,17 @@ def compare_with_people(people: People, problems: Sequence[ProblemSummary]) -> P
     )
 
 
-def _mean_and_interval(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+def _compute_mean_and_interval(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
     """Return the mean and the bounds of its interval."""
     return (math.fsum(values) / len(values), *bootstrap_interval(values)) if values else (None, None, None)
 
 
-def _win_probability(ability: float, difficulty: float) -> float:
+def _compute_win_probability(ability: float, difficulty: float) -> float:
     """Return the probability that a person solves a problem, or beats an opponent, by Elo's formula."""
     return 1 / (1 + 10 ** ((difficulty - ability) / 400))
 
 
-def _contest_rating(total: float, contest: ContestResults) -> float | None:
+def _estimate_contest_rating(total_points: float, contest: ContestResults) -> float | None:
     """Return the rating that Codeforces expects at the place of these points among rated contestants."""
     rated_results = [
         (points, rating)
@@ -153,13 +159,17 @@ def _contest_rating(total: float, contest: ContestResults) -> float | None:
     ]
     if not rated_results:
         return None
-    rank = 1 + sum(points > total for points, _ in rated_results)
-    low, high = 0.0, max(rating for _, rating in rated_results) + 100
-    while high - low > 1:
-        guess = (low + high) / 2
-        expected = 1 + math.fsum(1 - _win_probability(guess, rating) for _, rating in rated_results)
-        low, high = (guess, high) if expected >= rank else (low, guess)
-    return low
+    rank = 1 + sum(points > total_points for points, _ in rated_results)
+    min_rating, max_rating = 0.0, max(rating for _, rating in rated_results) + 100
+    while max_rating - min_rating > 1:
+        middle_rating = (min_rating + max_rating) / 2
+        expected_rank = 1 + math.fsum(
+            1 - _compute_win_probability(middle_rating, rating) for _, rating in rated_results
+        )
+        min_rating, max_rating = (
+            (middle_rating, max_rating) if expected_rank >= rank else (min_rating, middle_rating)
+        )
+    return min_rating
 
 
 def _estimate_rating(people: People, problems: Sequence[ProblemSummary]) -> PeopleStanding:
@@ -167,36 +177,55 @@ def _estimate_rating(people: People, problems: Sequence[ProblemSummary]) -> Peop
 
     Each problem counts once. The interval is over problems.
     """
-    pairs = [
+    difficulties_and_rates = [
         (float(problem.difficulty), problem.solved / problem.scored)
         for problem in problems
         if problem.scored and problem.difficulty.isdecimal()
     ]
-    problem_count, solved = len(pairs), math.fsum(rate for _, rate in pairs)
-    if not pairs or solved in (0, problem_count):
-        outcome = "all problems are solved" if pairs and solved else "no problem is solved"
+    problem_count, solved_problems = (
+        len(difficulties_and_rates),
+        math.fsum(rate for _, rate in difficulties_and_rates),
+    )
+    if not difficulties_and_rates or solved_problems in (0, problem_count):
+        outcome = (
+            "all problems are solved"
+            if difficulties_and_rates and solved_problems
+            else "no problem is solved"
+        )
         return PeopleStanding(
             source=people.source,
             of=problem_count,
-            remark=f"{outcome}, so there is no rating" if pairs else "no problem with a rating was scored",
+            remark=f"{outcome}, so there is no rating"
+            if difficulties_and_rates
+            else "no problem with a rating was scored",
         )
-    low, high = _MIN_RATING, _MAX_RATING
-    while high - low > 0.5:
-        guess = (low + high) / 2
-        expected = math.fsum(_win_probability(guess, difficulty) for difficulty, _ in pairs)
-        low, high = (guess, high) if expected < solved else (low, guess)
+    min_rating, max_rating = _MIN_RATING, _MAX_RATING
+    while max_rating - min_rating > 0.5:
+        middle_rating = (min_rating + max_rating) / 2
+        expected_solved = math.fsum(
+            _compute_win_probability(middle_rating, difficulty) for difficulty, _ in difficulties_and_rates
+        )
+        min_rating, max_rating = (
+            (middle_rating, max_rating) if expected_solved < solved_problems else (min_rating, middle_rating)
+        )
     slope = math.fsum(
-        chance * (1 - chance) for chance in (_win_probability(low, difficulty) for difficulty, _ in pairs)
+        chance * (1 - chance)
+        for chance in (
+            _compute_win_probability(min_rating, difficulty) for difficulty, _ in difficulties_and_rates
+        )
     )
     deviation = math.sqrt(
-        math.fsum((rate - _win_probability(low, difficulty)) ** 2 for difficulty, rate in pairs)
+        math.fsum(
+            (rate - _compute_win_probability(min_rating, difficulty)) ** 2
+            for difficulty, rate in difficulties_and_rates
+        )
     )
     half_interval = _Z_95 * deviation / (slope * math.log(10) / 400)
     is_single = problem_count < 2
     return PeopleStanding(
         source=people.source,
         of=problem_count,
-        elo=low,
-        elo_low=None if is_single else low - half_interval,
-        elo_high=None if is_single else low + half_interval,
+        elo=min_rating,
+        elo_low=None if is_single else min_rating - half_interval,
+        elo_high=None if is_single else min_rating + half_interval,
     )

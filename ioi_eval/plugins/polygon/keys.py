@@ -24,23 +24,23 @@ def read_values(element: Element) -> dict[str, str]:
     return {**{child.tag: child.text or "" for child in element}, **element.attrib}
 
 
-def _count_key(unit: str, minimum: int, name: str) -> Key[int]:
-    """Declare a required whole number, which is in this unit."""
+def _declare_count(unit: str, min_value: int, key_name: str) -> Key[int]:
+    """Declare a key for a required whole number in this unit."""
 
     def read(fields: Fields, name: str, _: object) -> int:
         value = (fields.raw_value(name) or "").strip()
         if not value.isdecimal() or not 0 < int(value) < _MAX_COUNT:
             fields.report_fault(name, f"{value[:40]!r} is not a number of {unit}", "Correct it in the file")
             return 1
-        if int(value) < minimum:
+        if int(value) < min_value:
             fields.report_fault(name, f"{value} {unit} is too little for any program", f"The unit is {unit}")
         return int(value)
 
-    return Key(read, None, unit, "refused", name)
+    return Key(read, None, unit, "refused", key_name)
 
 
-def _points_key(meaning: str, if_missing: str) -> Key[float | None]:
-    """Declare a number of points, or None if it is missing."""
+def _declare_points(meaning: str, if_missing: str) -> Key[float | None]:
+    """Declare a key for a number of points. Its value is None if the key is missing."""
 
     def read(fields: Fields, name: str, _: object) -> float | None:
         value = fields.raw_value(name)
@@ -56,24 +56,24 @@ def _points_key(meaning: str, if_missing: str) -> Key[float | None]:
     return Key(read, None, meaning, if_missing)
 
 
-def _file_key(meaning: str, name: str) -> Key[str]:
-    """Declare the name of a file. It is empty for a standard stream."""
+def _declare_file(meaning: str, key_name: str) -> Key[str]:
+    """Declare a key for the name of a file, which is empty for a standard stream."""
 
     def read(fields: Fields, name: str, _: object) -> str:
-        file: str = fields.raw_value(name) or ""
-        if file in _STANDARD_FILES:
+        file_name: str = fields.raw_value(name) or ""
+        if file_name in _STANDARD_FILES:
             return ""
-        if not is_plain_name(file):
-            fields.report_fault(name, f"{file!r} is not a plain file name", "Leave it empty")
-        return file
+        if not is_plain_name(file_name):
+            fields.report_fault(name, f"{file_name!r} is not a plain file name", "Leave it empty")
+        return file_name
 
     return Key(
-        read, "", f"{meaning}; empty, `stdin` or `stdout`: a standard stream", "a standard stream", name
+        read, "", f"{meaning}; empty, `stdin` or `stdout`: a standard stream", "a standard stream", key_name
     )
 
 
-def _pattern_key(meaning: str, name: str) -> Key[str]:
-    """Declare a pattern of paths with a number, such as tests/%02d. It is empty after a fault."""
+def _declare_pattern(meaning: str, key_name: str) -> Key[str]:
+    """Declare a key for a pattern of paths such as tests/%02d. Its value is empty after a fault."""
 
     def read(fields: Fields, name: str, _: object) -> str:
         value = (fields.raw_value(name) or "").strip()
@@ -82,15 +82,15 @@ def _pattern_key(meaning: str, name: str) -> Key[str]:
         fields.report_fault(name, f"{value[:40]!r} is not a pattern", "Expected one such as tests/%02d")
         return ""
 
-    return Key(read, None, meaning, "refused", name)
+    return Key(read, None, meaning, "refused", key_name)
 
 
 class JudgingKeys(Keys):
     """The keys of `judging`."""
 
     ignored = ("testset", "cpu-name", "cpu-speed")
-    input_file = _file_key("the file that submissions read", "input-file")
-    output_file = _file_key("the file that submissions write", "output-file")
+    input_file = _declare_file("the file that submissions read", "input-file")
+    output_file = _declare_file("the file that submissions write", "output-file")
     run_count = text_key(
         "how often a solution runs: 1, or 2 with an interactor", default="1", name="run-count"
     )
@@ -106,18 +106,20 @@ class TestsetKeys(Keys):
 
     ignored = ("output-path-pattern", "tests", "groups")
     testset = raw_key("the testset `tests` is judged, else the first one", "no name", name="name")
-    time_limit = _count_key("milliseconds", _MIN_TIME_MS, "time-limit")
-    memory_limit = _count_key("bytes", MIB, "memory-limit")
+    time_limit = _declare_count("milliseconds", _MIN_TIME_MS, "time-limit")
+    memory_limit = _declare_count("bytes", MIB, "memory-limit")
     test_count = raw_key("number of tests, which must be that of `tests`", "not compared", name="test-count")
-    input_pattern = _pattern_key("path of an input by its number, such as `tests/%02d`", "input-path-pattern")
-    answer_pattern = _pattern_key("path of an answer by its number", "answer-path-pattern")
+    input_pattern = _declare_pattern(
+        "path of an input by its number, such as `tests/%02d`", "input-path-pattern"
+    )
+    answer_pattern = _declare_pattern("path of an answer by its number", "answer-path-pattern")
 
 
 class TestKeys(Keys):
     """The keys of `testset/tests/test`."""
 
     ignored = ("method", "sample", "description", "verdict")
-    points = _points_key("points of the test; without any points, a submission must pass all tests", "0")
+    points = _declare_points("points of the test; without any points, a submission must pass all tests", "0")
     group = text_key("the name of its group", "no group", default="")
     cmd = text_key("the command that generates the input", "the input is in the package", default="")
     from_file = raw_key(
@@ -130,7 +132,7 @@ class GroupKeys(Keys):
 
     ignored = ("feedback-policy", "dependencies")
     group = text_key("the name of the group", default="", name="name")
-    points = _points_key("points of the group, for `complete-group`", "the sum of its tests' points")
+    points = _declare_points("points of the group, for `complete-group`", "the sum of its tests' points")
     points_policy = choice_key(
         POINTS_POLICIES,
         "points for the whole group if all its tests pass, or for each test that passes",
@@ -139,8 +141,8 @@ class GroupKeys(Keys):
     )
 
 
-def read_keys(element: Element, kind: type[K], prefix: str, faults: Faults) -> K:
-    """Return the keys of an element, after a check for misspelt keys."""
-    keys = kind(read_values(element), HEADER, faults, prefix)
+def read_keys(element: Element, keys_type: type[K], prefix: str, faults: Faults) -> K:
+    """Return the keys of an element. Report misspelt keys."""
+    keys = keys_type(read_values(element), HEADER, faults, prefix)
     keys.check_keys()
     return keys

@@ -1,7 +1,7 @@
 """Read packages of Polygon (`problem.xml`) that contain their tests.
 
 Checkers and interactors use testlib, whose header is in the package. A package without its tests is refused;
-the message names the commands of the package's own scripts that write them.
+the message names the commands of the package's scripts that write the tests.
 """
 
 from __future__ import annotations
@@ -109,15 +109,15 @@ class Polygon(PackageFormat):
 def _parse_header(folder: Path, faults: Faults) -> Element | None:
     """Return the root element of problem.xml, or None after a fault."""
     content = (folder / HEADER).read_bytes()
-    # An XML file of a few entities could expand to any length, so entities are refused.
+    # A small XML file with entities could expand to any length, so entities are refused.
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
         faults.report("entities are not supported", HEADER, remedy="Remove its DOCTYPE")
         return None
     try:
         root = ElementTree.fromstring(content)
     except ElementTree.ParseError as error:
-        problem, row = f"broken XML: {error.msg}", error.position[0]
-        faults.report(problem, HEADER, row=row, remedy="Correct it in the file")
+        message, row = f"broken XML: {error.msg}", error.position[0]
+        faults.report(message, HEADER, row=row, remedy="Correct it in the file")
         return None
     if root.tag == "problem":
         return root
@@ -130,18 +130,18 @@ def _find_id(root: Element, folder: Path, where: str) -> str:
     return root.get("short-name") or name_of_location(folder, where)
 
 
-def _find_language(kind: str, path: str) -> str:
-    """Return a source's language, with the C++ standard if `kind` names it, such as c++14.
+def _find_language(source_type: str, path: str) -> str:
+    """Return a source's language, with the C++ standard if `source_type` names it, such as c++14.
 
     If the language is unknown, the result is Polygon's name of it.
     """
-    kind, language = kind.lower(), language_of(path)
-    if kind in _PYTHON_2:
-        return kind
-    if language == "python" and "pypy" in kind:
+    source_type, language = source_type.lower(), language_of(path)
+    if source_type in _PYTHON_2:
+        return source_type
+    if language == "python" and "pypy" in source_type:
         return "pypy"
-    standard = _CPP_STANDARD.search(kind) if language == "c++" else None
-    return f"{language}{standard[0]}" if standard else language or kind or "an unknown language"
+    standard = _CPP_STANDARD.search(source_type) if language == "c++" else None
+    return f"{language}{standard[0]}" if standard else language or source_type or "an unknown language"
 
 
 class _Group(NamedTuple):
@@ -159,29 +159,29 @@ class _Group(NamedTuple):
         points = self.own_points if self.is_complete else None
         return math.fsum(self.tests.values()) if points is None else points
 
-    def subtask(self, required_groups: Iterable[_Group]) -> Subtask:
+    def make_subtask(self, required_groups: Iterable[_Group]) -> Subtask:
         """Return the group as a subtask, which earns points only if the tests of required groups pass."""
-        required = [name for group in required_groups for name in group.tests]
-        names = tuple(dict.fromkeys([*required, *self.tests]))
+        required_tests = [name for group in required_groups for name in group.tests]
+        test_names = tuple(dict.fromkeys([*required_tests, *self.tests]))
         has_equal_points = len(set(self.tests.values())) == 1
-        tree: Grading | None = None
+        grading: Grading | None = None
         if self.is_complete:  # a test that earns only some of its points counts as failed
-            tree = Grading(parts=names, whole_only=True, rejected_earns=False)
-        elif required or not has_equal_points:
-            tree = award_each_if_passed(self.tests, required, whole_only=True)
+            grading = Grading(parts=test_names, whole_only=True, rejected_earns=False)
+        elif required_tests or not has_equal_points:
+            grading = award_each_if_passed(self.tests, required_tests, whole_only=True)
         return Subtask(
-            name=self.name, points=self.points, tests=names, score_type=ScoreType.SUM, grading=tree
+            name=self.name, points=self.points, tests=test_names, score_type=ScoreType.SUM, grading=grading
         )
 
 
 def _list_required_groups(group: _Group, groups: Mapping[str, _Group]) -> Iterator[_Group]:
     """Yield the groups on which a group depends, directly or indirectly, each once."""
-    seen_names, waiting = set[str](), list(group.dependencies)
-    while waiting:
-        name = waiting.pop(0)
+    seen_names, waiting_names = set[str](), list(group.dependencies)
+    while waiting_names:
+        name = waiting_names.pop(0)
         if name not in seen_names and name in groups:
             seen_names.add(name)
-            waiting += groups[name].dependencies
+            waiting_names += groups[name].dependencies
             yield groups[name]
 
 
@@ -206,8 +206,8 @@ class _Reader:
         interactor = self._find_program("interactor")
         second_run = self._read_second_run(judging.keys)
         if self._root.find("assets/scorer") is not None:
-            problem = "a program that turns verdicts into points is not supported"
-            self._report_fault("assets.scorer", problem, "Remove it, and give tests or groups their points")
+            message = "a program that turns verdicts into points is not supported"
+            self._report_fault("assets.scorer", message, "Remove it, and give tests or groups their points")
         checker = self._find_program("checker")
         if checker is None and (interactor is None or second_run) and not self._faults.errors:
             self._report_fault("assets.checker", "missing", "Choose a checker in Polygon, and export again")
@@ -215,20 +215,22 @@ class _Reader:
         groups = self._read_groups(judging.element, tests)
         if not any(group.points for group in groups.values()):
             groups = {}  # if no test earns points, all tests of the problem must pass
-        points = {name: number for group in groups.values() for name, number in group.tests.items()}
-        # If a program prints `points X`, it means X of the test's points, or of 100 if points are
+        points_by_test = {name: number for group in groups.values() for name, number in group.tests.items()}
+        # If a checker prints `points X`, it means X of the test's points, or of 100 if points are
         # percentages.
-        full = max(points.values(), default=0.0) or 1.0
-        own_full = {name: number for name, number in points.items() if number not in (0.0, full)}
+        full_marks = max(points_by_test.values(), default=0.0) or 1.0
+        full_by_test = {
+            name: number for name, number in points_by_test.items() if number not in (0.0, full_marks)
+        }
         if judging.keys.points_are_percentages == "true":
-            full, own_full = 100.0, {}
+            full_marks, full_by_test = 100.0, {}
         problem_id = _find_id(self._root, self._folder, where)
         if not is_plain_name(problem_id):
             self._report_fault(
                 "short-name", f"{problem_id!r} is not an id", "Use letters, digits, '_', '-' and '.'"
             )
         titles = {name.get("language"): name.get("value", "") for name in self._root.iterfind("names/name")}
-        kind, passes = CheckerKind.TESTLIB, 2 if second_run else 1
+        checker_kind, run_count = CheckerKind.TESTLIB, 2 if second_run else 1
         return Problem(
             id=problem_id,
             name=titles.get("english") or next(iter(titles.values()), "") or problem_id,
@@ -241,10 +243,16 @@ class _Reader:
             ),
             limits=Limits.contest(judging.testset.time_limit / 1000, judging.testset.memory_limit),
             included=tuple(self._list_included_files()),
-            checker=checker.as_checker(kind, full=full, passes=passes) if checker else Checker(passes=passes),
-            manager=interactor.as_manager(kind, full=full, again=second_run) if interactor else None,
-            tests=tuple(replace(test, full=own_full.get(test.name)) for test in tests),
-            subtasks=tuple(group.subtask(_list_required_groups(group, groups)) for group in groups.values()),
+            checker=checker.as_checker(checker_kind, full=full_marks, passes=run_count)
+            if checker
+            else Checker(passes=run_count),
+            manager=interactor.as_manager(checker_kind, full=full_marks, again=second_run)
+            if interactor
+            else None,
+            tests=tuple(replace(test, full=full_by_test.get(test.name)) for test in tests),
+            subtasks=tuple(
+                group.make_subtask(_list_required_groups(group, groups)) for group in groups.values()
+            ),
             solutions=tuple(self._read_solutions()),
             tags=tuple(tag.get("value", "") for tag in self._root.iterfind("tags/tag")),
         )
@@ -261,45 +269,49 @@ class _Reader:
         if judging is None or not testsets:
             self._report_fault("judging.testset", "missing", "Export the package again")
             return None
-        main = next((element for element in testsets if element.get("name") == MAIN_TESTSET), testsets[0])
-        for other in testsets:
-            if other is not main:
-                self._faults.add_note(f"ignored: the testset {other.get('name')!r}", HEADER)
+        main_testset = next(
+            (element for element in testsets if element.get("name") == MAIN_TESTSET), testsets[0]
+        )
+        for testset in testsets:
+            if testset is not main_testset:
+                self._faults.add_note(f"ignored: the testset {testset.get('name')!r}", HEADER)
         return _Judging(
             keys=read_keys(judging, JudgingKeys, "judging.", self._faults),
-            testset=read_keys(main, TestsetKeys, "testset.", self._faults),
-            element=main,
+            testset=read_keys(main_testset, TestsetKeys, "testset.", self._faults),
+            element=main_testset,
         )
 
     def _read_second_run(self, keys: JudgingKeys) -> str:
         """Return how solutions run again: `alone` or `together` with the interactor, or "" if they do not."""
-        runs, interactor = keys.run_count, self._root.find("assets/interactor")
+        run_count, interactor = keys.run_count, self._root.find("assets/interactor")
         if self._root.find("tags/tag[@value='run-twice']") is not None and not keys.has_field("run-count"):
             keys.report_fault(
                 "run-count", "missing, and it is tagged run-twice", "Set how often solutions run"
             )
-        if runs == "1":
+        if run_count == "1":
             return ""
-        if runs != "2" or interactor is None:
-            problem = (
-                f"solutions run {runs} times" if runs != "2" else "solutions run twice without an interactor"
+        if run_count != "2" or interactor is None:
+            message = (
+                f"solutions run {run_count} times"
+                if run_count != "2"
+                else "solutions run twice without an interactor"
             )
             remedy = "Expected 1, or 2 with an interactor, which alone defines what the second run reads"
-            keys.report_fault("run-count", problem, remedy)
+            keys.report_fault("run-count", message, remedy)
             return ""
         return "alone" if interactor.find("runs") is None else "together"
 
     # --- programs ----------------------------------------------------------------------------------------
 
-    def _find_program(self, kind: str) -> Executable | None:
-        """Return the checker or the interactor, or None if there is none."""
-        element = self._root.find(f"assets/{kind}")
+    def _find_program(self, role: str) -> Executable | None:
+        """Return the checker or the interactor, or None if the package has none."""
+        element = self._root.find(f"assets/{role}")
         if element is None:
             return None
         library = element.get("type", "testlib")
-        if kind == "checker" and library != "testlib":
+        if role == "checker" and library != "testlib":
             self._report_fault("assets.checker.type", f"{library!r} is not supported", "Expected testlib")
-        return self._read_program(element, f"assets.{kind}")
+        return self._read_program(element, f"assets.{role}")
 
     def _read_program(self, element: Element, field: str) -> Executable | None:
         """Return a program with the package's headers, or None after a fault."""
@@ -310,39 +322,41 @@ class _Reader:
         language = _CPP_STANDARD.sub("", language)
         if language not in ("c++", "c", "python"):
             self._report_fault(f"{field}.source", f"it is in {language}", "Expected C++ or Python")
-        resources = (file.get("path", "") for file in self._root.iterfind("files/resources/file"))
-        headers = (
-            name for name in resources if PurePosixPath(name).suffix in _INCLUDED and self._is_file(name)
+        resource_paths = (file.get("path", "") for file in self._root.iterfind("files/resources/file"))
+        header_paths = (
+            name for name in resource_paths if PurePosixPath(name).suffix in _INCLUDED and self._is_file(name)
         )
         return Executable(
-            load_named_blobs(self._folder, [path, *(name for name in headers if name != path)]), language
+            load_named_blobs(self._folder, [path, *(name for name in header_paths if name != path)]), language
         )
 
     def _list_included_files(self) -> Iterator[NamedBlob]:
         """Yield the files that solutions are compiled with, once for each of their languages."""
         for file in self._root.iterfind("files/resources/file"):
             path = file.get("path", "")
-            users = [asset.get("name", "").lower() for asset in file.iterfind("assets/asset")]
-            if "solution" not in users:
+            asset_names = [asset.get("name", "").lower() for asset in file.iterfind("assets/asset")]
+            if "solution" not in asset_names:
                 continue
             own_language = language_of(path)  # the language is None for headers, which are for C++ by default
-            default = next((prefix for prefix, name in _FOR_TYPES.items() if name == own_language), "cpp")
-            types = file.get("for-types", f"{default}.*")
+            default_prefix = next(
+                (prefix for prefix, name in _FOR_TYPES.items() if name == own_language), "cpp"
+            )
+            types = file.get("for-types", f"{default_prefix}.*")
             languages = [_FOR_TYPES.get(name.strip().partition(".")[0]) for name in re.split("[,;]", types)]
             if not self._is_file(path):
                 self._report_fault(
                     "files.resources", f"there is no file {path!r} in the package", "Export it again"
                 )
             elif None in languages or (file.get("main") == "true" and "python" in languages):
-                problem = f"solutions of {types!r} cannot be compiled with {path}"
+                message = f"solutions of {types!r} cannot be compiled with {path}"
                 self._report_fault(
-                    "files.resources.for-types", problem, "Expected cpp.*, c.*, java.*, python.*"
+                    "files.resources.for-types", message, "Expected cpp.*, c.*, java.*, python.*"
                 )
             else:
-                (content,) = load_named_blobs(self._folder, [path])
+                (blob,) = load_named_blobs(self._folder, [path])
                 for language in languages:
                     name = f"{language}/{PurePosixPath(path).name}"
-                    yield NamedBlob(name=name, content=content.content)
+                    yield NamedBlob(name=name, content=blob.content)
 
     def _read_source(self, element: Element, field: str) -> tuple[str, str] | None:
         """Return a source's path and its language, or None after a fault."""
@@ -363,57 +377,69 @@ class _Reader:
 
     def _read_tests(self, judging: _Judging) -> Iterator[Test]:
         """Yield the tests. Missing files and a wrong count are faults."""
-        count, elements = judging.testset.test_count, judging.element.findall("tests/test")
-        if not elements:
+        declared_count, test_elements = judging.testset.test_count, judging.element.findall("tests/test")
+        if not test_elements:
             self._report_fault("testset.tests", "no tests", "Export the package again")
-        elif count not in (None, str(len(elements))):
-            problem = f"{count!r} is not the number of tests, which is {len(elements)}"
-            judging.testset.report_fault("test-count", problem, "Export the package again")
+        elif declared_count not in (None, str(len(test_elements))):
+            message = f"{declared_count!r} is not the number of tests, which is {len(test_elements)}"
+            judging.testset.report_fault("test-count", message, "Export the package again")
         paths = self._list_test_paths(judging)
-        missing = [
-            (element, path)
-            for element, (path, _) in zip(elements, paths, strict=False)
-            if not self._is_file(path)
+        missing_inputs = [
+            (element, input_path)
+            for element, (input_path, _) in zip(test_elements, paths, strict=False)
+            if not self._is_file(input_path)
         ]
-        unanswered = [answer for path, answer in paths if self._is_file(path) and not self._is_file(answer)]
-        if missing:  # the commands in the package's doall.sh write the missing files
-            commands = [f"{element.get('cmd')} > {path}" for element, path in missing if element.get("cmd")]
+        missing_answers = [
+            answer_path
+            for input_path, answer_path in paths
+            if self._is_file(input_path) and not self._is_file(answer_path)
+        ]
+        if missing_inputs:  # the commands in the package's doall.sh write the missing files
+            commands = [
+                f"{element.get('cmd')} > {input_path}"
+                for element, input_path in missing_inputs
+                if element.get("cmd")
+            ]
             listed = "; ".join(commands[:_MAX_LISTED])
             listed += f"; and {len(commands) - _MAX_LISTED} more" if len(commands) > _MAX_LISTED else ""
             self._faults.report(
-                f"{len(missing)} of {len(paths)} tests are missing{listed and f': {listed}'}",
-                missing[0][1],
+                f"{len(missing_inputs)} of {len(paths)} tests are missing{listed and f': {listed}'}",
+                missing_inputs[0][1],
                 remedy="Make them with ioi_eval.runs.generating.generate(PACKAGE, DIR), or by its doall.sh",
             )
-        elif unanswered:
+        elif missing_answers:
             remedy = "The main solution writes it: run doall.sh, or export with tests"
             self._faults.report(
-                f"{format_count(len(unanswered), 'answer is', 'answers are')} missing",
-                unanswered[0],
+                f"{format_count(len(missing_answers), 'answer is', 'answers are')} missing",
+                missing_answers[0],
                 remedy=remedy,
             )
         else:
-            for path, answer in paths:
+            for input_path, answer_path in paths:
                 blobs = (
-                    load_with_unix_line_ends(self._folder / path),
-                    load_with_unix_line_ends(self._folder / answer),
+                    load_with_unix_line_ends(self._folder / input_path),
+                    load_with_unix_line_ends(self._folder / answer_path),
                 )
-                yield Test(name=PurePosixPath(path).name, input=blobs[0], answer=blobs[1])
+                yield Test(name=PurePosixPath(input_path).name, input=blobs[0], answer=blobs[1])
 
     def _list_test_paths(self, judging: _Judging) -> list[tuple[str, str]]:
         """Return the paths of each test's input and answer. The list is empty after a fault."""
-        inputs, answers = judging.testset.input_pattern, judging.testset.answer_pattern
+        input_pattern, answer_pattern = judging.testset.input_pattern, judging.testset.answer_pattern
         numbers = range(1, len(judging.element.findall("tests/test")) + 1)
-        return [(inputs % number, answers % number) for number in numbers] if inputs and answers else []
+        return (
+            [(input_pattern % number, answer_pattern % number) for number in numbers]
+            if input_pattern and answer_pattern
+            else []
+        )
 
     # --- groups ------------------------------------------------------------------------------------------
 
     def _read_groups(self, testset: Element, tests: Sequence[Test]) -> dict[str, _Group]:
         """Return the groups of tests by name. Without groups, a single group has all tests."""
-        elements = testset.findall("groups/group")
-        element_by_name = {element.get("name", ""): element for element in elements}
-        names = tuple(element_by_name)
-        if len(element_by_name) < len(elements):
+        group_elements = testset.findall("groups/group")
+        element_by_name = {element.get("name", ""): element for element in group_elements}
+        group_names = tuple(element_by_name)
+        if len(element_by_name) < len(group_elements):
             self._report_fault("testset.groups", "two groups have one name", "Rename one of them")
         points_by_group: dict[str, dict[str, float]] = {}
         used_names = set[str]()
@@ -424,19 +450,19 @@ class _Reader:
                 name = (keys.group or _NO_GROUP) if element_by_name else _WHOLE_PROBLEM
                 points_by_group.setdefault(name, {})[tests[index].name] = keys.points or 0.0
         groups = {
-            name: self._read_group(name, element_by_name.get(name), points)
-            for name, points in points_by_group.items()
+            name: self._read_group(name, element_by_name.get(name), group_points)
+            for name, group_points in points_by_group.items()
         }
         for group in groups.values():
             field = f"testset.groups.{group.name}.dependencies"
             for name in group.dependencies:
                 if name not in groups and name not in element_by_name:
-                    self._report_fault(field, f"there is no group {name!r}", suggest_names(name, names))
+                    self._report_fault(field, f"there is no group {name!r}", suggest_names(name, group_names))
             if group in _list_required_groups(group, groups):
                 self._report_fault(field, "it depends on itself", "Remove one of the dependencies")
         for name in sorted(used_names - element_by_name.keys() - {""}) if element_by_name else ():
-            problem = f"a test is in {name!r}, which is not one of the groups"
-            self._report_fault("testset.tests.test.group", problem, suggest_names(name, names))
+            message = f"a test is in {name!r}, which is not one of the groups"
+            self._report_fault("testset.tests.test.group", message, suggest_names(name, group_names))
         for name in sorted(element_by_name.keys() - used_names):
             group_keys = read_keys(element_by_name[name], GroupKeys, f"testset.groups.{name}.", self._faults)
             if group_keys.points:
@@ -452,8 +478,8 @@ class _Reader:
         keys = read_keys(element, GroupKeys, f"testset.groups.{name}.", self._faults)
         dependencies = element.iterfind("dependencies/dependency")
         if keys.points_policy == EACH_TEST and keys.points and not any(points_by_test.values()):
-            problem = "each test earns its own points, and no test has any"
-            keys.report_fault("points", problem, f"Give the tests points, or set {COMPLETE_GROUP}")
+            message = "each test earns its own points, and no test has any"
+            keys.report_fault("points", message, f"Give the tests points, or set {COMPLETE_GROUP}")
         return _Group(
             name=name,
             is_complete=keys.points_policy == COMPLETE_GROUP,
@@ -476,8 +502,10 @@ class _Reader:
                 continue
             if element.find("extra-tags") is not None:
                 self._faults.add_note("its tags for single groups and testsets are ignored", path)
-            expected = _TAGS.get(tag, tag)
-            solution = make_solution(self._folder / path, name=PurePosixPath(path).name, expected=expected)
+            expected_result = _TAGS.get(tag, tag)
+            solution = make_solution(
+                self._folder / path, name=PurePosixPath(path).name, expected=expected_result
+            )
             yield replace(solution, language=language)
 
     # --- generating tests --------------------------------------------------------------------------------
@@ -488,25 +516,27 @@ class _Reader:
             return None
         interactor = self._find_program("interactor")
         if judging.keys.run_count == "2":
-            problem = "generating answers of solutions that run twice is not supported"
-            judging.keys.report_fault("run-count", problem, "Export it with tests (Full package)")
+            message = "generating answers of solutions that run twice is not supported"
+            judging.keys.report_fault("run-count", message, "Export it with tests (Full package)")
         generators = dict(self._read_generators())
-        main = self._root.find("assets/solutions/solution[@tag='main']")
-        main_solution = None if main is None else self._find_main_solution(main)
-        if main is None:
-            problem = "no solution is tagged main"
-            self._report_fault("assets.solutions", problem, "Tag the solution that writes answers")
-        elements = self._root.iterfind("assets/validators/validator")
-        validators = [self._read_program(element, "assets.validators.validator") for element in elements]
+        main_element = self._root.find("assets/solutions/solution[@tag='main']")
+        main_solution = None if main_element is None else self._find_main_solution(main_element)
+        if main_element is None:
+            message = "no solution is tagged main"
+            self._report_fault("assets.solutions", message, "Tag the solution that writes answers")
+        validator_elements = self._root.iterfind("assets/validators/validator")
+        validators = [
+            self._read_program(element, "assets.validators.validator") for element in validator_elements
+        ]
         tests = tuple(self._read_generated_tests(judging, generators))
         if main_solution is None:
             return None
         usable_validators = tuple(validator for validator in validators if validator)
-        input_file, written = judging.keys.input_file, judging.keys.output_file
+        input_file, output_file = judging.keys.input_file, judging.keys.output_file
         if interactor:  # the interactor writes the answer while the solution talks to it
-            input_file, written = "", "output.txt"
+            input_file, output_file = "", "output.txt"
         return TestGeneration(
-            tests, generators, main_solution, usable_validators, input_file, written, interactor
+            tests, generators, main_solution, usable_validators, input_file, output_file, interactor
         )
 
     def _find_main_solution(self, element: Element) -> Executable | None:
@@ -515,13 +545,13 @@ class _Reader:
         if program is None:
             return None
         source, *_ = program.sources
-        included = (
+        included_files = (
             NamedBlob(name=str(PurePosixPath(source.name).with_name(name)), content=file.content)
             for file in self._list_included_files()
             for language, _, name in [file.name.partition("/")]
             if language == program.language
         )
-        return Executable((source, *included), program.language, linked=True)
+        return Executable((source, *included_files), program.language, linked=True)
 
     def _read_generators(self) -> Iterator[tuple[str, Executable]]:
         """Yield the generators that tests use, by the names of their files."""
@@ -539,31 +569,33 @@ class _Reader:
         self, judging: _Judging, generators: Mapping[str, Executable]
     ) -> Iterator[GeneratedTest]:
         """Yield the tests with the commands that write their inputs."""
-        pairs = zip(judging.element.iterfind("tests/test"), self._list_test_paths(judging), strict=False)
-        for number, (element, (path, answer)) in enumerate(pairs, 1):
+        elements_and_paths = zip(
+            judging.element.iterfind("tests/test"), self._list_test_paths(judging), strict=False
+        )
+        for number, (element, (input_path, answer_path)) in enumerate(elements_and_paths, 1):
             keys = TestKeys(read_values(element), HEADER, self._faults)
             field, command = f"testset.tests.test.{number}", _split_command(keys.cmd)
             if keys.from_file:
-                problem = "a generator that writes several tests is not supported"
-                self._report_fault(field, problem, "Export it with tests (Full package)")
+                message = "a generator that writes several tests is not supported"
+                self._report_fault(field, message, "Export it with tests (Full package)")
             elif command and command[0] not in generators:
                 remedy = suggest_names(command[0], tuple(generators))
                 self._report_fault(field, f"there is no generator {command[0]!r}", remedy)
-            elif not command and not self._is_file(path):
-                problem = f"{path} is missing, and the test has no command"
-                self._report_fault(field, problem, "Export the package again")
+            elif not command and not self._is_file(input_path):
+                message = f"{input_path} is missing, and the test has no command"
+                self._report_fault(field, message, "Export the package again")
             else:
                 arguments = ("--testset", judging.element.get("name", ""), "--group", keys.group)
-                test_command = () if self._is_file(path) else command
-                yield GeneratedTest(path, answer, test_command, subtask=arguments)
+                test_command = () if self._is_file(input_path) else command
+                yield GeneratedTest(input_path, answer_path, test_command, subtask=arguments)
 
 
-def _split_command(text: str) -> tuple[str, ...]:
+def _split_command(command: str) -> tuple[str, ...]:
     """Split a command into the generator's name and its arguments."""
     try:
-        return tuple(shlex.split(text))
+        return tuple(shlex.split(command))
     except ValueError:  # shlex raises a ValueError for an open quotation mark; no generator has such a name
-        return (text,)
+        return (command,)
 
 
 FORMAT = Polygon()

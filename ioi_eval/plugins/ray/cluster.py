@@ -33,12 +33,14 @@ class SeenNode(Value):
 
     id: str
     name: str
-    free: Mapping[str, float]  # free resources
-    declares: bool  # True if the node declares the resource `RESOURCE`
+    free_resources: Mapping[str, float]  # amount of each free resource, by name
+    has_slot_resource: bool  # True if the node declares the resource `RESOURCE`
 
-    def slots(self, cpus_per_slot: float) -> int:
-        cpu_slots = int(self.free.get("CPU", 0) / cpus_per_slot)
-        return min(cpu_slots, int(self.free.get(RESOURCE, 0))) if self.declares else cpu_slots
+    def count_slots(self, cpus_per_slot: float) -> int:
+        cpu_slots = int(self.free_resources.get("CPU", 0) / cpus_per_slot)
+        return (
+            min(cpu_slots, int(self.free_resources.get(RESOURCE, 0))) if self.has_slot_resource else cpu_slots
+        )
 
 
 def check_address(address: str) -> None:
@@ -53,31 +55,30 @@ def check_address(address: str) -> None:
 
 
 async def wait_for_answer(address: str, seconds: float) -> None:
-    """Raise EngineUnavailable, with a remedy, if nothing answers as Ray at the address that Ray would use.
+    """Raise EngineUnavailable if no Ray server answers at the address that Ray would use.
 
     Ray itself waits for minutes and ignores signals meanwhile, even if the cluster hangs, or if another
-    server
-    has the port of a cluster that has stopped.
+    server has the port of a cluster that has stopped.
     """
-    cluster_address = _cluster_address(address)
+    cluster_address = _find_cluster_address(address)
     host, _, port = cluster_address.removeprefix("ray://").rpartition(":")
     if not (host and port.isdecimal()):
         return  # Ray itself reports a better error for such an address
-    fault: Exception = TimeoutError("no answer")
+    last_error: Exception = TimeoutError("no answer")
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             while True:
                 try:
                     await _check_http2(host.strip("[]"), int(port))
                 except (OSError, EOFError) as error:
-                    fault = error
+                    last_error = error
                     RAY_ADDRESS.log(_log, error)
                     await asyncio.sleep(RAY_ADDRESS.longest_wait)
                 else:
                     return
     raise EngineUnavailable(
         f"no Ray server answered at {cluster_address}, the address of the Ray cluster, for {seconds:g} s"
-        f" ({fault}; retry rule `{RAY_ADDRESS.name}`)."
+        f" ({last_error}; retry rule `{RAY_ADDRESS.name}`)."
         " Start it (ray start --head), or correct the address: that of the engine, of RAY_ADDRESS, or of the"
         " file /tmp/ray/ray_current_cluster, which may name a cluster that is gone: remove it then"
     )
@@ -101,7 +102,7 @@ async def _check_http2(host: str, port: int) -> None:
         writer.close()
 
 
-def _cluster_address(address: str) -> str:
+def _find_cluster_address(address: str) -> str:
     """Return the address that Ray would use, or an empty string if Ray has joined or starts a cluster."""
     import ray
 
@@ -128,17 +129,17 @@ def connect(address: str) -> bool:
     try:
         _join(address)
     except (ConnectionError, OSError, RuntimeError, ValueError, ImportError) as error:
-        where = f"at {address}" if address else "by RAY_ADDRESS or here"
+        place = f"at {address}" if address else "by RAY_ADDRESS or here"
         # The reason is in the last line of the message from the cluster's head.
         reason = (
-            _last_line(error)
+            _read_last_line(error)
             if isinstance(error, ConnectionAbortedError)
             else (str(error).splitlines() or [""])[0]
         )
         if threading.current_thread() is not threading.main_thread():
             reason += " (in a thread; call ray.init() before)"
         raise EngineUnavailable(
-            f"cannot connect to a Ray cluster {where}: {reason}. Start"
+            f"cannot connect to a Ray cluster {place}: {reason}. Start"
             " one (ray start --head), with the versions"
             " of Ray and Python that are used here"
         ) from error
@@ -159,9 +160,11 @@ def _join(address: str) -> None:
         except ConnectionAbortedError:
             if RAY_CLIENT.is_last(attempt):
                 raise
-            pause = RAY_CLIENT.wait_after(attempt)
-            _log.warning("the Ray cluster at %s refused the connection; trying again in %g s", address, pause)
-            time.sleep(pause)
+            pause_s = RAY_CLIENT.wait_after(attempt)
+            _log.warning(
+                "the Ray cluster at %s refused the connection; trying again in %g s", address, pause_s
+            )
+            time.sleep(pause_s)
         except BaseException as error:
             # Ray raises an error of this type if its node on this machine started too slowly.
             if type(error) is Exception and not RAY_CLIENT.is_last(attempt):
@@ -182,30 +185,30 @@ def disconnect() -> None:
 
 
 def list_nodes() -> list[SeenNode]:
-    """Return the running nodes. If any of them declares the resource `RESOURCE`, return only such nodes."""
+    """Return the running nodes, or only those that declare the resource `RESOURCE` if a node does."""
     import ray
     from ray.util import client
 
-    read_free = _free_resources
+    read_free_resources = _read_free_resources
     # This process is connected as a client and not part of the cluster, so it cannot read the state.
     if client.ray.is_connected():
-        read_free = _free_resources_by_task
-    free = read_free()
+        read_free_resources = _read_free_resources_in_task
+    free_resources = read_free_resources()
     nodes = [
         SeenNode(
             id=node["NodeID"],
             name=f"{node['NodeManagerHostname']}:{node['NodeManagerPort']}",
-            free=free[node["NodeID"]],
-            declares=RESOURCE in node["Resources"],
+            free_resources=free_resources[node["NodeID"]],
+            has_slot_resource=RESOURCE in node["Resources"],
         )
         for node in ray.nodes()
-        if node["Alive"] and node["NodeID"] in free
+        if node["Alive"] and node["NodeID"] in free_resources
     ]
-    declaring = [node for node in nodes if node.declares]
-    return declaring or nodes
+    dedicated_nodes = [node for node in nodes if node.has_slot_resource]
+    return dedicated_nodes or nodes
 
 
-def _free_resources() -> dict[str, dict[str, float]]:
+def _read_free_resources() -> dict[str, dict[str, float]]:
     # Ray has no public function that returns resources by node.
     from ray._private.state import (
         available_resources_per_node,
@@ -215,40 +218,40 @@ def _free_resources() -> dict[str, dict[str, float]]:
     return resources
 
 
-def _free_resources_by_task() -> dict[str, dict[str, float]]:
+def _read_free_resources_in_task() -> dict[str, dict[str, float]]:
     import ray
 
-    resources: dict[str, dict[str, float]] = ray.get(ray.remote(num_cpus=0)(_free_resources).remote())
+    resources: dict[str, dict[str, float]] = ray.get(ray.remote(num_cpus=0)(_read_free_resources).remote())
     return resources
 
 
-def existing(name: str) -> Any | None:
-    """Return the actor of a name that this or another process of the same job started, or None."""
+def find_actor(actor_name: str) -> Any | None:
+    """Return the actor with this name, which a process of the same Ray job started, or None."""
     import ray
 
     try:
-        return ray.get_actor(name)
+        return ray.get_actor(actor_name)
     except ValueError:
         return None
 
 
-def start(node: SeenNode, name: str, slots: int, cpus_per_slot: float, *arguments: Any) -> Any:
+def start_actor(node: SeenNode, actor_name: str, slots: int, cpus_per_slot: float, *arguments: Any) -> Any:
     """Start an actor on a node, or return the actor of this name that another process has just started."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    options = ray.remote(Node).options(
-        name=name,
+    actor_options = ray.remote(Node).options(
+        name=actor_name,
         get_if_exists=True,
         num_cpus=slots * cpus_per_slot,
         num_gpus=0,
-        resources={RESOURCE: slots} if node.declares else {},
+        resources={RESOURCE: slots} if node.has_slot_resource else {},
         scheduling_strategy=NodeAffinitySchedulingStrategy(node.id, soft=False),
         max_concurrency=_CALLS_PER_SLOT * slots + _EXTRA_CALLS,
         max_restarts=0,
         max_task_retries=0,
     )
-    return options.remote(*arguments)
+    return actor_options.remote(*arguments)
 
 
 class NodeLost(NoAnswer):
@@ -267,9 +270,9 @@ class Call:
         try:
             return await self._reference
         except ray.exceptions.RayTaskError as error:
-            raise EngineUnavailable(f"a node of the Ray cluster failed: {_last_line(error)}") from error
+            raise EngineUnavailable(f"a node of the Ray cluster failed: {_read_last_line(error)}") from error
         except (ray.exceptions.RayError, ConnectionError) as error:
-            raise NodeLost(_last_line(error)) from error
+            raise NodeLost(_read_last_line(error)) from error
 
     def cancel(self) -> None:
         import ray
@@ -277,18 +280,18 @@ class Call:
         ray.cancel(self._reference)
 
 
-def _last_line(error: BaseException) -> str:
+def _read_last_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[-1] if lines else type(error).__name__)[:300]
 
 
-def put(data: bytes) -> Any:
+def store_object(data: bytes) -> Any:
     import ray
 
     return ray.put(data)
 
 
-def kill(actor: Any) -> None:
+def kill_actor(actor: Any) -> None:
     import ray
 
     ray.kill(actor)

@@ -39,19 +39,19 @@ class RayEngine(FleetEngine):
         patience = patience or NodePatience()
         super().__init__(ServerUsage(total=slots, same_compiler=same_compiler), patience)
         usage = NodeUsage(slots=slots, cpus_per_slot=cpus_per_slot, allow_unconfined=allow_unconfined)
-        self._address, self._nodes_wanted, self._node_patience = address, usage, patience
-        self._ray: RayWire | None = None
+        self._address, self._node_usage, self._node_patience = address, usage, patience
+        self._ray_wire: RayWire | None = None
 
     def _wire(self) -> RayWire:
-        self._ray = RayWire(self._address, self._nodes_wanted, self._node_patience)
-        return self._ray
+        self._ray_wire = RayWire(self._address, self._node_usage, self._node_patience)
+        return self._ray_wire
 
     @property
     def nodes(self) -> Mapping[str, int]:
-        """The nodes in use by name, and the slots of each."""
+        """Return the number of slots of each node in use, by the node's name."""
         return {node.url: node.slots for node in self._open_fleet().usable_endpoints}
 
     async def conditions(self) -> Mapping[str, list[HealthCheck]]:
         """Return the health checks of each node."""
-        assert self._ray is not None, "the engine is open"
-        return await self._ray.conditions()
+        assert self._ray_wire is not None, "the engine is open"
+        return await self._ray_wire.conditions()

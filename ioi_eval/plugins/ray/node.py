@@ -1,4 +1,4 @@
-"""A node of a Ray cluster: an actor that holds an embedded engine and executes jobs, as a worker does."""
+"""A node of a Ray cluster: an actor with an embedded engine that executes jobs, like a worker."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PROCTOR, LIBRARY = Blob.of("the node's own proctor"), Blob.of("the node's own li
 """Placeholders in jobs for files that each node has, so they are never sent."""
 
 _CACHE = 8 << 30  # maximum bytes of stored contents and builds
-_DISK_PARTS = 4  # contents may fill the free disk space divided by this number
+_DISK_PARTS = 4  # divisor of the free disk space: stored contents may fill one such part
 
 
 class NodeError(Value):
@@ -67,30 +67,30 @@ class Node:
     def __init__(self, made_by: str, slots: int, allow_unconfined: bool) -> None:
         self._made_by, self._slots, self._allow_unconfined = made_by, slots, allow_unconfined
         self._actor = secrets.token_hex(8)
-        self._opening, self._exit_stack = asyncio.Lock(), AsyncExitStack()
+        self._open_lock, self._exit_stack = asyncio.Lock(), AsyncExitStack()
         self._open: _OpenNode | None = None
         self._metrics = _Metrics()
 
     async def about(self) -> NodeCapabilities | NodeError:
         """Open the engine if it is not open, and return a description of the node."""
         try:
-            opened = await self._open_engine()
+            open_node = await self._open_engine()
         except (IoiEvalError, OSError) as error:
-            return _node_error(error)
-        capabilities = await opened.engine.capabilities()
+            return _make_node_error(error)
+        capabilities = await open_node.engine.capabilities()
         return NodeCapabilities(
             made_by=self._made_by,
             actor=self._actor,
             version=VERSION,
-            slots=opened.engine.slots,
-            space=opened.contents.limit_bytes,
+            slots=open_node.engine.slots,
+            space=open_node.contents.limit_bytes,
             capabilities=msgspec.structs.replace(capabilities, proctor=None, waiting=None),
             has_library=capabilities.waiting is not None,
         )
 
     async def conditions(self) -> list[HealthCheck]:
         """Return the health checks of this node."""
-        return await run_health_checks(_store())
+        return await run_health_checks(_open_store())
 
     async def execute(self, job: Job) -> JobResult | MissingContents | NodeError:
         """Execute a job. Contents without data are read from the node's store."""
@@ -102,7 +102,7 @@ class Node:
             return result
         except (IoiEvalError, OSError) as error:
             outcome = "failed"
-            return _node_error(error)
+            return _make_node_error(error)
         finally:
             self._metrics.end(outcome)
 
@@ -117,7 +117,7 @@ class Node:
         except RefusedRequest as error:
             return NodeError(error=JobRejected(str(error), by_server=True))
         except (IoiEvalError, OSError) as error:
-            return _node_error(error)
+            return _make_node_error(error)
         return None
 
     async def get(self, name: str) -> bytes | None:
@@ -127,12 +127,12 @@ class Node:
 
     async def close(self) -> None:
         """Kill the jobs, and remove the folders."""
-        async with self._opening:
+        async with self._open_lock:
             self._open = None
             await self._exit_stack.aclose()
 
     async def _open_engine(self) -> _OpenNode:
-        async with self._opening:
+        async with self._open_lock:
             if self._open is None:
                 sandboxes = Sandboxes(Path(tempfile.gettempdir()), runs_programs=False)
                 self._exit_stack.callback(sandboxes.close)
@@ -142,7 +142,7 @@ class Node:
                     sandboxes.folder / "kept", min(_CACHE, free_bytes // _DISK_PARTS), beside=BESIDE
                 )
                 engine = EmbeddedEngine(
-                    store=_store(), slots=self._slots, allow_unconfined=self._allow_unconfined
+                    store=_open_store(), slots=self._slots, allow_unconfined=self._allow_unconfined
                 )
                 await self._exit_stack.enter_async_context(engine)
                 self._open = _OpenNode(engine, blobs, await engine.capabilities())
@@ -155,27 +155,30 @@ class _OpenNode:
     def __init__(self, engine: EmbeddedEngine, blobs: BlobCache, capabilities: Capabilities) -> None:
         self.engine, self._blobs = engine, blobs
         self.contents = ContentCache(blobs, blobs.limit, Counter())
-        self._own_files = {PROCTOR.sha256: capabilities.proctor, LIBRARY.sha256: capabilities.waiting}
+        self._files_by_placeholder = {
+            PROCTOR.sha256: capabilities.proctor,
+            LIBRARY.sha256: capabilities.waiting,
+        }
 
     async def execute(self, job: Job) -> JobResult | MissingContents:
-        names = [file.content.sha256 for file in job.files if file.content.data is None]
-        if missing := self._blobs.missing_names(names):
-            return MissingContents(names=missing)
+        named_hashes = [file.content.sha256 for file in job.files if file.content.data is None]
+        if missing_hashes := self._blobs.missing_names(named_hashes):
+            return MissingContents(names=missing_hashes)
         with self.contents.add_cached_files(job) as complete_job:
             files = tuple(map(self._replace_placeholder, complete_job.files))
             result = await self.engine.execute(msgspec.structs.replace(complete_job, files=files))
         return await self.contents.store_programs(result) if result.kept else result
 
     def _replace_placeholder(self, file: JobFile) -> JobFile:
-        if file.content.sha256 not in self._own_files:
+        if file.content.sha256 not in self._files_by_placeholder:
             return file
-        content = self._own_files[file.content.sha256]
+        content = self._files_by_placeholder[file.content.sha256]
         if content is None:
             raise EngineUnavailable("the node does not have the library of the fork server")
         return msgspec.structs.replace(file, content=content)
 
 
-def _store() -> Store:
+def _open_store() -> Store:
     return Store.usual(limit=_CACHE)
 
 
@@ -183,7 +186,7 @@ async def _yield_data(data: bytes) -> AsyncGenerator[bytes, None]:
     yield data
 
 
-def _node_error(error: IoiEvalError | OSError) -> NodeError:
+def _make_node_error(error: IoiEvalError | OSError) -> NodeError:
     if isinstance(error, IoiEvalError):
         return NodeError(error=error)
     return NodeError(error=EngineUnavailable(f"the node cannot work: {error}"))
@@ -198,15 +201,15 @@ class _Metrics:
 
         self._jobs = RayCounter("ioi_eval_jobs", "Jobs by how they ended", tag_keys=("outcome",))
         self._running = Gauge("ioi_eval_jobs_running", "Jobs that run or wait for a slot of the node")
-        self._number = 0
+        self._running_jobs = 0
 
     def begin(self) -> None:
-        self._count(+1)
+        self._change_count(+1)
 
     def end(self, outcome: str) -> None:
-        self._count(-1)
+        self._change_count(-1)
         self._jobs.inc(1, {"outcome": outcome})
 
-    def _count(self, step: int) -> None:
-        self._number += step
-        self._running.set(self._number)
+    def _change_count(self, step: int) -> None:
+        self._running_jobs += step
+        self._running.set(self._running_jobs)

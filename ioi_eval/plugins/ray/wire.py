@@ -1,4 +1,4 @@
-"""The wire to the nodes of a Ray cluster: an actor on each of them, which executes jobs."""
+"""Calls to the nodes of a Ray cluster. Each node has an actor, which executes jobs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MAX_STORED_BYTES = 2 << 30  # maximum total bytes of contents in Ray's object s
 
 
 class NodePatience(Patience):
-    """Times in seconds. The defaults are for clusters; tests use shorter ones."""
+    """Times in seconds. The defaults are for clusters; tests use shorter times."""
 
     health: float = 60.0
     first_look: float = 300.0
@@ -66,11 +66,11 @@ class RayWire:
     def __init__(self, address: str, usage: NodeUsage, patience: NodePatience) -> None:
         self._address, self._usage, self._patience = address, usage, patience
         self.every: float | None = patience.look
-        self._token = secrets.token_hex(8)
-        self._seen_nodes = dict[str, SeenNode]()  # by name
+        self._owner_token = secrets.token_hex(8)
+        self._seen_nodes = dict[str, SeenNode]()  # running nodes, by name
         self._nodes = dict[str, RayNode]()  # nodes with an actor, by name of the node
         self._references = LruCache[Any](_MAX_STORED_BYTES)  # references to contents in Ray's object store
-        self._putting: SharedCalls[Any] = SharedCalls()
+        self._running_puts: SharedCalls[Any] = SharedCalls()
         self._exit_stack = contextlib.AsyncExitStack()
 
     def __str__(self) -> str:
@@ -88,15 +88,17 @@ class RayWire:
         async with self._exit_stack:
             nodes = self._nodes.values()
             own_nodes = [
-                node for node in nodes if node.about is not None and node.about.made_by == self._token
+                node for node in nodes if node.about is not None and node.about.made_by == self._owner_token
             ]
-            closing = [asyncio.create_task(_close_node(node)) for node in own_nodes]
-            late = (await asyncio.wait(closing, timeout=self._patience.closing))[1] if own_nodes else ()
-            for task in late:
+            closing_tasks = [asyncio.create_task(_close_node(node)) for node in own_nodes]
+            late_tasks = (
+                (await asyncio.wait(closing_tasks, timeout=self._patience.closing))[1] if own_nodes else ()
+            )
+            for task in late_tasks:
                 task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+            await asyncio.gather(*late_tasks, return_exceptions=True)
             for node in own_nodes:
-                await asyncio.to_thread(cluster.kill, node.actor)
+                await asyncio.to_thread(cluster.kill_actor, node.actor)
             self._nodes.clear()
 
     # --- nodes -------------------------------------------------------------------------------------------
@@ -104,8 +106,8 @@ class RayWire:
     @property
     def no_servers_message(self) -> str:
         return (
-            f"no node of the Ray cluster could be used for {self._patience.first_look:g} s:"
-            " none has a free CPU. Stop programs that reserve CPUs, or use fewer"
+            f"no node of the Ray cluster had a free CPU for {self._patience.first_look:g} s."
+            " Stop programs that reserve CPUs, or use fewer slots"
         )
 
     async def find(self) -> frozenset[str]:
@@ -117,30 +119,30 @@ class RayWire:
             if name not in self._seen_nodes or self._seen_nodes[name].id != node.id:
                 del self._nodes[name]
         new_nodes = [seen_node for name, seen_node in self._seen_nodes.items() if name not in self._nodes]
-        free_names = {seen_node.name for seen_node in new_nodes if self._slots_for_node(seen_node)}
+        free_names = {seen_node.name for seen_node in new_nodes if self._count_slots(seen_node)}
         full_nodes = [seen_node for seen_node in new_nodes if seen_node.name not in free_names]
         shared_names = await asyncio.to_thread(
             lambda: {seen_node.name for seen_node in full_nodes if self._find_actor(seen_node)}
         )
         return frozenset({*self._nodes, *free_names, *shared_names})
 
-    def _slots_for_node(self, seen_node: SeenNode) -> int:
-        slots = seen_node.slots(self._usage.cpus_per_slot)
+    def _count_slots(self, seen_node: SeenNode) -> int:
+        slots = seen_node.count_slots(self._usage.cpus_per_slot)
         if self._usage.slots is None:
             return slots
         return max(0, min(slots, self._usage.slots - sum(node.slots for node in self._nodes.values())))
 
     def _find_actor(self, seen_node: SeenNode) -> Any | None:
-        return cluster.existing(self._actor_name(seen_node))
+        return cluster.find_actor(self._make_actor_name(seen_node))
 
-    def _actor_name(self, seen_node: SeenNode) -> str:
+    def _make_actor_name(self, seen_node: SeenNode) -> str:
         usage = self._usage
         return f"ioi_eval {VERSION} {seen_node.id} {usage.cpus_per_slot:g} {usage.allow_unconfined:d}"
 
     async def inspect(self, address: str, runtimes: Collection[str] = ()) -> EndpointReport:
         try:
             async with asyncio.timeout(self._patience.start):
-                return _node_report(address, await self._describe_node(address))
+                return _make_node_report(address, await self._describe_node(address))
         except TimeoutError:
             reason = f"{address} has not started in {self._patience.start:g} s"
             return EndpointReport(url=address, reachable=False, reason=reason, passes=Change.SLOW)
@@ -151,7 +153,7 @@ class RayWire:
     async def identify(self, address: str) -> EndpointReport:
         try:
             async with asyncio.timeout(self._patience.health):
-                return _node_report(address, await _describe_node(self._node(address)))
+                return _make_node_report(address, await _describe_node(self._find_node(address)))
         except TimeoutError:
             reason = f"{address} {LATE} in {self._patience.health:g} s"
         except (EngineError, OSError) as error:
@@ -164,7 +166,7 @@ class RayWire:
             raise NodeLost("the node left the Ray cluster")
         if address not in self._nodes:
             seen_node, usage = self._seen_nodes[address], self._usage
-            slots = self._slots_for_node(seen_node)
+            slots = self._count_slots(seen_node)
             # Reserve the node's slots before its actor starts.
             node = self._nodes[address] = RayNode(seen_node, slots, None)
             try:
@@ -172,10 +174,10 @@ class RayWire:
                 if node.actor is None:
                     if not slots:
                         raise EngineUnavailable("the node has no free CPU")
-                    arguments = (self._token, slots, usage.allow_unconfined)
-                    name = self._actor_name(seen_node)
+                    arguments = (self._owner_token, slots, usage.allow_unconfined)
+                    actor_name = self._make_actor_name(seen_node)
                     node.actor = await asyncio.to_thread(
-                        cluster.start, seen_node, name, slots, usage.cpus_per_slot, *arguments
+                        cluster.start_actor, seen_node, actor_name, slots, usage.cpus_per_slot, *arguments
                     )
             finally:
                 if node.actor is None:
@@ -192,7 +194,7 @@ class RayWire:
             node.slots = node.about.slots
         return node.about
 
-    def _node(self, address: str) -> RayNode:
+    def _find_node(self, address: str) -> RayNode:
         node = self._nodes.get(address)
         if node is None or node.actor is None:
             raise NodeLost("the node left the Ray cluster")
@@ -216,16 +218,18 @@ class RayWire:
 
     def complete_capabilities(self, capabilities: Capabilities) -> Capabilities:
         """Return the cluster's capabilities, with placeholders for files that each node has."""
-        abouts = [node.about for node in self._nodes.values() if node.about is not None]
+        descriptions = [node.about for node in self._nodes.values() if node.about is not None]
         python = capabilities.toolchains.get("python3")
-        can_wait = python is not None and "/" in python.path and all(about.has_library for about in abouts)
+        has_fork_server = (
+            python is not None and "/" in python.path and all(about.has_library for about in descriptions)
+        )
         return msgspec.structs.replace(
             capabilities,
             name="ray",
             bare=CLASSIC,
             executes_plans=True,
             proctor=PROCTOR,
-            waiting=LIBRARY if can_wait else None,
+            waiting=LIBRARY if has_fork_server else None,
         )
 
     # --- jobs --------------------------------------------------------------------------------------------
@@ -238,9 +242,11 @@ class RayWire:
         files_to_keep: tuple[str, ...],
         max_seconds_of: MaxSecondsOf,
     ) -> JobResult:
-        node_files = await asyncio.to_thread(lambda: [_node_file(file, stored_hashes) for file in job.files])
-        sent = msgspec.structs.replace(job, files=tuple(node_files), keep=files_to_keep)
-        result: JobResult = await self._call_node(report.url, "execute", sent)
+        node_files = await asyncio.to_thread(
+            lambda: [_make_node_file(file, stored_hashes) for file in job.files]
+        )
+        node_job = msgspec.structs.replace(job, files=tuple(node_files), keep=files_to_keep)
+        result: JobResult = await self._call_node(report.url, "execute", node_job)
         return msgspec.structs.replace(result, endpoint=report.url)
 
     async def has(self, address: str, content_hash: str) -> bool:
@@ -265,16 +271,16 @@ class RayWire:
         return (
             reference
             if reference is not None
-            else await self._putting.call(content.sha256, lambda: self._put_object(content))
+            else await self._running_puts.call(content.sha256, lambda: self._put_object(content))
         )
 
     async def _put_object(self, content: Blob) -> Any:
-        reference = await asyncio.to_thread(lambda: cluster.put(content.read()))
+        reference = await asyncio.to_thread(lambda: cluster.store_object(content.read()))
         self._references.keep(content.sha256, reference, content.size)
         return reference
 
     async def _call_node(self, address: str, method: str, *arguments: Any) -> Any:
-        node = self._node(address)
+        node = self._find_node(address)
         call = Call(node.actor, method, *arguments)
         try:
             answer = await call.answer()
@@ -292,12 +298,12 @@ class RayWire:
         return answer
 
 
-def _node_file(file: JobFile, stored_hashes: Collection[str]) -> JobFile:
+def _make_node_file(file: JobFile, stored_hashes: Collection[str]) -> JobFile:
     """Return a file with its data, or without data if the content is stored on the node."""
     content = file.content
     data = None if content.sha256 in stored_hashes else content.read()
-    bare = Blob(sha256=content.sha256, size=content.size, data=data)
-    return msgspec.structs.replace(file, content=bare)
+    node_content = Blob(sha256=content.sha256, size=content.size, data=data)
+    return msgspec.structs.replace(file, content=node_content)
 
 
 async def _describe_node(node: RayNode) -> NodeCapabilities:
@@ -307,7 +313,7 @@ async def _describe_node(node: RayNode) -> NodeCapabilities:
     return about
 
 
-def _node_report(address: str, about: NodeCapabilities) -> EndpointReport:
+def _make_node_report(address: str, about: NodeCapabilities) -> EndpointReport:
     is_other_version = about.version != VERSION
     return EndpointReport(
         url=address,

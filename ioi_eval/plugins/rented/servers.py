@@ -2,8 +2,7 @@
 
 A provider starts a server from an image that has the package and its compilers, starts the worker in it, and
 returns its address. The Piston engine sends requests, repeats them and replaces lost servers. E2B is built
-in;
-any other provider is a class with three methods (docs/rented.md).
+in. Any other provider is a class with three methods (docs/rented.md).
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class RentedServer(Protocol):
 
     @property
     def address(self) -> str:
-        """The URL of its worker."""
+        """Return the URL of the server's worker."""
         ...
 
     async def keep(self) -> None:
@@ -70,19 +69,19 @@ class RentedEngine(PistonEngine):
             )
         super().__init__(FixedServers(()), **options)
         self._provider, self._image, self._number = provider, image, number
-        self._secret = secrets.token_urlsafe(32)
-        self._servers = contextlib.AsyncExitStack()
+        self._worker_token = secrets.token_urlsafe(32)
+        self._exit_stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         try:
             servers = await self._start_servers()
             self._discovery = FixedServers(server.address for server in servers)
-            self._token = Secret(" ".join(f"{server.address} {self._secret}" for server in servers))
-            await self._servers.enter_async_context(_extend_lifetimes(servers))
+            self._token = Secret(" ".join(f"{server.address} {self._worker_token}" for server in servers))
+            await self._exit_stack.enter_async_context(_extend_lifetimes(servers))
             await self._wait_for_workers(servers)
             return await super().__aenter__()
         except BaseException:
-            await asyncio.shield(self._servers.aclose())
+            await asyncio.shield(self._exit_stack.aclose())
             raise
 
     async def __aexit__(
@@ -91,27 +90,27 @@ class RentedEngine(PistonEngine):
         try:
             await super().__aexit__(kind, error, trace)
         finally:
-            await asyncio.shield(self._servers.aclose())
+            await asyncio.shield(self._exit_stack.aclose())
 
     async def _start_servers(self) -> list[RentedServer]:
-        """Start all servers. If a server fails to start, stop all."""
+        """Start all servers. If a server fails to start, stop all servers."""
         start_slots = asyncio.Semaphore(_MAX_STARTS)
 
-        async def start_one() -> RentedServer:
+        async def start_server() -> RentedServer:
             async with start_slots:
-                server = await self._provider.start(self._image, self._secret)
-            self._servers.push_async_callback(server.stop)
+                server = await self._provider.start(self._image, self._worker_token)
+            self._exit_stack.push_async_callback(server.stop)
             return server
 
-        starting = [asyncio.ensure_future(start_one()) for _ in range(self._number)]
+        start_tasks = [asyncio.ensure_future(start_server()) for _ in range(self._number)]
         try:
-            return list(await asyncio.shield(asyncio.gather(*starting)))
+            return list(await asyncio.shield(asyncio.gather(*start_tasks)))
         finally:
             # Wait for servers that are starting: they can only be stopped when their start is complete.
-            await asyncio.shield(asyncio.gather(*starting, return_exceptions=True))
+            await asyncio.shield(asyncio.gather(*start_tasks, return_exceptions=True))
 
     async def _wait_for_workers(self, servers: Sequence[RentedServer]) -> None:
-        reason = ""
+        last_reason = ""
         try:
             async with (
                 HttpClient(token=self._token, max_connect_s=10.0) as client,
@@ -119,40 +118,40 @@ class RentedEngine(PistonEngine):
             ):
                 for server in servers:
                     while not (report := await identify(client, server.address, 10.0)).reachable:
-                        reason = report.reason
-                        RENTED_SERVER.log(_log, reason)
+                        last_reason = report.reason
+                        RENTED_SERVER.log(_log, last_reason)
                         await asyncio.sleep(RENTED_SERVER.longest_wait)
         except TimeoutError:
             rule = RENTED_SERVER
-            limit = f"{rule.max_seconds:g} s (retry rule `{rule.name}`)"
+            limit_text = f"{rule.max_seconds:g} s (retry rule `{rule.name}`)"
             raise EngineUnavailable(
-                f"the worker on a rented server does not answer after {limit}: {reason}"
+                f"the worker on a rented server does not answer after {limit_text}: {last_reason}"
             ) from None
 
 
 @contextlib.asynccontextmanager
 async def _extend_lifetimes(servers: Sequence[RentedServer]) -> AsyncIterator[None]:
-    async def keep() -> None:
+    async def extend_regularly() -> None:
         while True:
             await asyncio.sleep(_EXTEND_EVERY_S)
             # The engine notices if a server is lost.
             await asyncio.gather(*(server.keep() for server in servers), return_exceptions=True)
 
-    keeping = asyncio.create_task(keep())
+    extend_task = asyncio.create_task(extend_regularly())
     try:
         yield
     finally:
-        keeping.cancel()
+        extend_task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await keeping
+            await extend_task
 
 
-def rented(value: str, provider: Provider, **options: Any) -> RentedEngine:
+def make_rented_engine(engine_text: str, provider: Provider, **options: Any) -> RentedEngine:
     """Return the engine of a value such as `e2b:ioi-eval*8`: provider, image, and number of servers."""
-    match = _ENGINE_VALUE.fullmatch(value.partition(":")[2])
+    match = _ENGINE_VALUE.fullmatch(engine_text.partition(":")[2])
     if match is None:
         remedy = "Write e2b:TEMPLATE, or e2b:TEMPLATE*8 for eight servers"
-        raise InputError(f"{value!r} does not name an image", field="engine", remedy=remedy)
+        raise InputError(f"{engine_text!r} does not name an image", field="engine", remedy=remedy)
     return RentedEngine(provider, match["image"], int(match["number"] or 1), **options)
 
 
@@ -207,7 +206,7 @@ async def _call_sdk(call: Any) -> Any:
 
 def open_e2b(setup: EngineSetup) -> RentedEngine:
     """Return the engine of `e2b:TEMPLATE`."""
-    return rented(
+    return make_rented_engine(
         setup.text,
         E2b(),
         per_endpoint=setup.per_endpoint,

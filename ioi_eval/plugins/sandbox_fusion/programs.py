@@ -62,7 +62,10 @@ T = TypeVar("T")
 
 
 class RunCode(msgspec.Struct):
-    """Times are in seconds. `args` is ignored: only languages that are not supported here use it."""
+    """A request to run a program. Times are in seconds. `args` is ignored.
+
+    Only languages that are not supported here use `args`.
+    """
 
     code: str
     language: str
@@ -105,7 +108,7 @@ class CommandResult(msgspec.Struct):
 
 
 class RunCodeReply(msgspec.Struct):
-    status: str = "Success"  # Failed, SandboxError
+    status: str = "Success"  # status of the request: Success, Failed or SandboxError
     message: str = ""
     compile_result: CommandResult | None = None
     run_result: CommandResult | None = None
@@ -141,14 +144,14 @@ class _RequestWork:
     task: asyncio.Task[bytes]
     entry: QueueEntry  # entry of the request in the queue, with its slot
     # Timer that cancels the work if the client does not repeat the request in time.
-    away: asyncio.TimerHandle | None = None
+    expiry: asyncio.TimerHandle | None = None
 
 
 class UnansweredRequests:
     """Continues the work of a request whose client was asked to repeat it, and answers the repeated request.
 
-    So a client that sends a request three times and waits 28 s each time waits 84 s at the same position of
-    the queue, and work that started late is not lost.
+    So a client that sends a request three times, and waits 28 s each time, keeps its position in the queue
+    for 84 s, and work that started late is not lost.
     """
 
     def __init__(self) -> None:
@@ -156,15 +159,15 @@ class UnansweredRequests:
         self._abandoned: dict[str, deque[_RequestWork]] = {}
         self._tasks = set[asyncio.Task[bytes]]()
         self._answers: LruCache[tuple[str, _RequestWork]] = LruCache(
-            _MAX_ANSWER_BYTES, lambda left: self._forget_answer(*left)
+            _MAX_ANSWER_BYTES, lambda dropped: self._forget_answer(*dropped)
         )
 
     async def answer(
-        self, key: str, work: Callable[[], Coroutine[Any, Any, bytes]], entry: QueueEntry, seconds: float
+        self, key: str, work: Callable[[], Coroutine[Any, Any, bytes]], entry: QueueEntry, patience_s: float
     ) -> bytes:
         """Return the result of the work, or of work under the same key whose client has disconnected.
 
-        Raises ResultPending if the result is not ready after `seconds`.
+        Raises ResultPending if the result is not ready after `patience_s`.
         """
         if key in self._abandoned:
             request_work = self._abandoned[key][0]
@@ -172,7 +175,7 @@ class UnansweredRequests:
         else:
             request_work = self._start_work(key, work, entry)
         try:
-            await asyncio.wait({request_work.task}, timeout=seconds)
+            await asyncio.wait({request_work.task}, timeout=patience_s)
         except asyncio.CancelledError:
             request_work.task.cancel()
             raise
@@ -206,7 +209,7 @@ class UnansweredRequests:
     def _store_answer(self, key: str, work: _RequestWork) -> None:
         """Store the answer of disconnected work for the repeated request. Older answers may be dropped."""
         self._tasks.discard(work.task)
-        if not work.task.cancelled() and work.task.exception() is None and work.away is not None:
+        if not work.task.cancelled() and work.task.exception() is None and work.expiry is not None:
             self._answers.keep(str(id(work)), (key, work), len(work.task.result()))
 
     def _cancel_abandoned(self, key: str, work: _RequestWork) -> None:
@@ -214,10 +217,10 @@ class UnansweredRequests:
         work.task.cancel()
 
     def _forget_answer(self, key: str, work: _RequestWork) -> None:
-        if work.away is None:
+        if work.expiry is None:
             return
-        work.away.cancel()
-        work.away = None
+        work.expiry.cancel()
+        work.expiry = None
         self._answers.forget([str(id(work))])
         self._abandoned[key].remove(work)
         if not self._abandoned[key]:
@@ -250,11 +253,11 @@ class SandboxFusion:
         Raises ResultPending just before the client would give up, so that it tries again.
         """
         request = _decode_request(body, RunCode)
-        patience = PATIENCE - entry.entrance_s
-        patience += _to_milliseconds("compile_timeout", request.compile_timeout) / 1000
-        patience += _to_milliseconds("run_timeout", request.run_timeout) / 1000
+        patience_s = PATIENCE - entry.entrance_s
+        patience_s += _to_milliseconds("compile_timeout", request.compile_timeout) / 1000
+        patience_s += _to_milliseconds("run_timeout", request.run_timeout) / 1000
         key = f"{hashlib.sha256(body).hexdigest()} {entry.token_name}"
-        return await self._unanswered.answer(key, partial(self._run_code, request, entry), entry, patience)
+        return await self._unanswered.answer(key, partial(self._run_code, request, entry), entry, patience_s)
 
     async def _run_code(self, request: RunCode, entry: QueueEntry) -> bytes:
         try:
@@ -271,8 +274,8 @@ class SandboxFusion:
         try:
             code = extract(submission.completion, _find_language(language)) or ""
         except JobFailed as error:
-            raise _invalid_request(str(error)) from error
-        expected = [case.output.get("stdout", "") for case in cases]
+            raise _make_request_error(str(error)) from error
+        expected_outputs = [case.output.get("stdout", "") for case in cases]
         request = RunCode(
             code=code,
             language=language,
@@ -282,16 +285,19 @@ class SandboxFusion:
         try:
             inputs = [case.input.get("stdin", "") for case in cases] if code else []
             run_all = bool(options.extra.get("run_all_cases"))
-            replies = await self._run(request, inputs, entry, None if run_all else expected)
+            replies = await self._run(request, inputs, entry, None if run_all else expected_outputs)
         except JobFailed as error:
-            raise _sandbox_error(str(error)) from error
-        for failed in (reply for reply in replies if reply.status == _SANDBOX_ERROR):
-            raise _sandbox_error(failed.message)
-        passed = list(map(_is_right, replies, expected))
-        tests = list(map(TestReply, passed, replies, cases))
+            raise _make_sandbox_error(str(error)) from error
+        for failed_reply in (reply for reply in replies if reply.status == _SANDBOX_ERROR):
+            raise _make_sandbox_error(failed_reply.message)
+        are_right = list(map(_is_right, replies, expected_outputs))
+        test_replies = list(map(TestReply, are_right, replies, cases))
         return msgspec.json.encode(
             SubmitReply(
-                id=submission.id, accepted=bool(tests) and all(passed), extracted_code=code, tests=tests
+                id=submission.id,
+                accepted=bool(test_replies) and all(are_right),
+                extracted_code=code,
+                tests=test_replies,
             )
         )
 
@@ -300,26 +306,29 @@ class SandboxFusion:
         request: RunCode,
         inputs: Sequence[str],
         entry: QueueEntry,
-        expected: Sequence[str] | None = None,
+        expected_outputs: Sequence[str] | None = None,
     ) -> list[RunCodeReply]:
         """Return a reply for each input.
 
-        With `expected`, stop after the first wrong reply. Raises JobFailed.
+        With `expected_outputs`, stop after the first wrong reply. Raises JobFailed.
         """
         language = _find_language(request.language)
-        builder = runner = "/bin/bash"
+        compiler_path = interpreter_path = "/bin/bash"
         if request.language != "bash":
             toolchains = (await self._engine.capabilities()).toolchains
             for command in language.tools:
                 if command not in toolchains:
                     raise JobFailed(f"{command} is not installed on this machine: {language.remedy}")
-            builder, runner = toolchains[language.tools[0]].path, toolchains[language.tools[-1]].path
-        program = _Program(request, language, builder, runner)
-        built = await self._build_program(program, entry)
+            compiler_path, interpreter_path = (
+                toolchains[language.tools[0]].path,
+                toolchains[language.tools[-1]].path,
+            )
+        program = _Program(request, language, compiler_path, interpreter_path)
+        cached_build = await self._build_program(program, entry)
         replies: list[RunCodeReply] = []
         for number, stdin in enumerate(inputs):
-            replies.append(await self._run_input(program, built, stdin, entry))
-            if expected is not None and not _is_right(replies[-1], expected[number]):
+            replies.append(await self._run_input(program, cached_build, stdin, entry))
+            if expected_outputs is not None and not _is_right(replies[-1], expected_outputs[number]):
                 break
         return replies
 
@@ -337,23 +346,23 @@ class SandboxFusion:
         return await self._builds.get_build(key, partial(self._jobs.run_job, job, entry))
 
     async def _run_input(
-        self, program: _Program, built: CachedBuild | None, stdin: str, entry: QueueEntry
+        self, program: _Program, cached_build: CachedBuild | None, stdin: str, entry: QueueEntry
     ) -> RunCodeReply:
-        compiled = None if built is None else _make_command_result(built.stage)
-        if built is not None and built.stage.code != 0:
-            return _with_status(RunCodeReply(compile_result=compiled))
+        compile_result = None if cached_build is None else _make_command_result(cached_build.stage)
+        if cached_build is not None and cached_build.stage.code != 0:
+            return _set_status(RunCodeReply(compile_result=compile_result))
         # For example, a unit in Pascal compiles, but leads to no program.
-        if built is not None and not built.files:
-            return RunCodeReply("Failed", "the compiler wrote no program", compiled)
-        job = program.run_job(stdin, () if built is None else built.files)
+        if cached_build is not None and not cached_build.files:
+            return RunCodeReply("Failed", "the compiler wrote no program", compile_result)
+        job = program.make_run_job(stdin, () if cached_build is None else cached_build.files)
         result = await self._jobs.run_job(self._jobs.add_limits(job), entry)
         try:
             files = await asyncio.to_thread(_read_fetched_files, result)
         finally:
             await asyncio.to_thread(remove_kept_files, result)
-        reply = _with_status(
+        reply = _set_status(
             RunCodeReply(
-                compile_result=compiled, run_result=_make_command_result(result.run), files=files or {}
+                compile_result=compile_result, run_result=_make_command_result(result.run), files=files or {}
             )
         )
         if files is None and reply.status == "Success":
@@ -365,62 +374,71 @@ class SandboxFusion:
 class _Program:
     """The jobs that build and run the program of a request."""
 
-    def __init__(self, request: RunCode, language: Language, builder: str, runner: str) -> None:
-        self._request, self.language, self._builder, self._runner = request, language, builder, runner
-        self._main = f"main{language.suffixes[0]}" if request.language != "bash" else "main.sh"
+    def __init__(
+        self, request: RunCode, language: Language, compiler_path: str, interpreter_path: str
+    ) -> None:
+        self._request, self.language, self._compiler_path, self._interpreter_path = (
+            request,
+            language,
+            compiler_path,
+            interpreter_path,
+        )
+        self._source_name = f"main{language.suffixes[0]}" if request.language != "bash" else "main.sh"
         self._is_script = request.language in _SCRIPTS
-        self._memory = request.memory_limit_MB << 20 if 0 < request.memory_limit_MB < _NO_LIMIT else None
+        self._memory_bytes = (
+            request.memory_limit_MB << 20 if 0 < request.memory_limit_MB < _NO_LIMIT else None
+        )
 
     @property
     def build_job(self) -> Job | None:
         """Return the build job, or None for interpreted languages."""
         if self._is_script:
             return None
-        name = self.language.artifact_name
-        command = self.language.build_command((self._main,), name, tool=self._builder)
+        artifact_name = self.language.artifact_name
+        command = self.language.build_command((self._source_name,), artifact_name, tool=self._compiler_path)
         return Job(
             files=(
-                *self._program_files(),
+                *self._list_files(),
                 _make_text_file("compile", f"exec {shlex.join(command)} < /dev/null\n"),
             ),
             runtime=_RUNTIME,
             compile_timeout=_to_milliseconds("compile_timeout", self._request.compile_timeout),
             compile_cpu_time=_to_milliseconds("compile_timeout", self._request.compile_timeout),
-            keep=(name,),
+            keep=(artifact_name,),
         )
 
-    def run_job(self, stdin: str, program: tuple[JobFile, ...]) -> Job:
-        command: tuple[str, ...] = (self._runner, self._main)
+    def make_run_job(self, stdin: str, build_files: tuple[JobFile, ...]) -> Job:
+        command: tuple[str, ...] = (self._interpreter_path, self._source_name)
         if not self._is_script:
-            command = self.language.run_command(self._runner, self._memory)
-        started = command[0] if command[0].startswith("/") else f"./{command[0]}"
-        line = f"exec {shlex.join((started, *command[1:]))} < {_STDIN}\n"
+            command = self.language.run_command(self._interpreter_path, self._memory_bytes)
+        program_path = command[0] if command[0].startswith("/") else f"./{command[0]}"
+        shell_line = f"exec {shlex.join((program_path, *command[1:]))} < {_STDIN}\n"
         return Job(
             files=(
-                *self._program_files(),
-                *program,
+                *self._list_files(),
+                *build_files,
                 _make_text_file(_STDIN, stdin),
-                _make_text_file("run", line),
+                _make_text_file("run", shell_line),
             ),
             runtime=_RUNTIME,
             run_timeout=_to_milliseconds("run_timeout", self._request.run_timeout),
             run_cpu_time=_to_milliseconds("run_timeout", self._request.run_timeout),
-            run_memory_limit=self._memory,
+            run_memory_limit=self._memory_bytes,
             keep=tuple(self._request.fetch_files),
         )
 
-    def _program_files(self) -> Iterator[JobFile]:
+    def _list_files(self) -> Iterator[JobFile]:
         for name, content in self._request.files.items():
             if content is None:
                 continue
             try:
                 yield JobFile(name=name, content=Blob.of(base64.b64decode(content, validate=True)))
             except ValueError as error:
-                raise _invalid_request(f"files[{name!r}] is not base64: {error}") from error
+                raise _make_request_error(f"files[{name!r}] is not base64: {error}") from error
         helper = self.language.helper
         if helper and not self._is_script:
             yield _make_text_file(helper, (graders_folder() / helper).read_text())
-        yield _make_text_file(self._main, self._request.code)
+        yield _make_text_file(self._source_name, self._request.code)
 
 
 def _find_language(name: str) -> Language:
@@ -434,9 +452,9 @@ def _make_text_file(name: str, text: str) -> JobFile:
     return JobFile(name=name, content=Blob.of(text), text=True)
 
 
-def _to_milliseconds(name: str, seconds: float) -> int:
+def _to_milliseconds(field_name: str, seconds: float) -> int:
     if not 0 < seconds < 1e6:
-        raise _invalid_request(f"{name} must be a number of seconds above 0 and below 1000000")
+        raise _make_request_error(f"{field_name} must be a number of seconds above 0 and below 1000000")
     return max(1, round(seconds * 1000))
 
 
@@ -459,18 +477,18 @@ def _make_command_result(stage: Ending) -> CommandResult:
             status="TimeLimitExceeded", execution_time=seconds, stdout=stage.stdout, stderr=stage.stderr
         )
     is_known = stage.signal in signal.Signals.__members__
-    killer = signal.Signals[stage.signal or ""] if is_known else signal.SIGKILL
+    kill_signal = signal.Signals[stage.signal or ""] if is_known else signal.SIGKILL
     return CommandResult(
         status="Finished",
         execution_time=seconds,
-        return_code=-killer if stage.code is None else stage.code,
+        return_code=-kill_signal if stage.code is None else stage.code,
         stdout=stage.stdout,
         stderr=stage.stderr,
     )
 
 
-def _with_status(reply: RunCodeReply) -> RunCodeReply:
-    """Return the reply with the status that its commands imply."""
+def _set_status(reply: RunCodeReply) -> RunCodeReply:
+    """Set the reply's status from the results of its commands, and return the reply."""
     for result in (stage for stage in (reply.compile_result, reply.run_result) if stage is not None):
         if result.status == "Error":
             reply.status, reply.message = _SANDBOX_ERROR, result.stderr or ""
@@ -480,65 +498,67 @@ def _with_status(reply: RunCodeReply) -> RunCodeReply:
     return reply
 
 
-def _is_right(reply: RunCodeReply, expected: str) -> bool:
+def _is_right(reply: RunCodeReply, expected_output: str) -> bool:
     """Return True if all lines match, ignoring case and outer white space.
 
     A number that is alone in its line may differ a little.
     """
     if reply.status != "Success" or reply.run_result is None:
         return False
-    ours = (reply.run_result.stdout or "").strip().lower().split("\n")
-    theirs = expected.strip().lower().split("\n")
-    return len(ours) == len(theirs) and all(map(_lines_match, ours, theirs))
+    output_lines = (reply.run_result.stdout or "").strip().lower().split("\n")
+    expected_lines = expected_output.strip().lower().split("\n")
+    return len(output_lines) == len(expected_lines) and all(map(_lines_match, output_lines, expected_lines))
 
 
-def _lines_match(ours: str, theirs: str) -> bool:
-    if ours.strip() == theirs.strip():
+def _lines_match(output_line: str, expected_line: str) -> bool:
+    if output_line.strip() == expected_line.strip():
         return True
     try:
-        our_number, their_number = float(ours), float(theirs)
+        output_number, expected_number = float(output_line), float(expected_line)
     except ValueError:
         return False
-    return abs(our_number - their_number) / max(abs(their_number), _TINY) < _TOLERANCE
+    return abs(output_number - expected_number) / max(abs(expected_number), _TINY) < _TOLERANCE
 
 
-def _decode_request(body: bytes, kind: type[T]) -> T:
+def _decode_request(body: bytes, request_type: type[T]) -> T:
     try:
         # With strict=False, the string "5" is accepted as a number.
-        return msgspec.json.decode(shallow(body), type=kind, strict=False)
+        return msgspec.json.decode(shallow(body), type=request_type, strict=False)
     except (msgspec.MsgspecError, ValueError) as error:
-        raise _invalid_request(str(error)) from error
+        raise _make_request_error(str(error)) from error
 
 
 def _read_tests(submission: Submit) -> list[StdioTest]:
     """Return the tests of the row in the request. The worker has no datasets."""
     options = submission.config
     if options.dataset_type not in (None, "CommonOJDataset"):
-        raise _invalid_request(f"this server judges only rows of CommonOJDataset, not {options.dataset_type}")
+        raise _make_request_error(
+            f"this server judges only rows of CommonOJDataset, not {options.dataset_type}"
+        )
     if options.language is None:
-        raise _invalid_request("config.language must name the language")
-    provided = options.provided_data
-    rows = [provided] if isinstance(provided, dict) else provided or []
+        raise _make_request_error("config.language must name the language")
+    provided_data = options.provided_data
+    rows = [provided_data] if isinstance(provided_data, dict) else provided_data or []
     row = rows[0] if len(rows) == 1 else next((row for row in rows if row.get("id") == submission.id), None)
     if row is None:
-        raise _invalid_request(
+        raise _make_request_error(
             "config.provided_data must contain the dataset's row: this server has no datasets"
         )
     tests = row.get("test")
     try:
-        decoded = msgspec.json.decode(shallow(tests)) if isinstance(tests, str) else tests
-        cases = msgspec.convert(decoded, list[StdioTest])
+        decoded_tests = msgspec.json.decode(shallow(tests)) if isinstance(tests, str) else tests
+        cases = msgspec.convert(decoded_tests, list[StdioTest])
     except (msgspec.MsgspecError, ValueError) as error:
-        raise _invalid_request(f"config.provided_data.test: {error}") from error
+        raise _make_request_error(f"config.provided_data.test: {error}") from error
     if not cases:
-        raise _invalid_request("config.provided_data.test has no tests")
+        raise _make_request_error("config.provided_data.test has no tests")
     return cases
 
 
-def _sandbox_error(reason: str) -> RefusedRequest:
+def _make_sandbox_error(reason: str) -> RefusedRequest:
     """Return the reply to a fault of the worker, which must not become a score."""
     return RefusedRequest(reason, status=500, body={"detail": reason})
 
 
-def _invalid_request(reason: str) -> RefusedRequest:
+def _make_request_error(reason: str) -> RefusedRequest:
     return RefusedRequest(reason, status=422, body={"detail": reason})

@@ -23,9 +23,9 @@ from ioi_eval.plugins.contest.scoreboard import (
     ProblemProgress,
     Scoreboard,
     format_clock,
+    make_scoreboard_table,
     rank_scoreboard,
     read_scoreboard,
-    scoreboard_table,
 )
 from ioi_eval.reports import ReportOptions, Results, name_runs, write_comparison
 from ioi_eval.reports.comparison import find_differences
@@ -101,14 +101,14 @@ def board(
 
 @pytest.mark.parametrize(("problems", "has_columns"), [(30, True), (31, False)])
 def test_scoreboard_has_problem_columns_for_at_most_30_problems(problems: int, has_columns: bool) -> None:
-    shown = scoreboard_table(board(("otter", problems, 1.0), problems=problems), str, 50)
+    shown = make_scoreboard_table(board(("otter", problems, 1.0), problems=problems), str, 50)
     assert ("p0" in shown.heads) is has_columns
 
 
 def test_participants_with_equal_points_and_times_share_a_rank() -> None:
     nobody = (("bear", 0.0, None), ("elk", 0.0, None))
     rows = (("heron", 5.0, 90.0), *nobody, ("otter", 5.0, 60.0), ("adder", 5.0, 90.0))
-    shown = scoreboard_table(board(*rows), str, 50)
+    shown = make_scoreboard_table(board(*rows), str, 50)
     assert [row[:2] for row in shown.rows] == [
         ["1", "otter"],
         ["2", "adder"],
@@ -144,8 +144,8 @@ def test_medals_by_the_rule_of_the_icpc_are_four_of_each_kind() -> None:
 
 def test_scoreboard_has_medal_column_if_rules_award_medals() -> None:
     rows = (("otter", 5.0, 60.0), ("heron", 3.0, 90.0))
-    assert "Medal" not in scoreboard_table(board(*rows), str, 50).heads
-    shown = scoreboard_table(board(*rows, rule=MedalRule.ICPC), str, 50)
+    assert "Medal" not in make_scoreboard_table(board(*rows), str, 50).heads
+    shown = make_scoreboard_table(board(*rows, rule=MedalRule.ICPC), str, 50)
     assert shown.heads[:3] == ["Place", "Participant", "Medal"] and [row[2] for row in shown.rows] == [
         "gold",
         "gold",

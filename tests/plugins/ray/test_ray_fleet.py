@@ -36,7 +36,10 @@ class FakeCluster:
         self.found: str | None = None  # the address that Ray finds in variables and files
 
     def list_nodes(self) -> list[SeenNode]:
-        return [SeenNode(id=name, name=name, free={"CPU": 2.0}, declares=False) for name in self.nodes]
+        return [
+            SeenNode(id=name, name=name, free_resources={"CPU": 2.0}, has_slot_resource=False)
+            for name in self.nodes
+        ]
 
     def start(self, seen: SeenNode, *given: Any) -> str:
         self.started.append(seen.name)
@@ -83,13 +86,13 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     monkeypatch.setitem(sys.modules, "ray._private.ray_constants", constants_module)
     for name, does in (
         ("list_nodes", fake.list_nodes),
-        ("start", fake.start),
-        ("existing", lambda name: None),
+        ("start_actor", fake.start),
+        ("find_actor", lambda name: None),
     ):
         monkeypatch.setattr(cluster, name, does)
     monkeypatch.setattr(cluster, "connect", lambda address: False)
-    monkeypatch.setattr(cluster, "kill", lambda actor: None)
-    monkeypatch.setattr(cluster, "put", lambda data: data)
+    monkeypatch.setattr(cluster, "kill_actor", lambda actor: None)
+    monkeypatch.setattr(cluster, "store_object", lambda data: data)
     monkeypatch.setattr("ioi_eval.plugins.ray.wire.Call", fake.call)
     return fake
 

@@ -77,7 +77,7 @@ async def test_rented_sandboxes_judge_and_are_stopped(
 ) -> None:
     async with Loopback(fine) as first_server, Loopback(fine) as other:
         give_addresses([first_server, other], monkeypatch)
-        engine = rented.rented("e2b:judge*2", rented.E2b(), patience=QUICK, capabilities=PROFILE)
+        engine = rented.make_rented_engine("e2b:judge*2", rented.E2b(), patience=QUICK, capabilities=PROFILE)
         async with engine:
             result = await engine.execute(job("hello"))
             assert result.run.stdout == "hello" and result.endpoint in (first_server.url, other.url)
@@ -93,7 +93,7 @@ async def test_rented_sandboxes_judge_and_are_stopped(
 async def test_failed_start_of_a_rented_sandbox_stops_the_others(sdk: type[Sandbox]) -> None:
     sdk.refuse = 3
     with pytest.raises(EngineUnavailable, match="E2B: quota exceeded"):
-        await rented.rented("e2b:judge*4", rented.E2b()).__aenter__()
+        await rented.make_rented_engine("e2b:judge*4", rented.E2b()).__aenter__()
     assert sdk.made and {box.killed for box in sdk.made} == {1}
 
 
@@ -110,7 +110,7 @@ async def test_cancellation_during_start_stops_rented_sandboxes(
         return outcome
 
     monkeypatch.setattr(Sandbox, late, slow)
-    starting = asyncio.ensure_future(rented.rented("e2b:judge*2", rented.E2b()).__aenter__())
+    starting = asyncio.ensure_future(rented.make_rented_engine("e2b:judge*2", rented.E2b()).__aenter__())
     await begun.wait()
     starting.cancel()
     with pytest.raises(asyncio.CancelledError):
