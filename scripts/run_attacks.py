@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
         ):
             return _try_servers([*filter(is_server, targets)], names)
         case ["write", which, *files] if files:
-            return _write_table([Path(file) for file in files], whole=which == "all")
+            return _write_table([Path(file) for file in files], is_whole=which == "all")
         case ["mutate", *names] if not _find_unknown_names(names):
             return _run_mutations(names)
         case ["try", _, *names] | ["mutate", *names] | ["servers", *names]:
@@ -55,45 +55,47 @@ def _find_unknown_names(names: list[str]) -> list[str]:
 @contextmanager
 def _make_folders() -> Iterator[tuple[Path, Path]]:
     """Yield a folder that sandboxes may read, and a folder for builds."""
-    workshop = Path(tempfile.mkdtemp(prefix="ioi-eval-attacks-", dir="/dev/shm"))
-    workshop.chmod(0o711)
+    sandbox_parent = Path(tempfile.mkdtemp(prefix="ioi-eval-attacks-", dir="/dev/shm"))
+    sandbox_parent.chmod(0o711)
     try:
-        with tempfile.TemporaryDirectory(prefix="ioi-eval-attacks-") as cache:
-            yield workshop, Path(cache)
+        with tempfile.TemporaryDirectory(prefix="ioi-eval-attacks-") as build_folder:
+            yield sandbox_parent, Path(build_folder)
     finally:
-        shutil.rmtree(workshop)
+        shutil.rmtree(sandbox_parent)
 
 
-def _try_all_layers(file: Path, names: list[str]) -> int:
-    """Try attacks (all if `names` is empty) on all engines and mixtures of layers, as the current user."""
+def _try_all_layers(output_file: Path, attacks: list[str]) -> int:
+    """Try attacks (all if `attacks` is empty) on all engines and mixtures of layers, as the current user."""
     os.environ["API_KEY"] = SECRET
-    columns = {}
+    outcomes_by_column = {}
     with _make_folders() as (workshop, cache):
         for engine, (name, layers) in product(ENGINES, MIXTURES.items()):
-            title, started = f"{engine}, {name}", time.monotonic()
+            title, start_time = f"{engine}, {name}", time.monotonic()
             _print_progress(f"{title}, as {_USER} ...")
-            with prepared(workshop) as ground:
-                columns[title] = asyncio.run(column(engine, layers, cache, ground, workshop, names))
-            _print_progress(f"    {time.monotonic() - started:.0f} s")
-    file.write_bytes(msgspec.json.encode(Half(_USER, columns)))
+            with prepared(workshop) as environment:
+                outcomes_by_column[title] = asyncio.run(
+                    column(engine, layers, cache, environment, workshop, attacks)
+                )
+            _print_progress(f"    {time.monotonic() - start_time:.0f} s")
+    output_file.write_bytes(msgspec.json.encode(Half(_USER, outcomes_by_column)))
     return 0
 
 
-def _try_servers(urls: list[str], names: list[str]) -> int:
-    """Try all attacks, or some, on running servers. Attacks by the scripts of a client are not included."""
+def _try_servers(urls: list[str], attacks: list[str]) -> int:
+    """Try attacks (all if `attacks` is empty) on running servers, except attacks by a client's scripts."""
     os.environ["API_KEY"] = SECRET
     faults = []
     with _make_folders() as (workshop, cache):
         for url in urls:
-            with prepared(workshop) as ground:
-                outcomes = asyncio.run(column(url, EVERYTHING, cache, ground, workshop, names))
-            half = Half(_USER, {url: outcomes})
+            with prepared(workshop) as environment:
+                outcomes = asyncio.run(column(url, EVERYTHING, cache, environment, workshop, attacks))
+            table_half = Half(_USER, {url: outcomes})
             print(
-                f"{url}: {half.attempts} attempts, {len(half.faults)} of them successful",
-                *half.faults,
+                f"{url}: {table_half.attempts} attempts, {len(table_half.faults)} of them successful",
+                *table_half.faults,
                 sep="\n",
             )
-            faults += half.faults
+            faults += table_half.faults
     return 1 if faults else 0
 
 
@@ -101,9 +103,9 @@ def _print_progress(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def _write_table(files: list[Path], *, whole: bool) -> int:
-    halves = [msgspec.json.decode(file.read_bytes(), type=Half) for file in files]
-    table = Table(halves, known="" if whole else table_of(_DOCUMENT))
+def _write_table(files: list[Path], *, is_whole: bool) -> int:
+    table_halves = [msgspec.json.decode(file.read_bytes(), type=Half) for file in files]
+    table = Table(table_halves, known="" if is_whole else table_of(_DOCUMENT))
     print(*table.faults, table.summary, sep="\n")
     document = _DOCUMENT.relative_to(_TOP)
     if _USER == _ROOT:
@@ -114,8 +116,8 @@ def _write_table(files: list[Path], *, whole: bool) -> int:
     return 1 if table.faults else 0
 
 
-def _run_mutations(names: list[str]) -> int:
-    faults = count = 0
+def _run_mutations(attacks: list[str]) -> int:
+    fault_count = trial_count = 0
     adopt_orphans()
     with _make_folders() as (workshop, cache):
         proctor = built_once(cache / "proctor", partial(build_proctor, TEST_BUILD))
@@ -132,13 +134,13 @@ def _run_mutations(names: list[str]) -> int:
             store=cache,
             waiting=library,
         )
-        for trial in trials(names):
-            count += 1
+        for trial in trials(attacks):
+            trial_count += 1
             fault = trial.fault(bench)
-            faults += bool(fault)
+            fault_count += bool(fault)
             print(_format_trial(trial, fault), flush=True)
-    print(f"{count} trials as {_USER}, {faults} not as expected", flush=True)
-    return 1 if faults else 0
+    print(f"{trial_count} trials as {_USER}, {fault_count} not as expected", flush=True)
+    return 1 if fault_count else 0
 
 
 def _format_trial(trial: Trial, fault: str) -> str:

@@ -31,7 +31,7 @@ async def main(arguments: argparse.Namespace) -> int:
 
     # Load problems, judge the dump, and report. Each result is written at once, so a run that was killed can
     # be continued.
-    scored = await score_dump(
+    dump_score = await score_dump(
         arguments.dumps,
         arguments.problems,
         out=arguments.out,
@@ -44,22 +44,28 @@ async def main(arguments: argparse.Namespace) -> int:
     # Aggregate results as data frames. A mean ignores submissions that could not be judged, so count these as
     # well.
     results = Results.open(arguments.out)
-    frame, subtasks = results.to_frame(), results.subtasks_frame()
-    print(frame.groupby(["model", "problem_id"])["points"].agg(["size", "count", "mean", "max"]).round(2))
-    if len(subtasks):
-        bests = subtasks.groupby(["model", "problem_id", "subtask"])["weighted_score"].max()
+    results_frame, subtasks_frame = results.to_frame(), results.subtasks_frame()
+    print(
+        results_frame.groupby(["model", "problem_id"])["points"]
+        .agg(["size", "count", "mean", "max"])
+        .round(2)
+    )
+    if len(subtasks_frame):
+        best_scores = subtasks_frame.groupby(["model", "problem_id", "subtask"])["weighted_score"].max()
         print(
             "\nSum of the best scores of each subtask:\n",
-            bests.groupby("model").sum().round(2).to_string(),
+            best_scores.groupby("model").sum().round(2).to_string(),
             sep="",
         )
 
-    summary = scored.summary
+    summary = dump_score.summary
     for model in summary.models:
-        passes = ", ".join(
+        pass_rates = ", ".join(
             f"pass@{rate.k} {rate.value:.1%}" for rate in model.pass_at if rate.value is not None
         )
-        print(f"\n{model.model or '(no name)'}: {model.points:g} of {model.max_points:g} points; {passes}")
+        print(
+            f"\n{model.model or '(no name)'}: {model.points:g} of {model.max_points:g} points; {pass_rates}"
+        )
     print(f"{summary.scored} scored, {summary.unscored} unscored. Report: {arguments.out / 'report.html'}")
     return 3 if summary.unscored else 0
 

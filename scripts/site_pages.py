@@ -45,10 +45,10 @@ _FENCE = re.compile(r"^( *)```.*?^\1```$", re.M | re.S)
 def build_commands_page() -> str:
     """Return the page with the help of every command."""
     overview = _read_help()
-    names = re.findall(r"^  ([a-z]+) {2,}", overview, re.M)
-    about = "Generated from the code: the output of `ioi-eval COMMAND --help-all`."
-    sections = [f"# Command line\n\n{about}\n", _format_block(overview)]
-    sections += (f"\n## {name}\n\n{_format_block(_read_help(name))}" for name in names)
+    command_names = re.findall(r"^  ([a-z]+) {2,}", overview, re.M)
+    introduction = "Generated from the code: the output of `ioi-eval COMMAND --help-all`."
+    sections = [f"# Command line\n\n{introduction}\n", _format_block(overview)]
+    sections += (f"\n## {name}\n\n{_format_block(_read_help(name))}" for name in command_names)
     return "\n".join(sections)
 
 
@@ -78,11 +78,11 @@ def build_api_page() -> str:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    generated = {"reference/commands.md": build_commands_page(), "reference/api.md": build_api_page()}
+    generated_pages = {"reference/commands.md": build_commands_page(), "reference/api.md": build_api_page()}
     for source, page in INCLUDED.items():
         if source != "README.md":
-            generated[page] = _fix_links((ROOT / source).read_text(), source, page)
-    for page, content in generated.items():
+            generated_pages[page] = _fix_links((ROOT / source).read_text(), source, page)
+    for page, content in generated_pages.items():
         files.append(File.generated(config, page, content=content))
     return files
 
@@ -96,23 +96,24 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return _fix_links(markdown, f"docs/{uri}", uri)
 
 
-def _fix_links(text: str, source: str, page: str) -> str:
+def _fix_links(text: str, source_path: str, page_path: str) -> str:
     """Return a file's text with links to files of the repository replaced by links to pages of the site."""
 
-    def site_link(match: re.Match[str]) -> str:
+    def make_site_link(match: re.Match[str]) -> str:
         image, label, target, anchor = match[1], match[2], match[3], match[4] or ""
-        path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(source_path), target))
         if not (ROOT / path).exists() and path not in _list_generated_pages():
             return match[0]  # MkDocs itself reports a broken link
-        inside = path.removeprefix("docs/") if path.startswith("docs/") else INCLUDED.get(path)
+        site_page = path.removeprefix("docs/") if path.startswith("docs/") else INCLUDED.get(path)
         if label.endswith(target) and path not in _list_generated_pages():
             label = _read_title(path)
-        if inside is None:
+        if site_page is None:
             return label
-        return f"{image}[{label}]({os.path.relpath(inside, posixpath.dirname(page) or '.')}{anchor})"
+        return f"{image}[{label}]({os.path.relpath(site_page, posixpath.dirname(page_path) or '.')}{anchor})"
 
     return "".join(
-        section if is_code else _LINK.sub(site_link, section) for is_code, section in _split_code_blocks(text)
+        section if is_code else _LINK.sub(make_site_link, section)
+        for is_code, section in _split_code_blocks(text)
     )
 
 
@@ -124,12 +125,12 @@ def _read_title(path: str) -> str:
 
 def _split_code_blocks(text: str) -> Iterator[tuple[bool, str]]:
     """Yield the parts of a page, each with True if it is a code block, which cannot contain links."""
-    end = 0
+    previous_end = 0
     for block in _FENCE.finditer(text):
-        yield False, text[end : block.start()]
+        yield False, text[previous_end : block.start()]
         yield True, block[0]
-        end = block.end()
-    yield False, text[end:]
+        previous_end = block.end()
+    yield False, text[previous_end:]
 
 
 def _list_generated_pages() -> set[str]:

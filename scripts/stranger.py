@@ -63,11 +63,11 @@ declare -px >~/.terminal
 
 
 class PageError(Exception):
-    """A block of a page failed, or printed something else than the page shows."""
+    """A block of a page failed, or its output differs from the output that the page shows."""
 
 
 class InstallError(PageError):
-    """An installation failed. It is not the page's fault if it succeeds on a new machine."""
+    """An installation failed. The page is correct if the installation succeeds on a new machine."""
 
 
 def read_registry_settings() -> tuple[dict[str, str], tuple[str, ...]]:
@@ -81,39 +81,41 @@ def read_registry_settings() -> tuple[dict[str, str], tuple[str, ...]]:
         shared_paths.add(str(Path(match[2]).parent) if match[1] == "file://" else match[2])
         return f"{match[1]}{SHARED}{match[2]}"
 
-    pip = {name: re.sub(r"(^|\s|file://)(/\S+)", share_path, value) for name, value in pip_settings().items()}
-    pip["PIP_FIND_LINKS"] = f"/srv/packages {pip.get('PIP_FIND_LINKS', '')}".strip()
+    pip_variables = {
+        name: re.sub(r"(^|\s|file://)(/\S+)", share_path, value) for name, value in pip_settings().items()
+    }
+    pip_variables["PIP_FIND_LINKS"] = f"/srv/packages {pip_variables.get('PIP_FIND_LINKS', '')}".strip()
     proxies = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
     pip_options = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_RETRIES": "10"}
-    return {**proxies, **for_uv(pip), **pip, **pip_options}, tuple(sorted(shared_paths))
+    return {**proxies, **for_uv(pip_variables), **pip_variables, **pip_options}, tuple(sorted(shared_paths))
 
 
 @dataclass
 class Machine:
-    """A copy of an empty Debian. Installed packages stay until it is removed."""
+    """A copy of an empty Debian. Installed packages stay until the copy is removed."""
 
     root: Path
     shares: tuple[str, ...] = ()
     settings: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def create(cls, empty: Path, root: Path, packages: Path) -> Machine:
-        subprocess.run(["cp", "-a", "--reflink=auto", empty, root], check=True)
+    def create(cls, empty_system: Path, root: Path, package_folder: Path) -> Machine:
+        subprocess.run(["cp", "-a", "--reflink=auto", empty_system, root], check=True)
         (root / HOME[1:]).mkdir()
         os.chown(root / HOME[1:], UID, UID)
-        for name, line in (
+        for file_name, line in (
             ("passwd", f"stranger:x:{UID}:{UID}::{HOME}:/bin/bash"),
             ("group", f"stranger:x:{UID}:"),
         ):
-            with (root / "etc" / name).open("a") as file:
+            with (root / "etc" / file_name).open("a") as file:
                 file.write(f"{line}\n")
         # Let dpkg skip syncing, which is faster; the machine is removed after the test.
         (root / "etc/dpkg/dpkg.cfg.d/unsafe").write_text("force-unsafe-io\n")
         # Let apt try again, because a mirror may close a connection.
         (root / "etc/apt/apt.conf.d/80-retries").write_text('Acquire::Retries "5";\n')
-        for name in ("resolv.conf", "hosts"):
-            (root / "etc" / name).write_text((Path("/etc") / name).read_text())
-        subprocess.run(["cp", "-r", packages, root / "srv" / "packages"], check=True)
+        for file_name in ("resolv.conf", "hosts"):
+            (root / "etc" / file_name).write_text((Path("/etc") / file_name).read_text())
+        subprocess.run(["cp", "-r", package_folder, root / "srv" / "packages"], check=True)
         settings, shares = read_registry_settings()
         for share in shares:
             mount_point = Path(f"{root}{SHARED}{share}")
@@ -146,7 +148,7 @@ class Machine:
             "--",
             "env",
             "-i",
-            *(f"{name}={value}" for name, value in self._environment(home).items()),
+            *(f"{name}={value}" for name, value in self._make_environment(home).items()),
         ]
         argv += ["bash", "-c", f"cd; {SESSION}"]
         return subprocess.run(
@@ -159,7 +161,7 @@ class Machine:
             timeout=BLOCK_TIMEOUT_S,
         )
 
-    def _environment(self, home: str) -> dict[str, str]:
+    def _make_environment(self, home: str) -> dict[str, str]:
         return {
             "PATH": f"{home}/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "HOME": home,
@@ -170,45 +172,45 @@ class Machine:
             **self.settings,
         }
 
-    def run_checked(self, name: str, command: str, *, root: bool = False, network: bool = False) -> str:
+    def run_checked(self, label: str, command: str, *, root: bool = False, network: bool = False) -> str:
         """Run a command and return its output; raise PageError if it fails.
 
         If the command asks for a package, the package is installed, and the command runs again.
         """
-        started = time.monotonic()
+        start_time = time.monotonic()
         process = self.run_command(command, root=root, network=network)
         while process.returncode == 2 and (
-            request := re.search(r"Install it with\n    sudo (.*)\n", process.stderr)
+            package_request := re.search(r"Install it with\n    sudo (.*)\n", process.stderr)
         ):
-            print(f"      {name} asks for: sudo {request[1]}", flush=True)
-            self.run_checked(f"{name}, as requested", f"sudo {request[1]}", root=True, network=True)
+            print(f"      {label} asks for: sudo {package_request[1]}", flush=True)
+            self.run_checked(f"{label}, as requested", f"sudo {package_request[1]}", root=True, network=True)
             process = self.run_command(command, root=root, network=network)
         if process.returncode != 0:
-            error = InstallError if network else PageError
-            disk = shutil.disk_usage(self.root).free >> 20
-            memory = re.findall(r"MemAvailable: *(\d+)", Path("/proc/meminfo").read_text())
-            raise error(
-                f"{name} exited with code {process.returncode}; free: {disk}"
-                f" MiB of disk, {memory} KiB of memory:\n"
+            error_class = InstallError if network else PageError
+            free_disk_mib = shutil.disk_usage(self.root).free >> 20
+            free_memory_kib = re.findall(r"MemAvailable: *(\d+)", Path("/proc/meminfo").read_text())
+            raise error_class(
+                f"{label} exited with code {process.returncode}; free: {free_disk_mib}"
+                f" MiB of disk, {free_memory_kib} KiB of memory:\n"
                 f"{command}\n{process.stdout}\n{process.stderr}"
             )
-        print(f"ok    {name} ({time.monotonic() - started:.0f} s)", flush=True)
+        print(f"ok    {label} ({time.monotonic() - start_time:.0f} s)", flush=True)
         return process.stdout
 
     def follow_page(self, page: str, folder: str, *, whole_suite: bool = False) -> None:
         """Run all blocks of a page in a new folder."""
         self.run_checked(f"{page}: a folder", f"mkdir -p {folder}; cd {folder}")
-        printed = ""
+        last_output = ""
         for block in blocks(page):
             if block.not_run:
                 print(f"      {block} is skipped: {block.not_run}", flush=True)
             elif block.kind == "text":
-                self.compare_output(block, printed)
+                self.compare_output(block, last_output)
             elif block.kind in ("sh", "python"):
                 code = block.code if whole_suite else block.code.replace(*SUITE)
                 if block.kind == "python":
                     code = f"python - <<'END'\n{code}END\n"
-                printed = self.run_checked(
+                last_output = self.run_checked(
                     f"{block} {block.code.splitlines()[0]}",
                     code,
                     root=block.code.startswith("sudo "),
@@ -216,21 +218,21 @@ class Machine:
                 )
 
     @staticmethod
-    def compare_output(block: Block, printed: str) -> None:
-        expected = block.code
+    def compare_output(block: Block, output: str) -> None:
+        expected_output = block.code
         # The text after the command is the expected output of a single command of the block.
-        if expected.startswith("$ "):
-            expected = f"{expected.partition(chr(10))[2]}...\n"
-        if not matches(expected, printed):
-            raise PageError(f"{block} shows\n{expected}\nbut the output is:\n{printed}")
+        if expected_output.startswith("$ "):
+            expected_output = f"{expected_output.partition(chr(10))[2]}...\n"
+        if not matches(expected_output, output):
+            raise PageError(f"{block} shows\n{expected_output}\nbut the output is:\n{output}")
 
 
 def _find_uncloned_names(folder: str, names: list[str]) -> set[str]:
     """Return the names that a clone would not contain, or does not need."""
-    unwanted = r"__pycache__|.*\.egg-info"
+    unwanted_pattern = r"__pycache__|.*\.egg-info"
     if folder == str(ROOT):
-        unwanted += r"|\.git|\.venv.*|\..*_cache|runs|build|dist"
-    return {name for name in names if re.fullmatch(unwanted, name)}
+        unwanted_pattern += r"|\.git|\.venv.*|\..*_cache|runs|build|dist"
+    return {name for name in names if re.fullmatch(unwanted_pattern, name)}
 
 
 def follow_readme(machine: Machine, whole_suite: bool) -> None:
@@ -274,9 +276,9 @@ grep '"interpreter": "forked"' runs/bare/run.json
 
 def check_installation(machine: Machine) -> None:
     """Install in each way that README names, up to the first result. The extras are only resolved."""
-    apt = "apt-get update && apt-get install -y"
+    apt_install = "apt-get update && apt-get install -y"
     machine.run_checked(
-        "python3-venv", f"{apt} --no-install-recommends python3-venv", root=True, network=True
+        "python3-venv", f"{apt_install} --no-install-recommends python3-venv", root=True, network=True
     )
     commands = {
         "the wheel": f"{VENV} && pip install ioi-eval",
@@ -285,12 +287,12 @@ def check_installation(machine: Machine) -> None:
         "uv": "python3 -m venv uv && uv/bin/pip install uv && uv/bin/uv tool install ioi-eval",
     }
     for name, command in commands.items():
-        terminal = machine.root / HOME[1:] / ".terminal"
-        terminal.unlink(missing_ok=True)
+        session_file = machine.root / HOME[1:] / ".terminal"
+        session_file.unlink(missing_ok=True)
         machine.run_checked(f"installed from {name}", command, network=True)
         if name == "the wheel":
             machine.run_checked("a program in Python judged without a compiler", WITHOUT_A_COMPILER)
-            machine.run_checked("g++, pipx", f"{apt} g++ pipx", root=True, network=True)
+            machine.run_checked("g++, pipx", f"{apt_install} g++ pipx", root=True, network=True)
         machine.run_checked(f"the first result, installed from {name}", FIRST_RESULT)
         if name == "pipx":
             machine.run_checked("pipx uninstalls it", "pipx uninstall ioi-eval")

@@ -33,7 +33,7 @@ from ioi_eval.sources import Package, Problems, check_problems
 
 async def main(arguments: argparse.Namespace) -> int:
     if arguments.table:
-        return await print_table(arguments.solutions, generates=arguments.generate)
+        return await print_table(arguments.solutions, generates_tests=arguments.generate)
     (solutions,) = arguments.solutions
     with tempfile.TemporaryDirectory(prefix="ioi-eval-validate-") as folder:
         result = await validate(solutions, arguments.problems, column=arguments.expected_column, out=folder)
@@ -45,21 +45,21 @@ def print_report(result: ValidatedSolutions) -> int:
         subtask_texts = " ".join(f"{subtask.subtask}:{subtask.status}" for subtask in solution.subtasks)
         points = f"{solution.points:g} of {solution.max_points:g} points"
         print(f"{solution.key}: verdict {solution.status}, {points}  {subtask_texts}")
-    for expected, statuses in result.validation.confusion.items():
+    for expectation, statuses in result.validation.confusion.items():
         print(
-            f"solutions with the expectation {expected} got the verdicts",
-            ", ".join(f"{status} {n} times" for status, n in statuses.items()),
+            f"solutions with the expectation {expectation} got the verdicts",
+            ", ".join(f"{status} {count} times" for status, count in statuses.items()),
         )
     for sentence, evidence in result.differences():
         print("DIFFERENCE:", sentence, *evidence, sep="\n    ")
-    for missing in result.validation.unjudged:
-        print(f"not judged: {missing.key}: {missing.reason}")
+    for unjudged_solution in result.validation.unjudged:
+        print(f"not judged: {unjudged_solution.key}: {unjudged_solution.reason}")
     print(result.conclusion)
     return 1 if result.validation.differences else 3 if result.validation.unjudged else 0
 
 
 class PackageLine(NamedTuple):
-    """One line of the table: a package, or the totals."""
+    """A line of the table: a package, or the totals."""
 
     package: str
     format: str = ""
@@ -72,34 +72,34 @@ class PackageLine(NamedTuple):
 
     @property
     def cells(self) -> tuple[object, ...]:
-        agreed = f"{self.compared - self.differences} of {self.compared}"
+        agreement = f"{self.compared - self.differences} of {self.compared}"
         usable = "yes" if self.usable else "no"
         reason = self.reason.replace("|", "\\|").replace("\n", " ")
-        return self.package, self.format, usable, self.solutions, agreed, self.unjudged, reason
+        return self.package, self.format, usable, self.solutions, agreement, self.unjudged, reason
 
 
-async def print_table(sources: list[str], *, generates: bool) -> int:
-    store, lines = Store.usual(), list[PackageLine]()
+async def print_table(sources: list[str], *, generates_tests: bool) -> int:
+    store, package_lines = Store.usual(), list[PackageLine]()
     print("| package | format | usable | solutions | expectations agreed | not judged | reason |")
     print("|---|---|---|--:|--:|--:|---|")
     with ExitStack() as folders:
-        for package in find_packages(sources, store, folders, generates=generates):
-            lines.append(await validate_package(package, store))
-            print(f"| {' | '.join(map(str, lines[-1].cells))} |", flush=True)
+        for package in find_packages(sources, store, folders, generates_tests=generates_tests):
+            package_lines.append(await validate_package(package, store))
+            print(f"| {' | '.join(map(str, package_lines[-1].cells))} |", flush=True)
     totals = PackageLine(
-        package=f"{sum(line.usable for line in lines)} of {len(lines)} packages can be used",
-        usable=bool(lines) and all(line.usable for line in lines),
-        solutions=sum(line.solutions for line in lines),
-        compared=sum(line.compared for line in lines),
-        differences=sum(line.differences for line in lines),
-        unjudged=sum(line.unjudged for line in lines),
+        package=f"{sum(line.usable for line in package_lines)} of {len(package_lines)} packages can be used",
+        usable=bool(package_lines) and all(line.usable for line in package_lines),
+        solutions=sum(line.solutions for line in package_lines),
+        compared=sum(line.compared for line in package_lines),
+        differences=sum(line.differences for line in package_lines),
+        unjudged=sum(line.unjudged for line in package_lines),
     )
     print(f"| {' | '.join(map(str, totals.cells))} |")
     return 1 if totals.differences else 3 if totals.unjudged or not totals.usable else 0
 
 
 def find_packages(
-    sources: Iterable[str | Path], store: Store, folders: ExitStack, *, generates: bool
+    sources: Iterable[str | Path], store: Store, folders: ExitStack, *, generates_tests: bool
 ) -> Iterator[Package]:
     """Yield all packages, including unusable packages. Generated tests exist until `folders` is closed."""
     for source in sources:
@@ -107,7 +107,7 @@ def find_packages(
             for package in check_problems(Path(source), cache=store.root / "packages"):
                 yield (
                     generate_tests(package, store, folders)
-                    if generates and package.problem is None
+                    if generates_tests and package.problem is None
                     else package
                 )
         except InputError as error:
@@ -115,30 +115,32 @@ def find_packages(
 
 
 def generate_tests(package: Package, store: Store, folders: ExitStack) -> Package:
-    """Return the package with generated tests, or unchanged if it lacks more than tests."""
+    """Return the package with generated tests, or unchanged if its tests cannot be generated."""
     folder = folders.enter_context(tempfile.TemporaryDirectory(prefix="ioi-eval-generate-"))
     command = (sys.executable, "-m", "ioi_eval", "problems", package.where, "--generate", folder)
     if subprocess.run(command, capture_output=True, check=False).returncode != 0:
         return package
-    (complete,) = check_problems(Path(folder), cache=store.root / "packages")
-    return msgspec.structs.replace(complete, where=package.where)
+    (complete_package,) = check_problems(Path(folder), cache=store.root / "packages")
+    return msgspec.structs.replace(complete_package, where=package.where)
 
 
 async def validate_package(package: Package, store: Store) -> PackageLine:
     if package.problem is None:
-        more = f"; and {len(package.errors) - 1} more" if len(package.errors) > 1 else ""
-        return PackageLine(package.where, package.format, reason=f"{package.errors[0]}{more}")
-    name, solutions = package.problem.id, len(package.problem.solutions)
-    if not solutions:
-        return PackageLine(name, package.format, usable=True, reason="it has no solutions")
+        more_errors = f"; and {len(package.errors) - 1} more" if len(package.errors) > 1 else ""
+        return PackageLine(package.where, package.format, reason=f"{package.errors[0]}{more_errors}")
+    problem_id, solution_count = package.problem.id, len(package.problem.solutions)
+    if not solution_count:
+        return PackageLine(problem_id, package.format, usable=True, reason="it has no solutions")
     try:
         with tempfile.TemporaryDirectory(prefix="ioi-eval-validate-") as folder:
             validation = (await validate(Problems([package.problem]), out=folder, store=store)).validation
     except InputError as error:  # for example a checker that does not compile
-        return PackageLine(name, package.format, solutions=solutions, unjudged=solutions, reason=str(error))
-    reasons = "; ".join(dict.fromkeys(missing.reason for missing in validation.unjudged))
-    counts = (solutions, validation.expectations, validation.differences, len(validation.unjudged))
-    return PackageLine(name, package.format, True, *counts, reason=reasons)
+        return PackageLine(
+            problem_id, package.format, solutions=solution_count, unjudged=solution_count, reason=str(error)
+        )
+    reasons = "; ".join(dict.fromkeys(unjudged_solution.reason for unjudged_solution in validation.unjudged))
+    counts = (solution_count, validation.expectations, validation.differences, len(validation.unjudged))
+    return PackageLine(problem_id, package.format, True, *counts, reason=reasons)
 
 
 if __name__ == "__main__":

@@ -20,12 +20,12 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from used import cpu_seconds
+from used import read_cpu_seconds
 from workload import (
     BIG,
     SLOW_CHECKER,
     USUAL,
-    include_lines,
+    make_include_lines,
     make_problem,
     make_source,
     make_submissions,
@@ -47,7 +47,7 @@ class Bench:
     def __init__(self, folder: Path, count: int, tests: int, headers: Sequence[str]) -> None:
         self.folder, self.count, self.tests, self.headers = folder, count, tests, headers
         self.store = Store(folder / "store")
-        self._next = 1_000
+        self._next_index = 1_000
         write_tests(folder / "tests", max(tests, 400))
         for name in ("submissions", "work"):
             (folder / name).mkdir()
@@ -58,13 +58,13 @@ class Bench:
 
     def precompile(self) -> None:
         """Precompile the first includes of the sources, as g++ can do by itself."""
-        (self.folder / "all.hpp").write_text(include_lines(self.headers))
+        (self.folder / "all.hpp").write_text(make_include_lines(self.headers))
         subprocess.run(["g++", *FLAGS, "-x", "c++-header", "all.hpp"], cwd=self.folder, check=True)
 
     def build_checker(self) -> float:
-        started = time.perf_counter()
+        start_time = time.perf_counter()
         subprocess.run(["g++", *FLAGS, "-o", "checker", "checker.cpp"], cwd=self.folder, check=True)
-        return time.perf_counter() - started
+        return time.perf_counter() - start_time
 
     def measure_bare_loop(
         self,
@@ -76,20 +76,20 @@ class Bench:
         flags: Sequence[str] = (),
     ) -> float:
         """Return the seconds of the bare loop, which must judge all outputs right."""
-        count, tests = (self.count if compiling else 1), tests or self.tests
-        command = ["./bare", str(cores), str(count), str(tests), "./checker" if checker else "-"]
+        submission_count, tests = (self.count if compiling else 1), tests or self.tests
+        command = ["./bare", str(cores), str(submission_count), str(tests), "./checker" if checker else "-"]
         process = subprocess.run(
             [*command, "compile" if compiling else "run", *FLAGS, *flags],
             cwd=self.folder, check=True, capture_output=True, text=True,
         )  # fmt: skip
-        passed, seconds = process.stdout.split()
-        assert int(passed) == count * tests, "the bare loop does not agree"
+        passed_tests, seconds = process.stdout.split()
+        assert int(passed_tests) == submission_count * tests, "the bare loop does not agree"
         return float(seconds)
 
     def make_fresh_submissions(self, count: int) -> list[Submission]:
         """Return submissions that are in no store."""
-        self._next += count
-        return list(make_submissions(count, first=self._next, headers=self.headers))
+        self._next_index += count
+        return list(make_submissions(count, first_index=self._next_index, headers=self.headers))
 
     def make_scorer(
         self,
@@ -101,28 +101,30 @@ class Bench:
         self.engine = EmbeddedEngine(store=self.store, slots=slots)
         return Scorer(self.engine, store=self.store, builds=BuildOptions(precompile=precompile))
 
-    async def measure_judge(self, scorer: Scorer, task: Problem, work: Iterable[Submission]) -> float:
+    async def measure_judge(
+        self, scorer: Scorer, problem: Problem, submissions: Iterable[Submission]
+    ) -> float:
         async def score_one(submission: Submission) -> None:
             async with slots:
-                result = await scorer.score(task, submission)
+                result = await scorer.score(problem, submission)
             assert result.points == 100, result
 
         slots = asyncio.Semaphore(2 * CORES)
-        started = time.perf_counter()
-        await asyncio.gather(*(score_one(submission) for submission in work))
-        return time.perf_counter() - started
+        start_time = time.perf_counter()
+        await asyncio.gather(*(score_one(submission) for submission in submissions))
+        return time.perf_counter() - start_time
 
-    async def measure_classic_jobs(self, task: Problem, tests: int) -> float:
+    async def measure_classic_jobs(self, problem: Problem, tests: int) -> float:
         """Return the seconds per test in the classic job shape, with all cores busy."""
-        work = self.make_fresh_submissions(1)[0]
-        started = time.perf_counter()
-        for first in range(0, tests, CORES):
-            chosen_tests = task.tests[first : first + CORES]
+        submission = self.make_fresh_submissions(1)[0]
+        start_time = time.perf_counter()
+        for first_index in range(0, tests, CORES):
+            parallel_tests = problem.tests[first_index : first_index + CORES]
             results = await asyncio.gather(
-                *(run_classic(self.engine, task, test, work) for test in chosen_tests)
+                *(run_classic(self.engine, problem, test, submission) for test in parallel_tests)
             )
             assert all(result.score == 1 for result in results), results
-        return (time.perf_counter() - started) / tests
+        return (time.perf_counter() - start_time) / tests
 
 
 class Duration(NamedTuple):
@@ -133,25 +135,30 @@ class Duration(NamedTuple):
 
 
 async def measure_in_turn(rounds: int, *measures: Callable[[], Awaitable[float]]) -> list[Duration]:
-    """Return the medians of several measures. They are taken in turn, so that a noisy minute affects all."""
-    rounds_of: list[list[Duration]] = [[] for _ in measures]
+    """Return the medians of several measures, taken in turn, so that a noisy minute affects all of them."""
+    durations_by_measure: list[list[Duration]] = [[] for _ in measures]
     for _ in range(rounds):
-        for measured, measure in zip(rounds_of, measures, strict=True):
-            cpu_before = cpu_seconds()
-            clock = await measure()
-            measured.append(Duration(clock, cpu_seconds() - cpu_before))
-    return [Duration(*map(statistics.median, zip(*measured, strict=True))) for measured in rounds_of]
+        for durations, measure in zip(durations_by_measure, measures, strict=True):
+            cpu_before_s = read_cpu_seconds()
+            elapsed_s = await measure()
+            durations.append(Duration(elapsed_s, read_cpu_seconds() - cpu_before_s))
+    return [
+        Duration(*map(statistics.median, zip(*durations, strict=True))) for durations in durations_by_measure
+    ]
 
 
 async def print_throughput(bench: Bench, rounds: int) -> None:
     for checker in (False, True):
-        kind = "a checker" if checker else "white-diff"
-        task = make_problem(bench.folder / "tests", bench.tests, checker=checker)
+        comparison = "a checker" if checker else "white-diff"
+        task = make_problem(bench.folder / "tests", bench.tests, has_checker=checker)
         checker_seconds = bench.build_checker() if checker else 0.0
         await cache_header(bench, task)  # builds the header, which then stays in the store
-        async with bench.make_scorer(precompile=False) as plain, bench.make_scorer(precompile=True) as quick:
-            ours = (plain, quick)
-            for scorer in ours:
+        async with (
+            bench.make_scorer(precompile=False) as plain_scorer,
+            bench.make_scorer(precompile=True) as precompiling_scorer,
+        ):
+            scorers = (plain_scorer, precompiling_scorer)
+            for scorer in scorers:
                 await scorer.prepare(task)
                 await bench.measure_judge(scorer, task, bench.make_fresh_submissions(2))
 
@@ -162,42 +169,42 @@ async def print_throughput(bench: Bench, rounds: int) -> None:
                 rounds,
                 measure_bare_loop,
                 partial(measure_bare_loop, ("-include", "all.hpp")),
-                *(partial(measure_fresh_submissions, bench, scorer, task) for scorer in ours),
+                *(partial(measure_fresh_submissions, bench, scorer, task) for scorer in scorers),
             )
-            slow = await bench.measure_classic_jobs(task, 2 * CORES)
-        total = bench.count * bench.tests
+            classic_seconds = await bench.measure_classic_jobs(task, 2 * CORES)
+        test_count = bench.count * bench.tests
         includes = f"{bench.headers[0]}" + (" and five common headers" if len(bench.headers) > 1 else "")
-        print(f"\n{bench.count} submissions x {bench.tests} tests, {kind}; the programs include {includes}")
+        print(f"\n{bench.count} submissions x {bench.tests} tests, {comparison}; programs include {includes}")
         if checker:
             print(f"  (compiling the checker once takes {checker_seconds:.1f} s, which is not counted)")
-        names = (
+        row_names = (
             "bare loop",
             "bare loop, precompiled header",
             "ioi_eval, without the header",
             "ioi_eval, by default",
         )
-        for name, result in zip(names, results, strict=True):
+        for name, result in zip(row_names, results, strict=True):
             cpu_text = f"{1000 * result.cpu / bench.count:7.0f} ms of CPU"
-            print_row(name, total / result.clock, results[0].clock / result.clock, cpu_text)
-        print_row("classic shape", 1 / slow, results[0].clock / total / slow)
+            print_row(name, test_count / result.clock, results[0].clock / result.clock, cpu_text)
+        print_row("classic shape", 1 / classic_seconds, results[0].clock / test_count / classic_seconds)
         print(
             "  Speed of ioi_eval, compared to classic jobs:"
-            f" {slow * total / results[2].clock:.0f} times without the header, "
-            f"{slow * total / results[3].clock:.0f} by default"
+            f" {classic_seconds * test_count / results[2].clock:.0f} times without the header, "
+            f"{classic_seconds * test_count / results[3].clock:.0f} by default"
         )
 
 
-async def measure_fresh_submissions(bench: Bench, scorer: Scorer, task: Problem) -> float:
-    return await bench.measure_judge(scorer, task, bench.make_fresh_submissions(bench.count))
+async def measure_fresh_submissions(bench: Bench, scorer: Scorer, problem: Problem) -> float:
+    return await bench.measure_judge(scorer, problem, bench.make_fresh_submissions(bench.count))
 
 
-async def cache_header(bench: Bench, task: Problem) -> None:
+async def cache_header(bench: Bench, problem: Problem) -> None:
     """Build until the header is cached, before anything is measured."""
     async with bench.make_scorer(precompile=True) as scorer:
         for _ in range(60):
             if any(path.stat().st_size > 20 << 20 for path in bench.store.root.rglob("artifact")):
                 return
-            await bench.measure_judge(scorer, task, bench.make_fresh_submissions(2))
+            await bench.measure_judge(scorer, problem, bench.make_fresh_submissions(2))
             await asyncio.sleep(0.5)
 
 
@@ -206,51 +213,52 @@ def print_row(name: str, rate: float, ratio: float, suffix: str = "") -> None:
 
 
 async def print_added_cost(bench: Bench, rounds: int) -> None:
-    """Print the cost of a test beyond fork, exec and wait: a program, a core, hundreds of tests."""
+    """Print the time that the judge adds to a test: one program on one core with hundreds of tests."""
     tests = 400
-    task = make_problem(bench.folder / "tests", tests, checker=False)
-    work = bench.make_fresh_submissions(1)
+    task = make_problem(bench.folder / "tests", tests, has_checker=False)
+    submissions = bench.make_fresh_submissions(1)
     async with bench.make_scorer(precompile=False, slots=1) as scorer:
-        await bench.measure_judge(scorer, task, work)
+        await bench.measure_judge(scorer, task, submissions)
 
         async def measure_bare_loop() -> float:
             return await asyncio.to_thread(
                 bench.measure_bare_loop, checker=False, compiling=False, cores=1, tests=tests
             )
 
-        (bare_time, _), (our_time, _) = await measure_in_turn(
-            rounds, measure_bare_loop, lambda: bench.measure_judge(scorer, task, work)
+        (bare_s, _), (judge_s, _) = await measure_in_turn(
+            rounds, measure_bare_loop, lambda: bench.measure_judge(scorer, task, submissions)
         )
     print(f"\nTime per test of a program that is already built, on one core ({tests} tests)")
-    print(f"  bare loop {bare_time / tests * 1000:.2f} ms, ioi_eval {our_time / tests * 1000:.2f} ms:"
-          f" {(our_time - bare_time) / tests * 1000:.2f} ms added")  # fmt: skip
+    print(f"  bare loop {bare_s / tests * 1000:.2f} ms, ioi_eval {judge_s / tests * 1000:.2f} ms:"
+          f" {(judge_s - bare_s) / tests * 1000:.2f} ms added")  # fmt: skip
 
 
 def print_client_memory(folder: Path) -> None:
     """Print the peak memory of the client over a gigabyte of tests, in a separate process."""
-    line = subprocess.run(
+    process = subprocess.run(
         [sys.executable, __file__, "--only-memory", str(folder)], check=True, capture_output=True, text=True
     )
-    print(f"\n{line.stdout.strip()}")
+    print(f"\n{process.stdout.strip()}")
 
 
 async def measure_memory(folder: Path) -> None:
-    tests, size = 20, 50 << 20
+    tests, input_bytes = 20, 50 << 20
     (folder / "tests").mkdir(parents=True)
     for index in range(tests):
         block = (f"{index} " * 100 + "\n").encode()
         with (folder / "tests" / f"{index}.in").open("wb") as stream:
-            stream.writelines(block for _ in range(size // len(block)))
+            stream.writelines(block for _ in range(input_bytes // len(block)))
         (folder / "tests" / f"{index}.out").write_text(f"{index}\n")
-    echo = '#include <cstdio>\nint main(){int x; return scanf("%d",&x)==1 ? !printf("%d\\n",x) : 1;}'
-    task = make_problem(folder / "tests", tests, checker=False)
+    echo_program = '#include <cstdio>\nint main(){int x; return scanf("%d",&x)==1 ? !printf("%d\\n",x) : 1;}'
+    task = make_problem(folder / "tests", tests, has_checker=False)
     store = Store(folder / "store")
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
-        result = await scorer.score(task, Submission(key="1", problem_id=task.id, code=echo, language="c++"))
+        submission = Submission(key="1", problem_id=task.id, code=echo_program, language="c++")
+        result = await scorer.score(task, submission)
     assert result.points == 100, result
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    total = sum(test.input.size for test in task.tests) / 2**30
-    print(f"Peak memory of the client with {total:.2f} GiB of tests: {peak:.0f} MiB")
+    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    total_gib = sum(test.input.size for test in task.tests) / 2**30
+    print(f"Peak memory of the client with {total_gib:.2f} GiB of tests: {peak_mib:.0f} MiB")
 
 
 def main() -> None:

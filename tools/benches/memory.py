@@ -24,7 +24,7 @@ TESTS = 100
 # Number of tests in a row group of about a hundred megabytes, as in files that the package `datasets` writes.
 ROW_GROUP = 5
 YEAR = 2024
-LIMIT = 500  # in MiB
+LIMIT = 500  # maximum memory of a run, in MiB
 CODE = """#include <cstdio>
 int main() {
     static char part[1 << 16];
@@ -35,15 +35,15 @@ int main() {
 """
 
 
-def make_contents(total: int) -> Iterator[str]:
+def make_contents(total_bytes: int) -> Iterator[str]:
     """Yield distinct strings of numbers."""
-    line = " ".join(str(n * 7919 % 1_000_003) for n in range(4000)) + "\n"
+    line = " ".join(str(number * 7919 % 1_000_003) for number in range(4000)) + "\n"
     for test in range(TESTS):
-        yield f"{test}\n" + line * (total // TESTS // len(line))
+        yield f"{test}\n" + line * (total_bytes // TESTS // len(line))
 
 
-def write_datasets(folder: Path, total: int, row_group: int) -> int:
-    names = [f"1-{test:03}" for test in range(TESTS)]
+def write_datasets(folder: Path, total_bytes: int, row_group: int) -> int:
+    test_names = [f"1-{test:03}" for test in range(TESTS)]
     config = {"task_type": "Batch", "code": "bytes", "task_type_parameters_Batch_compilation": "alone"}
     row = {
         "year": YEAR,
@@ -55,14 +55,17 @@ def write_datasets(folder: Path, total: int, row_group: int) -> int:
         "time_limit": 10.0,
         "memory_limit": 64 << 20,
         "task_type": "Batch",
-        "test_names": names,
+        "test_names": test_names,
         "grader_files": [["graders/grader_config.json", json.dumps(config)]],
         "problem": "How many bytes?",
     }
-    rows, tests = folder / "ioi" / "test.parquet", folder / "ioi-test-cases" / str(YEAR) / "train.parquet"
-    for path in (rows, tests):
+    rows_path, tests_path = (
+        folder / "ioi" / "test.parquet",
+        folder / "ioi-test-cases" / str(YEAR) / "train.parquet",
+    )
+    for path in (rows_path, tests_path):
         path.parent.mkdir(parents=True)
-    pq.write_table(pa.Table.from_pylist([row]), rows)
+    pq.write_table(pa.Table.from_pylist([row]), rows_path)
     string_type = pa.string()
     columns = {
         "problem_id": string_type,
@@ -70,11 +73,11 @@ def write_datasets(folder: Path, total: int, row_group: int) -> int:
         "test_input": string_type,
         "test_output": string_type,
     }
-    written, group = 0, list[dict[str, str]]()
-    with pq.ParquetWriter(tests, pa.schema(list(columns.items()))) as writer:
-        for name, input_text in zip(names, make_contents(total), strict=True):
-            written += len(input_text)
-            group.append(
+    written_bytes, row_buffer = 0, list[dict[str, str]]()
+    with pq.ParquetWriter(tests_path, pa.schema(list(columns.items()))) as writer:
+        for name, input_text in zip(test_names, make_contents(total_bytes), strict=True):
+            written_bytes += len(input_text)
+            row_buffer.append(
                 {
                     "problem_id": "bytes",
                     "test_name": name,
@@ -82,10 +85,10 @@ def write_datasets(folder: Path, total: int, row_group: int) -> int:
                     "test_output": f"{len(input_text)}\n",
                 }
             )
-            if len(group) == row_group:
-                writer.write_table(pa.Table.from_pylist(group, schema=writer.schema))
-                group.clear()
-    return written
+            if len(row_buffer) == row_group:
+                writer.write_table(pa.Table.from_pylist(row_buffer, schema=writer.schema))
+                row_buffer.clear()
+    return written_bytes
 
 
 def measure_memory(process: subprocess.Popen[bytes]) -> tuple[int, int]:
@@ -96,10 +99,10 @@ def measure_memory(process: subprocess.Popen[bytes]) -> tuple[int, int]:
     own_kib = mapped_kib = 0
     while process.poll() is None:
         try:
-            lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+            status_lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
         except (FileNotFoundError, ProcessLookupError):
             break
-        fields = {line.split(":")[0]: line.split() for line in lines}
+        fields = {line.split(":")[0]: line.split() for line in status_lines}
         if "RssAnon" in fields:
             own_kib = max(own_kib, int(fields["RssAnon"][1]) + int(fields["RssShmem"][1]))
             mapped_kib = max(mapped_kib, int(fields["VmHWM"][1]))
@@ -113,10 +116,10 @@ def run_score(folder: Path, out: str) -> tuple[float, float]:
     arguments = ["--data-dir", "copies", "--out", out, "--quiet", "--all-tests"]
     environment = {**os.environ, "IOI_EVAL_CACHE": str(folder / "cache"), "HF_HUB_OFFLINE": "1"}
     with subprocess.Popen([*command, *arguments], cwd=folder, env=environment) as process:
-        own_mib, mapped = measure_memory(process)
+        own_kib, mapped_kib = measure_memory(process)
     if process.returncode:
         raise SystemExit(f"the run failed with exit code {process.returncode}")
-    return own_mib / 1024, mapped / 1024
+    return own_kib / 1024, mapped_kib / 1024
 
 
 def main() -> None:
@@ -129,24 +132,26 @@ def main() -> None:
         help=f"number of tests in a row group, a divisor of {TESTS}",
     )
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        total = write_datasets(folder / "copies", int(arguments.gigabytes * (1 << 30)), arguments.row_group)
+    with tempfile.TemporaryDirectory() as temporary_folder:
+        folder = Path(temporary_folder)
+        total_bytes = write_datasets(
+            folder / "copies", int(arguments.gigabytes * (1 << 30)), arguments.row_group
+        )
         (folder / "dump.jsonl").write_text(json.dumps({"problem_id": "bytes", "code": CODE}) + "\n")
-        print(f"{total / (1 << 30):.2f} GiB of tests", flush=True)
-        peaks = []
+        print(f"{total_bytes / (1 << 30):.2f} GiB of tests", flush=True)
+        peaks_mib = []
         for out in ("first", "again"):
-            begin = time.monotonic()
-            own_mib, mapped = run_score(folder, out)
-            peaks.append(mapped)
-            seconds = time.monotonic() - begin
+            start_time = time.monotonic()
+            own_mib, mapped_mib = run_score(folder, out)
+            peaks_mib.append(mapped_mib)
+            seconds = time.monotonic() - start_time
             print(
-                f"{out}: {own_mib:.0f} MiB own, {mapped:.0f} MiB with mapped files, {seconds:.0f} s",
+                f"{out}: {own_mib:.0f} MiB own, {mapped_mib:.0f} MiB with mapped files, {seconds:.0f} s",
                 flush=True,
             )
             points = json.loads((folder / out / "results.jsonl").read_text())["all_subtasks_points"]
             assert points == 100, points
-    if max(peaks) > LIMIT:
+    if max(peaks_mib) > LIMIT:
         raise SystemExit(f"the run used more than {LIMIT} MiB of memory")
 
 

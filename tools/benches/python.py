@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 import msgspec
-from used import cpu_seconds
+from used import read_cpu_seconds
 
 from ioi_eval import EmbeddedEngine, Results, Scorer, Store, score_dump
 from ioi_eval.models import Blob, Limits, Problem, Submission, Test
@@ -35,63 +35,72 @@ PROGRAMS = {
 LIMITS = Limits(cpu_time=10.0, wall_time=120.0, memory=512 << 20)
 
 
-def make_problem(tests: int) -> Problem:
-    cases = (Test(name=f"{n}", input=Blob.of(f"{n} 1\n"), answer=Blob.of(f"{n + 1}\n")) for n in range(tests))
-    return Problem(id="sum", limits=LIMITS, tests=tuple(cases))
+def make_problem(test_count: int) -> Problem:
+    test_cases = (
+        Test(name=f"{number}", input=Blob.of(f"{number} 1\n"), answer=Blob.of(f"{number + 1}\n"))
+        for number in range(test_count)
+    )
+    return Problem(id="sum", limits=LIMITS, tests=tuple(test_cases))
 
 
-def measure_plain_loop(folder: Path, python: str, code: str, tests: int) -> float:
+def measure_plain_loop(folder: Path, python: str, code: str, test_count: int) -> float:
     """Return the milliseconds per test of `python3 program.py`, without limits and comparison."""
     program = folder / "program.py"
     program.write_text(code)
-    cpu_before = cpu_seconds()
-    for number in range(tests):
+    cpu_before = read_cpu_seconds()
+    for number in range(test_count):
         input_file = f"{number} 1\n".encode()
         process = subprocess.run([python, program], input=input_file, stdout=subprocess.PIPE, check=True)
         assert int(process.stdout) == number + 1
-    return (cpu_seconds() - cpu_before) / tests * 1000
+    return (read_cpu_seconds() - cpu_before) / test_count * 1000
 
 
-async def measure_judge(scorer: Scorer, code: str, tests: int) -> tuple[float, float, str]:
+async def measure_judge(scorer: Scorer, code: str, test_count: int) -> tuple[float, float, str]:
     """Return CPU ms per test, CPU ms of the program per test, and how Python was run."""
     submission = Submission(key="bench", problem_id="sum", code=code, language="python")
-    cpu_before = cpu_seconds()
-    result = await scorer.score(make_problem(tests), submission)
-    spent = cpu_seconds() - cpu_before
+    cpu_before = read_cpu_seconds()
+    result = await scorer.score(make_problem(test_count), submission)
+    spent_s = read_cpu_seconds() - cpu_before
     assert all(test.score == 1 for test in result.tests), result.tests[0]
-    own_cpu = sum(test.cpu_time or 0.0 for test in result.tests)
-    return spent / tests * 1000, own_cpu / tests * 1000, str(result.confinement.get("interpreter", "started"))
+    program_s = sum(test.cpu_time or 0.0 for test in result.tests)
+    return (
+        spent_s / test_count * 1000,
+        program_s / test_count * 1000,
+        str(result.confinement.get("interpreter", "started")),
+    )
 
 
 def can_import(python: str, code: str) -> bool:
     return subprocess.run([python, "-c", code], input=b"1", capture_output=True).returncode == 0
 
 
-async def measure_program(folder: Path, python: str, rounds: int, tests: int) -> None:
+async def measure_program(folder: Path, python: str, rounds: int, test_count: int) -> None:
     store = Store(folder / "store")
     print(
-        f"CPU time per test in ms, {tests} tests, minimum of {rounds} rounds; in brackets only the program's"
+        f"CPU time per test in ms, {test_count} tests, minimum of {rounds} rounds; in brackets the program's"
     )
     for name, code in PROGRAMS.items():
         if not await asyncio.to_thread(can_import, python, code):
             print(f"{name}: the imported packages are not installed for {python}")
             continue
-        loops, ways = [], dict[bool, list[tuple[float, float, str]]]({False: [], True: []})
+        loop_times_ms, judge_times = [], dict[bool, list[tuple[float, float, str]]]({False: [], True: []})
         for waiting in (False, True):
             engine = EmbeddedEngine(store=store, slots=1, waiting=waiting, python=python)
             async with Scorer(engine, store=store) as scorer:
                 await measure_judge(scorer, code, 1)  # fills the caches of builds before the measurement
                 for _ in range(rounds):
-                    loops.append(await asyncio.to_thread(measure_plain_loop, folder, python, code, tests))
-                    ways[waiting].append(await measure_judge(scorer, code, tests))
-        print_row(name, min(loops), min(ways[False]), min(ways[True]))
+                    loop_times_ms.append(
+                        await asyncio.to_thread(measure_plain_loop, folder, python, code, test_count)
+                    )
+                    judge_times[waiting].append(await measure_judge(scorer, code, test_count))
+        print_row(name, min(loop_times_ms), min(judge_times[False]), min(judge_times[True]))
 
 
 def print_row(
-    name: str, loop: float, started: tuple[float, float, str], forked: tuple[float, float, str]
+    name: str, loop_ms: float, started: tuple[float, float, str], forked: tuple[float, float, str]
 ) -> None:
-    ways = (f"{way} {total_ms:.1f} ({own_ms:.1f})" for total_ms, own_ms, way in (started, forked))
-    print(f"{name}: plain loop {loop:.1f}, {', '.join(ways)}; {loop / forked[0]:.1f} times the plain loop")
+    texts = (f"{way} {total_ms:.1f} ({own_ms:.1f})" for total_ms, own_ms, way in (started, forked))
+    print(f"{name}: plain loop {loop_ms:.1f}, {', '.join(texts)}; {loop_ms / forked[0]:.1f} times as fast")
 
 
 # --- a run ---------------------------------------------------------------------------------------------
@@ -111,8 +120,13 @@ async def measure_run(folder: Path, python: str, submissions: int) -> None:
     async with Scorer(EmbeddedEngine(store=store, python=python), store=store) as scorer:
         for number, count in enumerate((_WARM_UP, submissions)):
             rows = [
-                {"id": f"{n}", "problem_id": "sum", "code": f"{code}# {number} {n}\n", "language": "python"}
-                for n in range(count)
+                {
+                    "id": f"{index}",
+                    "problem_id": "sum",
+                    "code": f"{code}# {number} {index}\n",
+                    "language": "python",
+                }
+                for index in range(count)
             ]
             scored = await score_dump(
                 rows,
@@ -120,17 +134,20 @@ async def measure_run(folder: Path, python: str, submissions: int) -> None:
                 out=folder / f"run-{number}",
                 engine=scorer,
                 store=store,
-                on_event=lambda event: cpu_by_event.update({type(event): (own_cpu_seconds(), cpu_seconds())}),
+                on_event=lambda event: cpu_by_event.update(
+                    {type(event): (read_own_cpu_seconds(), read_cpu_seconds())}
+                ),
             )
             assert scored.call.verdicts == {"AC": count}, scored.call
-    own_s, all_s = (
-        end - start for start, end in zip(cpu_by_event[RunStarted], cpu_by_event[RunFinished], strict=True)
+    own_cpu_s, total_cpu_s = (
+        end_s - start_s
+        for start_s, end_s in zip(cpu_by_event[RunStarted], cpu_by_event[RunFinished], strict=True)
     )
     tests_s = sum(test.cpu_time or 0.0 for result in Results.open(folder / "run-1") for test in result.tests)
     loop_ms = await asyncio.to_thread(measure_plain_loop, folder, python, code, _TESTS)
     seconds_by_part = {
-        "this process": own_s,
-        "other processes, except tests": all_s - own_s - tests_s,
+        "this process": own_cpu_s,
+        "other processes, except tests": total_cpu_s - own_cpu_s - tests_s,
         "tests": tests_s,
     }
     part_texts = [f"{name} {1000 * seconds / submissions:.2f}" for name, seconds in seconds_by_part.items()]
@@ -149,14 +166,14 @@ def store_tests(problem: Problem, folder: Path) -> Problem:
         path.write_bytes(blob.read())
         return Blob.of_file(path)
 
-    tests = (
+    stored_tests = (
         msgspec.structs.replace(test, input=store(test.input), answer=store(test.answer or Blob.of("")))
         for test in problem.tests
     )
-    return msgspec.structs.replace(problem, tests=tuple(tests))
+    return msgspec.structs.replace(problem, tests=tuple(stored_tests))
 
 
-def own_cpu_seconds() -> float:
+def read_own_cpu_seconds() -> float:
     """Return the CPU time of this process."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime

@@ -32,15 +32,19 @@ WRONG = (Verdict.WA, Verdict.TLE, Verdict.RE, Verdict.MLE)
 
 
 def make_problem(number: int, tests: int) -> Problem:
-    names = [f"{test:02}" for test in range(tests)]
-    third = tests // 3
-    groups = (names[:third], names[third : 2 * third], names[2 * third :])
+    test_names = [f"{test:02}" for test in range(tests)]
+    third_of_tests = tests // 3
+    groups = (
+        test_names[:third_of_tests],
+        test_names[third_of_tests : 2 * third_of_tests],
+        test_names[2 * third_of_tests :],
+    )
     return Problem(
         id=f"problem-{number:03}",
         difficulty=LANGUAGES[number % 3],
         tags=(TAGS[number % 6],),
         year=2013 + number % 12,
-        tests=tuple(Test(name=name, input=Blob.of(f"{number} {name}")) for name in names),
+        tests=tuple(Test(name=name, input=Blob.of(f"{number} {name}")) for name in test_names),
         subtasks=tuple(
             Subtask(name=f"{index}", points=points, tests=tuple(group))
             for index, (points, group) in enumerate(zip((20, 30, 50), groups, strict=True))
@@ -48,36 +52,40 @@ def make_problem(number: int, tests: int) -> Problem:
     )
 
 
-def make_result(name: str, dice: random.Random, skill: float) -> TestResult:
-    right = dice.random() < skill
-    status = verdict_of_score(1.0) if right else dice.choice(WRONG)
+def make_result(test_name: str, random_numbers: random.Random, skill: float) -> TestResult:
+    is_right = random_numbers.random() < skill
+    status = verdict_of_score(1.0) if is_right else random_numbers.choice(WRONG)
     return TestResult(
-        test_name=name,
-        score=float(right),
+        test_name=test_name,
+        score=float(is_right),
         status=status,
-        feedback="Output is correct" if right else f"line {dice.randrange(999)}: read {dice.random():.9f}",
-        cpu_time=round(dice.random(), 6),
-        wall_time=round(dice.random(), 6),
+        feedback="Output is correct"
+        if is_right
+        else f"line {random_numbers.randrange(999)}: read {random_numbers.random():.9f}",
+        cpu_time=round(random_numbers.random(), 6),
+        wall_time=round(random_numbers.random(), 6),
         waited_time=0.0,
-        memory=dice.randrange(1 << 28),
+        memory=random_numbers.randrange(1 << 28),
     )
 
 
-def make_rows(number: int, models: int, problems: int, tests: int) -> Iterator[dict[str, Any]]:
-    dice = random.Random(7)
-    all_problems = [make_problem(index, tests) for index in range(problems)]
-    for index in range(number):
-        problem, model = all_problems[index % problems], index // problems % models
-        source = "".join(f"    sum += {dice.randrange(10**6)} * read();\n" for _ in range(60))
+def make_rows(
+    row_count: int, model_count: int, problem_count: int, test_count: int
+) -> Iterator[dict[str, Any]]:
+    random_numbers = random.Random(7)
+    all_problems = [make_problem(index, test_count) for index in range(problem_count)]
+    for index in range(row_count):
+        problem, model_number = all_problems[index % problem_count], index // problem_count % model_count
+        source = "".join(f"    sum += {random_numbers.randrange(10**6)} * read();\n" for _ in range(60))
         submission = Submission(
             key=f"row-{index}",
             problem_id=problem.id,
             code=f"#include <cstdio>\nint main() {{\n{source}}}\n",
             language="c++",
-            row={"model": f"model-{model}", "generation": f"```cpp\nint main() {{\n{source}}}\n```"},
+            row={"model": f"model-{model_number}", "generation": f"```cpp\nint main() {{\n{source}}}\n```"},
         )
-        skill = dice.random() ** (1 / (2 + model))
-        results_by_test = {test.name: make_result(test.name, dice, skill) for test in problem.tests}
+        skill = random_numbers.random() ** (1 / (2 + model_number))
+        results_by_test = {test.name: make_result(test.name, random_numbers, skill) for test in problem.tests}
         yield result_row(
             submission, problem, score_submission(problem, submission, results_by_test, compiler="g++ 12.2.0")
         )
@@ -109,21 +117,21 @@ BOXES, LISTS = ".models input", ".filters select"
 def measure_filters(browser: Any) -> None:
     """Measure how fast changes of filters are drawn, with 30 models and 300 problems."""
 
-    def drawn(selector: str, place: int, entry: int | None = None) -> float:
+    def measure_choice(selector: str, place: int, entry: int | None = None) -> float:
         time.sleep(0.6)
         return float(browser.execute_async_script(FIRST, selector, place, entry))
 
     browser.execute_script(
         "for (const one of document.querySelectorAll('.filters, .choice')) one.open = true"
     )
-    print_times("switches a model", [drawn(BOXES, index) for index in (0, 1, 2, 0, 1, 2)])
-    print_times("chooses a tag", [drawn(LISTS, 0, entry) for entry in (1, 2, 3, 0, 1, 0)])
+    print_times("switches a model", [measure_choice(BOXES, index) for index in (0, 1, 2, 0, 1, 2)])
+    print_times("chooses a tag", [measure_choice(LISTS, 0, entry) for entry in (1, 2, 3, 0, 1, 0)])
 
 
-def print_times(name: str, times: list[float]) -> None:
+def print_times(action: str, times_ms: list[float]) -> None:
     print(
-        f"time after a click that {name}: median"
-        f" {statistics.median(times):.0f} ms, maximum {max(times):.0f} ms"
+        f"time after a click that {action}: median"
+        f" {statistics.median(times_ms):.0f} ms, maximum {max(times_ms):.0f} ms"
     )
 
 
@@ -141,39 +149,41 @@ def open_pages(folder: Path) -> None:
     service = webdriver.ChromeService(shutil.which("chromedriver"))
     for page in (folder / "report.html", folder / FOLDER / ALL):
         with webdriver.Chrome(options, service) as browser:
-            times = list[float]()
+            opening_times_s = list[float]()
             for _ in range(3):
-                start = time.perf_counter()
+                start_time = time.perf_counter()
                 browser.get(page.as_uri())
                 browser.execute_async_script(DRAWN)
-                times.append(time.perf_counter() - start)
+                opening_times_s.append(time.perf_counter() - start_time)
             if page.name == "report.html":
                 measure_filters(browser)
-        times_text = ", ".join(f"{seconds:.2f}" for seconds in times)
+        times_text = ", ".join(f"{seconds:.2f}" for seconds in opening_times_s)
         print(f"{page.name}, {page.stat().st_size / 1e6:.2f} MB, is drawn {times_text} s after opening")
 
 
-def repeat_rows(path: Path, of: int, more: int, begin: int) -> None:
+def repeat_rows(path: Path, old_count: int, new_count: int, first_number: int) -> None:
     """Append copies of the first rows with new keys.
 
     Creating different rows would be slower than a report.
     """
     with path.open("rb") as rows, path.open("ab") as stream:
-        for number in range(more):
-            if number % of == 0:
+        for number in range(new_count):
+            if number % old_count == 0:
                 rows.seek(0)
-            old_key, new_key = (b'"row-%d"' % row_key for row_key in (number % of, begin + number))
+            old_key, new_key = (
+                b'"row-%d"' % row_key for row_key in (number % old_count, first_number + number)
+            )
             stream.write(next(rows).replace(old_key, new_key))
 
 
-def measure_report(folder: Path, rows: int) -> None:
-    wall, cpu = time.perf_counter(), time.process_time()
+def measure_report(folder: Path, row_count: int) -> None:
+    wall_s, cpu_s = time.perf_counter(), time.process_time()
     write_reports(folder)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    wall_s, cpu_s = time.perf_counter() - wall_s, time.process_time() - cpu_s
+    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
-        f"report of {rows:,} rows: {cpu:.1f} s of CPU time, {wall:.1f} s"
-        f" of wall time, {peak:.0f} MiB of peak memory",
+        f"report of {row_count:,} rows: {cpu_s:.1f} s of CPU time, {wall_s:.1f} s"
+        f" of wall time, {peak_mib:.0f} MiB of peak memory",
         flush=True,
     )
 
@@ -192,18 +202,18 @@ def main() -> None:
     parser.add_argument("--tests", type=int, default=20, help="number of tests of each problem")
     parser.add_argument("--keep", type=Path, help="folder for the run (default: a temporary folder)")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="ioi-eval-report-") as temporary:
-        folder = arguments.keep or Path(temporary)
+    with tempfile.TemporaryDirectory(prefix="ioi-eval-report-") as temporary_folder:
+        folder = arguments.keep or Path(temporary_folder)
         with ResultLog.open(folder, Fingerprint(dump="d" * 64)) as journal:
             journal.start_run()
             for row in make_rows(arguments.rows, arguments.models, arguments.problems, arguments.tests):
                 journal.record_result(row)
-        number = arguments.rows * arguments.copies
-        repeat_rows(folder / RESULTS, arguments.rows, number - arguments.rows, arguments.rows)
-        measure_report(folder, number)
+        row_count = arguments.rows * arguments.copies
+        repeat_rows(folder / RESULTS, arguments.rows, row_count - arguments.rows, arguments.rows)
+        measure_report(folder, row_count)
         if arguments.more:
-            repeat_rows(folder / RESULTS, arguments.rows, arguments.more, number)
-            measure_report(folder, number + arguments.more)
+            repeat_rows(folder / RESULTS, arguments.rows, arguments.more, row_count)
+            measure_report(folder, row_count + arguments.more)
         open_pages(folder)
 
 

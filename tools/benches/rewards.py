@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from used import cpu_seconds
+from used import read_cpu_seconds
 from workload import PROGRAMS, make_similar_completions
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
@@ -33,14 +33,18 @@ from ioi_eval.integrations.trl import make_reward
 from ioi_eval.models import Blob, BuildOptions, Limits, Problem, Submission, Test
 
 
-def make_completions(prompts: int, each: int, tests: int) -> tuple[list[str], list[str]]:
+def make_completions(
+    prompt_count: int, completions_per_prompt: int, test_count: int
+) -> tuple[list[str], list[str]]:
     """Return completions and their tests: sums of lines of numbers. Every fourth completion is wrong."""
-    lines = [" ".join(str((prompt * 7 + at) % 1000) for at in range(50)) for prompt in range(tests)]
+    lines = [
+        " ".join(str((prompt * 7 + index) % 1000) for index in range(50)) for prompt in range(test_count)
+    ]
     sums = [str(sum(map(int, line.split()))) for line in lines]
     column = json.dumps({"inputs": lines, "outputs": sums})
     codes = [
         f"own = {number}\nprint(sum(map(int, input().split())){' + 1' if number % 4 == 3 else ''})"
-        for number in range(prompts * each)
+        for number in range(prompt_count * completions_per_prompt)
     ]
     return [f"```python\n{code}\n```" for code in codes], [column] * len(codes)
 
@@ -59,8 +63,8 @@ def reward_by_exec(completions: Sequence[str], columns: Sequence[str]) -> list[f
 
 def _run_by_exec(completion: str, tests: dict[str, list[str]]) -> float:
     code = compile(extract_code(completion), "solution", "exec")
-    passed = 0
-    for input_text, expected in zip(tests["inputs"], tests["outputs"], strict=True):
+    passed_tests = 0
+    for input_text, expected_output in zip(tests["inputs"], tests["outputs"], strict=True):
         output, old_stdin = io.StringIO(), sys.stdin
         sys.stdin = io.StringIO(input_text)
         try:
@@ -68,8 +72,8 @@ def _run_by_exec(completion: str, tests: dict[str, list[str]]) -> float:
                 exec(code, {"__name__": "__main__"})
         finally:
             sys.stdin = old_stdin
-        passed += output.getvalue().strip() == expected.strip()
-    return passed / len(tests["inputs"])
+        passed_tests += output.getvalue().strip() == expected_output.strip()
+    return passed_tests / len(tests["inputs"])
 
 
 def reward_by_subprocess(completions: Sequence[str], columns: Sequence[str]) -> list[float]:
@@ -78,7 +82,11 @@ def reward_by_subprocess(completions: Sequence[str], columns: Sequence[str]) -> 
         tests, code = json.loads(column), extract_code(completion)
         outputs = [_run_program(code, input_text) for input_text in tests["inputs"]]
         rewards.append(
-            sum(a.strip() == b.strip() for a, b in zip(outputs, tests["outputs"], strict=True)) / len(outputs)
+            sum(
+                output.strip() == expected_output.strip()
+                for output, expected_output in zip(outputs, tests["outputs"], strict=True)
+            )
+            / len(outputs)
         )
     return rewards
 
@@ -96,13 +104,13 @@ class Measurement(NamedTuple):
 
 def measure(work: Callable[[], Sequence[float | None]], rounds: int) -> Measurement:
     rewards: Sequence[float | None] = []
-    seconds, cpu = [], cpu_seconds()
+    durations_s, cpu_before_s = [], read_cpu_seconds()
     for _ in range(rounds):
-        started = time.perf_counter()
+        start_time = time.perf_counter()
         rewards = work()
-        seconds.append(time.perf_counter() - started)
-    cpu_per_reward = (cpu_seconds() - cpu) / rounds / len(rewards)
-    return Measurement(rewards, len(rewards) / statistics.median(seconds), cpu_per_reward)
+        durations_s.append(time.perf_counter() - start_time)
+    cpu_per_reward = (read_cpu_seconds() - cpu_before_s) / rounds / len(rewards)
+    return Measurement(rewards, len(rewards) / statistics.median(durations_s), cpu_per_reward)
 
 
 # --- equal programs ----------------------------------------------------------------------------------
@@ -114,49 +122,57 @@ def print_repetitions(reward: Callable[..., Sequence[float | None]], column: str
     """Print the CPU time of groups of similar programs. Every program is new, so no build of it is cached."""
     salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
     for language in PROGRAMS:
-        groups: dict[str, Callable[[], list[str]]] = {
+        completions_by_group: dict[str, Callable[[], list[str]]] = {
             "one": lambda language=language: make_similar_completions(language, [next(salt)]),
             "equal": lambda language=language: make_similar_completions(language, [next(salt)] * _EQUALS),
             "other comments": lambda language=language: make_similar_completions(
-                language, [next(salt)] * _EQUALS, commented=True
+                language, [next(salt)] * _EQUALS, with_comments=True
             ),
             "other names": lambda language=language: make_similar_completions(
-                language, [next(salt)] * _EQUALS, named=True, commented=True
+                language, [next(salt)] * _EQUALS, with_names=True, with_comments=True
             ),
             "distinct": lambda language=language: make_similar_completions(
                 language, [next(salt) for _ in range(_EQUALS)]
             ),
         }
-        for name, completions in groups.items():
-            cpu_times = [measure_cpu(reward, completions(), column, language) for _ in range(rounds)]
-            print(f"  {language:7} {name:15} {1000 * statistics.median(cpu_times):8.0f} ms of CPU time")
+        for name, completions in completions_by_group.items():
+            cpu_times_s = [measure_cpu(reward, completions(), column, language) for _ in range(rounds)]
+            print(f"  {language:7} {name:15} {1000 * statistics.median(cpu_times_s):8.0f} ms of CPU time")
 
 
 def measure_cpu(
     reward: Callable[..., Sequence[float | None]], completions: list[str], column: str, language: str
 ) -> float:
-    number, cpu_before = len(completions), cpu_seconds()
-    rewards = reward(completions=completions, tests=[column] * number, language=[language] * number)
+    completion_count, cpu_before_s = len(completions), read_cpu_seconds()
+    rewards = reward(
+        completions=completions, tests=[column] * completion_count, language=[language] * completion_count
+    )
     if set(rewards) != {1}:
         raise SystemExit(f"{language}: {rewards}")
-    return cpu_seconds() - cpu_before
+    return read_cpu_seconds() - cpu_before_s
 
 
 def print_new_completions(
-    reward: Callable[..., Sequence[float | None]], column: str, language: str, number: int, rounds: int
+    reward: Callable[..., Sequence[float | None]],
+    column: str,
+    language: str,
+    completion_count: int,
+    rounds: int,
 ) -> None:
     """Print the time of a call with only new programs."""
     salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
-    seconds, cpu = [], cpu_seconds()
+    durations_s, cpu_before_s = [], read_cpu_seconds()
     for _ in range(rounds):
-        completions = make_similar_completions(language, [next(salt) for _ in range(number)])
-        started = time.perf_counter()
-        reward(completions=completions, tests=[column] * number, language=[language] * number)
-        seconds.append(time.perf_counter() - started)
-    cpu_ms = 1000 * (cpu_seconds() - cpu) / rounds / number
-    call_s = statistics.median(seconds)
+        completions = make_similar_completions(language, [next(salt) for _ in range(completion_count)])
+        start_time = time.perf_counter()
+        reward(
+            completions=completions, tests=[column] * completion_count, language=[language] * completion_count
+        )
+        durations_s.append(time.perf_counter() - start_time)
+    cpu_ms = 1000 * (read_cpu_seconds() - cpu_before_s) / rounds / completion_count
+    call_s = statistics.median(durations_s)
     print(
-        f"  {language:7} {number:3} new programs: {call_s:6.3f} s per"
+        f"  {language:7} {completion_count:3} new programs: {call_s:6.3f} s per"
         f" call, {cpu_ms:5.1f} ms of CPU time per program"
     )
 
@@ -169,64 +185,70 @@ _WAYS = {
 }
 
 
-async def print_ways(column: str, number: int, rounds: int) -> None:
+async def print_build_options(column: str, count: int, rounds: int) -> None:
     """Print the CPU time per completion in C++, for each option and for g++ with a process for each test."""
     salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
     tests = json.loads(column)
-    pairs = list(zip(tests["inputs"], tests["outputs"], strict=True))
-    task = Problem(
+    inputs_and_outputs = list(zip(tests["inputs"], tests["outputs"], strict=True))
+    problem = Problem(
         id="sums",
         tests=tuple(
-            Test(name=f"{at}", input=Blob.of(input_text), answer=Blob.of(expected))
-            for at, (input_text, expected) in enumerate(pairs)
+            Test(name=f"{index}", input=Blob.of(input_text), answer=Blob.of(expected))
+            for index, (input_text, expected) in enumerate(inputs_and_outputs)
         ),
         limits=Limits.contest(10, 256 << 20),
     )
 
-    def fresh_codes() -> list[str]:
-        completions = make_similar_completions("c++", [next(salt) for _ in range(number)])
+    def make_new_codes() -> list[str]:
+        completions = make_similar_completions("c++", [next(salt) for _ in range(count)])
         return [completion.removeprefix("```c++").removesuffix("```") for completion in completions]
 
-    async def judged(scorer: Scorer) -> None:
+    async def judge_new_codes(scorer: Scorer) -> None:
         work = (
-            scorer.score(task, Submission(key=str(at), problem_id=task.id, code=code, language="c++"))
-            for at, code in enumerate(fresh_codes())
+            scorer.score(problem, Submission(key=str(at), problem_id=problem.id, code=code, language="c++"))
+            for at, code in enumerate(make_new_codes())
         )
         if any(result.points != 1 for result in await asyncio.gather(*work)):
             raise SystemExit("a submission did not get full points")
 
-    with tempfile.TemporaryDirectory(prefix="ioi-eval-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="ioi-eval-bench-") as temporary_folder:
         async with contextlib.AsyncExitStack() as stack:
             scorers = dict[str, Scorer]()
-            for at, (way, builds) in enumerate(_WAYS.items()):
-                store = Store(Path(name) / f"{at}")
+            for index, (way, builds) in enumerate(_WAYS.items()):
+                store = Store(Path(temporary_folder) / f"{index}")
                 scorer = Scorer(EmbeddedEngine(store=store), store=store, builds=builds)
                 scorers[way] = await stack.enter_async_context(scorer)
                 for _ in range(2):  # the first calls build the precompiled header
-                    await judged(scorers[way])
-            spent: dict[str, list[float]] = {way: [] for way in (*scorers, "g++ and a process per test")}
+                    await judge_new_codes(scorers[way])
+            cpu_times_by_way: dict[str, list[float]] = {
+                way: [] for way in (*scorers, "g++ and a process per test")
+            }
             for _ in range(rounds):
-                for way, times in spent.items():
-                    cpu_before = cpu_seconds()
+                for way, cpu_times_s in cpu_times_by_way.items():
+                    cpu_before = read_cpu_seconds()
                     if way in scorers:
-                        await judged(scorers[way])
+                        await judge_new_codes(scorers[way])
                     else:
-                        for code in fresh_codes():
-                            await asyncio.to_thread(_run_by_gpp, Path(name), code, pairs)
-                    times.append(cpu_seconds() - cpu_before)
-    for way, times in spent.items():
-        print(f"  {way:27} {1000 * statistics.median(times) / number:6.1f} ms of CPU time per completion")
+                        for code in make_new_codes():
+                            await asyncio.to_thread(
+                                _run_by_gpp, Path(temporary_folder), code, inputs_and_outputs
+                            )
+                    cpu_times_s.append(read_cpu_seconds() - cpu_before)
+    for way, cpu_times_s in cpu_times_by_way.items():
+        print(
+            f"  {way:27} {1000 * statistics.median(cpu_times_s) / count:6.1f} ms of CPU time per completion"
+        )
 
 
-def _run_by_gpp(folder: Path, code: str, pairs: Sequence[tuple[str, str]]) -> None:
+def _run_by_gpp(folder: Path, code: str, inputs_and_outputs: Sequence[tuple[str, str]]) -> None:
     (folder / "one.cpp").write_text(code)
     flags = ("-std=gnu++20", "-O2", "-static", "-s")
     subprocess.run(["g++", *flags, "-o", "one", "one.cpp"], cwd=folder, check=True)
-    for input_text, expected in pairs:
+    for input_text, expected_output in inputs_and_outputs:
         process = subprocess.run(
             [folder / "one"], input=input_text, capture_output=True, text=True, timeout=10
         )
-        if process.stdout.strip() != expected.strip():
+        if process.stdout.strip() != expected_output.strip():
             raise SystemExit("the program printed a wrong output")
 
 
@@ -240,23 +262,25 @@ def main() -> None:
     completions, columns = make_completions(options.prompts, options.each, options.tests)
     reward = make_reward(RewardOptions(mode=RewardMode.PARTIAL))
     reward(completions=completions[:2], tests=columns[:2])  # the first call opens the engine
-    ours = measure(lambda: reward(completions=completions, tests=columns), options.rounds)
-    theirs = measure(lambda: reward_by_exec(completions, columns), options.rounds)
-    started = measure(lambda: reward_by_subprocess(completions, columns), 1)
-    if not list(ours.rewards) == list(theirs.rewards) == list(started.rewards):
+    sandbox_rewards = measure(lambda: reward(completions=completions, tests=columns), options.rounds)
+    exec_rewards = measure(lambda: reward_by_exec(completions, columns), options.rounds)
+    subprocess_rewards = measure(lambda: reward_by_subprocess(completions, columns), 1)
+    if not list(sandbox_rewards.rewards) == list(exec_rewards.rewards) == list(subprocess_rewards.rewards):
         raise SystemExit("the three ways to judge do not agree")
     print(f"{len(completions)} completions with {options.tests} tests each, median of {options.rounds}")
     for name, result in (
-        ("judged in sandboxes", ours),
-        ("interpreter per test", started),
-        ("exec in this process", theirs),
+        ("judged in sandboxes", sandbox_rewards),
+        ("interpreter per test", subprocess_rewards),
+        ("exec in this process", exec_rewards),
     ):
-        per_test = 1000 * result.cpu / options.tests
-        print(f"  {name:22} {result.per_second:8.1f} rewards/s  {per_test:8.3f} ms of CPU time per test")
+        cpu_ms_per_test = 1000 * result.cpu / options.tests
+        print(
+            f"  {name:22} {result.per_second:8.1f} rewards/s  {cpu_ms_per_test:8.3f} ms of CPU time per test"
+        )
     for language, number in itertools.product(PROGRAMS, (1, len(completions))):
         print_new_completions(reward, columns[0], language, number, options.rounds)
     print(f"{len(completions)} completions in C++ with new programs, {options.tests} tests each")
-    asyncio.run(print_ways(columns[0], len(completions), options.rounds))
+    asyncio.run(print_build_options(columns[0], len(completions), options.rounds))
     print(f"CPU time of a call with {_EQUALS} completions of a prompt, and with one completion")
     print_repetitions(reward, columns[0], options.rounds)
     close_all()

@@ -50,15 +50,15 @@ class Connection(asyncio.Protocol):
     def __init__(self, reply: bytes, seconds: float) -> None:
         self._reply, self._seconds = reply, seconds
         self._received = bytearray()
-        self._missing = 0  # number of bytes of the request's body that have not arrived yet
+        self._missing_bytes = 0  # number of bytes of the request's body that have not arrived yet
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        if self._missing:
-            self._missing -= len(data)
+        if self._missing_bytes:
+            self._missing_bytes -= len(data)
         else:
             self._received += data
             head, separator, body = self._received.partition(b"\r\n\r\n")
@@ -69,9 +69,9 @@ class Connection(asyncio.Protocol):
                 self._transport.write(_HEAD % (len(_RUNTIMES), _RUNTIMES))
                 return
             length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
-            self._missing = int(length) - len(body)
-        if self._missing <= 0:
-            self._missing = 0
+            self._missing_bytes = int(length) - len(body)
+        if self._missing_bytes <= 0:
+            self._missing_bytes = 0
             asyncio.get_running_loop().call_later(self._seconds, self._answer)
 
     def _answer(self) -> None:
@@ -80,8 +80,10 @@ class Connection(asyncio.Protocol):
 
 
 async def serve(seconds: float, tests: int) -> None:
-    run = Ending(stdout="".join(_LINE % index for index in range(tests)), code=0, cpu_time=1, wall_time=2)
-    body = encode_result(JobResult(run=run, language="ioi_eval", version="1.0.0"))
+    run_ending = Ending(
+        stdout="".join(_LINE % index for index in range(tests)), code=0, cpu_time=1, wall_time=2
+    )
+    body = encode_result(JobResult(run=run_ending, language="ioi_eval", version="1.0.0"))
     reply = _HEAD % (len(body), body)
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Connection(reply, seconds), "0.0.0.0", 0, backlog=4096)
@@ -112,7 +114,9 @@ class FixedDiscovery:
     every: float | None = None
 
     def __init__(self, count: int, port: int) -> None:
-        self._urls = frozenset(f"http://127.0.{n // 250 + 1}.{n % 250 + 1}:{port}" for n in range(count))
+        self._urls = frozenset(
+            f"http://127.0.{number // 250 + 1}.{number % 250 + 1}:{port}" for number in range(count)
+        )
 
     async def find(self) -> frozenset[str]:
         return self._urls
@@ -122,35 +126,37 @@ class Snapshot(Value):
     done: int
     clock: float
     cpu: float
-    memory: float  # in MiB
+    memory: float  # resident memory of the client, in MiB
 
 
-def take_snapshot(done: int) -> Snapshot:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    memory = pages * os.sysconf("SC_PAGESIZE") / 2**20
-    return Snapshot(done=done, clock=time.perf_counter(), cpu=time.process_time(), memory=memory)
+def take_snapshot(done_jobs: int) -> Snapshot:
+    resident_pages = int(Path("/proc/self/statm").read_text().split()[1])
+    memory_mib = resident_pages * os.sysconf("SC_PAGESIZE") / 2**20
+    return Snapshot(done=done_jobs, clock=time.perf_counter(), cpu=time.process_time(), memory=memory_mib)
 
 
 class Load:
     """A number of distinct jobs, sent by as many tasks as in a run."""
 
-    def __init__(self, engine: PistonEngine, count: int, size: int, every: int) -> None:
-        self._engine, self._jobs_left, self._every = engine, count, every
-        self._text = "true # " + "x" * size
+    def __init__(
+        self, engine: PistonEngine, job_count: int, script_bytes: int, jobs_per_snapshot: int
+    ) -> None:
+        self._engine, self._jobs_left, self._jobs_per_snapshot = engine, job_count, jobs_per_snapshot
+        self._script = "true # " + "x" * script_bytes
         self.done = 0
-        self.moments = [take_snapshot(0)]
+        self.snapshots = [take_snapshot(0)]
         self.print_load = print_load
 
     async def work(self) -> None:
         while self._jobs_left > 0:
             self._jobs_left -= 1
-            script = Blob.of(f"{self._text} {self._jobs_left}")
+            script = Blob.of(f"{self._script} {self._jobs_left}")
             result = await self._engine.execute(Job(files=(JobFile(name="run", content=script),)))
             assert result.run.code == 0
             self.done += 1
-            if self.done % self._every == 0:
-                self.moments.append(take_snapshot(self.done))
-                self.print_load(self.moments[-2], self.moments[-1])
+            if self.done % self._jobs_per_snapshot == 0:
+                self.snapshots.append(take_snapshot(self.done))
+                self.print_load(self.snapshots[-2], self.snapshots[-1])
 
 
 def print_load(first: Snapshot, last: Snapshot) -> None:
@@ -162,19 +168,19 @@ def print_load(first: Snapshot, last: Snapshot) -> None:
 
 
 async def measure_load(arguments: argparse.Namespace) -> None:
-    profile = Capabilities(name="piston", architecture="x86_64", runtimes=("ioi_eval",))
+    capabilities = Capabilities(name="piston", architecture="x86_64", runtimes=("ioi_eval",))
     async with start_servers(arguments.seconds, arguments.tests) as port:
-        started = time.perf_counter()
-        known_servers = FixedDiscovery(arguments.slots, port)
-        async with PistonEngine(known_servers, per_endpoint=1, attempts=1, capabilities=profile) as engine:
-            print(f"{engine.slots:,} slots opened in {time.perf_counter() - started:.1f} s")
+        start_time = time.perf_counter()
+        discovery = FixedDiscovery(arguments.slots, port)
+        async with PistonEngine(discovery, per_endpoint=1, attempts=1, capabilities=capabilities) as engine:
+            print(f"{engine.slots:,} slots opened in {time.perf_counter() - start_time:.1f} s")
             load = Load(engine, arguments.jobs, arguments.body, max(1, arguments.jobs // 10))
             await asyncio.gather(*(load.work() for _ in range(2 * arguments.slots)))
-            # The first tenth is left out, because it opens the connections.
-            first, last = load.moments[1], load.moments[-1]
+            # Ignore the first tenth of the jobs, because it opens the connections.
+            first_snapshot, last_snapshot = load.snapshots[1], load.snapshots[-1]
             print("load after the first tenth of the jobs:")
-            print_load(first, last)
-            print_growth(first, last)
+            print_load(first_snapshot, last_snapshot)
+            print_growth(first_snapshot, last_snapshot)
 
 
 CURVE = (1, 2, 4, 8, 64, 512)
@@ -183,7 +189,7 @@ _JOBS_EACH = 12  # number of jobs for each server in a measured curve; the first
 
 async def print_curve(arguments: argparse.Namespace) -> None:
     """Print the jobs per second of increasing numbers of servers, as a share of a linear speed-up."""
-    profile = Capabilities(name="piston", architecture="x86_64", runtimes=("ioi_eval",))
+    capabilities = Capabilities(name="piston", architecture="x86_64", runtimes=("ioi_eval",))
     single_rate = 0.0
     print("| servers of one slot | jobs/s | linear share | cores of the client |")
     print("|--:|--:|--:|--:|")
@@ -191,23 +197,23 @@ async def print_curve(arguments: argparse.Namespace) -> None:
         async with (
             start_servers(arguments.seconds, arguments.tests) as port,
             PistonEngine(
-                FixedDiscovery(count, port), per_endpoint=1, attempts=1, capabilities=profile
+                FixedDiscovery(count, port), per_endpoint=1, attempts=1, capabilities=capabilities
             ) as engine,
         ):
             load = Load(engine, _JOBS_EACH * count, arguments.body, 2 * count)
             load.print_load = lambda first, last: None
             await asyncio.gather(*(load.work() for _ in range(2 * count)))
-        first, last = load.moments[1], load.moments[-1]
-        seconds = last.clock - first.clock
-        rate = (last.done - first.done) / seconds
+        first_snapshot, last_snapshot = load.snapshots[1], load.snapshots[-1]
+        seconds = last_snapshot.clock - first_snapshot.clock
+        rate = (last_snapshot.done - first_snapshot.done) / seconds
         single_rate = single_rate or rate
-        share, cores = rate / (count * single_rate), (last.cpu - first.cpu) / seconds
-        print(f"| {count} | {rate:.2f} | {share:.2f} | {cores:.2f} |", flush=True)
+        linear_share, cores = rate / (count * single_rate), (last_snapshot.cpu - first_snapshot.cpu) / seconds
+        print(f"| {count} | {rate:.2f} | {linear_share:.2f} | {cores:.2f} |", flush=True)
 
 
 def print_growth(first: Snapshot, last: Snapshot) -> None:
-    jobs, cpu = last.done - first.done, last.cpu - first.cpu
-    print(f"{cpu / jobs * 1e6:.0f} us of CPU time per job; during {jobs:,} jobs, memory grew by "
+    done_jobs, cpu_s = last.done - first.done, last.cpu - first.cpu
+    print(f"{cpu_s / done_jobs * 1e6:.0f} us of CPU time per job; during {done_jobs:,} jobs, memory grew by "
           f"{last.memory - first.memory:.1f} MiB")  # fmt: skip
 
 
@@ -217,7 +223,7 @@ _PEAK = "VmHWM:"
 
 
 class RowCost(Value):
-    """The cost of a row in a turn."""
+    """The cost of judging a row, measured in one turn."""
 
     ms: float  # CPU time of the client for a row, in ms
     rate: float  # number of rows per second
@@ -232,50 +238,53 @@ def peak_memory_mib() -> int:
 
 async def judge_run(arguments: argparse.Namespace, urls: str, folder: Path) -> RowCost:
     """Judge a run in this process, which is measured. The start and the report of the run do not count."""
-    moments = list[tuple[float, float]]()
+    times = list[tuple[float, float]]()
 
     def record(event: Event) -> None:
         if isinstance(event, RunStarted | RunFinished):
-            moments.append((time.process_time(), time.perf_counter()))
+            times.append((time.process_time(), time.perf_counter()))
 
-    call = await score_dump(
+    scored_dump = await score_dump(
         folder / "dump.jsonl",
-        Problems([make_problem(folder / "tests", arguments.tests, checker=False)]),
+        Problems([make_problem(folder / "tests", arguments.tests, has_checker=False)]),
         out=folder / "run",
         engine=EngineChoice(text=urls),
         store=Store(folder / "store"),
         on_event=record,
     )
-    assert call.call.judged == arguments.rows and call.summary.models[0].points == 100, [
-        *call.failures.items()
+    assert scored_dump.call.judged == arguments.rows and scored_dump.summary.models[0].points == 100, [
+        *scored_dump.failures.items()
     ][:1]
-    (begin_cpu, begin), (end_cpu, end) = moments[0], moments[-1]
-    ms = (end_cpu - begin_cpu) * 1000 / arguments.rows
-    return RowCost(ms=ms, rate=arguments.rows / (end - begin), memory=peak_memory_mib())
+    (start_cpu_s, start_s), (end_cpu_s, end_s) = times[0], times[-1]
+    cpu_ms = (end_cpu_s - start_cpu_s) * 1000 / arguments.rows
+    return RowCost(ms=cpu_ms, rate=arguments.rows / (end_s - start_s), memory=peak_memory_mib())
 
 
 def write_rows(folder: Path, arguments: argparse.Namespace) -> None:
     write_tests(folder / "tests", arguments.tests)
-    rows = ({"id": n, "problem_id": "squares", "code": make_source(n)} for n in range(arguments.rows))
+    rows = (
+        {"id": number, "problem_id": "squares", "code": make_source(number)}
+        for number in range(arguments.rows)
+    )
     (folder / "dump.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 async def compare_checkouts(arguments: argparse.Namespace) -> None:
     """Print the cost of a row, in turns with the other checkout."""
     checkouts = [Path(__file__).parents[2], *([arguments.against] if arguments.against else [])]
-    turns_of: dict[Path, list[RowCost]] = {}
+    costs_by_checkout: dict[Path, list[RowCost]] = {}
     print("| checkout | CPU of the client | rows/s | |")
     print("|---|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as cache:
         for turn in range(arguments.turns):
             for checkout in checkouts if turn % 2 else checkouts[::-1]:
                 async with start_simulated(Path(cache), arguments.size, arguments.seconds) as workers:
-                    result = await measure_checkout(arguments, workers, checkout)
-                turns_of.setdefault(checkout, []).append(result)
-                print(f"| {checkout.name} | {result.ms:.2f} ms | {result.rate:.0f} | {result.memory} MiB |",
+                    cost = await measure_checkout(arguments, workers, checkout)
+                costs_by_checkout.setdefault(checkout, []).append(cost)
+                print(f"| {checkout.name} | {cost.ms:.2f} ms | {cost.rate:.0f} | {cost.memory} MiB |",
                       flush=True)  # fmt: skip
-    for checkout, turns in sorted(turns_of.items()):
-        print_slots(checkout.name, turns, arguments)
+    for checkout, row_costs in sorted(costs_by_checkout.items()):
+        print_slots(checkout.name, row_costs, arguments)
 
 
 async def measure_checkout(arguments: argparse.Namespace, workers: Simulated, checkout: Path) -> RowCost:
@@ -283,20 +292,20 @@ async def measure_checkout(arguments: argparse.Namespace, workers: Simulated, ch
         write_rows(Path(folder), arguments)
         command = [str(checkout / ".venv/bin/python"), __file__, "--client", "--folder", folder]
         command += ["--rows", str(arguments.rows), "--tests", str(arguments.tests)]
-        command += ["--urls", ",".join(workers.urls(arguments.workers))]
+        command += ["--urls", ",".join(workers.make_urls(arguments.workers))]
         process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
         output, _ = await process.communicate()
         assert process.returncode == 0, "the client failed"
-        print(f"<!-- {await workers.counts()} -->", flush=True)
+        print(f"<!-- {await workers.read_counts()} -->", flush=True)
         return RowCost(**json.loads(output.splitlines()[-1]))
 
 
-def print_slots(name: str, turns: list[RowCost], arguments: argparse.Namespace) -> None:
+def print_slots(name: str, costs: list[RowCost], arguments: argparse.Namespace) -> None:
     """Print the number of slots for which a single core is enough."""
-    ms = statistics.median(turn.ms for turn in turns)
-    rows = 1000 / ms
-    slots = rows * arguments.judged
-    print(f"{name}: {ms:.2f} ms per row, median of {len(turns)}; so a core handles {rows:.0f} rows/s, "
+    cpu_ms = statistics.median(turn.ms for turn in costs)
+    rate = 1000 / cpu_ms
+    slots = rate * arguments.judged
+    print(f"{name}: {cpu_ms:.2f} ms per row, median of {len(costs)}; so a core handles {rate:.0f} rows/s, "
     f"enough for {slots:.0f} slots with {arguments.judged:g} s per row")  # fmt: skip
 
 
@@ -309,26 +318,28 @@ def main() -> None:
     parser.add_argument("--tests", type=int, default=20, help="number of lines in each job's reply")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--curve", action="store_true", help="measure with 1, 2, 4, 8 and more servers")
-    rows = parser.add_argument_group("whole rows")
-    rows.add_argument("--rows", type=int, default=0)
-    rows.add_argument("--workers", type=int, default=64, help="number of simulated workers with a slot each")
-    rows.add_argument("--size", type=int, default=2_000_000, help="size of each program, in bytes")
-    rows.add_argument("--turns", type=int, default=2)
-    rows.add_argument(
+    rows_group = parser.add_argument_group("whole rows")
+    rows_group.add_argument("--rows", type=int, default=0)
+    rows_group.add_argument(
+        "--workers", type=int, default=64, help="number of simulated workers with a slot each"
+    )
+    rows_group.add_argument("--size", type=int, default=2_000_000, help="size of each program, in bytes")
+    rows_group.add_argument("--turns", type=int, default=2)
+    rows_group.add_argument(
         "--against", type=Path, help="folder of another checkout to compare, with an environment in .venv"
     )
-    rows.add_argument(
+    rows_group.add_argument(
         "--judged", type=float, default=1.96, help="time that a slot needs for each row, in seconds"
     )
-    rows.add_argument("--client", action="store_true", help=argparse.SUPPRESS)
-    rows.add_argument("--urls", help=argparse.SUPPRESS)
-    rows.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    rows_group.add_argument("--client", action="store_true", help=argparse.SUPPRESS)
+    rows_group.add_argument("--urls", help=argparse.SUPPRESS)
+    rows_group.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    max_open_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max_open_files, max_open_files))
     if arguments.client:
-        turn = asyncio.run(judge_run(arguments, arguments.urls, arguments.folder))
-        print(json.dumps({name: getattr(turn, name) for name in RowCost.__struct_fields__}))
+        row_cost = asyncio.run(judge_run(arguments, arguments.urls, arguments.folder))
+        print(json.dumps({name: getattr(row_cost, name) for name in RowCost.__struct_fields__}))
     elif arguments.curve:
         asyncio.run(print_curve(arguments))
     elif arguments.rows:

@@ -1,8 +1,8 @@
 """Simulated workers with the protocol of `ioi-eval worker`: they store contents, and programs stay on them.
 
-They are addresses of 127.0.0.0/8 and share a process. A real worker answers each new kind of request: probes,
-the first build, the first run of a problem. Later its replies are repeated after the requested time. Replies
-to builds contain a new program of the requested size.
+The workers are addresses of 127.0.0.0/8 and share a process. A real worker answers each new kind of request:
+probes, the first build, the first run of a problem. Later its replies are repeated after the requested time.
+Replies to builds contain a new program of the requested size.
 """
 
 from __future__ import annotations
@@ -70,71 +70,73 @@ class Workers:
 
     def __init__(self, url: str, size: int, seconds: float) -> None:
         self._url, self._seconds = url, seconds
-        self._text = os.urandom(size - 8)
-        self._hash = hashlib.sha256(self._text)
+        self._program_prefix = os.urandom(size - 8)
+        self._prefix_hash = hashlib.sha256(self._program_prefix)
         self._programs: dict[str, int] = {}
-        self._real = ""  # hash of the program that the real worker stores
-        self._held: dict[str, set[str]] = {}  # by address
-        self._known: dict[Any, asyncio.Future[Reply]] = {}
-        self._signed: tuple[tuple[str, str], ...] = ()
+        self._real_program_hash = ""  # hash of the program that the real worker stores
+        self._hashes_by_address: dict[str, set[str]] = {}  # hashes of stored contents, by address
+        self._replies_by_request: dict[Any, asyncio.Future[Reply]] = {}
+        self._identity_headers: tuple[tuple[str, str], ...] = ()
         self.counts = {"builds": 0, "runs": 0, "fetched": 0, "brought": 0}
 
-    async def answer(self, address: str, method: str, path: str, body: bytes, packed: bool) -> Reply:
-        kept_hashes = self._held.setdefault(address, set())
+    async def answer(self, address: str, method: str, path: str, body: bytes, is_gzipped: bool) -> Reply:
+        stored_hashes = self._hashes_by_address.setdefault(address, set())
         if path.startswith(_CONTENTS):
-            return await self._content_reply(kept_hashes, method, path, body, packed)
-        if not path.endswith("/execute") or packed:
+            return await self._make_content_reply(stored_hashes, method, path, body, is_gzipped)
+        if not path.endswith("/execute") or is_gzipped:
             return await self._ask_once(
-                (method, path, body), partial(self._ask_real_worker, method, path, body, packed)
+                (method, path, body), partial(self._ask_real_worker, method, path, body, is_gzipped)
             )
         try:
             request = msgspec.json.decode(body, type=_ExecuteRequest)
         except msgspec.DecodeError:
             request = _ExecuteRequest()
-        if missing := sorted({file.sha256 for file in request.files if file.sha256} - kept_hashes):
+        if missing := sorted({file.sha256 for file in request.files if file.sha256} - stored_hashes):
             refusal = json.dumps({"message": "contents are not here", "missing": missing}).encode()
-            return Reply(HTTPStatus.CONFLICT, refusal, self._signed)
+            return Reply(HTTPStatus.CONFLICT, refusal, self._identity_headers)
         if request.keep:
-            return await self._build_reply(kept_hashes, request, body)
+            return await self._make_build_reply(stored_hashes, request, body)
         plan = next((file for file in request.files if file.name.startswith("plan.json")), None)
         if plan is not None:
             programs = [file.sha256 for file in request.files if file.sha256 in self._programs]
-            return await self._run_reply(plan, body, programs)
-        return await self._ask_once(body, partial(self._ask_real_worker, method, path, body, packed))
+            return await self._make_run_reply(plan, body, programs)
+        return await self._ask_once(body, partial(self._ask_real_worker, method, path, body, is_gzipped))
 
-    async def _build_reply(self, held: set[str], asked: _ExecuteRequest, body: bytes) -> Reply:
+    async def _make_build_reply(
+        self, stored_hashes: set[str], request: _ExecuteRequest, body: bytes
+    ) -> Reply:
         """Answer like the first build of this kind, with another program."""
         reply = await self._ask_once(
-            ("build", asked.keep), partial(self._ask_real_worker, "POST", f"{API}/execute", body)
+            ("build", request.keep), partial(self._ask_real_worker, "POST", f"{API}/execute", body)
         )
         reply_fields = msgspec.json.decode(reply.body)
         kept_files = reply_fields.get("kept", {})
         for name, kept_file in kept_files.items():
             if not name.endswith(_HEADER):
-                self._real = self._real or kept_file["sha256"]
+                self._real_program_hash = self._real_program_hash or kept_file["sha256"]
                 number = len(self._programs) + 1
-                program_hash = self._hash.copy()
+                program_hash = self._prefix_hash.copy()
                 program_hash.update(number.to_bytes(8, "big"))
-                kept_files[name] = {"sha256": program_hash.hexdigest(), "size": len(self._text) + 8}
+                kept_files[name] = {"sha256": program_hash.hexdigest(), "size": len(self._program_prefix) + 8}
                 self._programs[kept_files[name]["sha256"]] = number
-            held.add(kept_files[name]["sha256"])
+            stored_hashes.add(kept_files[name]["sha256"])
         self.counts["builds"] += 1
         await asyncio.sleep(self._seconds)
         return msgspec.structs.replace(reply, body=msgspec.json.encode(reply_fields))
 
-    async def _run_reply(self, plan: _File, body: bytes, programs: list[str]) -> Reply:
+    async def _make_run_reply(self, plan: _File, body: bytes, program_hashes: list[str]) -> Reply:
         plan_bytes = plan.content.encode()
         plan_bytes = base64.b64decode(plan_bytes) if plan.encoding == "base64" else plan_bytes
         sent_plan = msgspec.json.decode(
             gzip.decompress(plan_bytes) if plan.name.endswith(".gz") else plan_bytes, type=_Plan
         )
         key = ("run", *(test.index for test in sent_plan.tests))
-        if (reply_future := self._known.get(key)) is not None:
+        if (reply_future := self._replies_by_request.get(key)) is not None:
             nonce, reply = await reply_future  # type: ignore[misc]
         else:
-            reply_future = self._known[key] = asyncio.get_running_loop().create_future()
-            for name in programs:
-                body = body.replace(name.encode(), self._real.encode())
+            reply_future = self._replies_by_request[key] = asyncio.get_running_loop().create_future()
+            for program_hash in program_hashes:
+                body = body.replace(program_hash.encode(), self._real_program_hash.encode())
             nonce, reply = sent_plan.nonce, await self._ask_real_worker("POST", f"{API}/execute", body)
             reply_future.set_result((nonce, reply))  # type: ignore[arg-type]
         self.counts["runs"] += 1
@@ -143,32 +145,38 @@ class Workers:
             reply, body=reply.body.replace(nonce.encode(), sent_plan.nonce.encode())
         )
 
-    async def _content_reply(
-        self, held: set[str], method: str, path: str, body: bytes, packed: bool
+    async def _make_content_reply(
+        self, stored_hashes: set[str], method: str, path: str, body: bytes, is_gzipped: bool
     ) -> Reply:
-        name = path.removeprefix(_CONTENTS)
+        content_hash = path.removeprefix(_CONTENTS)
         if method == "PUT":
-            await self._ask_once(("PUT", name), partial(self._ask_real_worker, method, path, body, packed))
-            held.add(name)
+            await self._ask_once(
+                ("PUT", content_hash), partial(self._ask_real_worker, method, path, body, is_gzipped)
+            )
+            stored_hashes.add(content_hash)
             self.counts["brought"] += 1
-            return Reply(HTTPStatus.CREATED, headers=self._signed)
-        if name not in held:
-            return Reply(HTTPStatus.NOT_FOUND, headers=self._signed)
+            return Reply(HTTPStatus.CREATED, headers=self._identity_headers)
+        if content_hash not in stored_hashes:
+            return Reply(HTTPStatus.NOT_FOUND, headers=self._identity_headers)
         if method == "HEAD":
-            return Reply(HTTPStatus.OK, headers=self._signed)
+            return Reply(HTTPStatus.OK, headers=self._identity_headers)
         self.counts["fetched"] += 1
-        return Reply(HTTPStatus.OK, self._text + self._programs[name].to_bytes(8, "big"), self._signed)
+        return Reply(
+            HTTPStatus.OK,
+            self._program_prefix + self._programs[content_hash].to_bytes(8, "big"),
+            self._identity_headers,
+        )
 
-    async def _ask_once(self, key: Any, ask: Callable[[], Awaitable[Reply]]) -> Reply:
-        if (reply_future := self._known.get(key)) is None:
-            reply_future = self._known[key] = asyncio.get_running_loop().create_future()
-            reply_future.set_result(await ask())
+    async def _ask_once(self, request_key: Any, send_request: Callable[[], Awaitable[Reply]]) -> Reply:
+        if (reply_future := self._replies_by_request.get(request_key)) is None:
+            reply_future = self._replies_by_request[request_key] = asyncio.get_running_loop().create_future()
+            reply_future.set_result(await send_request())
         return await reply_future
 
-    async def _ask_real_worker(self, method: str, path: str, body: bytes, packed: bool = False) -> Reply:
+    async def _ask_real_worker(self, method: str, path: str, body: bytes, is_gzipped: bool = False) -> Reply:
         """Send a request to the real worker."""
-        kind = "application/octet-stream" if path.startswith(_CONTENTS) else "application/json"
-        headers = {"Content-Type": kind, **({"Content-Encoding": "gzip"} if packed else {})}
+        content_type = "application/octet-stream" if path.startswith(_CONTENTS) else "application/json"
+        headers = {"Content-Type": content_type, **({"Content-Encoding": "gzip"} if is_gzipped else {})}
         headers |= {"Prefer": "return=minimal"}
         request = urllib.request.Request(self._url + path, data=body or None, method=method, headers=headers)
 
@@ -182,7 +190,7 @@ class Workers:
                 return Reply(answer.status, answer.read(), headers)
 
         reply = await asyncio.to_thread(ask)
-        self._signed = tuple(pair for pair in reply.headers if pair[0] == _KEPT[1])
+        self._identity_headers = tuple(pair for pair in reply.headers if pair[0] == _KEPT[1])
         return reply
 
 
@@ -202,28 +210,30 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._received += data
         if self._length < 0:
-            end = self._received.find(b"\r\n\r\n")
-            if end < 0:
+            head_end = self._received.find(b"\r\n\r\n")
+            if head_end < 0:
                 return
-            head = bytes(self._received[:end])
-            del self._received[: end + 4]
-            self._line = head.partition(b"\r\n")[0].decode().split()[:2]
-            low = head.lower()
-            self._packed = b"content-encoding: gzip" in low
-            length = low.partition(b"\r\ncontent-length:")[2].partition(b"\r\n")[0]
+            head = bytes(self._received[:head_end])
+            del self._received[: head_end + 4]
+            self._method_and_path = head.partition(b"\r\n")[0].decode().split()[:2]
+            lower_head = head.lower()
+            self._is_gzipped = b"content-encoding: gzip" in lower_head
+            length = lower_head.partition(b"\r\ncontent-length:")[2].partition(b"\r\n")[0]
             self._length = int(length or 0)
-            if b"expect: 100-continue" in low:
+            if b"expect: 100-continue" in lower_head:
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         if len(self._received) >= self._length:
             body = bytes(self._received[: self._length])
             del self._received[: self._length]
             self._length = -1
-            task = asyncio.get_running_loop().create_task(self._answer(*self._line, body, self._packed))
+            task = asyncio.get_running_loop().create_task(
+                self._answer(*self._method_and_path, body, self._is_gzipped)
+            )
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _answer(self, method: str, path: str, body: bytes, packed: bool) -> None:
-        reply = await self._workers.answer(self._address, method, path, body, packed)
+    async def _answer(self, method: str, path: str, body: bytes, is_gzipped: bool) -> None:
+        reply = await self._workers.answer(self._address, method, path, body, is_gzipped)
         if not self._transport.is_closing():
             data = reply.encode()
             self._transport.write(data[: -len(reply.body)] if method == "HEAD" and reply.body else data)
@@ -264,10 +274,10 @@ class Simulated:
     def pid(self) -> int:
         return self._process.pid
 
-    def urls(self, number: int) -> tuple[str, ...]:
-        return tuple(f"http://127.0.{n // 250 + 1}.{n % 250 + 1}:{self._port}" for n in range(number))
+    def make_urls(self, worker_count: int) -> tuple[str, ...]:
+        return tuple(f"http://127.0.{n // 250 + 1}.{n % 250 + 1}:{self._port}" for n in range(worker_count))
 
-    async def counts(self) -> dict[str, int]:
+    async def read_counts(self) -> dict[str, int]:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(b"\n")
         counts: dict[str, int] = json.loads(await self._process.stdout.readline())
@@ -295,5 +305,5 @@ if __name__ == "__main__":
     )
     parser.add_argument("--size", type=int, required=True)
     parser.add_argument("--seconds", type=float, required=True)
-    asked = parser.parse_args()
-    asyncio.run(serve(asked.cache, asked.size, asked.seconds))
+    arguments = parser.parse_args()
+    asyncio.run(serve(arguments.cache, arguments.size, arguments.seconds))

@@ -1,4 +1,4 @@
-"""Used CPU time, for benchmarks."""
+"""Read the CPU time of processes, for benchmarks."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _USED = slice(11, 15)
 
 
-def cpu_seconds() -> float:
+def read_cpu_seconds() -> float:
     """Return the CPU time of this process and all its descendants, running or exited."""
-    ended = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(usage.ru_utime + usage.ru_stime for usage in ended) + _cpu_seconds_below(os.getpid())
+    usages = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages) + _read_children_cpu_seconds(os.getpid())
 
 
-def cpu_seconds_of_family(pid: int) -> float:
+def read_family_cpu_seconds(pid: int) -> float:
     """Return the CPU time of a process and all its descendants, running or exited."""
     process = Path(f"/proc/{pid}")
     try:
         fields = (process / "stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return 0.0  # the process has just exited
-    return sum(map(int, fields[_USED])) / _TICKS + _cpu_seconds_below(pid)
+    return sum(map(int, fields[_USED])) / _TICKS + _read_children_cpu_seconds(pid)
 
 
-def _cpu_seconds_below(pid: int) -> float:
+def _read_children_cpu_seconds(pid: int) -> float:
     children = list[int]()
     try:
-        for listed in Path(f"/proc/{pid}/task").glob("*/children"):
-            children += map(int, listed.read_text().split())
+        for children_file in Path(f"/proc/{pid}/task").glob("*/children"):
+            children += map(int, children_file.read_text().split())
     except (FileNotFoundError, ProcessLookupError):
         pass  # the process or one of its threads has just exited
-    return sum(map(cpu_seconds_of_family, children))
+    return sum(map(read_family_cpu_seconds, children))

@@ -32,13 +32,13 @@ BIG = ("bits/stdc++.h",)
 USUAL = ("iostream", "vector", "map", "string", "algorithm", "queue")
 
 
-def include_lines(headers: Iterable[str]) -> str:
+def make_include_lines(headers: Iterable[str]) -> str:
     return "".join(f"#include <{name}>\n" for name in headers)
 
 
 def make_source(index: int, headers: Iterable[str] = BIG) -> str:
     """Return a program that sums squares, with the headers and containers of a typical submission."""
-    return f"""{include_lines(headers)}using namespace std;
+    return f"""{make_include_lines(headers)}using namespace std;
 int main() {{
     int n; cin >> n;
     vector<long long> values(n);
@@ -52,38 +52,40 @@ int main() {{
 """
 
 
-def write_tests(folder: Path, count: int, seed: int = 1) -> None:
+def write_tests(folder: Path, test_count: int, seed: int = 1) -> None:
     folder.mkdir()
-    choice = random.Random(seed)
-    for index in range(count):
-        values = [choice.randrange(1000) for _ in range(100)]
+    random_numbers = random.Random(seed)
+    for index in range(test_count):
+        values = [random_numbers.randrange(1000) for _ in range(100)]
         (folder / f"{index}.in").write_text(f"{len(values)}\n{' '.join(map(str, values))}\n")
         (folder / f"{index}.out").write_text(f"{sum(value * value for value in values)}\n")
 
 
-def make_problem(tests: Path, count: int, *, checker: bool) -> Problem:
-    names = tuple(str(index) for index in range(count))
+def make_problem(test_folder: Path, test_count: int, *, has_checker: bool) -> Problem:
+    test_names = tuple(str(index) for index in range(test_count))
     slow_checker = Checker(
         kind=CheckerKind.CMS, sources=(NamedBlob(name="checker/checker.cpp", content=Blob.of(SLOW_CHECKER)),)
     )
     return Problem(
         id="squares",
         limits=Limits.contest(2.0, 256 << 20),
-        checker=slow_checker if checker else Checker(),
+        checker=slow_checker if has_checker else Checker(),
         tests=tuple(
             Test(
                 name=name,
-                input=Blob.of_file(tests / f"{name}.in"),
-                answer=Blob.of_file(tests / f"{name}.out"),
+                input=Blob.of_file(test_folder / f"{name}.in"),
+                answer=Blob.of_file(test_folder / f"{name}.out"),
             )
-            for name in names
+            for name in test_names
         ),
-        subtasks=(Subtask(name="all", points=100, tests=names),),
+        subtasks=(Subtask(name="all", points=100, tests=test_names),),
     )
 
 
-def make_submissions(count: int, *, first: int = 0, headers: Iterable[str] = BIG) -> Iterator[Submission]:
-    for index in range(first, first + count):
+def make_submissions(
+    count: int, *, first_index: int = 0, headers: Iterable[str] = BIG
+) -> Iterator[Submission]:
+    for index in range(first_index, first_index + count):
         yield Submission(
             key=str(index), problem_id="squares", code=make_source(index, headers), language="c++"
         )
@@ -111,16 +113,14 @@ int main() {{ std::cout << {name}() << std::endl; }}
 
 
 def make_similar_completions(
-    language: str, salts: Sequence[int], *, named: bool = False, commented: bool = False
+    language: str, salts: Sequence[int], *, with_names: bool = False, with_comments: bool = False
 ) -> list[str]:
-    """Return completions that compute different sums for different salts, and may differ by names and
-    comments.
-    """
+    """Return completions with a different sum for each salt. They may differ by names and comments."""
     return [
         f"```{language}"
         + PROGRAMS[language].format(
-            name=f"name{number}" if named else "name",
-            comment=f"comment {number}" if commented else "comment",
+            name=f"name{number}" if with_names else "name",
+            comment=f"comment {number}" if with_comments else "comment",
             salt=salt,
         )
         + "```"

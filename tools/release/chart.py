@@ -27,18 +27,18 @@ def read_rates() -> dict[str, float]:
 
 def draw_chart(rates_by_name: dict[str, float]) -> str:
     max_rate = max(rates_by_name.values())
-    lines = [f"<text x='10' y='24' {STYLE} font-weight='bold'>{TITLE}</text>"]
+    svg_elements = [f"<text x='10' y='24' {STYLE} font-weight='bold'>{TITLE}</text>"]
     for row, (name, rate) in enumerate(sorted(rates_by_name.items(), key=lambda pair: -pair[1])):
-        top, width = 40 + row * STEP, max(2.0, rate / max_rate * WIDTH)
+        bar_top, bar_width = 40 + row * STEP, max(2.0, rate / max_rate * WIDTH)
         colour = "#3949ab" if name.startswith("ioi_eval") else "#9e9e9e"
-        lines += [
-            f"<text x='{LEFT - 10}' y='{top + 16}' {STYLE} text-anchor='end'>{NAMES[name]}</text>",
-            f"<rect x='{LEFT}' y='{top}' width='{width:.1f}' height='22' fill='{colour}'/>",
-            f"<text x='{LEFT + width + 8:.1f}' y='{top + 16}' {STYLE}>{rate:g}</text>",
+        svg_elements += [
+            f"<text x='{LEFT - 10}' y='{bar_top + 16}' {STYLE} text-anchor='end'>{NAMES[name]}</text>",
+            f"<rect x='{LEFT}' y='{bar_top}' width='{bar_width:.1f}' height='22' fill='{colour}'/>",
+            f"<text x='{LEFT + bar_width + 8:.1f}' y='{bar_top + 16}' {STYLE}>{rate:g}</text>",
         ]
     height = 50 + len(rates_by_name) * STEP
-    frame = f"<svg xmlns='http://www.w3.org/2000/svg' width='760' height='{height}' role='img'>"
-    return "\n".join([frame, "<rect width='100%' height='100%' fill='white'/>", *lines, "</svg>\n"])
+    svg_tag = f"<svg xmlns='http://www.w3.org/2000/svg' width='760' height='{height}' role='img'>"
+    return "\n".join([svg_tag, "<rect width='100%' height='100%' fill='white'/>", *svg_elements, "</svg>\n"])
 
 
 if __name__ == "__main__":

@@ -38,14 +38,14 @@ _BUILDS = BuildOptions(
 _PAIRED = (TaskType.COMMUNICATION, TaskType.INTERACTIVE, TaskType.TWO_STEPS)
 
 
-def main(store: Store, chosen: Sequence[str]) -> int:
+def main(store: Store, mixture_names: Sequence[str]) -> int:
     embedded.toolchains = cache(embedded.toolchains)
     os.environ["API_KEY"] = SECRET
     with _make_workshop() as workshop:
         report = _probe_confinement(store, workshop)
         _print_status(report)
         outcomes = {}
-        for name, layers in _select_mixtures(report, chosen):
+        for name, layers in _select_mixtures(report, mixture_names):
             _print_status(name)
             outcomes[name] = asyncio.run(_try_mixture(store, layers, workshop))
     document = {
@@ -59,12 +59,12 @@ def main(store: Store, chosen: Sequence[str]) -> int:
 
 
 def _select_mixtures(
-    report: Mapping[str, Any], chosen: Sequence[str]
+    report: Mapping[str, Any], mixture_names: Sequence[str]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Return the mixtures of layers to try. A mixture that equals all available layers is tried once."""
+    """Yield the mixtures of layers to try. A mixture that equals all available layers is tried once."""
     has_both = report["landlock"] and report["namespaces"]
     for name, layers in MIXTURES.items():
-        if name in (chosen or MIXTURES) and (has_both or name == "everything"):
+        if name in (mixture_names or MIXTURES) and (has_both or name == "everything"):
             yield name, layers
 
 
@@ -91,27 +91,27 @@ async def _build_proctor(store: Store) -> bytes:
 
 def _probe_confinement(store: Store, workshop: Path) -> dict[str, Any]:
     """Return the confinement report of this kernel."""
-    copy = workshop / "proctor"
-    copy.write_bytes(asyncio.run(_build_proctor(store)))
-    copy.chmod(0o755)
-    ran = subprocess.run([copy, "probe"], check=True, capture_output=True, cwd=workshop)
-    report: dict[str, Any] = msgspec.json.decode(ran.stdout)
+    proctor_path = workshop / "proctor"
+    proctor_path.write_bytes(asyncio.run(_build_proctor(store)))
+    proctor_path.chmod(0o755)
+    process = subprocess.run([proctor_path, "probe"], check=True, capture_output=True, cwd=workshop)
+    report: dict[str, Any] = msgspec.json.decode(process.stdout)
     return report
 
 
 async def _try_mixture(store: Store, layers: tuple[str, ...], workshop: Path) -> dict[str, list[Found]]:
     """Try all attacks by programs, functions, files and scripts under a mixture of layers."""
     outcomes: dict[str, list[Found]] = {}
-    boxes = workshop / f"boxes-{'-'.join(layers)}"
-    boxes.mkdir(mode=0o711)
+    sandbox_folder = workshop / f"boxes-{'-'.join(layers)}"
+    sandbox_folder.mkdir(mode=0o711)
     engine = EmbeddedEngine(
-        store=store, slots=1, layers=layers, sandboxes=boxes, max_disk=64 << 20, max_names=3000
+        store=store, slots=1, layers=layers, sandboxes=sandbox_folder, max_disk=64 << 20, max_names=3000
     )
     options = JudgeOptions(all_tests=True, layers=layers)
-    with prepared(workshop) as ground:
+    with prepared(workshop) as environment:
         async with Scorer(engine, store=store, options=options, builds=_BUILDS) as scorer:
-            for title, start in _list_rounds(scorer, engine, ground, boxes):
-                for name, outcome in (await _run_round(title, start)).items():
+            for title, start_round in _list_rounds(scorer, engine, environment, sandbox_folder):
+                for name, outcome in (await _run_round(title, start_round)).items():
                     outcomes.setdefault(name, []).append(outcome)
                     if outcome.fault:
                         _print_status(f"    {name}: {outcome.fault}")
@@ -119,26 +119,26 @@ async def _try_mixture(store: Store, layers: tuple[str, ...], workshop: Path) ->
     return outcomes
 
 
-async def _run_round(title: str, start: Callable[[], Awaitable[Round]]) -> Round:
+async def _run_round(title: str, start_round: Callable[[], Awaitable[Round]]) -> Round:
     """Return the outcomes of a round. A judge failure counts as a successful attack."""
     try:
-        return await start()
+        return await start_round()
     except JudgeFailure as failure:
         return {title: Found("", f"the judge failed: {failure}")}
 
 
 def _list_rounds(
-    scorer: Scorer, engine: EmbeddedEngine, ground: AttackEnvironment, boxes: Path
+    scorer: Scorer, engine: EmbeddedEngine, environment: AttackEnvironment, sandbox_folder: Path
 ) -> Iterator[tuple[str, Callable[[], Awaitable[Round]]]]:
     for language in ("c++", "python"):
-        chosen = [attack for attack in PROGRAMS if attack.language == language]
-        yield f"programs in {language}", partial(programs, scorer, ground, chosen)
+        attacks = [attack for attack in PROGRAMS if attack.language == language]
+        yield f"programs in {language}", partial(programs, scorer, environment, attacks)
     for task_type in _PAIRED:
-        yield f"pairs, {task_type}", partial(pairs, scorer, ground, task_type)
-    yield "functions", partial(functions, scorer, ground)
+        yield f"pairs, {task_type}", partial(pairs, scorer, environment, task_type)
+    yield "functions", partial(functions, scorer, environment)
     for task_type in FILED:
-        yield f"files, {task_type}", partial(files, scorer, ground, task_type)
-    yield "scripts", partial(scripts, engine, ground, SCRIPTS, boxes)
+        yield f"files, {task_type}", partial(files, scorer, environment, task_type)
+    yield "scripts", partial(scripts, engine, environment, SCRIPTS, sandbox_folder)
 
 
 if __name__ == "__main__":

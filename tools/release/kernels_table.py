@@ -14,36 +14,44 @@ _HEAD = """| Linux | user | layers | what the report says | missing | attempts |
 
 
 def main(folder: Path) -> int:
-    files = {path: path.read_bytes() for path in sorted(folder.glob("*/*.json"))}
-    wholes = [msgspec.json.decode(content) for content in files.values() if content]
-    unfinished = [
+    contents_by_path = {path: path.read_bytes() for path in sorted(folder.glob("*/*.json"))}
+    documents = [msgspec.json.decode(content) for content in contents_by_path.values() if content]
+    unfinished_messages = [
         f"{path} is empty: see the guest's messages next to it"
-        for path, content in files.items()
+        for path, content in contents_by_path.items()
         if not content
     ]
     print(_HEAD)
-    for whole in sorted(wholes, key=_parse_version):
-        print(*_format_rows(whole), sep="\n")
-    faults = [*unfinished, *(fault for whole in wholes for fault in _list_faults(whole))]
+    for document in sorted(documents, key=_parse_version):
+        print(*_format_rows(document), sep="\n")
+    faults = [*unfinished_messages, *(fault for document in documents for fault in _list_faults(document))]
     print(*faults, sep="\n", file=sys.stderr)
     return 1 if faults else 0
 
 
-def _parse_version(whole: dict[str, Any]) -> list[int]:
-    return [int(number) for number in whole["kernel"].partition("-")[0].partition("+")[0].split(".")]
+def _parse_version(document: dict[str, Any]) -> list[int]:
+    return [int(number) for number in document["kernel"].partition("-")[0].partition("+")[0].split(".")]
 
 
-def _format_rows(whole: dict[str, Any]) -> Iterator[str]:
-    report = whole["report"]
+def _format_rows(document: dict[str, Any]) -> Iterator[str]:
+    report = document["report"]
     confinement = (
         f"Landlock {report['landlock']}, {len(report['namespaces'])} namespaces, /proc {report['proc']}"
     )
-    for name, outcomes in whole["mixtures"].items():
-        faults = [fault for all_found in outcomes.values() for fault in map(_find_fault, all_found)]
-        won = sum(has_succeeded(fault) for fault in faults)
-        unexpected = sum(bool(fault) for fault in faults) - won
-        cells = (whole["kernel"], whole["user"], name, confinement, "; ".join(report["missing"]) or "nothing")
-        yield f"| {' | '.join(cells)} | {len(faults)} | {won} | {unexpected} |"
+    for name, outcomes in document["mixtures"].items():
+        faults = [
+            fault for attack_outcomes in outcomes.values() for fault in map(_find_fault, attack_outcomes)
+        ]
+        success_count = sum(has_succeeded(fault) for fault in faults)
+        unexpected_count = sum(bool(fault) for fault in faults) - success_count
+        cells = (
+            document["kernel"],
+            document["user"],
+            name,
+            confinement,
+            "; ".join(report["missing"]) or "nothing",
+        )
+        yield f"| {' | '.join(cells)} | {len(faults)} | {success_count} | {unexpected_count} |"
 
 
 def _find_fault(outcome: dict[str, Any]) -> str:
@@ -51,16 +59,16 @@ def _find_fault(outcome: dict[str, Any]) -> str:
 
 
 def has_succeeded(fault: str) -> bool:
-    """Return whether the attack succeeded. An unexpected verdict is not a success."""
+    """Return True if the attack succeeded. An unexpected verdict is not a success."""
     return bool(fault) and (not fault.startswith("a verdict of") or "it got points" in fault)
 
 
-def _list_faults(whole: dict[str, Any]) -> Iterator[str]:
-    for mixture, outcomes in whole["mixtures"].items():
-        for attack, all_found in outcomes.items():
-            for fault in map(_find_fault, all_found):
+def _list_faults(document: dict[str, Any]) -> Iterator[str]:
+    for mixture, outcomes in document["mixtures"].items():
+        for attack, attack_outcomes in outcomes.items():
+            for fault in map(_find_fault, attack_outcomes):
                 if fault:
-                    yield f"{whole['kernel']}, {whole['user']}, {mixture}: {attack}: {fault}"
+                    yield f"{document['kernel']}, {document['user']}, {mixture}: {attack}: {fault}"
 
 
 if __name__ == "__main__":

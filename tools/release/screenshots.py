@@ -48,58 +48,62 @@ STEPS = (
 
 async def hold_contest(folder: Path) -> None:
     clock = [0.0]
-    names = {problem for _, _, problem, _ in STEPS}
-    problems = load_problems(ROOT / "examples" / "problems", only=names, cache=folder / "cache")
+    problem_names = {problem for _, _, problem, _ in STEPS}
+    problems = load_problems(ROOT / "examples" / "problems", only=problem_names, cache=folder / "cache")
     engine = FakeEngine(lambda test: float(test.index < int(test.source.split()[0])))
     async with open_contest(
         problems, Rules(), out=folder / "cup", engine=engine, clock=lambda: clock[0]
     ) as contest:
-        for number, (clock[0], participant, problem, passed) in enumerate(STEPS):
-            await contest.session(participant).submit(problem, f"{len(passed)} {number}")
+        for number, (clock[0], participant, problem, passed_tests) in enumerate(STEPS):
+            await contest.session(participant).submit(problem, f"{len(passed_tests)} {number}")
 
 
 def find_page_url(folder: Path, page: str) -> str:
     if page.startswith("report.html"):
         return (folder / "report.html").as_uri() + page.removeprefix("report.html")
-    pages = (folder / "report").glob("*.html")
-    return next(path for path in pages if f"<title>{page}<" in path.read_text()).as_uri()
+    page_paths = (folder / "report").glob("*.html")
+    return next(path for path in page_paths if f"<title>{page}<" in path.read_text()).as_uri()
 
 
-def take_screenshot(browser: Any, page: str, scheme: str, width: int, section: str, height: int) -> bytes:
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+def take_screenshot(
+    browser: Any, page: str, colour_scheme: str, width: int, section: str, height: int
+) -> bytes:
+    features = [{"name": "prefers-color-scheme", "value": colour_scheme}]
+    window_size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window_size)
     browser.get(page)
-    top = browser.execute_script(
+    section_top = browser.execute_script(
         "const heads = [...document.querySelectorAll('h2')];"
         "const found = heads.find((head) => head.textContent === arguments[0]);"
         "return found ? found.getBoundingClientRect().top - 20 : 0",
         section,
     )
-    clip = {"x": 0, "y": top, "width": width, "height": height, "scale": 1}
+    clip = {"x": 0, "y": section_top, "width": width, "height": height, "scale": 1}
     picture = browser.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
     return base64.b64decode(picture["data"])
 
 
 def main() -> None:
-    target = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "images"
-    target.mkdir(parents=True, exist_ok=True)
+    picture_folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "images"
+    picture_folder.mkdir(parents=True, exist_ok=True)
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or ""
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
         options.add_argument(argument)
     service = webdriver.ChromeService(shutil.which("chromedriver"))
-    with tempfile.TemporaryDirectory() as temporary, webdriver.Chrome(options, service) as browser:
-        folder = Path(temporary)
+    with tempfile.TemporaryDirectory() as temporary_folder, webdriver.Chrome(options, service) as browser:
+        folder = Path(temporary_folder)
         with tarfile.open(RECORDED) as archive:
             archive.extractall(folder)
         report_sync(folder)
         for name, page, *view in PICTURES:
-            (target / name).write_bytes(take_screenshot(browser, find_page_url(folder, page), *view))
+            (picture_folder / name).write_bytes(take_screenshot(browser, find_page_url(folder, page), *view))
         asyncio.run(hold_contest(folder))
         for name, page, *view in CONTEST:
-            (target / name).write_bytes(take_screenshot(browser, find_page_url(folder / "cup", page), *view))
+            (picture_folder / name).write_bytes(
+                take_screenshot(browser, find_page_url(folder / "cup", page), *view)
+            )
 
 
 if __name__ == "__main__":

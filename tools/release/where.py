@@ -1,9 +1,8 @@
 """Tests the judge in containers like those of clusters.
 
 Called by tools/release/where. Each environment is a container of crun or bubblewrap, or gVisor's sandbox,
-with the system's folders of this machine as its image. In each of them, `doctor` runs and the submissions of
-an
-example are scored.
+with the system's folders of this machine as its image. In each environment, `doctor` runs and the submissions
+of an example are scored.
 """
 
 from __future__ import annotations
@@ -50,16 +49,16 @@ class Setup(NamedTuple):
     def tree(self) -> Path:
         return self.folder / "tree"
 
-    def inside_command(self, user: int) -> list[str]:
+    def make_inside_command(self, user: int) -> list[str]:
         """Return the command that runs the doctor, scores, and prints the results."""
         return [
             self.python,
             str(self.tree / "tools" / "release" / "where.py"),
             "--inside",
-            str(self.cache_folder(user)),
+            str(self.make_cache_folder(user)),
         ]
 
-    def cache_folder(self, user: int) -> Path:
+    def make_cache_folder(self, user: int) -> Path:
         cache = self.folder / f"cache-{user}"
         if not cache.exists():
             cache.mkdir(mode=0o700)
@@ -71,19 +70,19 @@ class Setup(NamedTuple):
 
 
 def run_inside(cache: str) -> None:
-    """Print the doctor's lines, and whether all points are as expected."""
+    """Print as JSON the doctor's output, and True if all points are as expected."""
     import os
 
     tree = Path(__file__).parents[2]
     os.environ.update(
         IOI_EVAL_CACHE=f"{cache}/kept", PYTHONDONTWRITEBYTECODE="1", HOME=cache, PYTHONPATH=str(tree)
     )
-    ours = [sys.executable, "-m", "ioi_eval"]
-    doctor = subprocess.run(
-        [*ours, "doctor", "--json"], capture_output=True, text=True, cwd=tree, check=False
+    command = [sys.executable, "-m", "ioi_eval"]
+    doctor_process = subprocess.run(
+        [*command, "doctor", "--json"], capture_output=True, text=True, cwd=tree, check=False
     )
-    run = Path(cache, "run")
-    shutil.rmtree(run, ignore_errors=True)
+    run_folder = Path(cache, "run")
+    shutil.rmtree(run_folder, ignore_errors=True)
     arguments = [
         "score",
         "examples/generations.jsonl",
@@ -92,90 +91,96 @@ def run_inside(cache: str) -> None:
         "--problem",
         PROBLEM,
     ]
-    scored = subprocess.run(
-        [*ours, *arguments],
+    score_process = subprocess.run(
+        [*command, *arguments],
         capture_output=True,
         text=True,
         cwd=tree,
         check=False,
     )
-    answer = {"doctor": doctor.stdout, "code": scored.returncode, "said": scored.stderr[-2000:]}
-    answer["equal"] = scored.returncode == 0 and _read_points(run) == _read_expected(tree, run)
-    print(json.dumps(answer))
+    results = {
+        "doctor": doctor_process.stdout,
+        "code": score_process.returncode,
+        "said": score_process.stderr[-2000:],
+    }
+    results["equal"] = score_process.returncode == 0 and _read_points(run_folder) == _read_expected(
+        tree, run_folder
+    )
+    print(json.dumps(results))
 
 
-def _read_points(run: Path) -> dict[str, float]:
-    rows = map(json.loads, (run / "results.jsonl").read_text().splitlines())
+def _read_points(run_folder: Path) -> dict[str, float]:
+    rows = map(json.loads, (run_folder / "results.jsonl").read_text().splitlines())
     return {row["uuid"]: row["points"] for row in rows}
 
 
-def _read_expected(tree: Path, run: Path) -> dict[str, float]:
+def _read_expected(tree: Path, run_folder: Path) -> dict[str, float]:
     lines = (tree / "examples" / "generations.expected.tsv").read_text().splitlines()[1:]
-    cells = (line.split("\t") for line in lines)
-    return {row[0]: float(row[2]) for row in cells if row[0] in _read_points(run)}
+    rows = (line.split("\t") for line in lines)
+    return {row[0]: float(row[2]) for row in rows if row[0] in _read_points(run_folder)}
 
 
 # --- containers --------------------------------------------------------------------------------------
 
 
 def make_container(name: str, *, user: int, capabilities: Sequence[str] = (), **how: Any) -> Environment:
-    """Return a container of crun. `filtered`: Docker's seccomp profile; `confined`: no new privileges."""
+    """Return a container of crun. `has_seccomp`: Docker's seccomp profile; `confined`: no new privileges."""
     helps: str = how.pop("helps", "")
 
-    def command(rig: Setup) -> list[str]:
-        bundle = rig.folder / f"bundle-{name.replace(' ', '-').replace('/', '-').replace(':', '')}"
+    def command(setup: Setup) -> list[str]:
+        bundle = setup.folder / f"bundle-{name.replace(' ', '-').replace('/', '-').replace(':', '')}"
         for path in ("run", "var/lib"):  # in images, these folders are writable for root
             (bundle / "root" / path).mkdir(parents=True)
         configuration = _make_configuration(
-            rig, user, [f"CAP_{capability}" for capability in capabilities], **how
+            setup, user, [f"CAP_{capability}" for capability in capabilities], **how
         )
         (bundle / "config.json").write_text(json.dumps(configuration))
-        run = ["crun", "--cgroup-manager=disabled", "run", f"--bundle={bundle}", bundle.name]
+        crun_command = ["crun", "--cgroup-manager=disabled", "run", f"--bundle={bundle}", bundle.name]
         # crun cannot handle a machine with control groups of both versions.
-        groups = 'mount -t cgroup2 none /sys/fs/cgroup && exec "$@"'
-        return ["unshare", "--mount", "sh", "-c", groups, "sh", *run]
+        mount_script = 'mount -t cgroup2 none /sys/fs/cgroup && exec "$@"'
+        return ["unshare", "--mount", "sh", "-c", mount_script, "sh", *crun_command]
 
     return Environment(name, command, helps)
 
 
 def _make_configuration(
-    rig: Setup,
+    setup: Setup,
     user: int,
     capabilities: Sequence[str],
     *,
-    filtered: bool = True,
+    has_seccomp: bool = True,
     without: Sequence[str] = (),
     masked: bool = True,
     confined: bool = False,
     read_only: bool = False,
     boxes: bool = False,
 ) -> dict[str, Any]:
-    sets = ("bounding", "effective", "permitted") if user == 0 else ("bounding",)
+    capability_sets = ("bounding", "effective", "permitted") if user == 0 else ("bounding",)
     linux: dict[str, Any] = {
         "namespaces": [{"type": name} for name in _NAMESPACES],
         "maskedPaths": _MASKED if masked else [],
         "readonlyPaths": _READ_ONLY if masked else [],
     }
-    if filtered:
-        linux["seccomp"] = _make_seccomp_profile(rig.docker, capabilities, without)
+    if has_seccomp:
+        linux["seccomp"] = _make_seccomp_profile(setup.docker, capabilities, without)
     environment = ["PATH=/usr/local/bin:/usr/bin:/bin", *(["TMPDIR=/boxes"] if boxes else [])]
     return {
         "ociVersion": "1.0.0",
         "process": {
             "user": {"uid": user, "gid": user},
-            "args": rig.inside_command(user),
+            "args": setup.make_inside_command(user),
             "env": environment,
             "cwd": "/",
-            "capabilities": {name: list(capabilities) for name in sets},
+            "capabilities": {name: list(capabilities) for name in capability_sets},
             "noNewPrivileges": confined,
         },
         "root": {"path": "root", "readonly": read_only},
-        "mounts": _make_mounts(rig, user, boxes),
+        "mounts": _make_mounts(setup, user, boxes),
         "linux": linux,
     }
 
 
-def _make_mounts(rig: Setup, user: int, boxes: bool) -> list[dict[str, Any]]:
+def _make_mounts(setup: Setup, user: int, boxes: bool) -> list[dict[str, Any]]:
     def make_mount(path: str, kind: str, *options: str) -> dict[str, Any]:
         return {"destination": path, "type": kind, "source": kind, "options": options}
 
@@ -185,7 +190,7 @@ def _make_mounts(rig: Setup, user: int, boxes: bool) -> list[dict[str, Any]]:
     system_paths = [
         path for path in ("/usr", "/bin", "/lib", "/lib64", "/etc", "/sbin") if Path(path).exists()
     ]
-    environment = str(Path(rig.python).parents[1])
+    environment = str(Path(setup.python).parents[1])
     return [
         make_mount("/proc", "proc"),
         make_mount("/dev", "tmpfs", "nosuid", "strictatime", "mode=755", "size=65536k"),
@@ -195,18 +200,18 @@ def _make_mounts(rig: Setup, user: int, boxes: bool) -> list[dict[str, Any]]:
         make_mount("/tmp", "tmpfs", "nosuid", "nodev", "mode=1777"),
         *([make_mount("/boxes", "tmpfs", "nosuid", "nodev", "mode=1777", "size=4g")] if boxes else []),
         *(bind_path(path, "ro") for path in system_paths),
-        bind_path(str(rig.tree), "ro"),
+        bind_path(str(setup.tree), "ro"),
         bind_path(environment, "ro"),
-        bind_path(str(rig.cache_folder(user))),
+        bind_path(str(setup.make_cache_folder(user))),
     ]
 
 
 def _make_seccomp_profile(
-    docker: Mapping[str, Any], capabilities: Sequence[str], without: Sequence[str]
+    docker_profile: Mapping[str, Any], capabilities: Sequence[str], removed_calls: Sequence[str]
 ) -> dict[str, Any]:
     """Return Docker's seccomp profile for a container with these capabilities, in the format of a runtime."""
-    calls = []
-    for rule in docker["syscalls"]:
+    allowed_rules = []
+    for rule in docker_profile["syscalls"]:
         includes, excludes = rule.get("includes") or {}, rule.get("excludes") or {}
         if not {*includes.get("caps", ())} <= {*capabilities}:
             continue
@@ -214,13 +219,15 @@ def _make_seccomp_profile(
             continue
         if "amd64" not in includes.get("arches", ["amd64"]):
             continue
-        call = {key: rule[key] for key in ("action", "errnoRet", "args") if rule.get(key) is not None}
-        calls.append({**call, "names": [name for name in rule["names"] if name not in without]})
+        allowed_rule = {key: rule[key] for key in ("action", "errnoRet", "args") if rule.get(key) is not None}
+        allowed_rules.append(
+            {**allowed_rule, "names": [name for name in rule["names"] if name not in removed_calls]}
+        )
     return {
-        "defaultAction": docker["defaultAction"],
+        "defaultAction": docker_profile["defaultAction"],
         "defaultErrnoRet": 1,
         "architectures": ["SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_X32"],
-        "syscalls": [call for call in calls if call["names"]],
+        "syscalls": [allowed_rule for allowed_rule in allowed_rules if allowed_rule["names"]],
     }
 
 
@@ -229,58 +236,58 @@ _DROPPED = ("setpriv", f"--reuid={WORKER}", f"--regid={WORKER}", "--clear-groups
 # --- other places ------------------------------------------------------------------------------------
 
 
-def _make_bubblewrap_command(rig: Setup) -> list[str]:
+def _make_bubblewrap_command(setup: Setup) -> list[str]:
     """Return a command like Apptainer without its set-uid program: a user namespace, no new privileges, host
     /proc.
     """
-    shown = ["--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc"]
+    mount_options = ["--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc"]
     return [
         *_DROPPED,
         "bwrap",
         "--unshare-user",
-        *shown,
+        *mount_options,
         "--bind",
         "/tmp",
         "/tmp",
-        *rig.inside_command(WORKER),
+        *setup.make_inside_command(WORKER),
     ]
 
 
-def _make_pyxis_command(rig: Setup) -> list[str]:
+def _make_pyxis_command(setup: Setup) -> list[str]:
     """Return a command like enroot with --container-remap-root: root of a user namespace, with a mount
     namespace.
     """
-    return [*_DROPPED, "unshare", "--user", "--map-root-user", "--mount", *rig.inside_command(WORKER)]
+    return [*_DROPPED, "unshare", "--user", "--map-root-user", "--mount", *setup.make_inside_command(WORKER)]
 
 
-def _make_command_without_namespaces(rig: Setup) -> list[str]:
+def _make_command_without_namespaces(setup: Setup) -> list[str]:
     """Return a command in a user namespace in which the kernel refuses to create further namespaces."""
-    forbid = 'echo 1 > /proc/sys/user/max_user_namespaces && exec "$@"'
-    inner = [
+    limit_script = 'echo 1 > /proc/sys/user/max_user_namespaces && exec "$@"'
+    inner_command = [
         "unshare",
         "--user",
         f"--map-user={WORKER}",
         f"--map-group={WORKER}",
-        *rig.inside_command(WORKER),
+        *setup.make_inside_command(WORKER),
     ]
-    return [*_DROPPED, "unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh", *inner]
+    return [*_DROPPED, "unshare", "--user", "--map-root-user", "sh", "-c", limit_script, "sh", *inner_command]
 
 
-def _make_gvisor_command(rig: Setup) -> list[str]:
+def _make_gvisor_command(setup: Setup) -> list[str]:
     return [
         "runsc",
         "--network=none",
         "--platform=ptrace",
         "do",
         "--force-overlay=false",
-        *rig.inside_command(0),
+        *setup.make_inside_command(0),
     ]
 
 
 _ALONE = {"user": WORKER, "confined": True, "boxes": True}
 PLACES = (
-    Environment("a machine, as root", lambda rig: rig.inside_command(0)),
-    Environment("a machine, as a user", lambda rig: [*_DROPPED, *rig.inside_command(WORKER)]),
+    Environment("a machine, as root", lambda setup: setup.make_inside_command(0)),
+    Environment("a machine, as a user", lambda setup: [*_DROPPED, *setup.make_inside_command(WORKER)]),
     Environment(
         "user namespaces forbidden",
         _make_command_without_namespaces,
@@ -290,7 +297,7 @@ PLACES = (
         "docker run, root", user=0, capabilities=_DOCKER, helps="`--security-opt seccomp=unconfined`"
     ),
     make_container("piston/docker/compose.yaml", **_ALONE, helps="the three options in its comment"),
-    make_container("the same, unconfined", **_ALONE, filtered=False, masked=False),
+    make_container("the same, unconfined", **_ALONE, has_seccomp=False, masked=False),
     make_container("Docker before Landlock was let through", **_ALONE, without=_LANDLOCK, helps="Docker 23"),
     make_container(
         "piston/kubernetes, restricted",
@@ -302,11 +309,11 @@ PLACES = (
         "the same, seccomp Unconfined",
         **_ALONE,
         read_only=True,
-        filtered=False,
+        has_seccomp=False,
         helps="`procMount: Unmasked` (and `hostUsers: false`)",
     ),
     make_container(
-        "the same, and procMount: Unmasked", **_ALONE, read_only=True, filtered=False, masked=False
+        "the same, and procMount: Unmasked", **_ALONE, read_only=True, has_seccomp=False, masked=False
     ),
     Environment("Apptainer", _make_bubblewrap_command),
     Environment("pyxis, remapped root", _make_pyxis_command),
@@ -317,37 +324,39 @@ PLACES = (
 # --- the table ---------------------------------------------------------------------------------------
 
 
-def run_environment(place: Environment, rig: Setup) -> dict[str, Any]:
-    command = place.command(rig)
+def run_environment(environment: Environment, setup: Setup) -> dict[str, Any]:
+    command = environment.command(setup)
     process = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, cwd="/", check=False)
     try:
-        answer: dict[str, Any] = json.loads(process.stdout)
-        answer["doctor"] = json.loads(answer["doctor"])
+        results: dict[str, Any] = json.loads(process.stdout)
+        results["doctor"] = json.loads(results["doctor"])
     except json.JSONDecodeError:
         return {"fails": (process.stderr or process.stdout)[-1500:]}
-    return answer
+    return results
 
 
-def format_row(place: Environment, answer: Mapping[str, Any]) -> str:
-    if "doctor" not in answer:
-        return f"| {place.name} | not tried: {answer} | | | |"
-    lines = answer["doctor"]["conditions"]
-    holds = "; ".join(line["detail"] for line in lines if line["name"] == "confinement")
-    worse = [line["detail"] for line in lines if line["ok"] is not True and line["name"] != "confinement"]
-    rows = "as expected" if answer["equal"] else f"none, exit code {answer['code']}"
-    return f"| {place.name} | {holds} | {'<br>'.join(worse)} | {rows} | {place.helps} |"
+def format_row(environment: Environment, results: Mapping[str, Any]) -> str:
+    if "doctor" not in results:
+        return f"| {environment.name} | not tried: {results} | | | |"
+    doctor_lines = results["doctor"]["conditions"]
+    layers = "; ".join(line["detail"] for line in doctor_lines if line["name"] == "confinement")
+    failures = [
+        line["detail"] for line in doctor_lines if line["ok"] is not True and line["name"] != "confinement"
+    ]
+    row_result = "as expected" if results["equal"] else f"none, exit code {results['code']}"
+    return f"| {environment.name} | {layers} | {'<br>'.join(failures)} | {row_result} | {environment.helps} |"
 
 
 def main(folder: str, real_python: str, python: str, *names: str) -> None:
     (profile,) = Path(folder, "docker").rglob("profiles/seccomp/default.json")
-    rig = Setup(Path(folder), real_python, python, json.loads(profile.read_text()))
+    setup = Setup(Path(folder), real_python, python, json.loads(profile.read_text()))
     print(
         "| environment | active layers of confinement | other results of `ioi-eval"
         " doctor` | rows | remedy |\n|---|---|---|---|---|"
     )
     for environment in PLACES:
         if not names or environment.name in names:
-            answer = run_environment(environment, rig)
+            answer = run_environment(environment, setup)
             print(format_row(environment, answer), flush=True)
             print(json.dumps(answer), file=sys.stderr)
 
