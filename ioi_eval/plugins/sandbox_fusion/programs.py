@@ -182,7 +182,7 @@ class UnansweredRequests:
         if not request_work.task.done():
             request_work.entry.release_place()
             self._abandoned.setdefault(key, deque()).append(request_work)
-            request_work.away = asyncio.get_running_loop().call_later(
+            request_work.expiry = asyncio.get_running_loop().call_later(
                 MAX_ABSENCE_S, self._cancel_abandoned, key, request_work
             )
             raise ResultPending
