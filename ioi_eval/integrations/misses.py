@@ -78,7 +78,9 @@ class _MissCounter:
             counts_text = ", ".join(f"{count} because of {kind}" for kind, count in self.counts.items())
             # A log handler's stream may already be closed, as in pytest. Do not print a traceback then.
             logging.raiseExceptions = False
-            _log.warning("%d submissions were not judged: %s", self.counts.total(), counts_text)
+            _log.warning(
+                "number of submissions that were not judged: %d (%s)", self.counts.total(), counts_text
+            )
 
 
 _misses = _MissCounter()

@@ -251,7 +251,7 @@ def test_prompt_uses_only_admitted_language() -> None:
     with pytest.raises(InputError, match="calls a function of a Python submission"):
         prompt("calm", "c++")  # a program that can never be judged is not requested
     opened = open_source(source, {})
-    assert {opened.language(opened.problems.find(name)).name for name in ("calm", "verse")} == {
+    assert {opened.choose_language(opened.problems.find(name)).name for name in ("calm", "verse")} == {
         "python",
         "c++",
     }

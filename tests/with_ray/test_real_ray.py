@@ -102,7 +102,7 @@ async def test_killed_ray_actor_is_restarted_on_its_node(
     rig.node()
     on_ray = RayEngine(patience=PATIENT)
     async with Scorer(on_ray, store=store) as scorer:
-        [name], nodes = on_ray.nodes, on_ray._ray._nodes
+        [name], nodes = on_ray.nodes, on_ray._ray_wire._nodes
         [node], node_before = on_ray._open_fleet().usable_endpoints, nodes[name]
         running = asyncio.create_task(judged(scorer, problems, submissions[:4]))
         await until(lambda: node.busy > 0)
@@ -194,7 +194,7 @@ async def test_ray_engine_without_free_cpus_is_unavailable_and_leaves_actors_alo
     training = Training.remote()
     assert await training.step.remote() == 1
     await until(lambda: "CPU" not in rig.free())
-    with pytest.raises(cluster.EngineUnavailable, match="none has a free CPU"):
+    with pytest.raises(cluster.EngineUnavailable, match="had a free CPU"):
         async with RayEngine(patience=NodePatience(look=0.1, first_look=2.0)):
             pass
     assert await training.step.remote() == 1

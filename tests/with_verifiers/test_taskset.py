@@ -130,7 +130,7 @@ def test_verifiers_rewards_equal_scores_of_the_library(tmp_path: Path, model: st
         "a judge failure has no reward, not a reward of 0"
     )
     assert "does not compile" in broken["errors"][-1]["message"]
-    assert "1 not judged: 1 because of" in completed.stderr + completed.stdout
+    assert "not judged: 1 (1 because of" in completed.stderr + completed.stdout
 
 
 def test_unknown_taskset_option_is_reported(tmp_path: Path, model: str, packages: Path) -> None:

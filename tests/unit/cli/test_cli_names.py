@@ -32,7 +32,7 @@ def test_only_whole_argument_names_are_translated_to_options() -> None:
     ("arguments", "message"),
     [
         (("problems", "halves"), "Make them with `ioi-eval problems PACKAGE --generate DIR`, or by its"),
-        (("run", "-b", "pond", "-m", "m", "-c", "c.yaml"), "Correct it, and try it with --dry-run"),
+        (("run", "-b", "pond", "-m", "m", "-c", "c.yaml"), "Correct the template, and try it with --dry-run"),
     ],
 )
 def test_remedies_of_error_messages_name_options(

@@ -153,7 +153,7 @@ async def test_retry_after_header_delays_all_model_requests() -> None:
     with model_server(note) as server:
         async with model(server) as author:
             first = asyncio.create_task(author.write(ask()))
-            await until(lambda: author._gate._closed_until > 0)
+            await until(lambda: author._rate_limiter._paused_until > 0)
             await author.write(ask("p#1"))
             await first
     assert len(times) == 3 and min(times[1:]) - times[0] >= 0.2  # it may be later, but never earlier
@@ -162,9 +162,9 @@ async def test_retry_after_header_delays_all_model_requests() -> None:
 async def test_requests_per_minute_are_limited() -> None:
     with model_server(RIGHT) as server:
         async with model(server, requests_per_minute=60_000) as author:
-            gate, loop = author._gate, asyncio.get_running_loop()
+            limiter, loop = author._rate_limiter, asyncio.get_running_loop()
             begin = loop.time()
-            await asyncio.gather(*(gate.wait() for _ in range(20)))
+            await asyncio.gather(*(limiter.wait() for _ in range(20)))
             assert loop.time() - begin >= 19 * 0.0009  # it may be later, but never earlier
 
 

@@ -46,7 +46,7 @@ def test_message_names_installed_packages_that_need_another_mcp(
     monkeypatch: pytest.MonkeyPatch, installed: set[str], extra: str, end: str
 ) -> None:
     monkeypatch.setattr(integrations, "_is_installed", lambda module: module in installed)
-    with pytest.raises(ExtraMissing) as caught, integrations.needs(extra):
+    with pytest.raises(ExtraMissing) as caught, integrations.require_extra(extra):
         import_module("no_such_package")
     assert str(caught.value).endswith(end)
 

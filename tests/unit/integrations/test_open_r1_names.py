@@ -296,7 +296,7 @@ async def test_open_r1_generated_tests_are_read_from_folder(
     assert await open_r1.get_generated_tests("8/A") == []
     assert set(await open_r1.get_generated_contest_tests("7")) == {"7/A", "7/B"}
     write_table(table({"problem_id": ["8/A"], "input": ["1"]}), tmp_path / "test_cases_0008.parquet")
-    with pytest.raises(InputError, match=r"test_cases_0008.*'output': the file has no such column"):
+    with pytest.raises(InputError, match=r"test_cases_0008.*'output': the file lacks this column"):
         await open_r1.get_generated_tests("8/A")
     (tmp_path / "test_cases_0009.parquet").write_text("no table")
     with pytest.raises(InputError, match="test_cases_0009"):

@@ -84,7 +84,7 @@ def test_documented_reward_recipes_work(monkeypatch: pytest.MonkeyPatch) -> None
         (("pass_fail",), {}, "options must be RewardOptions, not str"),
         (({"mode": "pass_fail"},), {}, "options must be RewardOptions, not dict"),
         ((), {"mode": "pass_fail"}, r"mode.*Write make_reward\(RewardOptions\(mode=\.\.\.\)\)"),
-        ((), {"problem": []}, "problem.*Its arguments are RewardOptions"),
+        ((), {"problem": []}, "problem.*The arguments of make_reward are RewardOptions"),
     ],
 )
 def test_wrong_make_reward_call_is_input_error(positional: Any, keywords: Any, message: str) -> None:
