@@ -354,8 +354,8 @@ def test_unjudged_rows_are_logged_once_per_kind_and_counted(tmp_path: Path) -> N
     reasons = re.findall(r"^a submission was not judged because of ([^:]+):", completed.stderr, re.M)
     assert reasons == ["tests that cannot be read", "a row that cannot be judged"]
     assert completed.stderr.splitlines()[-1] == (
-        "submissions that were not judged: 7 (6 because of tests that cannot be read, 1 because of a row that"
-        " cannot be judged)"
+        "number of submissions that were not judged: 7 (6 because of tests that cannot be read, 1 because of"
+        " a row that cannot be judged)"
     )
 
 
