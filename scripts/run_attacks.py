@@ -145,8 +145,8 @@ def _run_mutations(attacks: list[str]) -> int:
 
 def _format_trial(trial: Trial, fault: str) -> str:
     layers = f"without {', '.join(trial.away)}" if trial.away else "with all layers"
-    expected = "succeeds" if trial.succeeds else "fails"
-    return f"{trial.attack.name}, {trial.way.value}, {expected} {layers}" + (
+    expected_outcome = "succeeds" if trial.succeeds else "fails"
+    return f"{trial.attack.name}, {trial.way.value}, {expected_outcome} {layers}" + (
         f": UNEXPECTED. {fault[:600]}" if fault else ""
     )
 

@@ -133,8 +133,11 @@ class Machine:
         loopback = self.root.parent / "loopback_up"
         loopback.write_text(LOOPBACK_UP)
         loopback.chmod(0o755)
-        argv = [*("unshare", "--mount", "--pid", "--fork", "--kill-child"), *([] if network else ["--net"])]
-        argv += [
+        command_line = [
+            *("unshare", "--mount", "--pid", "--fork", "--kill-child"),
+            *([] if network else ["--net"]),
+        ]
+        command_line += [
             "bash",
             "-euc",
             ENTER,
@@ -143,16 +146,16 @@ class Machine:
             "0" if root else str(UID),
             "yes" if network else "no",
         ]
-        argv += [
+        command_line += [
             *self.shares,
             "--",
             "env",
             "-i",
             *(f"{name}={value}" for name, value in self._make_environment(home).items()),
         ]
-        argv += ["bash", "-c", f"cd; {SESSION}"]
+        command_line += ["bash", "-c", f"cd; {SESSION}"]
         return subprocess.run(
-            argv,
+            command_line,
             env={**os.environ, "LOOPBACK_UP": str(loopback), "SHARED": SHARED},
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -73,9 +73,9 @@ class PackageLine(NamedTuple):
     @property
     def cells(self) -> tuple[object, ...]:
         agreement = f"{self.compared - self.differences} of {self.compared}"
-        usable = "yes" if self.usable else "no"
+        usable_text = "yes" if self.usable else "no"
         reason = self.reason.replace("|", "\\|").replace("\n", " ")
-        return self.package, self.format, usable, self.solutions, agreement, self.unjudged, reason
+        return self.package, self.format, usable_text, self.solutions, agreement, self.unjudged, reason
 
 
 async def print_table(sources: list[str], *, generates_tests: bool) -> int:
@@ -139,8 +139,13 @@ async def validate_package(package: Package, store: Store) -> PackageLine:
             problem_id, package.format, solutions=solution_count, unjudged=solution_count, reason=str(error)
         )
     reasons = "; ".join(dict.fromkeys(unjudged_solution.reason for unjudged_solution in validation.unjudged))
-    counts = (solution_count, validation.expectations, validation.differences, len(validation.unjudged))
-    return PackageLine(problem_id, package.format, True, *counts, reason=reasons)
+    solution_counts = (
+        solution_count,
+        validation.expectations,
+        validation.differences,
+        len(validation.unjudged),
+    )
+    return PackageLine(problem_id, package.format, True, *solution_counts, reason=reasons)
 
 
 if __name__ == "__main__":

@@ -159,16 +159,18 @@ class BudgetTracker:
 
     def __init__(self, options: BudgetOptions | None = None) -> None:
         self._options = options or BudgetOptions()
-        self.tokens, self.money = 0, 0.0
+        self.used_tokens, self.spent_money = 0, 0.0
 
     def check_budget(self) -> None:
         """Raise OutOfBudget if the budget is spent. Call it before each request."""
         options = self._options
-        if options.tokens is not None and self.tokens >= options.tokens:
-            raise OutOfBudget(f"the budget of {options.tokens} tokens is used up ({self.tokens} were used)")
-        if options.money is not None and self.money >= options.money:
+        if options.tokens is not None and self.used_tokens >= options.tokens:
             raise OutOfBudget(
-                f"the budget of {options.money:g} for prices is used up ({self.money:.4g} spent)"
+                f"the budget of {options.tokens} tokens is used up ({self.used_tokens} were used)"
+            )
+        if options.money is not None and self.spent_money >= options.money:
+            raise OutOfBudget(
+                f"the money budget of {options.money:g} is used up ({self.spent_money:.4g} were spent)"
             )
 
     def add_missing_usage(
@@ -200,12 +202,12 @@ class BudgetTracker:
             _read_token_count(usage, _INPUT_TOKENS),
             _read_token_count(usage, _OUTPUT_TOKENS),
         )
-        self.tokens += input_tokens + output_tokens
+        self.used_tokens += input_tokens + output_tokens
         prices = self._options.input_price, self._options.output_price
         if prices == (None, None):
             return None
         request_cost = (input_tokens * (prices[0] or 0) + output_tokens * (prices[1] or 0)) / _MILLION
-        self.money += request_cost
+        self.spent_money += request_cost
         return request_cost
 
 

@@ -230,8 +230,8 @@ def check_model(options: ModelOptions, key: str) -> None:
 def _make_completions_url(base_url: str) -> httpx.URL:
     """Return the address for chat completions, without name and password."""
     try:
-        base = httpx.URL(base_url.strip())
-        url = base.copy_with(path=base.path.rstrip("/") + "/chat/completions", userinfo=b"")
+        parsed_url = httpx.URL(base_url.strip())
+        url = parsed_url.copy_with(path=parsed_url.path.rstrip("/") + "/chat/completions", userinfo=b"")
     except httpx.InvalidURL:  # the original error is dropped, because its message may contain a password
         raise InputError("the address is not a URL", field="model.base_url", remedy=_URL_REMEDY) from None
     if url.scheme not in ("http", "https") or not url.host:

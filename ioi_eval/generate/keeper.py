@@ -118,9 +118,9 @@ class Keeper:
         if self._exit_code is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._agent_pid, signal_number)
-        for child in _find_children():
+        for child_pid in _find_children():
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(child, signal_number)
+                os.kill(child_pid, signal_number)
 
 
 def _write_output(piece: bytes) -> None:
@@ -134,13 +134,13 @@ def _write_output(piece: bytes) -> None:
 
 def _find_children() -> list[int]:
     """Return the ids of this process's children, which include orphans of other descendants."""
-    children = []
+    child_pids = []
     for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib is slow to import
         if name.isdigit():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as stat:  # noqa: PTH123
-                if int(stat.read().rpartition(b")")[2].split()[1]) == os.getpid():
-                    children.append(int(name))
-    return children
+            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as stat_file:  # noqa: PTH123
+                if int(stat_file.read().rpartition(b")")[2].split()[1]) == os.getpid():
+                    child_pids.append(int(name))
+    return child_pids
 
 
 if __name__ == "__main__":

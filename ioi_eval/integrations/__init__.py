@@ -43,8 +43,8 @@ def _describe_mcp_conflict(extra: str) -> str:
     if not installed_extras:
         return ""
     verb = "needs" if len(installed_extras) == 1 else "need"
-    names = " and ".join(installed_extras)
-    return f", in another environment: {names} {verb} another version of the package mcp"
+    extra_names = " and ".join(installed_extras)
+    return f", in another environment: {extra_names} {verb} another version of the package mcp"
 
 
 def _is_installed(module: str) -> bool:

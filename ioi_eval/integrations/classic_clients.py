@@ -65,7 +65,7 @@ def decode_client_reply(reply: object) -> JobResult:
         if stage.status is StageStatus.XX:
             raise JudgeFailure(stage.message or "the sandbox failed", phase=_PHASE)
         if stage.status in _CUT_OFF:
-            remedy = "Raise PISTON_OUTPUT_MAX_SIZE on it"
+            remedy = "Raise PISTON_OUTPUT_MAX_SIZE on the server"
             raise JudgeFailure("the server cut the job's output off", phase=_PHASE, remedy=remedy)
         if stage.code == _JUDGE_FAILED and (stage is result.compile or not stage.stdout):
             raise JudgeFailure(stage.stderr.strip()[-500:] or "the scripts could not judge", phase=_PHASE)

@@ -213,8 +213,8 @@ class AppsTask(Value):
 
 def _read_options(options: Mapping[str, Any]) -> Execution:
     """Return the known options. The package passes all options to all evaluators."""
-    given_options = {name: options[name] for name in Execution.__struct_fields__ if name in options}
-    execution = msgspec.structs.replace(Execution(), **given_options)
+    known_options = {name: options[name] for name in Execution.__struct_fields__ if name in options}
+    execution = msgspec.structs.replace(Execution(), **known_options)
     CheckerKind.built_in(execution.checker)
     return execution
 

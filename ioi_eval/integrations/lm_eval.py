@@ -66,8 +66,8 @@ class CodeEval:
         """
         judge_runtime = runtime(self._setup)
         programs = [
-            (task, candidate_number, candidate, test)
-            for task, (candidates, test) in enumerate(zip(predictions, references, strict=True))
+            (task_number, candidate_number, candidate, test_code)
+            for task_number, (candidates, test_code) in enumerate(zip(predictions, references, strict=True))
             for candidate_number, candidate in enumerate(candidates)
         ]
         # Random input of the program, which prints it if all tests pass.
@@ -107,8 +107,8 @@ def _estimate_pass_at_ks(tasks: Sequence[Sequence[Result]], ks: Sequence[int]) -
 def _estimate_pass_at_k(results: Sequence[Result], k: int) -> float:
     """Return pass@k of one task, or NaN if too few candidates were judged."""
     judged_rows = [row for row in results if row["passed"] is not None]
-    value = pass_at_k(len(judged_rows), sum(row["passed"] for row in judged_rows), k)
-    return math.nan if value is None else value
+    estimate = pass_at_k(len(judged_rows), sum(row["passed"] for row in judged_rows), k)
+    return math.nan if estimate is None else estimate
 
 
 async def _judge_candidate(
@@ -127,14 +127,14 @@ async def _judge_candidate(
         key=f"{task_number}/{candidate_number}", problem_id=problem.id, code=code, language="python"
     )
     try:
-        passed, description = _describe_result(await judge_runtime.score(problem, submission))
+        has_passed, description = _describe_result(await judge_runtime.score(problem, submission))
     except IoiEvalError as error:
         count_miss(error)
-        passed, description = None, f"not judged: {error}"
+        has_passed, description = None, f"not judged: {error}"
     return {
         "task_id": task_number,
         "completion_id": candidate_number,
-        "passed": passed,
+        "passed": has_passed,
         "result": description,
     }
 

@@ -358,8 +358,8 @@ def patch_code(text: str, lang: str) -> str:
 
     Programs in other languages are returned unchanged.
     """
-    patch = _find_patch(lang)
-    return patch(text) if text and patch is not None else text
+    patch_program = _find_patch(lang)
+    return patch_program(text) if text and patch_program is not None else text
 
 
 _patched = patch_code  # second name of the function, for functions that have a parameter `patch_code`
@@ -397,22 +397,22 @@ def fix_python3_imports(source_code: str) -> str:
 
     The code is added after the docstring and `__future__` imports. Programs with syntax errors are unchanged.
     """
-    fixed_code = source_code
+    code = source_code
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            statements = ast.parse(fixed_code).body
+            statements = ast.parse(code).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return fixed_code
-    header_lines = 0
+        return code
+    header_line_count = 0
     for statement in statements:
         is_future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
         is_docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
         if not (is_future or is_docstring):
             break
-        header_lines = statement.end_lineno or header_lines
-    source_lines = fixed_code.splitlines(keepends=True)
-    header, body_code = "".join(source_lines[:header_lines]), "".join(source_lines[header_lines:])
+        header_line_count = statement.end_lineno or header_line_count
+    source_lines = code.splitlines(keepends=True)
+    header, body_code = "".join(source_lines[:header_line_count]), "".join(source_lines[header_line_count:])
     return header + ("\n" if header and not header.endswith("\n") else "") + _OLDER_PYTHONS + body_code
 
 
@@ -486,8 +486,10 @@ class PistonClient(ClusterClient):
             return reply
 
         servers = self._choice.launch.select_servers(discovery(self._choice.text))
-        async with HttpClient(token=self._choice.token) as wire:
-            return await gather_results([ask_server(wire, url) for url in sorted(await servers.find())])
+        async with HttpClient(token=self._choice.token) as http_client:
+            return await gather_results(
+                [ask_server(http_client, url) for url in sorted(await servers.find())]
+            )
 
 
 def get_piston_client_from_env(session: object = None) -> PistonClient:
@@ -498,7 +500,7 @@ def get_piston_client_from_env(session: object = None) -> PistonClient:
     """
     choice = EngineChoice.from_variables(None, os.environ)
     if not choice.is_remote:
-        remedy = "Set it to the addresses of servers, commas between them, or to `slurm`"
+        remedy = "Set the variable to addresses of servers, separated by commas, or to `slurm`"
         raise InputError("PISTON_ENDPOINTS is not set", remedy=remedy)
     return PistonClient.from_choice(msgspec.structs.replace(choice, per_endpoint=choice.per_endpoint or 1))
 
@@ -527,9 +529,9 @@ def _run_in_thread(coroutine: Coroutine[Any, Any, T]) -> T:
         with asyncio.Runner(loop_factory=lambda: loop) as runner:
             return runner.run(wait_for_task())
 
-    with ThreadPoolExecutor(1) as thread:
+    with ThreadPoolExecutor(1) as executor:
         try:
-            return wait_for_result(thread.submit(run))
+            return wait_for_result(executor.submit(run))
         except BaseException:
             with suppress(RuntimeError):  # the event loop is closed because its work is done
                 loop.call_soon_threadsafe(task.cancel)
@@ -616,7 +618,8 @@ def get_code_format_reward(language: str = "python") -> FormatReward:
         languages = columns.get("language") or [language] * len(completions)
         completions_and_languages = zip(completions, languages, strict=True)
         return [
-            float(_has_format(reply_text(completion), name)) for completion, name in completions_and_languages
+            float(_has_format(reply_text(completion), reply_language))
+            for completion, reply_language in completions_and_languages
         ]
 
     return code_format_reward
@@ -892,5 +895,5 @@ def _list_codeforces_files(
     column_names = {"TIME_LIMIT": "time_limit", "MEMORY_LIMIT": "memory_limit", "INPUT_MODE": "input_mode"}
     yield _make_text_file(
         "grader_config",
-        "\n".join(f"{key}={problem[source_name]}" for key, source_name in column_names.items()),
+        "\n".join(f"{key}={problem[column]}" for key, column in column_names.items()),
     )

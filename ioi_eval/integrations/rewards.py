@@ -370,21 +370,24 @@ class RewardRow(Value):
             limits=Limits.contest(options.time_limit, _MEMORY_LIMIT),
             checker=Checker(kind=CheckerKind(options.checker)),
         )
-        values = {
+        row_values = {
             name: _convert_arrays(self.values[name])
             for name in (*_OTHER_COLUMNS, *CASES_COLUMNS)
             if name in self.values
         }
-        tests, setup_code = values[column], next((values[name] for name in _SETUP if values.get(name)), "")
+        tests, setup_code = (
+            row_values[column],
+            next((row_values[name] for name in _SETUP if row_values.get(name)), ""),
+        )
         if column in PUBLIC_AND_PRIVATE:
-            tests = {name: values.get(name) for name in (*PUBLIC_AND_PRIVATE, "metadata")}
+            tests = {name: row_values.get(name) for name in (*PUBLIC_AND_PRIVATE, "metadata")}
         try:
             return with_tests(
                 problem,
                 tests,
                 Blob.of,
                 function=next(
-                    (function for name in _FUNCTION if (function := _read_name(values.get(name)))), ""
+                    (function for name in _FUNCTION if (function := _read_name(row_values.get(name)))), ""
                 ),
                 setup="\n".join(map(str, setup_code)) if isinstance(setup_code, list) else str(setup_code),
             )

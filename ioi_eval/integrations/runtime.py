@@ -75,14 +75,14 @@ class Runtime:
         self._loop = asyncio.new_event_loop()
         self._scorer: Scorer | None = None
         self._opening: Opening | None = None
-        self._closing = asyncio.Event()
-        opened: Future[None] = Future()
+        self._close_event = asyncio.Event()
+        opened_future: Future[None] = Future()
         # The thread is a daemon, because the interpreter would wait forever for any other thread.
         self._thread = threading.Thread(
-            target=self._run, args=(setup, opened), name="ioi-eval-runtime", daemon=True
+            target=self._run, args=(setup, opened_future), name="ioi-eval-runtime", daemon=True
         )
         self._thread.start()
-        opened.result(_OPENING_TIMEOUT_S)
+        opened_future.result(_OPENING_TIMEOUT_S)
 
     @property
     def slots(self) -> int:
@@ -125,7 +125,7 @@ class Runtime:
     def close(self) -> None:
         """Cancel running work and close the judge. Closing twice is allowed."""
         if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._closing.set)
+            self._loop.call_soon_threadsafe(self._close_event.set)
             self._thread.join(_CLOSING_TIMEOUT_S)
 
     def close_inherited(self) -> None:
@@ -135,25 +135,25 @@ class Runtime:
 
     # --- methods that run in the thread
 
-    def _run(self, setup: Setup, opened: Future[None]) -> None:
+    def _run(self, setup: Setup, opened_future: Future[None]) -> None:
         """Run the event loop until the runtime is closed. This is the thread's function."""
         # This does not use asyncio.Runner, which starts a thread when it closes; that fails when the
         # interpreter exits.
         try:
-            self._loop.run_until_complete(self._serve(setup, opened))
+            self._loop.run_until_complete(self._serve(setup, opened_future))
         finally:
             self._loop.close()
 
-    async def _serve(self, setup: Setup, opened: Future[None]) -> None:
-        """Open the judge, set `opened`, and close the judge when the runtime is closed."""
+    async def _serve(self, setup: Setup, opened_future: Future[None]) -> None:
+        """Open the judge, set `opened_future`, and close the judge when the runtime is closed."""
         async with AsyncExitStack() as stack:
             opening_task = asyncio.create_task(self._open(setup, stack))
             await asyncio.wait([opening_task])
             if (error := opening_task.exception()) is not None:
-                opened.set_exception(error)
+                opened_future.set_exception(error)
                 return
-            opened.set_result(None)
-            await self._closing.wait()
+            opened_future.set_result(None)
+            await self._close_event.wait()
             self._scorer = None
             other_tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
             for task in other_tasks:

@@ -117,13 +117,15 @@ class EvaluationSource(Value):
         usable_problems = {label: problem for label, problem in self.problems.items() if not problem.unusable}
         if not usable_problems:
             raise InputError("no problem matches the filters", where=self.source, remedy="Give fewer filters")
-        languages = {label: self.choose_language(problem).name for label, problem in usable_problems.items()}
+        languages_by_label = {
+            label: self.choose_language(problem).name for label, problem in usable_problems.items()
+        }
         prompt_makers = {
             name: Prompts(template, benchmark=self.name, language=name)
-            for name in dict.fromkeys(languages.values())
+            for name in dict.fromkeys(languages_by_label.values())
         }
         return (
-            (label, problem, prompt_makers[languages[label]](problem))
+            (label, problem, prompt_makers[languages_by_label[label]](problem))
             for label, problem in usable_problems.items()
         )
 
@@ -156,16 +158,18 @@ def open_source(source: str, options: Mapping[str, Any]) -> EvaluationSource:
             remedy = suggestion if similar_names else f"The options are {', '.join(option_names)}"
             raise InputError(f"unknown option {name!r}", remedy=remedy)
     try:
-        judging = convert(convert_options(options, JudgingOptions), JudgingOptions, strict=False)
-        choice = convert(convert_options(options, BenchmarkOptions), BenchmarkOptions, strict=False)
+        judging_options = convert(convert_options(options, JudgingOptions), JudgingOptions, strict=False)
+        benchmark_options = convert(
+            convert_options(options, BenchmarkOptions), BenchmarkOptions, strict=False
+        )
     except ValidationError as error:
         raise InputError(f"an option has an invalid value: {error}") from error
-    if judging.language:
-        find_language(judging.language)
+    if judging_options.language:
+        find_language(judging_options.language)
     evaluation_source = EvaluationSource(
         source=source,
-        problems=_load_problems(source, choice),
-        judging=judging,
+        problems=_load_problems(source, benchmark_options),
+        judging=judging_options,
         default_language=language_of(source),
         benchmark=benchmark_of(source),
     )
@@ -188,11 +192,13 @@ def convert_options(options: Mapping[str, Any], options_type: type[Value]) -> di
 
     A string may stand for a list, and a number for a string.
     """
-    types = {
+    field_types = {
         field.name: get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type
         for field in fields(options_type)
     }
-    return {name: _convert_option(types[name], options[name]) for name in options if name in types}
+    return {
+        name: _convert_option(field_types[name], options[name]) for name in options if name in field_types
+    }
 
 
 def _convert_option(field_type: Any, value: Any) -> Any:
@@ -230,11 +236,11 @@ def compute_score_share(result: SubmissionResult) -> float:
 
 def make_result_metadata(problem: Problem, result: SubmissionResult, **more_fields: Any) -> dict[str, Any]:
     """Return points, subtasks and verdicts as JSON values. `more_fields` are further entries."""
-    status = result.verdict
+    verdict = result.verdict
     metadata = {
         **make_problem_metadata(problem),
-        "verdict": status,
-        "solved": status is Verdict.AC,
+        "verdict": verdict,
+        "solved": verdict is Verdict.AC,
         "max_points": sum_max_points(result),
         **{name: getattr(result, name) for name in _RESULT_FIELDS},
         "subtasks": [
@@ -277,20 +283,22 @@ def _read_labelled_attempt(metadata: Mapping[str, Any] | None) -> tuple[str, Att
 
 def explain_result(result: SubmissionResult) -> str:
     """Return Markdown with verdict, points, subtasks and the first failed test."""
-    status, max_points = result.verdict, sum_max_points(result)
+    verdict, max_points = result.verdict, sum_max_points(result)
     if result.subtasks:
         table_rows = (
             f"| {subtask.subtask} | {subtask.weighted_score:.6g} | {subtask.points:.6g} | {subtask.status} |"
             for subtask in result.subtasks
         )
         table = "\n".join(["| subtask | points | of | verdict |", "|---|--:|--:|---|", *table_rows])
-        paragraphs = [f"**{status}**: {result.points:.6g} of {max_points:.6g} points", table]
+        paragraphs = [f"**{verdict}**: {result.points:.6g} of {max_points:.6g} points", table]
     else:
         passed_tests = sum(test.status is Verdict.AC for test in result.tests)
-        paragraphs = [f"**{status}**: {passed_tests} of {format_count(len(result.tests), 'test')} passed"]
+        paragraphs = [f"**{verdict}**: {passed_tests} of {format_count(len(result.tests), 'test')} passed"]
     if result.compiles and result.tests:
-        counts = Counter(test.status for test in result.tests)
-        verdicts = ", ".join(f"{counts[status]} {status}" for status in STATUS_ORDER if counts[status])
+        verdict_counts = Counter(test.status for test in result.tests)
+        verdicts = ", ".join(
+            f"{verdict_counts[verdict]} {verdict}" for verdict in STATUS_ORDER if verdict_counts[verdict]
+        )
         failed_tests = (test for test in result.tests if test.status not in (Verdict.AC, Verdict.SKIPPED))
         first_failed_test = next(failed_tests, None)
         failed_test_note = (

@@ -98,8 +98,8 @@ def compute_score_batch(
     rewards = make_rewards(options)
     runtime = rewards.runtime()
     deduplication = Deduplication() if rewards.options.share else None
-    infos = [None] * len(solution_strs) if extra_infos is None else extra_infos
-    solutions = zip(solution_strs, ground_truths, infos, strict=True)
+    row_infos = [None] * len(solution_strs) if extra_infos is None else extra_infos
+    solutions = zip(solution_strs, ground_truths, row_infos, strict=True)
     outcomes = (
         judge_solution(
             rewards, runtime, solution, make_reward_row(ground_truth, info), on_failure, deduplication

@@ -49,7 +49,7 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]
         deduplication = self._deduplication if self._rewards.options.share else None
         self._active_rows += 1
         try:
-            result = await runtime.wait(
+            outcome = await runtime.wait(
                 judge_solution(self._rewards, runtime, reply, reward_row, self._on_failure, deduplication)
             )
         finally:
@@ -58,11 +58,11 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]
                 # Forget the programs of this batch, because the next batch has other programs.
                 self._deduplication = Deduplication()
         extra_info = {
-            "acc": float(result.solved),
-            "verdict": str(result.verdict),
-            "judged": result.verdict != NOT_JUDGED,
+            "acc": float(outcome.solved),
+            "verdict": str(outcome.verdict),
+            "judged": outcome.verdict != NOT_JUDGED,
         }
-        return {"reward_score": result.reward, "reward_extra_info": extra_info}
+        return {"reward_score": outcome.reward, "reward_extra_info": extra_info}
 
     def _decode_reply(self, item: Any) -> str:
         """Return the text of the reply in a row."""

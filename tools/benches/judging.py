@@ -148,34 +148,34 @@ async def measure_in_turn(rounds: int, *measures: Callable[[], Awaitable[float]]
 
 
 async def print_throughput(bench: Bench, rounds: int) -> None:
-    for checker in (False, True):
-        comparison = "a checker" if checker else "white-diff"
-        task = make_problem(bench.folder / "tests", bench.tests, has_checker=checker)
-        checker_seconds = bench.build_checker() if checker else 0.0
-        await cache_header(bench, task)  # builds the header, which then stays in the store
+    for has_checker in (False, True):
+        comparison = "a checker" if has_checker else "white-diff"
+        problem = make_problem(bench.folder / "tests", bench.tests, has_checker=has_checker)
+        checker_seconds = bench.build_checker() if has_checker else 0.0
+        await cache_header(bench, problem)  # builds the header, which then stays in the store
         async with (
             bench.make_scorer(precompile=False) as plain_scorer,
             bench.make_scorer(precompile=True) as precompiling_scorer,
         ):
             scorers = (plain_scorer, precompiling_scorer)
             for scorer in scorers:
-                await scorer.prepare(task)
-                await bench.measure_judge(scorer, task, bench.make_fresh_submissions(2))
+                await scorer.prepare(problem)
+                await bench.measure_judge(scorer, problem, bench.make_fresh_submissions(2))
 
-            async def measure_bare_loop(flags: Sequence[str] = (), checker: bool = checker) -> float:
+            async def measure_bare_loop(flags: Sequence[str] = (), checker: bool = has_checker) -> float:
                 return await asyncio.to_thread(bench.measure_bare_loop, checker=checker, flags=flags)
 
             results = await measure_in_turn(
                 rounds,
                 measure_bare_loop,
                 partial(measure_bare_loop, ("-include", "all.hpp")),
-                *(partial(measure_fresh_submissions, bench, scorer, task) for scorer in scorers),
+                *(partial(measure_fresh_submissions, bench, scorer, problem) for scorer in scorers),
             )
-            classic_seconds = await bench.measure_classic_jobs(task, 2 * CORES)
+            classic_seconds = await bench.measure_classic_jobs(problem, 2 * CORES)
         test_count = bench.count * bench.tests
         includes = f"{bench.headers[0]}" + (" and five common headers" if len(bench.headers) > 1 else "")
         print(f"\n{bench.count} submissions x {bench.tests} tests, {comparison}; programs include {includes}")
-        if checker:
+        if has_checker:
             print(f"  (compiling the checker once takes {checker_seconds:.1f} s, which is not counted)")
         row_names = (
             "bare loop",
@@ -215,10 +215,10 @@ def print_row(name: str, rate: float, ratio: float, suffix: str = "") -> None:
 async def print_added_cost(bench: Bench, rounds: int) -> None:
     """Print the time that the judge adds to a test: one program on one core with hundreds of tests."""
     tests = 400
-    task = make_problem(bench.folder / "tests", tests, has_checker=False)
+    problem = make_problem(bench.folder / "tests", tests, has_checker=False)
     submissions = bench.make_fresh_submissions(1)
     async with bench.make_scorer(precompile=False, slots=1) as scorer:
-        await bench.measure_judge(scorer, task, submissions)
+        await bench.measure_judge(scorer, problem, submissions)
 
         async def measure_bare_loop() -> float:
             return await asyncio.to_thread(
@@ -226,7 +226,7 @@ async def print_added_cost(bench: Bench, rounds: int) -> None:
             )
 
         (bare_s, _), (judge_s, _) = await measure_in_turn(
-            rounds, measure_bare_loop, lambda: bench.measure_judge(scorer, task, submissions)
+            rounds, measure_bare_loop, lambda: bench.measure_judge(scorer, problem, submissions)
         )
     print(f"\nTime per test of a program that is already built, on one core ({tests} tests)")
     print(f"  bare loop {bare_s / tests * 1000:.2f} ms, ioi_eval {judge_s / tests * 1000:.2f} ms:"
@@ -250,14 +250,14 @@ async def measure_memory(folder: Path) -> None:
             stream.writelines(block for _ in range(input_bytes // len(block)))
         (folder / "tests" / f"{index}.out").write_text(f"{index}\n")
     echo_program = '#include <cstdio>\nint main(){int x; return scanf("%d",&x)==1 ? !printf("%d\\n",x) : 1;}'
-    task = make_problem(folder / "tests", tests, has_checker=False)
+    problem = make_problem(folder / "tests", tests, has_checker=False)
     store = Store(folder / "store")
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
-        submission = Submission(key="1", problem_id=task.id, code=echo_program, language="c++")
-        result = await scorer.score(task, submission)
+        submission = Submission(key="1", problem_id=problem.id, code=echo_program, language="c++")
+        result = await scorer.score(problem, submission)
     assert result.points == 100, result
     peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    total_gib = sum(test.input.size for test in task.tests) / 2**30
+    total_gib = sum(test.input.size for test in problem.tests) / 2**30
     print(f"Peak memory of the client with {total_gib:.2f} GiB of tests: {peak_mib:.0f} MiB")
 
 

@@ -99,8 +99,10 @@ async def measure_program(folder: Path, python: str, rounds: int, test_count: in
 def print_row(
     name: str, loop_ms: float, started: tuple[float, float, str], forked: tuple[float, float, str]
 ) -> None:
-    texts = (f"{way} {total_ms:.1f} ({own_ms:.1f})" for total_ms, own_ms, way in (started, forked))
-    print(f"{name}: plain loop {loop_ms:.1f}, {', '.join(texts)}; {loop_ms / forked[0]:.1f} times as fast")
+    way_texts = (f"{way} {total_ms:.1f} ({own_ms:.1f})" for total_ms, own_ms, way in (started, forked))
+    print(
+        f"{name}: plain loop {loop_ms:.1f}, {', '.join(way_texts)}; {loop_ms / forked[0]:.1f} times as fast"
+    )
 
 
 # --- a run ---------------------------------------------------------------------------------------------
@@ -128,7 +130,7 @@ async def measure_run(folder: Path, python: str, submissions: int) -> None:
                 }
                 for index in range(count)
             ]
-            scored = await score_dump(
+            dump_score = await score_dump(
                 rows,
                 problems,
                 out=folder / f"run-{number}",
@@ -138,7 +140,7 @@ async def measure_run(folder: Path, python: str, submissions: int) -> None:
                     {type(event): (read_own_cpu_seconds(), read_cpu_seconds())}
                 ),
             )
-            assert scored.call.verdicts == {"AC": count}, scored.call
+            assert dump_score.call.verdicts == {"AC": count}, dump_score.call
     own_cpu_s, total_cpu_s = (
         end_s - start_s
         for start_s, end_s in zip(cpu_by_event[RunStarted], cpu_by_event[RunFinished], strict=True)

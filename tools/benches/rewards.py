@@ -193,8 +193,8 @@ async def print_build_options(column: str, count: int, rounds: int) -> None:
     problem = Problem(
         id="sums",
         tests=tuple(
-            Test(name=f"{index}", input=Blob.of(input_text), answer=Blob.of(expected))
-            for index, (input_text, expected) in enumerate(inputs_and_outputs)
+            Test(name=f"{index}", input=Blob.of(input_text), answer=Blob.of(expected_output))
+            for index, (input_text, expected_output) in enumerate(inputs_and_outputs)
         ),
         limits=Limits.contest(10, 256 << 20),
     )
@@ -205,8 +205,10 @@ async def print_build_options(column: str, count: int, rounds: int) -> None:
 
     async def judge_new_codes(scorer: Scorer) -> None:
         work = (
-            scorer.score(problem, Submission(key=str(at), problem_id=problem.id, code=code, language="c++"))
-            for at, code in enumerate(make_new_codes())
+            scorer.score(
+                problem, Submission(key=str(index), problem_id=problem.id, code=code, language="c++")
+            )
+            for index, code in enumerate(make_new_codes())
         )
         if any(result.points != 1 for result in await asyncio.gather(*work)):
             raise SystemExit("a submission did not get full points")

@@ -50,7 +50,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, reply: bytes, seconds: float) -> None:
         self._reply, self._seconds = reply, seconds
         self._received = bytearray()
-        self._missing_bytes = 0  # number of bytes of the request's body that have not arrived yet
+        self._missing_bytes = 0  # bytes of the request's body that have not arrived yet
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -238,11 +238,11 @@ def peak_memory_mib() -> int:
 
 async def judge_run(arguments: argparse.Namespace, urls: str, folder: Path) -> RowCost:
     """Judge a run in this process, which is measured. The start and the report of the run do not count."""
-    times = list[tuple[float, float]]()
+    cpu_and_clock_times = list[tuple[float, float]]()
 
     def record(event: Event) -> None:
         if isinstance(event, RunStarted | RunFinished):
-            times.append((time.process_time(), time.perf_counter()))
+            cpu_and_clock_times.append((time.process_time(), time.perf_counter()))
 
     scored_dump = await score_dump(
         folder / "dump.jsonl",
@@ -255,7 +255,7 @@ async def judge_run(arguments: argparse.Namespace, urls: str, folder: Path) -> R
     assert scored_dump.call.judged == arguments.rows and scored_dump.summary.models[0].points == 100, [
         *scored_dump.failures.items()
     ][:1]
-    (start_cpu_s, start_s), (end_cpu_s, end_s) = times[0], times[-1]
+    (start_cpu_s, start_s), (end_cpu_s, end_s) = cpu_and_clock_times[0], cpu_and_clock_times[-1]
     cpu_ms = (end_cpu_s - start_cpu_s) * 1000 / arguments.rows
     return RowCost(ms=cpu_ms, rate=arguments.rows / (end_s - start_s), memory=peak_memory_mib())
 
@@ -302,7 +302,7 @@ async def measure_checkout(arguments: argparse.Namespace, workers: Simulated, ch
 
 def print_slots(name: str, costs: list[RowCost], arguments: argparse.Namespace) -> None:
     """Print the number of slots for which a single core is enough."""
-    cpu_ms = statistics.median(turn.ms for turn in costs)
+    cpu_ms = statistics.median(cost.ms for cost in costs)
     rate = 1000 / cpu_ms
     slots = rate * arguments.judged
     print(f"{name}: {cpu_ms:.2f} ms per row, median of {len(costs)}; so a core handles {rate:.0f} rows/s, "

@@ -91,15 +91,15 @@ class Workers:
             request = msgspec.json.decode(body, type=_ExecuteRequest)
         except msgspec.DecodeError:
             request = _ExecuteRequest()
-        if missing := sorted({file.sha256 for file in request.files if file.sha256} - stored_hashes):
-            refusal = json.dumps({"message": "contents are not here", "missing": missing}).encode()
+        if missing_hashes := sorted({file.sha256 for file in request.files if file.sha256} - stored_hashes):
+            refusal = json.dumps({"message": "contents are not here", "missing": missing_hashes}).encode()
             return Reply(HTTPStatus.CONFLICT, refusal, self._identity_headers)
         if request.keep:
             return await self._make_build_reply(stored_hashes, request, body)
         plan = next((file for file in request.files if file.name.startswith("plan.json")), None)
         if plan is not None:
-            programs = [file.sha256 for file in request.files if file.sha256 in self._programs]
-            return await self._make_run_reply(plan, body, programs)
+            program_hashes = [file.sha256 for file in request.files if file.sha256 in self._programs]
+            return await self._make_run_reply(plan, body, program_hashes)
         return await self._ask_once(body, partial(self._ask_real_worker, method, path, body, is_gzipped))
 
     async def _make_build_reply(
@@ -190,7 +190,7 @@ class Workers:
                 return Reply(answer.status, answer.read(), headers)
 
         reply = await asyncio.to_thread(ask)
-        self._identity_headers = tuple(pair for pair in reply.headers if pair[0] == _KEPT[1])
+        self._identity_headers = tuple(header for header in reply.headers if header[0] == _KEPT[1])
         return reply
 
 

@@ -28,10 +28,10 @@ def read_family_cpu_seconds(pid: int) -> float:
 
 
 def _read_children_cpu_seconds(pid: int) -> float:
-    children = list[int]()
+    child_pids = list[int]()
     try:
         for children_file in Path(f"/proc/{pid}/task").glob("*/children"):
-            children += map(int, children_file.read_text().split())
+            child_pids += map(int, children_file.read_text().split())
     except (FileNotFoundError, ProcessLookupError):
         pass  # the process or one of its threads has just exited
-    return sum(map(read_family_cpu_seconds, children))
+    return sum(map(read_family_cpu_seconds, child_pids))

@@ -339,12 +339,13 @@ def format_row(environment: Environment, results: Mapping[str, Any]) -> str:
     if "doctor" not in results:
         return f"| {environment.name} | not tried: {results} | | | |"
     doctor_lines = results["doctor"]["conditions"]
-    layers = "; ".join(line["detail"] for line in doctor_lines if line["name"] == "confinement")
+    active_layers = "; ".join(line["detail"] for line in doctor_lines if line["name"] == "confinement")
     failures = [
         line["detail"] for line in doctor_lines if line["ok"] is not True and line["name"] != "confinement"
     ]
     row_result = "as expected" if results["equal"] else f"none, exit code {results['code']}"
-    return f"| {environment.name} | {layers} | {'<br>'.join(failures)} | {row_result} | {environment.helps} |"
+    cells = (environment.name, active_layers, "<br>".join(failures), row_result, environment.helps)
+    return f"| {' | '.join(cells)} |"
 
 
 def main(folder: str, real_python: str, python: str, *names: str) -> None:

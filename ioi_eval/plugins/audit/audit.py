@@ -93,9 +93,11 @@ async def audit(
         async def judge(
             judged_problems: Iterable[Problem], folder: Path, run_options: RunOptions
         ) -> ValidatedSolutions:
-            stopping = Problems(map(add_stop_at_failure, judged_problems), packages=problems.packages)
+            stopping_problems = Problems(
+                map(add_stop_at_failure, judged_problems), packages=problems.packages
+            )
             return await validate(
-                stopping,
+                stopping_problems,
                 out=folder,
                 all_tests=False,
                 engine=scorer,
@@ -104,17 +106,19 @@ async def audit(
                 on_event=on_event,
             )
 
-        validated = await judge(problems.values(), out / RUN, judging)
+        validated_solutions = await judge(problems.values(), out / RUN, judging)
         origin = _make_origin(
             source, choice, options, frozenset(solution.name for _, solution in dump_solutions)
         )
         probes = ProbeRunner(scorer, out / PROBES, fresh=options.fresh)
-        audited_problems = await _collect_judged_problems(problems, validated, out / RUN, origin, probes)
+        audited_problems = await _collect_judged_problems(
+            problems, validated_solutions, out / RUN, origin, probes
+        )
         mutant_run = MutantRun(audited_problems, probes, min_wrong=options.mutants, seed=options.seed)
         if mutant_run.problems:
             # The mutants' limits already include the factor.
-            without_factor = replace(options.timing, factor=1.0)
-            await judge(mutant_run.problems.values(), out / MUTANTS, replace(judging, timing=without_factor))
+            unscaled_timing = replace(options.timing, factor=1.0)
+            await judge(mutant_run.problems.values(), out / MUTANTS, replace(judging, timing=unscaled_timing))
             await mutant_run.read_results(Results.open(out / MUTANTS))
 
         async def diagnose(problem: JudgedProblem) -> ProblemAudit:
@@ -150,7 +154,7 @@ async def _collect_judged_problems(
 ) -> list[JudgedProblem]:
     """Return the problems with the limits that were used, and the results of their solutions."""
     results = {result.key: result for result in Results.open(run_folder)}
-    unjudged = {
+    unjudged_reasons = {
         unjudged_submission.key: unjudged_submission.reason
         for unjudged_submission in validated.validation.unjudged
         # Solutions with results are excluded here: they were judged, but not compared, because some of their
@@ -161,14 +165,14 @@ async def _collect_judged_problems(
     async def make_judged_problem(label: str) -> JudgedProblem:
         problem = _apply_measured_limits(problems[label], label, validated, origin.time_factor)
         keys = [make_solution_key(label, solution) for solution in problem.solutions]
-        new_problem = JudgedProblem(
+        judged_problem = JudgedProblem(
             label=label,
             problem=problem,
             results={key: results[key] for key in keys if key in results},
-            unjudged=unjudged,
+            unjudged=unjudged_reasons,
             commands=EvidenceCommands(origin, label),
         )
-        return await judge_skipped_tests(new_problem, probes)
+        return await judge_skipped_tests(judged_problem, probes)
 
     return await _map_concurrently(make_judged_problem, problems, 2 * probes.slots)
 
@@ -200,7 +204,7 @@ async def _map_concurrently(
             return await function(item)
 
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(call(item)) for item in arguments]
+        tasks = [group.create_task(call(argument)) for argument in arguments]
     return [task.result() for task in tasks]
 
 
@@ -260,5 +264,5 @@ def _write_sentences(audits: Sequence[ProblemAudit]) -> Iterator[str]:
         percentage = 100 * weak_count / len(audits_with_wrong)
         yield f"{percentage:.1f} % accept a wrong solution; on them pass@1 is an upper bound."
     if unknown_count := sum(not audit.right.of and not audit.wrong.of for audit in audits):
-        problem_count = "1 problem" if unknown_count == 1 else f"{unknown_count} problems"
-        yield f"Nothing is known of {problem_count}: no right or wrong solution could be used."
+        count_text = "1 problem" if unknown_count == 1 else f"{unknown_count} problems"
+        yield f"Nothing is known of {count_text}: no right or wrong solution could be used."

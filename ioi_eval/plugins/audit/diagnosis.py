@@ -67,8 +67,8 @@ class JudgedProblem:
         is_right_by_key = {key: is_right(self.problem, solution) for key, solution in self.solutions.items()}
         self.unusable = {
             key: self.unjudged[key]
-            for key, right in is_right_by_key.items()
-            if right is not None and key in self.unjudged
+            for key, right_results in is_right_by_key.items()
+            if right_results is not None and key in self.unjudged
         }
         compiled_results = dict[str, SubmissionResult]()
         for key in sorted(self.solutions.keys() & self.results.keys()):
@@ -79,14 +79,16 @@ class JudgedProblem:
             else:
                 self.unusable[key] = "it does not compile"
         self.wrong = {key: result for key, result in compiled_results.items() if not is_right_by_key[key]}
-        right = {key: result for key, result in compiled_results.items() if is_right_by_key[key]}
-        crashing_keys = {key for key, result in right.items() if _crashes_on_every_test(result)}
-        if crashing_keys != right.keys():  # usually these solutions need another version of the interpreter
+        right_results = {key: result for key, result in compiled_results.items() if is_right_by_key[key]}
+        crashing_keys = {key for key, result in right_results.items() if _crashes_on_every_test(result)}
+        if (
+            crashing_keys != right_results.keys()
+        ):  # usually these solutions need another version of the interpreter
             self.unusable |= dict.fromkeys(
                 crashing_keys, "it crashes on every test, and other right solutions do not"
             )
-            right = {key: result for key, result in right.items() if key not in crashing_keys}
-        self.right = right
+            right_results = {key: result for key, result in right_results.items() if key not in crashing_keys}
+        self.right = right_results
 
     def make_submission(self, key: str) -> Submission:
         """Return a solution as a submission."""
@@ -135,9 +137,9 @@ async def judge_skipped_tests(judged_problem: JudgedProblem, probes: ProbeRunner
         if results[key].solved or not is_right(judged_problem.problem, judged_problem.solutions[key]):
             continue
         while skipped_tests := judged_problem.list_skipped_tests(results[key]):
-            failures = [test.status for test in results[key].tests if test.status not in PASSED]
-            has_only_exceeded = set(failures) <= {*_EXCEEDED}
-            is_slow = is_slow or (has_only_exceeded and len(failures) > 1)
+            failed_statuses = [test.status for test in results[key].tests if test.status not in PASSED]
+            has_only_exceeded = set(failed_statuses) <= {*_EXCEEDED}
+            is_slow = is_slow or (has_only_exceeded and len(failed_statuses) > 1)
             if is_slow and has_only_exceeded:
                 break
             problem = judged_problem.select_tests(skipped_tests)
@@ -245,25 +247,25 @@ class Diagnoser:
             failed_tests = [test for test in result.tests if test.status not in PASSED]
             if result.solved or not failed_tests:
                 continue
-            example = next((test for test in failed_tests if test.output), failed_tests[0])
-            test = tests_by_name[example.test_name]
+            example_failure = next((test for test in failed_tests if test.output), failed_tests[0])
+            test = tests_by_name[example_failure.test_name]
             difference = (
-                _describe_output(example.output, test.answer)
-                if example.output and test.answer is not None
-                else example.feedback
+                _describe_output(example_failure.output, test.answer)
+                if example_failure.output and test.answer is not None
+                else example_failure.feedback
             )
             # The judge's message contains times, which differ from run to run.
-            if example.status in _EXCEEDED:
+            if example_failure.status in _EXCEEDED:
                 difference = "It exceeds the limit"
             yield Rejection(
                 row=key,
                 language=self._judged_problem.solutions[key].language,
                 tests=tuple(test.test_name for test in failed_tests),
                 test=test.name,
-                status=example.status.value,
+                status=example_failure.status.value,
                 difference=difference,
                 input=test.input.read_beginning(_MAX_SHOWN),
-                output=example.output[:_MAX_SHOWN],
+                output=example_failure.output[:_MAX_SHOWN],
                 expected="" if test.answer is None else test.answer.read_beginning(_MAX_SHOWN),
             )
 
@@ -330,7 +332,7 @@ class Diagnoser:
             self._judged_problem,
             self._judged_problem.list_solution_names([key]),
         )
-        languages = sorted({judged_problem.solutions[row].language for row in failed_tests})
+        languages = sorted({judged_problem.solutions[solution_key].language for solution_key in failed_tests})
         self._add_diagnosis(
             Flaw.LIMITS,
             f"{_format_count(failed_tests, judged_problem.right)} exceed the limits ({', '.join(languages)});"
@@ -350,11 +352,11 @@ class Diagnoser:
         it exceeded a limit. If its output is wrong there, this result replaces the exceeded limit.
         """
         judged_problem, limits = self._judged_problem, self._judged_problem.problem.limits
-        sizes = {test.name: test.input.size for test in judged_problem.problem.tests}
-        tests_by_size = sorted(exceeded_tests, key=lambda name: -sizes[name])
+        input_sizes = {test.name: test.input.size for test in judged_problem.problem.tests}
+        tests_by_size = sorted(exceeded_tests, key=lambda name: -input_sizes[name])
         largest_test = max(
             (*tests_by_size, *judged_problem.list_skipped_tests(judged_problem.right[key])),
-            key=sizes.__getitem__,
+            key=input_sizes.__getitem__,
         )
         for test in dict.fromkeys((largest_test, *tests_by_size)):
             eased_problem = with_time_factor(judged_problem.select_tests([test]), MAX_LIMIT_FACTOR)
@@ -412,7 +414,7 @@ class Diagnoser:
         if not accepted_tests:
             return
         accepted_by_key = {
-            key: accepted for key, tests in wrong_outputs.items() if (accepted := accepted_tests & {*tests})
+            key: key_tests for key, tests in wrong_outputs.items() if (key_tests := accepted_tests & {*tests})
         }
         accepted_keys = sorted(accepted_by_key)
         fitting_names = [
@@ -441,8 +443,8 @@ class Diagnoser:
                 accepted_keys,
                 accepted_tests,
             )
-        for key, accepted in accepted_by_key.items():
-            for test in accepted:
+        for key, key_tests in accepted_by_key.items():
+            for test in key_tests:
                 del failures[test][key]
 
     def _differ_in_word_count(self, results: Iterable[TestResult]) -> bool:
@@ -588,8 +590,8 @@ def _describe_output(output: str, answer: Blob) -> str:
 
 def _sort_tests(problem: Problem, tests: Iterable[str]) -> list[str]:
     """Return the names of some tests in the problem's order."""
-    names = set(tests)
-    return [test.name for test in problem.tests if test.name in names]
+    test_names = set(tests)
+    return [test.name for test in problem.tests if test.name in test_names]
 
 
 def _format_count(counted_keys: Collection[str], all_keys: Collection[str]) -> str:

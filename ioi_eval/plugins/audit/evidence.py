@@ -46,8 +46,8 @@ class EvidenceCommands:
         origin = self._origin
         if not origin.dump_names.issuperset(solution_names):  # no command reads solutions from two sources
             solution_names = [name for name in solution_names if name not in origin.dump_names]
-        kinds = {kind.value for kind in CheckerKind if not kind.is_program}
-        checker = checker if checker in kinds and origin.benchmark else origin.checker
+        built_in_kinds = {kind.value for kind in CheckerKind if not kind.is_program}
+        checker = checker if checker in built_in_kinds and origin.benchmark else origin.checker
         factor *= origin.time_factor
         options = [
             *self._problem_options,
@@ -66,5 +66,7 @@ class EvidenceCommands:
         if not origin.benchmark:
             return [origin.source]
         is_file = Path(origin.source).suffix.lower() in _ROWS
-        source = [origin.benchmark, "--set", f"dataset={origin.source}"] if is_file else [origin.source]
-        return [*source, "--set", f"references={origin.references}"]
+        source_arguments = (
+            [origin.benchmark, "--set", f"dataset={origin.source}"] if is_file else [origin.source]
+        )
+        return [*source_arguments, "--set", f"references={origin.references}"]

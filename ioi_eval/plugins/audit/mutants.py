@@ -49,14 +49,14 @@ class MutantRun:
         ):
             return None
         accepted_keys = [key for key, result in judged_problem.right.items() if result.solved]
-        mutants_by_key = [(key, iter(self._generate_mutants(judged_problem, key))) for key in accepted_keys]
+        keys_and_mutants = [(key, iter(self._generate_mutants(judged_problem, key))) for key in accepted_keys]
         while (
-            mutants_by_key and len(chosen_mutants) < missing_count
+            keys_and_mutants and len(chosen_mutants) < missing_count
         ):  # take one mutant of each original in turn
-            key, mutants = mutants_by_key.pop(0)
+            key, mutants = keys_and_mutants.pop(0)
             if (mutant := next(mutants, None)) is not None:
                 chosen_mutants.append(mutant)
-                mutants_by_key.append((key, mutants))
+                keys_and_mutants.append((key, mutants))
         # The mutants have the same limits as the problem's solutions.
         return replace(judged_problem.problem, solutions=tuple(chosen_mutants)) if chosen_mutants else None
 

@@ -84,10 +84,10 @@ def _render_evidence(problem: ProblemAudit) -> Iterator[str]:
             f" {format_count(problem.tests, 'test')}, the same wrong ones are rejected."
         )
     if problem.mutants.judged:
-        counts = problem.mutants
+        mutant_counts = problem.mutants
         yield (
-            f" Mutants: {counts.judged}, rejected {counts.rejected}, accepted and wrong"
-            f" {len(counts.accepted)}, not told apart {counts.same}."
+            f" Mutants: {mutant_counts.judged}, rejected {mutant_counts.rejected}, accepted and wrong"
+            f" {len(mutant_counts.accepted)}, not told apart {mutant_counts.same}."
         )
 
 

@@ -97,7 +97,7 @@ def contest(
         raise InputError("the contest has no participants", field="--participants", remedy=remedy)
     folder = out or Path("runs") / f"{run_name(source)}-contest"
     tokens_by_name = _read_participants(access, folder / TOKENS)
-    opening = open_contest(
+    contest_opening = open_contest(
         source,
         rules,
         out=folder,
@@ -107,7 +107,9 @@ def contest(
         options=msgspec.structs.replace(running, timing=timing),
         store=open_store(),
     )
-    asyncio.run(_serve_contest(opening, folder, tokens_by_name, access.stdio, serving, quiet=output.quiet))
+    asyncio.run(
+        _serve_contest(contest_opening, folder, tokens_by_name, access.stdio, serving, quiet=output.quiet)
+    )
 
 
 def _read_participants(access: _AccessOptions, tokens_path: Path) -> dict[str, str]:
@@ -128,11 +130,11 @@ def _read_participants(access: _AccessOptions, tokens_path: Path) -> dict[str, s
             )
         old_tokens = _read_tokens(tokens_path) if tokens_path.exists() else {}
         default_digits = len(access.participants)
-        width = next(
-            (width for width in range(1, 7) if f"p{1:0{width}}" in old_tokens),
+        digit_count = next(
+            (digit_count for digit_count in range(1, 7) if f"p{1:0{digit_count}}" in old_tokens),
             default_digits,
         )
-        tokens = {f"p{number:0{width}}": "" for number in range(1, number_of_participants + 1)}
+        tokens = {f"p{number:0{digit_count}}": "" for number in range(1, number_of_participants + 1)}
     else:
         tokens = _read_tokens(Path(access.participants or ""))
     return tokens
@@ -157,19 +159,19 @@ def _read_tokens(path: Path) -> dict[str, str]:
         raise InputError(message, where=path_text, field="--participants", remedy=remedy) from error
     tokens: dict[str, str] = {}
     # Names in use, and the name of the participant by token.
-    names, owners = ParticipantNames(), dict[str, str]()
+    used_names, names_by_token = ParticipantNames(), dict[str, str]()
     for line_number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
         try:
             name, token = _parse_participant(line.removesuffix("\r"))
-            names.add(name, field="name")
+            used_names.add(name, field="name")
             if name in tokens:
                 raise InputError(
                     f"duplicate participant {name!r}", field="name", remedy="Remove one of the two lines"
                 )
-            if token and owners.setdefault(token, name) != name:
-                message = f"{owners[token]!r} and {name!r} have the same token"
+            if token and names_by_token.setdefault(token, name) != name:
+                message = f"{names_by_token[token]!r} and {name!r} have the same token"
                 raise InputError(message, field="token", remedy="Give each participant its own token")
         except InputError as error:
             raise error.with_details(where=str(path), row=line_number) from None
@@ -205,7 +207,7 @@ def _parse_participant(line: str) -> tuple[str, str]:
 
 
 async def _serve_contest(
-    opening: contextlib.AbstractAsyncContextManager[Contest],
+    contest_opening: contextlib.AbstractAsyncContextManager[Contest],
     folder: Path,
     user_tokens: Mapping[str, str],
     stdio_participant: str | None,
@@ -219,7 +221,7 @@ async def _serve_contest(
 
     stop_signals = console.StopSignals()
     if stdio_participant is not None:
-        async with opening as contest:
+        async with contest_opening as contest:
             _set_up_log(quiet)
             server, close_input = (
                 contest_server(contest, participant=stdio_participant),
@@ -236,11 +238,11 @@ async def _serve_contest(
     # Raise all errors that the user can correct before the contest is opened, which starts its clock.
     host, path = server_options.host, folder / TOKENS
     tokens = _complete_tokens(path, user_tokens)
-    with contextlib.closing(listen(host, server_options.port)) as port:
-        async with opening as contest:
+    with contextlib.closing(listen(host, server_options.port)) as listening_socket:
+        async with contest_opening as contest:
             _set_up_log(quiet)
             _write_tokens(path, tokens)
-            async with serving(contest, tokens, host=host, listening_socket=port) as address:
+            async with serving(contest, tokens, host=host, listening_socket=listening_socket) as address:
                 console.print_line(f"contest at {address}, tokens in {path}")
                 await stop_signals.wait()
     if pending_count := len([*(folder / IN_PROGRESS).glob("[!.]*.json")]):

@@ -101,7 +101,7 @@ class _Attempts:
 
     def __init__(self) -> None:
         # Submissions are judged one after the other, because limits count judged submissions.
-        self.turn = asyncio.Lock()
+        self.submission_lock = asyncio.Lock()
         self.runs = 0
         self.results: list[VisibleResult] = []
         self.numbers_by_code: dict[str, int] = {}
@@ -137,14 +137,14 @@ class _Attempts:
             scored_subtasks = (
                 scoring.select_scored_subtasks(best.subtasks) for best in best_subtasks.values()
             )
-            return all(subtask.exact_score >= 1 for points in scored_subtasks for subtask in points)
+            return all(subtask.exact_score >= 1 for subtasks in scored_subtasks for subtask in subtasks)
         return any(attempt.verdict is Verdict.AC for attempt in counted_results)
 
 
 class _Participant:
     def __init__(self, name: str, max_calls: int) -> None:
         self.name = name
-        self.capacity = asyncio.Semaphore(max_calls)
+        self.call_slots = asyncio.Semaphore(max_calls)
         self.calls = set[asyncio.Task[Any]]()  # tasks of calls that wait or are in progress
         self.problems = defaultdict[str, _Attempts](_Attempts)
         self.in_progress: dict[asyncio.Task[Any] | None, CallInProgress] = {}
@@ -209,8 +209,8 @@ class Contest:
         self._sample_judge = self._judge.with_options(
             show=True, echo=self.rules.output_bytes, borderline=None
         )
-        allowed = find_allowed_languages(self.rules, participants)
-        self.languages = allowed if languages is None else allowed & {*languages}
+        allowed_languages = find_allowed_languages(self.rules, participants)
+        self.languages = allowed_languages if languages is None else allowed_languages & {*languages}
         self._participants: dict[str, _Participant] = {}
         self._names = ParticipantNames()
         # Reasons why rows could not be stored, each of which is logged only once.
@@ -520,7 +520,7 @@ class Session:
         self, problem: str, definition: Problem, submission: Submission, cost: float | None
     ) -> SubmissionReply:
         attempts, code_hash = self._state.problems[problem], submission_identity(definition, submission)
-        async with self._take_slot(), attempts.turn:
+        async with self._take_slot(), attempts.submission_lock:
             self._refuse_if_over()  # refuses the call if the contest has ended while the call waited
             earlier_number, last_number = attempts.numbers_by_code.get(code_hash), len(attempts.results)
             # If the rules count the last submission, a repeated program is a new submission.
@@ -541,7 +541,7 @@ class Session:
 
     async def _submit_empty(self, problem: str, definition: Problem, empty_submission: Submission) -> None:
         attempts = self._state.problems[problem]
-        async with self._take_slot(), attempts.turn:
+        async with self._take_slot(), attempts.submission_lock:
             self._refuse_if_over()
             if not attempts.results:  # a call in progress may have added a submission meanwhile
                 await self._judge_for_points(
@@ -557,7 +557,7 @@ class Session:
         submission = Submission(
             key="", problem_id=problem, code=row[CODE], language=row[LANGUAGE], outputs=files
         )
-        async with self._state.capacity, self._state.problems[problem].turn:
+        async with self._state.call_slots, self._state.problems[problem].turn:
             definition = self._contest.problems[problem]
             return await self._judge_for_points(problem, definition, submission, row[AT], row.get(COST))
 
@@ -736,7 +736,7 @@ class Session:
     @contextlib.asynccontextmanager
     async def _take_slot(self) -> AsyncIterator[None]:
         """Wait for a free slot of the participant, so that many calls do not delay other participants."""
-        async with self._state.capacity:
+        async with self._state.call_slots:
             self._refuse_if_over()
             yield
 
@@ -818,13 +818,15 @@ class Session:
         )
 
     def _includes_feedback(self, min_feedback: Feedback) -> bool:
-        levels = [Feedback.NONE, Feedback.VERDICT, Feedback.POINTS, Feedback.FULL]
-        return self._contest.is_over or levels.index(self._rules.feedback) >= levels.index(min_feedback)
+        feedback_levels = [Feedback.NONE, Feedback.VERDICT, Feedback.POINTS, Feedback.FULL]
+        return self._contest.is_over or feedback_levels.index(self._rules.feedback) >= feedback_levels.index(
+            min_feedback
+        )
 
     def _make_submission_reply(
         self, problem: Problem, attempts: _Attempts, attempt_number: int, *, repeats: bool = False
     ) -> SubmissionReply:
-        attempt, max_submissions, state = (
+        attempt, max_submissions, problem_attempts = (
             attempts.results[attempt_number - 1],
             self._rules.submissions,
             attempts,
@@ -843,8 +845,10 @@ class Session:
             points_max=sum(subtask.points_max for subtask in attempt.parts) if attempt.parts else 1.0,
             subtasks=attempt.parts if compiles and self._includes_feedback(Feedback.FULL) else (),
             slowest_seconds=attempt.slowest if self._rules.times else None,
-            best=state.points if shows_points else None,
-            submissions_left=None if max_submissions is None else max_submissions - len(state.results),
+            best=problem_attempts.points if shows_points else None,
+            submissions_left=None
+            if max_submissions is None
+            else max_submissions - len(problem_attempts.results),
         )
 
     def _make_problem_state(self, label: str) -> ProblemState:
@@ -880,12 +884,12 @@ def _encode_text(text: str, max_bytes: int, field: str) -> bytes:
     if not isinstance(text, str):
         raise RefusedCall(f"the {field} must be a string")
     try:
-        data = text.encode()
+        encoded_text = text.encode()
     except UnicodeEncodeError:
         raise RefusedCall(f"the {field} contains unpaired surrogates, which are not characters") from None
-    if len(data) > max_bytes:
-        raise RefusedCall(f"the {field} has {len(data)} bytes, but may have at most {max_bytes}")
-    return data
+    if len(encoded_text) > max_bytes:
+        raise RefusedCall(f"the {field} has {len(encoded_text)} bytes, but may have at most {max_bytes}")
+    return encoded_text
 
 
 def _clean_compiler_messages(log: str) -> str:

@@ -175,4 +175,4 @@ class Episode:
 def convert_to_plain_values(reply: Struct) -> dict[str, Any]:
     """Return a reply as plain values, without fields that are None."""
     all_values: dict[str, Any] = to_builtins(reply)
-    return {name: item for name, item in all_values.items() if item not in (None, "", (), [], {})}
+    return {name: value for name, value in all_values.items() if value not in (None, "", (), [], {})}

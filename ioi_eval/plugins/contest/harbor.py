@@ -182,7 +182,7 @@ def _write_task(
     ) is not None:
         content_by_name |= {f"solution/{SOLUTIONS[example_solution.language]}": example_solution.code}
         template_files |= {"solution/solve.sh": "solve.sh"}
-    content_by_name |= {path: (_FILES / task_name).read_bytes() for path, task_name in template_files.items()}
+    content_by_name |= {path: (_FILES / name).read_bytes() for path, name in template_files.items()}
     for path, content in content_by_name.items():
         (task_folder / path).parent.mkdir(parents=True, exist_ok=True)
         (task_folder / path).write_bytes(content.encode() if isinstance(content, str) else content)

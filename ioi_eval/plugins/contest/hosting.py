@@ -344,11 +344,11 @@ def _read_or_write_start(folder: Path, clock: Callable[[], float], participants:
     """Return the contest's start: the time in contest.json, or now. Write the participants there."""
     path, remedy = folder / CONTEST, "Restore the file, or give fresh=True to start over"
     stored_start = read_value(path, ContestStart, "does not contain the contest's start", remedy)
-    started = clock() if stored_start is None else stored_start.started
-    start = ContestStart(started=started, participants=(*participants,))
-    if start != stored_start:
-        replace(path, [encode_terminal_safe_json(start), b"\n"])
-    return start.started
+    start_time = clock() if stored_start is None else stored_start.started
+    contest_start = ContestStart(started=start_time, participants=(*participants,))
+    if contest_start != stored_start:
+        replace(path, [encode_terminal_safe_json(contest_start), b"\n"])
+    return contest_start.started
 
 
 # --- models in a contest: each reply's program is submitted, and the next message contains its result --
@@ -468,7 +468,7 @@ async def compete(
             slots = asyncio.Semaphore(asking_options.concurrency)
             async with _open_author(
                 author, folder, participant_names, contest, serving, budget_tracker, secret_key
-            ) as writer:
+            ) as opened_author:
                 problem_works = [
                     _ProblemWork(
                         contest,
@@ -476,7 +476,7 @@ async def compete(
                         label,
                         number,
                         max_turns,
-                        writer,
+                        opened_author,
                         reply_log,
                         feedback_template,
                         refusals[label],

@@ -96,9 +96,11 @@ def contest_server(
         _TITLE, instructions=contest.rules.make_rules_text(), log_level="WARNING", **security_options
     )
     server.contest = contest
-    for function, reply_type, hints in _list_tool_functions(contest, session):
+    for function, reply_type, tool_annotations in _list_tool_functions(contest, session):
         description = (function.__doc__ or "").partition("\n")[0]
-        server.add_tool(function, description=description, annotations=hints, structured_output=True)
+        server.add_tool(
+            function, description=description, annotations=tool_annotations, structured_output=True
+        )
         server.reply_schemas[function.__name__] = _make_reply_schema(reply_type)
     for label in contest.problems:
         _add_statement(server, session, label)
@@ -231,19 +233,19 @@ def _list_tool_functions(
         """Return your points, your calls in progress, the time left, and the scoreboard if shown."""
         return convert_to_plain_values(get_session().standing())
 
-    read_only = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-    changes_state = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
-    yield problems, ProblemList, read_only
-    yield statement, Statement, read_only
-    yield attachment, TextPart, read_only
+    read_only_hints = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    state_change_hints = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+    yield problems, ProblemList, read_only_hints
+    yield statement, Statement, read_only_hints
+    yield attachment, TextPart, read_only_hints
     for tool in select_tools(contest.problems.values()):
         reply_type = get_type_hints(tool)["return"]
         yield (
             _make_tool_with_progress(tool, get_session),
             reply_type,
-            read_only if tool is test else changes_state,
+            read_only_hints if tool is test else state_change_hints,
         )
-    yield standing, Standing, read_only
+    yield standing, Standing, read_only_hints
 
 
 def _make_tool_with_progress(tool: Tool, get_session: Callable[[], Session]) -> Any:

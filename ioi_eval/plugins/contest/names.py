@@ -123,10 +123,10 @@ def _find_script(char: str) -> str:
     """Return the script of a letter or digit; "" for characters that all scripts share."""
     if char in f"0123456789 {_MARKS}{_OTHER_MARKS}":
         return ""
-    name = unicodedata.name(char, "")
-    if "SMALL CAPITAL" in name:  # such a character imitates a letter
+    unicode_name = unicodedata.name(char, "")
+    if "SMALL CAPITAL" in unicode_name:  # such a character imitates a letter
         return "Small Capitals"
-    first_word = re.split("[ -]", name)[0]
+    first_word = re.split("[ -]", unicode_name)[0]
     return "" if first_word in _OF_ALL_SCRIPTS else _SCRIPTS.get(first_word, first_word.title())
 
 

@@ -141,14 +141,14 @@ class Rules(Value):
 
     def check(self) -> None:
         """Raise InputError if a value is invalid."""
-        values = msgspec.to_builtins(self)
+        rule_values = msgspec.to_builtins(self)
         for name, field_type in get_type_hints(Rules, include_extras=True).items():
             try:
-                msgspec.convert(values[name], field_type)
+                msgspec.convert(rule_values[name], field_type)
             except msgspec.ValidationError as error:
                 message = f"{error}"
                 raise InputError(
-                    f"{values[name]!r}: {message[:1].lower()}{message[1:]}",
+                    f"{rule_values[name]!r}: {message[:1].lower()}{message[1:]}",
                     field=name,
                     remedy="Choose another value",
                 ) from error
@@ -170,7 +170,7 @@ class Rules(Value):
 
     def make_rules_text(self) -> str:
         """Return the rules as text for a participant."""
-        repeated_code = "The last code" if self.mode == ScoreMode.MAX_TOKENED_LAST else "The same code"
+        repeated_code_phrase = "The last code" if self.mode == ScoreMode.MAX_TOKENED_LAST else "The same code"
         return "\n".join(
             [
                 "Take part in a programming contest: read statements, try programs, submit them for points.",
@@ -183,7 +183,7 @@ class Rules(Value):
                     if self.freeze is not None and self.scoreboard
                     else []
                 ),
-                f"{repeated_code} again, and failures of the judge, cost nothing.",
+                f"{repeated_code_phrase} again, and failures of the judge, cost nothing.",
                 "A call that is being judged continues and counts if you stop waiting for its answer.",
             ]
         )
@@ -411,7 +411,7 @@ def make_participant_version(problem: Problem) -> Problem | None:
         return problem
     if problem.task_type not in _GRADED:
         return None
-    with_sample_grader = msgspec.structs.replace(
+    problem_with_grader = msgspec.structs.replace(
         problem,
         task_type=TaskType.BATCH,
         manager=None,
@@ -420,7 +420,7 @@ def make_participant_version(problem: Problem) -> Problem | None:
         options=TaskOptions(with_grader=True, prelude=problem.options.prelude),
     )
     return _add_sample_manager(problem) or (
-        with_sample_grader if list_allowed_languages(with_sample_grader) else None
+        problem_with_grader if list_allowed_languages(problem_with_grader) else None
     )
 
 
@@ -428,12 +428,12 @@ def _add_sample_manager(problem: Problem) -> Problem | None:
     """Return a Communication task with the sample manager, which has the kind of the judge's manager."""
     if (judge_manager := problem.manager) is None or problem.task_type is not TaskType.COMMUNICATION:
         return None
-    name = f"manager{PurePosixPath(judge_manager.sources[0].name).suffix}"
-    sample_managers = [file for file in problem.attachments if PurePosixPath(file.name).name == name]
+    manager_name = f"manager{PurePosixPath(judge_manager.sources[0].name).suffix}"
+    sample_managers = [file for file in problem.attachments if PurePosixPath(file.name).name == manager_name]
     if not sample_managers:
         return None
     files = _select_grader_files(problem, frozenset({"stub"}), "stub")
-    sources = [NamedBlob(name=f"graders/{name}", content=sample_managers[0].content)]
+    sources = [NamedBlob(name=f"graders/{manager_name}", content=sample_managers[0].content)]
     sources += [file for file in files if PurePosixPath(file.name).suffix in _HEADERS]
     manager = Manager(
         sources=tuple(sources),
@@ -441,8 +441,8 @@ def _add_sample_manager(problem: Problem) -> Problem | None:
         language=judge_manager.language,
         full=judge_manager.full,
     )
-    with_sample_manager = msgspec.structs.replace(problem, manager=manager, included=(), grader_files=files)
-    return with_sample_manager if list_allowed_languages(with_sample_manager) else None
+    problem_with_manager = msgspec.structs.replace(problem, manager=manager, included=(), grader_files=files)
+    return problem_with_manager if list_allowed_languages(problem_with_manager) else None
 
 
 def _select_grader_files(problem: Problem, stems: Collection[str], judge_name: str) -> tuple[NamedBlob, ...]:
@@ -451,8 +451,8 @@ def _select_grader_files(problem: Problem, stems: Collection[str], judge_name: s
     for file in (*select_public_headers(problem), *problem.attachments):
         path = PurePosixPath(file.name)
         if path.suffix in _HEADERS or path.stem in stems:
-            name = path.name if path.suffix in _HEADERS else f"{judge_name}{path.suffix}"
-            files[name] = NamedBlob(name=f"graders/{name}", content=file.content)
+            grader_name = path.name if path.suffix in _HEADERS else f"{judge_name}{path.suffix}"
+            files[grader_name] = NamedBlob(name=f"graders/{grader_name}", content=file.content)
     return tuple(files.values())
 
 
@@ -549,8 +549,10 @@ def shorten_statement(statement: Statement, max_characters: int) -> Statement:
         shown_texts[name] = content[:max_characters]
         max_characters -= (shown_length := len(shown_texts[name]))
         if shown_length < len(content):
-            call = f"attachment(problem={statement.id!r}, name={name!r}, offset={shown_length})"
-            cut_texts.append(CutText(name=name, characters=len(content), shown=shown_length, read_rest=call))
+            next_call = f"attachment(problem={statement.id!r}, name={name!r}, offset={shown_length})"
+            cut_texts.append(
+                CutText(name=name, characters=len(content), shown=shown_length, read_rest=next_call)
+            )
     samples = (
         Sample(
             name=sample.name,
@@ -622,27 +624,29 @@ def select_source_errors(log: str) -> str:
 
 def as_markdown(statement: Statement) -> str:
     """Return a statement as Markdown."""
-    lines = [f"# {statement.title}", "", f"Problem `{statement.id}`, {statement.points_max:g} points."]
+    header_lines = [f"# {statement.title}", "", f"Problem `{statement.id}`, {statement.points_max:g} points."]
     if statement.seconds is not None:
-        lines.append(f"Time limit: {statement.seconds:g} s of CPU time for a test.")
+        header_lines.append(f"Time limit: {statement.seconds:g} s of CPU time for a test.")
     if statement.megabytes is not None:
-        lines.append(f"Memory limit: {statement.megabytes} MiB.")
+        header_lines.append(f"Memory limit: {statement.megabytes} MiB.")
     if statement.languages:
         default_note = f" Default: {statement.language}." if statement.language else ""
-        lines.append(f"Languages: {', '.join(statement.languages)}.{default_note}")
+        header_lines.append(f"Languages: {', '.join(statement.languages)}.{default_note}")
     if statement.files:
-        lines.append(
+        header_lines.append(
             f"Answered with files, which `outputs` has by these names: {', '.join(statement.files)}."
         )
     if statement.function:
-        lines.append(
+        header_lines.append(
             f"The function `{statement.function}` is called and its result compared. "
             "An input is a JSON list of its arguments, such as `[[3, 1], 2]`."
         )
     elif statement.with_grader:
-        lines.append("A grader is compiled with your program and calls its functions: write no `main`.")
+        header_lines.append(
+            "A grader is compiled with your program and calls its functions: write no `main`."
+        )
     elif statement.languages:
-        lines.append(
+        header_lines.append(
             f"Input: {statement.input_file or 'standard input'}. "
             f"Output: {statement.output_file or 'standard output'}."
         )
@@ -658,7 +662,7 @@ def as_markdown(statement: Statement) -> str:
         f"`{cut.name}` has {cut.characters} characters, {cut.shown} of them here: `{cut.read_rest}`"
         for cut in statement.cut
     ]
-    return "\n".join(lines) + "\n\n" + "\n\n".join(content for content in sections if content) + "\n"
+    return "\n".join(header_lines) + "\n\n" + "\n\n".join(content for content in sections if content) + "\n"
 
 
 def _fence_text(text: str) -> str:

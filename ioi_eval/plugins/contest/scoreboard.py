@@ -125,11 +125,13 @@ def read_scoreboard(folder: Path, frozen_from: float | None = None) -> Scoreboar
         name: sum(subtask.points for subtask in task.subtasks) or 1.0
         for name, task in read_tasks(folder).items()
     }
-    by_participant: dict[str, dict[str, list[_Submission]]] = {name: {} for name in read_participants(folder)}
+    submissions_by_participant: dict[str, dict[str, list[_Submission]]] = {
+        name: {} for name in read_participants(folder)
+    }
     for _, row, result in read_results(folder):
         if isinstance(name := row.get("participant"), str):
             time_s, attempt = (as_number(row.get(column)) or 0.0 for column in ("contest_seconds", "attempt"))
-            submissions = by_participant.setdefault(name, {}).setdefault(result.problem_id, [])
+            submissions = submissions_by_participant.setdefault(name, {}).setdefault(result.problem_id, [])
             submissions.append(_Submission(time_s, attempt, without_tests(result)))
             subtask_points = sum(scored_subtask.points for scored_subtask in result.subtasks)
             max_points.setdefault(result.problem_id, subtask_points or 1.0)
@@ -141,7 +143,7 @@ def read_scoreboard(folder: Path, frozen_from: float | None = None) -> Scoreboar
             ),
             entrants=tuple(
                 _make_entrant(name, submissions, mode, frozen_from)
-                for name, submissions in by_participant.items()
+                for name, submissions in submissions_by_participant.items()
             ),
             medals=medal_rule,
         )
@@ -153,12 +155,12 @@ def rank_scoreboard(board: Scoreboard) -> Scoreboard:
     entrants = sorted(board.entrants, key=lambda entrant: (*_make_rank_key(entrant), entrant.participant))
     rank_keys = [_make_rank_key(entrant) for entrant in entrants]
     places = [1 + rank_keys.index(key) for key in rank_keys]
-    awards = award_medals(board.medals, [entrant.points for entrant in entrants], places)
+    medals = award_medals(board.medals, [entrant.points for entrant in entrants], places)
     return replace(
         board,
         entrants=tuple(
             replace(entrant, place=place, medal=medal)
-            for entrant, place, medal in zip(entrants, places, awards, strict=True)
+            for entrant, place, medal in zip(entrants, places, medals, strict=True)
         ),
     )
 
@@ -389,14 +391,10 @@ def _make_progress_cell(
 
 def _encode_replay(board: Scoreboard, shown_problems: Sequence[ContestProblem]) -> str:
     """Return the data of the replay as JSON, or "" for a single submission or too many submissions."""
-    steps_by_problem = [
+    rows = [
         {progress.problem_id: progress.steps for progress in entrant.problems} for entrant in board.entrants
     ]
-    submission_count = sum(
-        len(problem_steps)
-        for problem_steps_of_row in steps_by_problem
-        for problem_steps in problem_steps_of_row.values()
-    )
+    submission_count = sum(len(problem_steps) for row in rows for problem_steps in row.values())
     if not 1 < submission_count <= _MAX_STEPS:
         return ""
     max_points = {problem.problem_id: problem.max_points for problem in board.problems}
@@ -405,7 +403,7 @@ def _encode_replay(board: Scoreboard, shown_problems: Sequence[ContestProblem]) 
     replay = {
         "columns": columns,
         "max_points": max_points,
-        "rows": steps_by_problem,
+        "rows": rows,
         "has_medals": has_medals,
     }
     return msgspec.json.encode(replay).decode()

@@ -118,8 +118,8 @@ def copy_signature(
 def read_parameter_descriptions(tool: Callable[..., Any]) -> dict[str, str]:
     """Return the description of each parameter of a tool."""
     return {
-        name: extra.description or ""
+        name: annotation.description or ""
         for name, hint in get_type_hints(tool, include_extras=True).items()
-        for extra in get_args(hint)[1:]
-        if isinstance(extra, Meta)
+        for annotation in get_args(hint)[1:]
+        if isinstance(annotation, Meta)
     }

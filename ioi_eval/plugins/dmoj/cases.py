@@ -63,7 +63,7 @@ class CaseReader:
         # Time limits in seconds and memory limits in KiB of the cases that set them.
         self.limits = set[tuple[float | None, int | None]]()
         self._batch_count = 0
-        self._cases_without_answer: list[Fields] = []  # cases that have no expected answer
+        self._cases_without_answer: list[Fields] = []
 
     def read_subtasks(self) -> tuple[Subtask, ...]:
         """Read all cases, and return the subtasks."""
@@ -86,11 +86,11 @@ class CaseReader:
 
     def _read_cases_and_batches(self, key: str) -> list[_CaseOrBatch]:
         """Return the cases and batches in a key of init.yml."""
-        cases = self._header.raw_value(key)
-        if cases is None or isinstance(cases, Mapping):
-            cases = list(_find_archive_cases(self._header, self._files, cases or {}))
-        if not isinstance(cases, list) or not all(isinstance(case, Mapping) for case in cases):
-            self._header.report_fault(key, f"{format_value(cases)} is not a list of cases", CASE_EXAMPLE)
+        raw_cases = self._header.raw_value(key)
+        if raw_cases is None or isinstance(raw_cases, Mapping):
+            raw_cases = list(_find_archive_cases(self._header, self._files, raw_cases or {}))
+        if not isinstance(raw_cases, list) or not all(isinstance(case, Mapping) for case in raw_cases):
+            self._header.report_fault(key, f"{format_value(raw_cases)} is not a list of cases", CASE_EXAMPLE)
             return []
         inherited_values = {
             name: self._header.raw_value(name) for name in _list_inherited_names(self._header)
@@ -99,7 +99,7 @@ class CaseReader:
             self._read_case_or_batch(
                 self._header.fields_under(f"{key}.{index}", {"points": 1, **inherited_values, **case}), case
             )
-            for index, case in enumerate(cases)
+            for index, case in enumerate(raw_cases)
         ]
 
     def _read_case_or_batch(self, fields: Fields, case_values: Mapping[str, Any]) -> _CaseOrBatch:
@@ -111,13 +111,17 @@ class CaseReader:
             )
         self._batch_count += 1
         CaseKeys.from_fields(fields).check_keys(list(case_values))
-        batch_number, cases = self._batch_count, case_values["batched"]
-        if not isinstance(cases, list) or not cases or not all(isinstance(case, Mapping) for case in cases):
+        batch_number, raw_cases = self._batch_count, case_values["batched"]
+        if (
+            not isinstance(raw_cases, list)
+            or not raw_cases
+            or not all(isinstance(case, Mapping) for case in raw_cases)
+        ):
             fields.report_fault("batched", "not a list of cases", CASE_EXAMPLE)
-            cases = []
+            raw_cases = []
         # Read the points of a batch from its cases, as DMOJ's site does: cases inherit the points of their
         # batch.
-        case_fields = (fields.fields_under(f"batched.{index}", case) for index, case in enumerate(cases))
+        case_fields = (fields.fields_under(f"batched.{index}", case) for index, case in enumerate(raw_cases))
         case_points = {CaseKeys.points.read(case, points) for case in case_fields} or {points}
         if len(case_points) > 1:
             message = "the cases of a batch have different points"
@@ -130,9 +134,9 @@ class CaseReader:
                 points,
                 case,
                 batch_number=batch_number,
-                stops_batch=index < len(cases) - 1,
+                stops_batch=index < len(raw_cases) - 1,
             )
-            for index, case in enumerate(cases)
+            for index, case in enumerate(raw_cases)
         ]
         return _CaseOrBatch(
             f"batch {batch_number}", points, tuple(test_names), self._read_dependencies(fields, batch_number)
@@ -357,8 +361,8 @@ def _make_subtasks(
                 )
                 required_tests += batch.tests if not batch.points else ()
             continue
-        for is_worthless, run in itertools.groupby(group, key=lambda part: not part.points):
-            points_by_test = {name: case.points for case in run for name in case.tests}
+        for has_no_points, cases in itertools.groupby(group, key=lambda part: not part.points):
+            points_by_test = {name: case.points for case in cases for name in case.tests}
             first_test, last_test = next(iter(points_by_test)), list(points_by_test)[-1]
             needs_grading = bool(required_tests) or len(set(points_by_test.values())) > 1
             yield Subtask(
@@ -370,7 +374,7 @@ def _make_subtasks(
                 score_type=ScoreType.SUM,
                 grading=award_each_if_passed(points_by_test, required_tests) if needs_grading else None,
             )
-            required_tests += points_by_test if is_worthless else ()
+            required_tests += points_by_test if has_no_points else ()
 
 
 def _list_batch_tests(batches: Sequence[_CaseOrBatch], batch_number: int) -> Iterable[str]:

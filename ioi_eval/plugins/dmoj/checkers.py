@@ -94,26 +94,26 @@ def read_checker(
         checkers: The checker of each test.
         max_points: The number after `points` that means full marks.
     """
-    names = {checker.name for checker in checkers.values()}
-    for name in sorted(names):
+    checker_names = {checker.name for checker in checkers.values()}
+    for name in sorted(checker_names):
         _check_name(folder, header, name)
-    if names <= {STANDARD}:
+    if checker_names <= {STANDARD}:
         return Checker(kind=CheckerKind.WORD_LINES)
-    if BRIDGED not in names:
+    if BRIDGED not in checker_names:
         script = NamedBlob(name=_SCRIPT, content=Blob.of_file(graders_folder() / "python" / _SCRIPT))
         modules = (
             NamedBlob(name=f"{make_module_name(name)}.py", content=Blob.of_file(folder / name))
-            for name in sorted(names)
+            for name in sorted(checker_names)
             if "." in name and (folder / name).is_file()
         )
         return Checker(kind=CheckerKind.CMS, sources=(script, *modules), language="python")
     arguments = {json.dumps(checker.args, sort_keys=True, default=str) for checker in checkers.values()}
-    if len(names) > 1 or len(arguments) > 1:
+    if len(checker_names) > 1 or len(arguments) > 1:
         header.report_fault(
             "checker", "cases have different programs as checkers", "Give all cases the same checker"
         )
-    args = next(checker.args for checker in checkers.values() if checker.name == BRIDGED)
-    program = read_program(folder, header.fields_under("checker.args", args))
+    bridged_args = next(checker.args for checker in checkers.values() if checker.name == BRIDGED)
+    program = read_program(folder, header.fields_under("checker.args", bridged_args))
     if program is None:
         return Checker()
     return Checker(

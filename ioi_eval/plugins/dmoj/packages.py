@@ -37,8 +37,8 @@ class Dmoj(DeclaredFormat[DmojHeader]):
         if header.has_field("interactive") and header.has_field("signature_grader"):
             header.report_fault("interactive", "there is also a signature_grader", "Remove one of the two")
         is_interactive = header.has_field("interactive")
-        line_buffered = is_interactive and header.unbuffered
-        if line_buffered:
+        is_line_buffered = is_interactive and header.unbuffered
+        if is_line_buffered:
             faults.add_note(
                 "unbuffered: programs in C, C++ and Python write lines at once, others flush", HEADER
             )
@@ -55,9 +55,9 @@ class Dmoj(DeclaredFormat[DmojHeader]):
         is_percentage = uses_percentages(header, reader.checkers)
         full_marks = 100.0 if is_percentage else max_points
         checker = read_checker(folder, header, reader.checkers, full_marks)
-        kind = interactor.kind if interactor else checker.kind
+        checker_kind = interactor.kind if interactor else checker.kind
         # With testlib's exit codes, `points X` in a checker's message means X of the case's points.
-        has_own_points = kind is CheckerKind.TESTLIB and not is_percentage
+        has_own_points = checker_kind is CheckerKind.TESTLIB and not is_percentage
         own_points = {*reader.points.values()} - {0, max_points} if has_own_points else set[float]()
         graders, prelude = read_graders(header, files)
         return Problem(
@@ -71,7 +71,7 @@ class Dmoj(DeclaredFormat[DmojHeader]):
                 with_grader=bool(graders),
                 prelude=prelude,
                 online_judge=True,
-                line_buffered=line_buffered,
+                line_buffered=is_line_buffered,
             ),
             limits=_read_limits(suite_keys, header, reader, faults),
             grader_files=graders,
@@ -120,7 +120,7 @@ def _read_limits(
         if len(set(suite_limits)) > 1:
             faults.add_note("its tests have several limits; the largest ones are used", "tests")
         max_time_s = max((time_s for time_s, _ in suite_limits), default=0.0)
-        max_memory_kib = max((memory for _, memory in suite_limits), default=DEFAULT_MEMORY_KIB)
+        max_memory_kib = max((limit_kib for _, limit_kib in suite_limits), default=DEFAULT_MEMORY_KIB)
         time_s, memory_kib = time_s or max_time_s or DEFAULT_TIME_S, memory_kib or max_memory_kib or 1
     return Limits(
         cpu_time=time_s,

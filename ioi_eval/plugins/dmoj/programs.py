@@ -37,13 +37,13 @@ def read_program(folder: Path, fields: Fields) -> Manager | None:
     kind = keys.type
     check_program_keys(keys)
     files = keys.files
-    names = [files] if isinstance(files, str) else files if isinstance(files, list) else []
+    file_names = [files] if isinstance(files, str) else files if isinstance(files, list) else []
     existing_names = [
         name
-        for name in names
+        for name in file_names
         if isinstance(name, str) and stays_in_folder(name) and (folder / name).is_file()
     ]
-    if not names or existing_names != names:
+    if not file_names or existing_names != file_names:
         keys.report_fault(
             "files", f"{format_value(files)} is not in the package", "Name its source, then its other files"
         )
@@ -98,11 +98,11 @@ def _read_arguments(keys: ProgramKeys) -> tuple[str, ...]:
 
 def _find_language(keys: ProgramKeys, source: str) -> str:
     """Return the language of a program. Another language than C++, C and Python is a fault."""
-    name = ProgramKeys.lang.read(keys, language_of(source) or "")
-    language = find_language_name(name)
+    dmoj_name = ProgramKeys.lang.read(keys, language_of(source) or "")
+    language = find_language_name(dmoj_name)
     if language in ("c++", "c", "python"):
         return language
-    keys.report_fault("lang", f"it is in {name}", "Expected C++, C or Python")
+    keys.report_fault("lang", f"it is in {dmoj_name}", "Expected C++, C or Python")
     return "c++"
 
 

@@ -163,7 +163,7 @@ def _read_inputs(row: Row, column: str) -> list[list[Any]]:
     inputs = json.loads(shallow(row.read_text(column, "") or "[]"))
     if inputs == {}:  # EvalPlus writes an empty list as {}
         return []
-    if not isinstance(inputs, list) or not all(isinstance(item, list) for item in inputs):
+    if not isinstance(inputs, list) or not all(isinstance(arguments, list) for arguments in inputs):
         raise row.make_error(column, "the value is not a list of argument lists")
     return inputs
 

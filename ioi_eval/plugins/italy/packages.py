@@ -287,14 +287,16 @@ def _find_program(folder: Path, stems: Sequence[str], faults: Faults) -> Executa
     program without its source is a fault.
     """
     for stem in stems:
-        files = [
+        program_files = [
             file
             for file in list_files(folder, str(PurePosixPath(stem).parent))
             if (path := PurePosixPath(file.name)).suffix
             and (language_of(file.name) is None or str(path.with_suffix("")) == stem)
         ]
-        if (source := find_first_by_stem(files, [stem])) is not None:
-            return Executable(put_first(source, files), language_of(source.name) or "c++", linked=True)
+        if (source := find_first_by_stem(program_files, [stem])) is not None:
+            return Executable(
+                put_first(source, program_files), language_of(source.name) or "c++", linked=True
+            )
         if (folder / stem).is_file():
             faults.report(
                 "a binary without its source", stem, remedy=f"Add {stem}.cpp: programs are built here"
@@ -440,13 +442,13 @@ def _read_subtasks(
         faults.report(
             f"its subtasks have {total_points} points", _GEN, remedy=f"Expected {_TOTAL_POINTS} together"
         )
-    subtasks, first_test = list[Subtask](), 0
+    subtasks, first_index = list[Subtask](), 0
     for index, (subtask_points, test_count) in enumerate(listed_subtasks):
         if subtask_points and not test_count:
             faults.report(f"subtask {index} has points and no tests", _GEN, remedy="Add a test to it")
-        subtask_tests = tuple(test_names[first_test : first_test + test_count])
+        subtask_tests = tuple(test_names[first_index : first_index + test_count])
         subtasks.append(Subtask(name=str(index), points=subtask_points or 0, tests=subtask_tests))
-        first_test += test_count
+        first_index += test_count
     return tuple(subtasks)
 
 

@@ -239,12 +239,12 @@ def _read_limits(
     header: LightCpHeader, subtask: SubtaskKeys, case: CaseKeys | None = None
 ) -> tuple[float, int]:
     """Return the time limit in seconds and the memory limit in bytes: the case's, subtask's or header's."""
-    times = [subtask.time_limit, subtask.time, header.time_limit, header.time]
-    sizes = [subtask.memory_limit, subtask.memory, header.memory_limit, header.memory]
+    time_limits = [subtask.time_limit, subtask.time, header.time_limit, header.time]
+    memory_limits = [subtask.memory_limit, subtask.memory, header.memory_limit, header.memory]
     if case is not None:
-        times, sizes = [case.time, *times], [case.memory, *sizes]
-    time_s = next((time for time in times if time is not None), _DEFAULT_TIME_S)
-    return time_s, next((size for size in sizes if size is not None), _DEFAULT_MEMORY_BYTES)
+        time_limits, memory_limits = [case.time, *time_limits], [case.memory, *memory_limits]
+    time_s = next((time for time in time_limits if time is not None), _DEFAULT_TIME_S)
+    return time_s, next((size for size in memory_limits if size is not None), _DEFAULT_MEMORY_BYTES)
 
 
 # --- files -------------------------------------------------------------------------------------------

@@ -209,8 +209,8 @@ def _estimate_rating(people: People, problems: Sequence[ProblemSummary]) -> Peop
             (middle_rating, max_rating) if expected_solved < solved_problems else (min_rating, middle_rating)
         )
     slope = math.fsum(
-        chance * (1 - chance)
-        for chance in (
+        probability * (1 - probability)
+        for probability in (
             _compute_win_probability(min_rating, difficulty) for difficulty, _ in difficulties_and_rates
         )
     )

@@ -337,18 +337,22 @@ class _Reader:
             asset_names = [asset.get("name", "").lower() for asset in file.iterfind("assets/asset")]
             if "solution" not in asset_names:
                 continue
-            own_language = language_of(path)  # the language is None for headers, which are for C++ by default
+            file_language = language_of(
+                path
+            )  # the language is None for headers, which are for C++ by default
             default_prefix = next(
-                (prefix for prefix, name in _FOR_TYPES.items() if name == own_language), "cpp"
+                (prefix for prefix, name in _FOR_TYPES.items() if name == file_language), "cpp"
             )
-            types = file.get("for-types", f"{default_prefix}.*")
-            languages = [_FOR_TYPES.get(name.strip().partition(".")[0]) for name in re.split("[,;]", types)]
+            language_types = file.get("for-types", f"{default_prefix}.*")
+            languages = [
+                _FOR_TYPES.get(name.strip().partition(".")[0]) for name in re.split("[,;]", language_types)
+            ]
             if not self._is_file(path):
                 self._report_fault(
                     "files.resources", f"there is no file {path!r} in the package", "Export it again"
                 )
             elif None in languages or (file.get("main") == "true" and "python" in languages):
-                message = f"solutions of {types!r} cannot be compiled with {path}"
+                message = f"solutions of {language_types!r} cannot be compiled with {path}"
                 self._report_fault(
                     "files.resources.for-types", message, "Expected cpp.*, c.*, java.*, python.*"
                 )
@@ -400,10 +404,13 @@ class _Reader:
                 for element, input_path in missing_inputs
                 if element.get("cmd")
             ]
-            listed = "; ".join(commands[:_MAX_LISTED])
-            listed += f"; and {len(commands) - _MAX_LISTED} more" if len(commands) > _MAX_LISTED else ""
+            commands_text = "; ".join(commands[:_MAX_LISTED])
+            commands_text += (
+                f"; and {len(commands) - _MAX_LISTED} more" if len(commands) > _MAX_LISTED else ""
+            )
             self._faults.report(
-                f"{len(missing_inputs)} of {len(paths)} tests are missing{listed and f': {listed}'}",
+                f"{len(missing_inputs)} of {len(paths)} tests are missing"
+                f"{commands_text and f': {commands_text}'}",
                 missing_inputs[0][1],
                 remedy="Make them with ioi_eval.runs.generating.generate(PACKAGE, DIR), or by its doall.sh",
             )

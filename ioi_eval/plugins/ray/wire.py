@@ -219,9 +219,11 @@ class RayWire:
     def complete_capabilities(self, capabilities: Capabilities) -> Capabilities:
         """Return the cluster's capabilities, with placeholders for files that each node has."""
         descriptions = [node.about for node in self._nodes.values() if node.about is not None]
-        python = capabilities.toolchains.get("python3")
+        python_toolchain = capabilities.toolchains.get("python3")
         has_fork_server = (
-            python is not None and "/" in python.path and all(about.has_library for about in descriptions)
+            python_toolchain is not None
+            and "/" in python_toolchain.path
+            and all(about.has_library for about in descriptions)
         )
         return msgspec.structs.replace(
             capabilities,

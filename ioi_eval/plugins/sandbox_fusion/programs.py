@@ -284,18 +284,18 @@ class SandboxFusion:
         )
         try:
             inputs = [case.input.get("stdin", "") for case in cases] if code else []
-            run_all = bool(options.extra.get("run_all_cases"))
-            replies = await self._run(request, inputs, entry, None if run_all else expected_outputs)
+            runs_all_cases = bool(options.extra.get("run_all_cases"))
+            replies = await self._run(request, inputs, entry, None if runs_all_cases else expected_outputs)
         except JobFailed as error:
             raise _make_sandbox_error(str(error)) from error
         for failed_reply in (reply for reply in replies if reply.status == _SANDBOX_ERROR):
             raise _make_sandbox_error(failed_reply.message)
-        are_right = list(map(_is_right, replies, expected_outputs))
-        test_replies = list(map(TestReply, are_right, replies, cases))
+        passed_flags = list(map(_is_right, replies, expected_outputs))
+        test_replies = list(map(TestReply, passed_flags, replies, cases))
         return msgspec.json.encode(
             SubmitReply(
                 id=submission.id,
-                accepted=bool(test_replies) and all(are_right),
+                accepted=bool(test_replies) and all(passed_flags),
                 extracted_code=code,
                 tests=test_replies,
             )

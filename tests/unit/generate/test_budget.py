@@ -14,7 +14,7 @@ def test_budget_without_limits_is_never_exceeded() -> None:
     budget = BudgetTracker()
     assert budget.add_usage({"prompt_tokens": 10**12}) is None
     budget.check_budget()
-    assert budget.tokens == 10**12
+    assert budget.used_tokens == 10**12
 
 
 def test_token_budget_is_enforced() -> None:
@@ -40,7 +40,7 @@ def test_float_token_counts_are_accepted() -> None:
     usage = {"prompt_tokens": 1000.0, "completion_tokens": 500.0}
     budget = BudgetTracker(BudgetOptions(tokens=1500, output_price=2.0))
     assert budget.add_missing_usage(usage, prompt_characters=30, reply_characters=3) == usage
-    assert budget.add_usage(usage) == pytest.approx(0.001) and budget.tokens == 1500
+    assert budget.add_usage(usage) == pytest.approx(0.001) and budget.used_tokens == 1500
 
 
 def test_output_price_alone_gives_cost() -> None:
@@ -60,7 +60,7 @@ def test_output_price_alone_gives_cost() -> None:
 def test_malformed_usage_counts_no_tokens(usage: dict[str, object]) -> None:
     budget = BudgetTracker(BudgetOptions(tokens=1))
     budget.add_usage(usage)
-    assert budget.tokens == 0
+    assert budget.used_tokens == 0
 
 
 def test_missing_usage_is_estimated_under_token_budget() -> None:

@@ -256,7 +256,7 @@ async def test_exhausted_budget_stops_requests() -> None:
                 await author.write(ask())
             with pytest.raises(OutOfBudget, match="10 tokens"):
                 await author.write(ask())
-    assert (len(server.asked), budget.tokens) == (2, 10)
+    assert (len(server.asked), budget.used_tokens) == (2, 10)
 
 
 @pytest.mark.parametrize("stop", ["error", None])
@@ -274,7 +274,7 @@ async def test_missing_usage_of_reply_is_estimated() -> None:
     with model_server(chat_reply("x" * 30)) as server:
         reply = await request_reply(server, budget=budget)
     assert reply.usage == {"prompt_tokens": 3, "completion_tokens": 10, "estimated": True}
-    assert budget.tokens == 13
+    assert budget.used_tokens == 13
     with model_server(chat_reply("x" * 30)) as server:
         reply = await request_reply(server, budget=budget, system="Be brief.")
     assert reply.usage["prompt_tokens"] == 6, "the system prompt counts as well"
