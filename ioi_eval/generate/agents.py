@@ -181,8 +181,10 @@ def _read_solution(folder: Path, stop_reason: str, language_name: str) -> Genera
             "Give the absolute path of an executable file, because each command starts in a new folder."
             f" Its log is {log_path}"
         )
-        problem = f"the agent's command cannot be run: {_read_last_line(log_path) or 'no message'} ({stop_reason})"
-        raise InputError(problem, field="command", remedy=remedy)
+        message = (
+            f"the agent's command cannot be run: {_read_last_line(log_path) or 'no message'} ({stop_reason})"
+        )
+        raise InputError(message, field="command", remedy=remedy)
     # The agent ended or used its whole time without a solution, which is an empty submission.
     if stop_reason in ("exit 0", "timeout"):
         return GeneratedReply(generation="", stop_reason=stop_reason)
@@ -192,7 +194,9 @@ def _read_solution(folder: Path, stop_reason: str, language_name: str) -> Genera
 
 def _read_last_line(log_path: Path) -> str:
     """Return the last line of a log that is not blank, shortened; empty if there is none."""
-    lines = [line for line in log_path.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    lines = [
+        line for line in log_path.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()
+    ]
     return lines[-1].strip()[:_MAX_LINE_LENGTH] if lines else ""
 
 

@@ -219,12 +219,12 @@ def check_model(options: ModelOptions, key: str) -> None:
     _make_request_headers(Secret(key.strip()))
     for name in sorted(_RESERVED & options.sampling.extra.keys()):
         remedy = "Set `samples` to ask for several programs" if name == "n" else "Remove the field"
-        raise InputError("ioi-eval sets this field itself", field=f"model.extra.{name}", remedy=remedy)
+        message = f"{name!r} is set by ioi-eval in every request"
+        raise InputError(message, field=f"model.extra.{name}", remedy=remedy)
     for name in filter(is_secret_name, options.sampling.extra):
         remedy = "Put the key into the environment variable that model.api_key_env names"
-        raise InputError(
-            "the secret would be written into the run's folder", field=f"model.extra.{name}", remedy=remedy
-        )
+        message = f"the value of {name!r} would be written into the run's folder, but seems to be a secret"
+        raise InputError(message, field=f"model.extra.{name}", remedy=remedy)
 
 
 def _make_completions_url(base_url: str) -> httpx.URL:
@@ -252,13 +252,12 @@ def _make_request_headers(key: Secret) -> dict[str, str]:
 
 
 class _RateLimiter:
-    """Delays requests while the server asks for a pause, and to limit the requests per minute."""
+    """Delays requests: while the server asks for a pause, and to limit the number of requests per minute."""
 
     def __init__(self, requests_per_minute: float | None) -> None:
         self._interval_s = 60.0 / requests_per_minute if requests_per_minute else 0.0
-        self._next_request_time = (
-            0.0  # time in the event loop's clock for which the latest request was scheduled
-        )
+        # Time in the event loop's clock for which the latest request was scheduled.
+        self._next_request_time = 0.0
         self._paused_until = 0.0
 
     async def wait(self) -> None:

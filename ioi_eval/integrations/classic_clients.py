@@ -29,7 +29,7 @@ from ioi_eval.errors import BrokenReply, JobRejected, JudgeFailure
 from ioi_eval.models import Blob, Capabilities, Job, JobFile, JobResult, StageStatus
 
 CMS = "cms_ioi"  # name of the language of jobs for IOI problems
-_PREFIX = "cf_"  # prefix of languages that other packages than `codeforces` provide as well
+_PREFIX = "cf_"  # prefix of languages that other packages than `codeforces` also provide
 _JUDGE_FAILED = 3  # exit code with which the scripts of this package report that they cannot judge
 _CUT_OFF = frozenset({StageStatus.OL, StageStatus.EL})  # statuses of stages whose output was cut off
 _PHASE = "judging"

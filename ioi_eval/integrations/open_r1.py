@@ -430,7 +430,7 @@ class PistonClient(ClusterClient):
     ) -> None:
         urls = [base_endpoint] if isinstance(base_endpoint, str) else base_endpoint
         if not urls:
-            raise InputError("the value contains no address of a server", where="base_endpoint")
+            raise InputError("base_endpoint contains no address of a server", field="base_endpoint")
         self._set_servers(
             EngineChoice.from_variables(",".join(urls), os.environ, per_endpoint=max_requests_per_endpoint)
         )
@@ -501,7 +501,7 @@ def get_piston_client_from_env(session: object = None) -> PistonClient:
     choice = EngineChoice.from_variables(None, os.environ)
     if not choice.is_remote:
         remedy = "Set the variable to addresses of servers, separated by commas, or to `slurm`"
-        raise InputError("PISTON_ENDPOINTS is not set", remedy=remedy)
+        raise InputError("the environment variable PISTON_ENDPOINTS is not set", remedy=remedy)
     return PistonClient.from_choice(msgspec.structs.replace(choice, per_endpoint=choice.per_endpoint or 1))
 
 
@@ -731,7 +731,7 @@ def _compute_rewards(
     from ioi_eval.integrations.rewards import make_rows, reply_text
 
     for missing_column in (name for name in required_columns if name not in columns):
-        raise InputError("the dataset lacks this column", field=missing_column)
+        raise InputError(f"the dataset has no column {missing_column!r}", field=missing_column)
 
     async def compute_reward_or_none(completion: Completion, row: Row) -> float | None:
         try:
@@ -797,7 +797,8 @@ def _load_contest_tests(contest_id: str) -> dict[str, list[dict[str, str]]]:
     except InputError:
         raise
     except KeyError as error:
-        raise InputError("the file lacks this column", where=str(path), field=error.args[0]) from error
+        column = error.args[0]
+        raise InputError(f"the file has no column {column!r}", where=str(path), field=column) from error
     except (OSError, ValueError) as error:
         raise InputError(f"the file cannot be read: {error}", where=str(path), remedy=remedy) from error
     return tests

@@ -98,12 +98,12 @@ def _check_call(
 ) -> Sequence[Completion]:
     """Return the completions. Raise an InputError for arguments that were passed without their names."""
     if completions is None or (prompts and isinstance(completions, Sequence) and not completions):
-        subject = "the call has prompts but no completions" if prompts else "the call has no completions"
+        message = "the call has prompts but no completions" if prompts else "the call has no completions"
         similar = suggest_similar("completions", columns) and "Did you mean 'completions'? "
-        raise InputError(subject, field="completions", remedy=f"{similar}{_CALL_REMEDY}")
+        raise InputError(message, field="completions", remedy=f"{similar}{_CALL_REMEDY}")
     if prompts and completions and not columns:
-        problem = "the call has no column with tests: its first two arguments are prompts and completions"
-        raise InputError(problem, field="completions", remedy=_CALL_REMEDY)
+        message = "the call has no column with tests: its first two arguments are prompts and completions"
+        raise InputError(message, field="completions", remedy=_CALL_REMEDY)
     return completions
 
 
@@ -129,7 +129,7 @@ def make_reward(
     for argument in others:
         is_option = argument in RewardOptions.__struct_fields__
         remedy = f"Write make_reward(RewardOptions({argument}=...))" if is_option else _ARGUMENTS_REMEDY
-        raise InputError("make_reward has no argument with this name", field=argument, remedy=remedy)
+        raise InputError(f"make_reward has no argument {argument!r}", field=argument, remedy=remedy)
     if not isinstance(options, RewardOptions | None):
         message = f"options must be RewardOptions, not {type(options).__name__}"
         raise InputError(message, field="options", remedy=_ARGUMENTS_REMEDY)

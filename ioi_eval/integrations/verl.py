@@ -117,7 +117,7 @@ def make_rewards(options: Mapping[str, Any]) -> Rewards:
     if unknown_options:
         option_names = ", ".join((*RewardOptions.__struct_fields__, "engine", "on_failure"))
         raise InputError(
-            "there is no reward option with this name",
+            f"unknown reward option {unknown_options[0]!r}",
             field=unknown_options[0],
             remedy=f"The options are {option_names}",
         )

@@ -151,7 +151,7 @@ def test_own_reward_manager_is_loaded_by_verl_and_raises_for_no_row(words: tuple
 def test_unknown_reward_option_is_refused_when_manager_is_loaded(words: tuple[Any, Path]) -> None:
     tokenizer, folder = words
     config = configured(folder, *MANAGER, "+reward.reward_kwargs.mod=partial")
-    with pytest.raises(Exception, match="there is no reward option with this name"):
+    with pytest.raises(Exception, match="unknown reward option"):
         load_reward_manager(config, tokenizer)
 
 

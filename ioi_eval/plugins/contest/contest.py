@@ -557,7 +557,7 @@ class Session:
         submission = Submission(
             key="", problem_id=problem, code=row[CODE], language=row[LANGUAGE], outputs=files
         )
-        async with self._state.call_slots, self._state.problems[problem].turn:
+        async with self._state.call_slots, self._state.problems[problem].submission_lock:
             definition = self._contest.problems[problem]
             return await self._judge_for_points(problem, definition, submission, row[AT], row.get(COST))
 

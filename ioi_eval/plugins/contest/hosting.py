@@ -166,12 +166,11 @@ async def open_contest(
                     )
                 available_languages = await _find_available_languages(judge)
                 if rules.languages and (missing_languages := sorted(languages - available_languages)):
-                    fault, remedy = (
+                    raise InputError(
                         f"{', '.join(missing_languages)}: the languages are not available",
-                        "Allow only available languages",
+                        field="languages",
+                        remedy=f"Allow only available languages: {', '.join(sorted(available_languages))}",
                     )
-                    available_names = ", ".join(sorted(available_languages))
-                    raise InputError(fault, field="languages", remedy=f"{remedy}: {available_names}")
                 journal.start_run()
                 pending_folder = _PendingFolder(journal, problems)
                 time_limits = create_time_limits(judge, setup, journal)
@@ -224,8 +223,8 @@ def _refuse_lost_results(journal: ResultLog) -> None:
     """Raise InputError if problems with results have changed: these submissions would be lost."""
     if lost_problems := [journal.read_row(key)["problem_id"] for key in journal.superseded]:
         raise InputError(
-            f"{', '.join(sorted({*lost_problems}))}: changed or renamed since the contest began, "
-            f"which would lose {format_count(len(lost_problems), 'submission')}",
+            f"{', '.join(sorted({*lost_problems}))}: changed or renamed since the contest began, so that"
+            f" {format_count(len(lost_problems), 'submission')} would be lost",
             where=str(journal.folder),
             remedy="Restore the problems, choose another out=FOLDER, or discard all with fresh=True",
         )
@@ -639,18 +638,16 @@ class _ReplyLog:
                 message = f"a line is not a model's reply: {error}"
                 raise InputError(message, where=str(path), remedy="Remove this line from the file") from error
             if participant in participants and stored_hash != author_hash:
-                raise self._make_mismatch_error("of a model with another name or other settings")
+                raise self._make_mismatch_error("replies of a model with another name or other settings")
             if participant in participants and turn > max_turns:
-                raise self._make_mismatch_error(f"of more than {max_turns} turns")
+                raise self._make_mismatch_error(f"replies of more than {max_turns} turns")
             self._replies[key] = prompt, reply
             budget.add_usage(reply.usage)
         self._reply_file = Lines(path)
 
-    def _make_mismatch_error(self, replies_description: str) -> InputError:
+    def _make_mismatch_error(self, unusable_replies: str) -> InputError:
         remedy = "Choose another out=FOLDER, or discard the replies with fresh=True"
-        return InputError(
-            f"the file contains replies {replies_description}", where=str(self._path), remedy=remedy
-        )
+        return InputError(f"the file contains {unusable_replies}", where=str(self._path), remedy=remedy)
 
     def find_prompt(self, key: str, new_prompt: str, *, is_first: bool) -> str:
         """Return the message that a stored reply answers, else `new_prompt`.
@@ -659,7 +656,7 @@ class _ReplyLog:
         """
         prompt = self._replies[key][0] if key in self._replies else new_prompt
         if is_first and prompt != new_prompt:
-            raise self._make_mismatch_error("to prompts that have changed since")
+            raise self._make_mismatch_error("replies to prompts that have changed since")
         return prompt
 
     async def get_reply(self, request: ModelRequest, author: Author) -> GeneratedReply:

@@ -69,9 +69,8 @@ class ParticipantNames:
     """The names of a contest's participants. No two of them look alike."""
 
     def __init__(self) -> None:
-        self._names_by_key: dict[
-            str, str
-        ] = {}  # names in use, by a key that is equal for names that look alike
+        # Names in use, by a key that is equal for names that look alike.
+        self._names_by_key: dict[str, str] = {}
 
     def add(self, name: str, field: str = "participant") -> None:
         """Add a name. Raise InputError if it is not allowed or looks like another participant's name."""

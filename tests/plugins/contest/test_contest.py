@@ -862,7 +862,7 @@ async def test_interrupted_submission_is_judged_when_the_contest_restarts() -> N
     record, observation, clock, engine = Kept(), StartObservation(), Clock(), HeldEngine("run")
     rules = Rules(submissions=1, seconds=100)
     problems = {**PROBLEMS, "files": FILES}
-    common: dict[str, Any] = {"record": record, "begun": observation, "clock": clock, "problems": problems}
+    common: dict[str, Any] = {"record": record, "pending": observation, "clock": clock, "problems": problems}
     async with contest(rules, engine=engine, **common) as running_contest:
         session = running_contest.session("otter")
         clock.now += 10

@@ -195,7 +195,7 @@ async def test_changed_problem_is_refused_and_keeps_submissions(tmp_path: Path) 
     answer_before, rows = answer.read_text(), (cup / "results.jsonl").read_bytes()
     answer.write_text("other\n")
     for _ in range(2):
-        with pytest.raises(InputError, match=r"lanterns: changed.* would lose 1 submission"):
+        with pytest.raises(InputError, match=r"lanterns: changed.* so that 1 submission would be lost"):
             async with open_contest(source, out=cup, engine=FakeEngine()):
                 pass
     assert (cup / "results.jsonl").read_bytes() == rows

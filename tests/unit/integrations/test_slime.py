@@ -56,7 +56,7 @@ def test_slime_custom_rm_rewards_sample_or_group() -> None:
     assert asyncio.run(judged()) == [1, [1, 0.5, 0, 1], []]
     own_reward = block("make_custom_rm")["custom_rm"]
     assert asyncio.run(own_reward(None, group[1])) == 0
-    with pytest.raises(InputError, match="there is no reward option with this name"):
+    with pytest.raises(InputError, match="unknown reward option"):
         make_custom_rm(modus="pass_fail")
     with pytest.raises(InputError, match=r"is not a sample of slime.*custom_rm"):
         asyncio.run(custom_rm(None, "text"))
