@@ -278,6 +278,19 @@ class BenchmarkOptions(Value):
         ),
     ] = None
 
+    @property
+    def report_settings(self) -> Mapping[str, str]:
+        """Return the options that change tests, limits or comparisons, for reports. Defaults are left out."""
+        limits = {
+            "time_limit": self.time_limit and f"{self.time_limit:g} s",
+            "memory_limit": self.memory_limit and f"{self.memory_limit / (1 << 20):g} MiB",
+        }
+        texts = {"checker": self.checker, "dataset": self.dataset, "dataset_config": self.config}
+        texts |= {"split": self.split, "revision": self.revision}
+        packages = {} if self.packages is None else {"packages": ", ".join(self.packages) or "none"}
+        tests = {} if self.generated_tests else {"generated_tests": "no"}
+        return {name: value for name, value in (limits | texts).items() if value} | packages | tests
+
     def apply_limits(self, problem: Problem) -> Problem:
         """Return the problem with the time and memory limits of these options."""
         limits = problem.limits

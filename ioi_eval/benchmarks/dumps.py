@@ -307,6 +307,7 @@ class Dump(Collection[Submission]):
                     target_subtask=entry.subtask,
                     repairs=repairs,
                     read_from=_find_text_column(entry),
+                    dump_row=f"{Path(file.label).name}, line {entry.line}",
                     row=as_json_value(entry.columns),
                 )
                 yield LocatedSubmission(submission, file.label, entry.line)

@@ -152,7 +152,12 @@ class EngineChoice(Value):
     @property
     def settings(self) -> Mapping[str, Any]:
         """Return the description of the choice for reports."""
-        return {"engine": self.text, **({} if self.job == "auto" else {"job": self.job})}
+        options = {
+            "job": "" if self.job == "auto" else self.job,
+            "python": self.python,
+            "allow_unconfined": "yes" if self.allow_unconfined else "",
+        }
+        return {"engine": self.text, **{name: value for name, value in options.items() if value}}
 
 
 class EngineSetup(EngineChoice, kw_only=True):

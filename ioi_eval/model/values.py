@@ -485,6 +485,7 @@ class Submission(Value):
     # Column of `row` that contains the program or reply, by `program` or `reply`. Empty for columns `code`
     # and `generation`.
     read_from: Mapping[str, str] = {}
+    dump_row: str = ""  # file and line of the dump's row, as `d.jsonl, line 3`; empty without a dump
     no_program: str = ""  # reason why there is no code; empty if the reason is unknown
     row: Mapping[str, Any] = {}  # columns of the dump's row
 

@@ -64,6 +64,7 @@ from ioi_eval.problems.package import (
     read_output_files,
     read_tests_folder,
 )
+from ioi_eval.rules.expectations import find_similar_keyword, is_known_keyword
 from ioi_eval.rules.languages import grader_name
 from ioi_eval.rules.plan import Selector, needs_answers, select_group_tests
 
@@ -243,9 +244,12 @@ class _GroupRow(GroupKeys):
 
 
 class Cms(DeclaredFormat[CmsHeader]):
-    """The package format of CMS, recognized by problem.json or by the folders tests and subtasks."""
+    """The format of ioi_eval, which extends the exports of CMS.
 
-    name = "CMS"
+    It is recognized by problem.json or by the folders tests and subtasks.
+    """
+
+    name = "ioi_eval/CMS"
     header = "problem.json"
     rank = 80
     keys = CmsHeader
@@ -758,6 +762,12 @@ def _read_solutions(
     If submissions have several sources, a solution is a folder with these sources.
     """
     accepts_outputs = task in (TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT)
+    for path in list_visible_paths((folder / "solutions").glob("*/")):
+        if not is_known_keyword(path.name):
+            similar = find_similar_keyword(path.name)
+            suggestion = f". Did you mean {similar!r}?" if similar else ""
+            note = f"unknown verdict, with which no result is compared{suggestion}"
+            faults.add_note(note, f"solutions/{path.name}")
     for path in list_visible_paths((folder / "solutions").glob("*/*")):
         name, expected = path.name, path.parent.name
         note_unsupported_language(path, path.relative_to(folder).as_posix(), faults)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, NamedTuple
 import yaml
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.fields import Faults, format_value, parse_json, refuse_duplicate_keys
+from ioi_eval.model.fields import Faults, format_value, parse_json, refuse_duplicate_keys, suggest_similar
 from ioi_eval.model.languages import find_language_by_suffix
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import (
@@ -28,7 +28,7 @@ from ioi_eval.model.values import (
     Test,
     Value,
 )
-from ioi_eval.problems.keys import K
+from ioi_eval.problems.keys import K, is_misspelt
 from ioi_eval.problems.names import is_plain_name
 
 ARCHIVES = frozenset({".zip", ".kpp"})
@@ -151,6 +151,11 @@ class DeclaredFormat(PackageFormat, Generic[K]):
         values = self.read_header(folder, faults)
         for path in list_visible_paths(folder.glob("*/")):
             correct_name = path.name.lower()
+            if path.name not in self.folders and correct_name not in self.folders:
+                missing_folders = [name for name in self.folders if not (folder / name).exists()]
+                if is_misspelt(correct_name, missing_folders):
+                    suggestion = suggest_similar(correct_name, missing_folders).rstrip()
+                    faults.add_note(f"the format has no folder of this name. {suggestion}", path.name)
             if path.name in self.folders or correct_name not in self.folders:
                 continue
             if correct_name in _SOLUTION_FOLDERS or any(

@@ -38,7 +38,7 @@ from ioi_eval.reports.document import (
 )
 from ioi_eval.rules.extraction import extract, find_extraction
 from ioi_eval.rules.scoring import find_unjudged_reason, outcome_name
-from ioi_eval.store.rows import MAX_OUTPUT, PASSED, model_of_row, shorten
+from ioi_eval.store.rows import MAX_OUTPUT, PASSED, RESULT_COLUMNS, model_of_row, shorten
 
 if TYPE_CHECKING:
     from ioi_eval.reports.pages import ListRow, PageSelection
@@ -161,6 +161,8 @@ def _make_facts_section(
         ["Language", str(row.get("language") or NOTHING)],
         ["Compiled with", result.compiler or NOTHING],
         ["Checker", result.checker or NOTHING],
+        ["Row of the dump", str(row.get("dump_row") or NOTHING)],
+        ["Column of the id", _find_id_column(row, result.key)],
         ["Target subtask", str(row.get("target_subtask") or NOTHING)],
         ["Repaired", ", ".join(result.repairs) or NOTHING],
         ["Attempts", attempts_link],
@@ -170,6 +172,12 @@ def _make_facts_section(
     rows += [[name, limit] for name, limit in (list_limit_texts(task) if task else ())]
     shown = [line for line in rows if line[1] != NOTHING]
     return Section(title="Submission", table=TableBlock(heads=["What", "Value"], rows=shown, align="ll"))
+
+
+def _find_id_column(row: Mapping[str, Any], key: str) -> str:
+    """Return the dump's column with the submission's id, or `NOTHING` if the id is made from the row."""
+    names = (name for name, value in row.items() if name not in RESULT_COLUMNS and str(value) == key)
+    return next(names, NOTHING)
 
 
 def make_wrong_output_sections(row: Mapping[str, Any]) -> Iterator[Section]:

@@ -137,7 +137,9 @@ def list_unknown_keywords(solution: Solution) -> tuple[str, ...]:
 
 def find_similar_keyword(keyword: str) -> str:
     """Return the supported keyword that is most similar to an unknown one; empty if none is similar."""
-    return next(iter(find_similar_names(keyword.lower(), sorted(_SUPPORTED_KEYWORDS))), "")
+    name, keywords = keyword.lower().replace("-", "_"), sorted(_SUPPORTED_KEYWORDS)
+    beginnings = (known for known in keywords if known.startswith(f"{name}_"))
+    return next(iter(find_similar_names(name, keywords)), "") or next(beginnings, "")
 
 
 def is_known_keyword(keyword: str) -> bool:

@@ -145,7 +145,8 @@ async def run(
     _check_author(author)
     folder = out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(author_name(author))}"
     setup = RunSetup.create(folder, engine, options, store, on_event)
-    call = _RunCall(problems, author, Secret(key), budget, asking or Asking(), setup)
+    used_choice = choice or BenchmarkOptions()
+    call = _RunCall(problems, author, Secret(key), budget, asking or Asking(), setup, used_choice)
     if isinstance(author, ModelOptions):  # raise the error before problems are loaded
         from ioi_eval.generate.chat import check_model
 
@@ -182,6 +183,7 @@ class _RunCall(NamedTuple):
     budget: BudgetOptions | None
     asking: Asking
     setup: RunSetup
+    choice: BenchmarkOptions
 
     @property
     def name(self) -> str:
@@ -205,7 +207,12 @@ async def _generate_and_judge(call: _RunCall, problems: Problems, rejudge: bool)
             fingerprint=make_fingerprint(requests_fingerprint, problems, result_settings),
             expected=len(requests) + len(request_list.refused),
             check=lambda judge: _refuse_unjudgeable_requests(judge, problems, requests, generations),
-            settings={"benchmark": source_name(call.source), "author": call.name, **settings},
+            settings={
+                "benchmark": source_name(call.source),
+                "author": call.name,
+                **call.choice.report_settings,
+                **settings,
+            },
         )
         rejudge_options = msgspec.structs.replace(setup.options, fresh=setup.options.fresh or rejudge)
         try:

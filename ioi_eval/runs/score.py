@@ -167,6 +167,7 @@ async def score_dump(
             limit = rows.selection.limit
             arguments: dict[str, Any] = {"dumps": list(paths), "problems": source_name(problems)}
             arguments |= {} if limit is None else {LIMIT: limit}
+            arguments |= choice.report_settings if choice is not None else {}
             settings = {**arguments, **_report_settings(dump, reference_outcomes, references)}
             work = rows.make_work(dump, usable, result_settings, settings)
             if beginning is None:

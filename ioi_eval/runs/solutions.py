@@ -219,6 +219,7 @@ def _plan_file(
             "solutions": rows.paths[0],
             "problems": source_name(problems),
             "expected": reference_scores.column,
+            **(choice.report_settings if choice is not None else {}),
         }
         yield _ValidationPlan(
             work=msgspec.structs.replace(
@@ -306,7 +307,7 @@ def _plan_packages(
             keys=tuple(submission.key for submission in judgeable_submissions),
             others=frozenset(case.key for case in cases_of_all) - keys,
             fingerprint=make_fingerprint(_hash_submissions(submissions), problems, setup.result_settings),
-            settings={"solutions": where},
+            settings={"solutions": where, **(choice.report_settings if choice is not None else {})},
         )
         note = "; ".join(f"{reason}: {number}" for reason, number in sorted(excluded_counts.items()))
         yield _ValidationPlan(

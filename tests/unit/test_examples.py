@@ -95,7 +95,8 @@ def test_example_packages_load_without_notes(tmp_path: Path) -> None:
     packages = check_problems(EXAMPLES / "problems", cache=tmp_path)
     formats = {package.problem.id: package.format for package in packages if package.problem}
     assert formats == {
-        name: "Kattis" if name in KATTIS else "TPS" if name in TPS else "CMS" for name in BATCH + OTHERS
+        name: "Kattis" if name in KATTIS else "TPS" if name in TPS else "ioi_eval/CMS"
+        for name in BATCH + OTHERS
     }
     assert [note for package in packages for note in package.notes] == []
 

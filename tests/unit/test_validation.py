@@ -178,7 +178,7 @@ def test_validation_conclusion_counts_compared_and_unknown() -> None:
 
 @pytest.mark.parametrize(
     ("keyword", "similar"),
-    [("acepted", "accepted"), ("wrong_answr", "wrong_answer"), ("slow", "")],
+    [("acepted", "accepted"), ("wrong_answr", "wrong_answer"), ("wrong", "wrong_answer"), ("slow", "")],
 )
 def test_unknown_keyword_gets_a_similar_one(keyword: str, similar: str) -> None:
     assert find_similar_keyword(keyword) == similar

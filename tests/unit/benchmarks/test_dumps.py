@@ -47,8 +47,10 @@ def test_published_row_becomes_submission(tmp_path: Path) -> None:
         language_from=LanguageFrom.ROW,
         year=2023,
         target_subtask="02-full",
+        dump_row=submission.dump_row,
         row=columns,
     )
+    assert submission.dump_row.endswith(".jsonl, line 1")
 
 
 def test_lone_surrogate_in_row_is_replaced(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_problems_command_names_fault_of_each_package(cli: CommandLine, problems
         ("worse", "problem.json, line 1: broken JSON: Expecting"),
         ("bad", "subtasks/01-all.json, field 'testcases': names the test '9-9', which is not in tests/"),
     ):
-        assert f"{name} is read as CMS, and cannot be used: see the error below" in completed.stdout
+        assert f"{name} is read as ioi_eval/CMS, and cannot be used: see the error below" in completed.stdout
         assert (
             (completed.stdout + completed.stderr).count(cause)
             == completed.stderr.count(f"{name}/{cause}")

@@ -219,6 +219,31 @@ def test_dry_run_and_report_count_empty_and_equal_rows_alike(cli: CommandLine, p
     assert json.loads((cli.folder / "run" / "summary.json").read_text())["repeated"] == 1
 
 
+def test_report_lists_options_that_change_verdicts(cli: CommandLine, problems: Path) -> None:
+    dump = write_dump(cli.folder / "d.jsonl", [row("a", RIGHT)])
+    keys = ("time-limit=3", "memory-limit=64", "borderline=1:1")
+    arguments = (
+        "--time-factor",
+        "2",
+        "--packages",
+        "none",
+        *(part for key in keys for part in ("--set", key)),
+    )
+    scored = cli("score", dump, "--problems", problems, "--out", "run", *arguments)
+    assert scored.returncode == 0, scored.stderr
+    report = " ".join((cli.folder / "run" / "report.md").read_text().split())
+    (page,) = (cli.folder / "run" / "report").glob("submission-*.html")
+    assert "d.jsonl, line 1" in page.read_text() and "<td>uuid</td>" in page.read_text()
+    for line in (
+        "| Time limit | 3 s |",
+        "| Memory limit | 64 MiB |",
+        "| Packages | none |",
+        "| Time factor | 2.0 |",
+        "| Borderline | 1:1 |",
+    ):
+        assert line in report
+
+
 def test_dry_run_refuses_python_that_does_not_exist(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("a", RIGHT)])
     completed = cli("score", dump, "--problems", problems, "--python", "2.5", "--dry-run")

@@ -249,8 +249,8 @@ def test_validate_script_prints_table_of_packages(cli: CommandLine, package: Pat
     completed = cli.script("validate_official.py", "--table", package.parent, "nowhere")
     assert completed.returncode == 1, completed.stderr
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in completed.stdout.splitlines()]
-    assert lines[2][:6] == ["add", "CMS", "yes", "6", "3 of 4", "1"] and " has no " in lines[2][6]
-    assert lines[3][1:6] == ["CMS", "no", "0", "0 of 0", "0"] and "broken JSON" in lines[3][6]
+    assert lines[2][:6] == ["add", "ioi_eval/CMS", "yes", "6", "3 of 4", "1"] and " has no " in lines[2][6]
+    assert lines[3][1:6] == ["ioi_eval/CMS", "no", "0", "0 of 0", "0"] and "broken JSON" in lines[3][6]
     assert lines[4][:3] == ["nowhere", "", "no"] and "no such file or folder" in lines[4][6]
     assert lines[5][:6] == ["1 of 3 packages can be used", "", "no", "6", "3 of 4", "1"]
 

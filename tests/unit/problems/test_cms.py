@@ -89,3 +89,13 @@ def test_arbitrary_header_gives_problem_or_errors(
     package = Cms().read_package(folder, "x")
     assert (package.problem is None) is bool(package.errors)
     assert all(error.where for error in package.errors)
+
+
+def test_misspelt_folders_are_noted_with_suggestions(write_package: Write) -> None:
+    folder = write_package()
+    (folder / "solutions" / "incorrect").rename(folder / "solutions" / "wrong")
+    (folder / "checker").rename(folder / "checkers")
+    notes = " ".join(Cms().read_package(folder, "p").notes)
+    assert "p/solutions/wrong: unknown verdict, with which no result is compared" in notes
+    assert "Did you mean 'wrong_answer'?" in notes
+    assert "p/checkers: the format has no folder of this name. Did you mean 'checker'?" in notes
