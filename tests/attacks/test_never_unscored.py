@@ -309,7 +309,7 @@ async def test_hostile_two_steps_program_never_stalls(scorer: Scorer) -> None:
 
 
 @pytest.mark.nightly
-async def test_concurrent_large_programs_get_the_verdict_of_a_single_one(scorer: Scorer) -> None:
+async def test_concurrent_large_programs_get_the_verdict_of_a_single_program(scorer: Scorer) -> None:
     codes = [LARGE.replace("NUMBER", str(number)) for number in range(3)]
     alone = await verdict(scorer, codes[0], "c++")
     both = await asyncio.gather(*(verdict(scorer, code, "c++") for code in codes[1:]))

@@ -180,7 +180,7 @@ async def test_language_example_is_ac(example_result: SubmissionResult, language
 @pytest.mark.nightly(unless="^(c[+][+]-landlock|python-)")
 @pytest.mark.parametrize("layers", [("landlock", "seccomp"), ("namespaces", "seccomp")], ids=lambda x: x[0])
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
-async def test_builds_and_runs_with_fewer_layers(
+async def test_language_example_is_judged_with_fewer_sandbox_layers(
     store: Store, tmp_path: Path, language: Language, layers: tuple[str, ...]
 ) -> None:
     require_language(language.name)

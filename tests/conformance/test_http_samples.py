@@ -151,7 +151,7 @@ def test_body_without_json_content_type_is_refused(piston: PistonServer) -> None
     assert (reply.status, reply.body) == (expected_reply["status"], expected_reply["body"])
 
 
-def test_file_name_outside_sandbox_is_500(piston: PistonServer) -> None:
+def test_file_name_outside_sandbox_gets_status_500(piston: PistonServer) -> None:
     reply = send_sample(piston, "file_escape")
     assert (reply.status, reply.body) == (500, "")
 

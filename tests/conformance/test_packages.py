@@ -141,7 +141,7 @@ async def test_polygon_package_generates_tests_and_answers(tmp_path: Path, share
         await generate(FOLDER / "stairs", tmp_path / "made", store=store)
 
 
-async def test_dmoj_generators_make_tests(tmp_path: Path, shared_cache: Path) -> None:
+async def test_dmoj_generators_write_tests(tmp_path: Path, shared_cache: Path) -> None:
     with pytest.raises(
         InputError, match=r"there is no generated/2[.]in or generated/2[.]out, which a program"
     ):
@@ -155,7 +155,7 @@ async def test_dmoj_generators_make_tests(tmp_path: Path, shared_cache: Path) ->
     assert (len(report.solutions), report.unjudged, report.differences) == (2, (), 0)
 
 
-async def test_gen_lines_make_tests(tmp_path: Path, shared_cache: Path) -> None:
+async def test_lines_of_gen_file_become_generated_tests(tmp_path: Path, shared_cache: Path) -> None:
     with pytest.raises(InputError, match="8 files of 4 tests are missing"):
         load_problems(FOLDER / "vineyard")
     store = Store(shared_cache)

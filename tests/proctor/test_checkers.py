@@ -147,7 +147,7 @@ def test_missing_answer_is_an_empty_file(bench: Bench) -> None:
     assert bench.one(ECHO, "x", None).score == 0
 
 
-def test_stripped_compares_inner_bytes_exactly(bench: Bench) -> None:
+def test_stripped_comparison_compares_inner_bytes_exactly(bench: Bench) -> None:
     result = bench.judge(
         ECHO,
         [(" a  b\n\n", "a  b"), ("a b", "a  b"), ("a\nb", "a\r\nb"), ("", " \n")],
@@ -156,7 +156,7 @@ def test_stripped_compares_inner_bytes_exactly(bench: Bench) -> None:
     assert [result.tests[i].score for i in range(4)] == [1, 0, 0, 1]
 
 
-def test_white_diff_compares_lines_of_ten_megabytes(bench: Bench) -> None:
+def test_white_diff_comparison_compares_lines_of_ten_megabytes(bench: Bench) -> None:
     line = b"1 " * (5 << 20)
     result = bench.judge(
         "", [("", line[:-1]), ("", line + b"2")], task_type="OutputOnly", submission=PlanSubmission(),

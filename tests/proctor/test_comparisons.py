@@ -151,7 +151,7 @@ def test_json_comparison_equals_python_comparison_of_values(
     assert verdicts(one_bench, PlanChecker(kind="json"), written) == expected
 
 
-def test_json_nearly_equal_numbers_differ(one_bench: Bench) -> None:
+def test_json_comparison_distinguishes_nearly_equal_numbers(one_bench: Bench) -> None:
     expected = {
         ("1e18", "1000000000000000007"): False,
         ("1e+18", "1000000000000000000"): True,
@@ -189,7 +189,7 @@ _of_python = st.recursive(
 
 @FEW
 @given(pairs=pairs_of(_of_python))
-def test_json_distinguishes_tuples_and_sets_from_lists(
+def test_json_comparison_distinguishes_tuples_and_sets_from_lists(
     one_bench: Bench, pairs: list[tuple[Any, Any]]
 ) -> None:
     """The harness encodes the result, and the benchmark encodes the answer."""
@@ -363,7 +363,7 @@ LINES_OF_FLOATS = [
 ]
 
 
-def test_float_lines_of_invalid_utf8(one_bench: Bench) -> None:
+def test_float_lines_comparison_compares_invalid_utf8(one_bench: Bench) -> None:
     pairs = [(b"\xff", b"\xff"), (b"\xff", b"\xfe"), (b"\xe2\x80", b"\xe2\x80"), (b"\xc2\n1", b"\xc2\n1.0")]
     assert verdicts(one_bench, PlanChecker(kind="float-lines"), pairs) == [True, False, True, False]
 
@@ -506,13 +506,13 @@ def test_comparison_of_output_and_answer_gives_expected_verdict(
     assert verdicts(one_bench, PlanChecker(kind=kind), encoded(pairs)) == expected
 
 
-def test_json_wrapped_accepts_value_of_single_element_list(one_bench: Bench) -> None:
+def test_json_wrapped_comparison_accepts_value_of_single_element_list(one_bench: Bench) -> None:
     pairs = [(b"3", b"[3]"), (b"[3]", b"[3]"), (b"[3]", b"[[3]]"), (b"3", b"[[3]]"), (b"3", b"[3, 4]")]
     assert verdicts(one_bench, PlanChecker(kind="json-wrapped"), pairs) == [True, True, True, False, False]
     assert verdicts(one_bench, PlanChecker(kind="json"), pairs) == [False, True, False, False, False]
 
 
-def test_json_accepts_huge_numbers_and_rejects_invalid_json(one_bench: Bench) -> None:
+def test_json_comparison_accepts_huge_numbers_and_rejects_invalid_json(one_bench: Bench) -> None:
     pairs = [
         (b"10000000000000000000001", b"10000000000000000000000"),
         (b"1e3", b"1000"),

@@ -175,14 +175,14 @@ def test_forked_random_numbers_differ_between_tests(room: Bench, library: bytes)
     assert len({line.output for line in result.tests.values()}) == 3
 
 
-def test_start_of_fork_server_is_not_counted(room: Bench, library: bytes) -> None:
+def test_cpu_time_of_fork_server_start_is_not_counted(room: Bench, library: bytes) -> None:
     """The minimum of several runs excludes the load of the machine."""
     ways = (judged(room, way, b"pass", [""] * 5) for way in (None, library))
     started, forked = (min(line.cpu_us for line in way.tests.values()) for way in ways)
     assert forked < started
 
 
-def test_forked_memory_counts_like_started(room: Bench, library: bytes) -> None:
+def test_memory_of_forked_program_counts_like_that_of_started_program(room: Bench, library: bytes) -> None:
     """The memory inherited from the fork server equals the memory of a started interpreter."""
     source = b"x = bytearray(b'1') * (40 << 20)"
     started, forked = (judged(room, way, source, ["", ""]).tests[1].memory for way in (None, library))
@@ -330,14 +330,14 @@ def test_fork_server_is_not_used_without_namespaces(workshop: Path, proctor: Pat
     assert [line.score for line in result.tests.values()] == [1, 1]
 
 
-def test_unloadable_library_falls_back_to_starts(room: Bench) -> None:
+def test_programs_are_started_if_fork_server_library_cannot_be_loaded(room: Bench) -> None:
     result = judged(room, b"no library", b"print(5)", ["", ""], answer="5")
     assert result.interpreter.startswith("started: ImportError")
     assert [line.score for line in result.tests.values()] == [1, 1]
 
 
 @pytest.mark.parametrize("tool", ["/bin/false", "/bin/cat", "/usr/bin/surely-not-there"])
-def test_failed_fork_server_falls_back_to_starts(room: Bench, library: bytes, tool: str) -> None:
+def test_programs_are_started_if_fork_server_fails(room: Bench, library: bytes, tool: str) -> None:
     """The row contains the reason, and the test reports the program's error."""
     warm = PlanWarm(library="waiting.so", script="waiting.py")
     submission = PlanSubmission(argv=(tool, "submission"), files=("submission",), env=ENVIRONMENT, warm=warm)
@@ -347,6 +347,6 @@ def test_failed_fork_server_falls_back_to_starts(room: Bench, library: bytes, to
     assert result.interpreter.startswith("started: ")
 
 
-def test_parallel_programs_are_started_not_forked(room: Bench, library: bytes) -> None:
+def test_programs_that_run_together_are_started_not_forked(room: Bench, library: bytes) -> None:
     result = judged(room, library, b"print(5)", [""], task_type="TwoSteps")
     assert result.interpreter == "started: programs of this task type are not forked"

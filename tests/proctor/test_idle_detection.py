@@ -131,7 +131,7 @@ def fail_with(bench: Bench, interactor: str) -> TestReport:
         )  # fmt: skip
 
 
-def test_interactor_with_enough_input_decides(bench: Bench) -> None:
+def test_interactor_with_enough_input_decides_the_verdict(bench: Bench) -> None:
     """The interactor may be slow, because it cannot detect whether the submission has exited."""
     line = fail_with(bench, BURN)
     assert (line.end, line.score, line.failure) == ("ok", 0, None), line
@@ -168,7 +168,7 @@ def test_short_threads_waiting_for_processor_are_not_idle(bench: Bench) -> None:
 
 
 @pytest.mark.nightly(unless="the host's numbers")
-def test_wait_for_thread_permission_is_not_idle(bench: Bench) -> None:
+def test_program_waiting_for_thread_permission_is_not_idle(bench: Bench) -> None:
     """The supervisor, which permits the thread, waits for a processor as well."""
     submission = PlanSubmission(argv=("submission",), threads=4, processes=3)
     limits = PlanLimits(cpu_ms=10_000, wall_ms=100, hard_ms=600_000)
@@ -366,7 +366,7 @@ int main() {
 )
 
 
-def test_suspended_machine_is_not_idle_time(bench: Bench) -> None:
+def test_time_of_suspended_machine_is_not_idle_time(bench: Bench) -> None:
     """In a paused container or a migrating virtual machine the clock continues, but no program can run."""
     limits = PlanLimits(cpu_ms=10_000, wall_ms=400, hard_ms=600_000)
     with suspended_descendants("submission", after=0.1, seconds=1.2) as stopped:
@@ -377,7 +377,7 @@ def test_suspended_machine_is_not_idle_time(bench: Bench) -> None:
 
 
 @pytest.mark.nightly
-def test_program_sleeping_during_suspension_is_killed_after(bench: Bench) -> None:
+def test_program_that_sleeps_through_suspension_is_killed_afterwards(bench: Bench) -> None:
     limits = PlanLimits(cpu_ms=1000, wall_ms=2000, hard_ms=600_000)
     with suspended_descendants("submission", after=0.1, seconds=2.5) as stopped:
         line = bench.one("#include <unistd.h>\nint main() { for (;;) sleep(9); }", limits=limits)
@@ -396,7 +396,7 @@ def test_program_sleeping_during_suspension_is_killed_after(bench: Bench) -> Non
         ("0 0 1  10000 40000 1  20000 40000 1", 10_000),  # four threads
     ],
 )
-def test_steal_time_is_not_idle(compiled: Callable[[str], Path], looks: str, lent: int) -> None:
+def test_cpu_steal_time_is_not_idle_time(compiled: Callable[[str], Path], looks: str, lent: int) -> None:
     """The steal time is simulated."""
     assert int(results_of_looks(compiled, "lent", looks)) == lent
 
@@ -499,7 +499,9 @@ def test_time_accounting_reports_the_reached_limit(
 
 
 @pytest.mark.nightly(unless="")
-def test_wait_of_a_tenth_of_cpu_limit_means_crowded(compiled: Callable[[str], Path]) -> None:
+def test_machine_is_crowded_if_program_waits_for_a_tenth_of_its_cpu_limit(
+    compiled: Callable[[str], Path],
+) -> None:
     # Limit and wait, in microseconds, as measured on two processors: unloaded, with an additional process, and at load 14.
     looks = "3000000 900  3000000 41000  3000000 299999  3000000 300000  3000000 5400000  3450000 16800000"
     assert results_of_looks(compiled, "crowded", looks).split() == ["0", "0", "0", "1", "1", "1"]

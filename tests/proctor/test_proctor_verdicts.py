@@ -124,7 +124,7 @@ int main(int, char** names) {
         (SIGKILL, 0, "the supervisor died"),
     ],
 )
-def test_kill_from_outside_is_a_failure(
+def test_program_killed_from_outside_gets_no_verdict(
     bench: Bench, task_type: str, watcher: int, program: int, words: str
 ) -> None:
     """The kernel kills processes when memory is short. The test gets no verdict, and other tests are judged."""
@@ -196,7 +196,7 @@ def test_missing_output_file_scores_0_even_if_the_answer_is_empty(bench: Bench) 
         assert bench.one(source, "", "", language=language, **files).score == 1
 
 
-def test_endless_output_is_output_limit_not_memory(bench: Bench) -> None:
+def test_endless_output_exceeds_output_limit_not_memory_limit(bench: Bench) -> None:
     """The output file is in memory, so on a slow machine the memory limit could be noticed first."""
     slowly = """#include <cstdlib>
 #include <fcntl.h>
@@ -299,7 +299,7 @@ def test_tests_of_decided_groups_are_skipped(bench: Bench) -> None:
     assert [result.tests[i].skipped for i in range(4)] == [False, True, False, False]
 
 
-def test_threshold_group_is_settled_by_zero_or_higher_score(bench: Bench) -> None:
+def test_threshold_group_is_decided_by_score_of_zero_or_above_the_threshold(bench: Bench) -> None:
     """Each group has two tests, of which the second scores 0.5."""
     prints_output = """#include <cstdio>
 int main(int, char** v) { FILE* output = fopen(v[3], "r"); for (int c; (c = getc(output)) != EOF;) putchar(c); }"""
@@ -328,13 +328,13 @@ def test_job_runs_hundreds_of_tests(bench: Bench, number: int, request: pytest.F
     assert sum(line.score for line in result.tests.values()) == number
 
 
-def test_wrong_plan_is_fatal(bench: Bench) -> None:
+def test_invalid_plan_ends_the_proctor_with_a_fatal_line(bench: Bench) -> None:
     result = bench.judge(SUM, [("1 2", "3")], input_file="../x")
     assert result.lines == []  # no nonce was read
     assert '"fatal":"input_file: a file name expected"' in result.boxed.stdout
 
 
-def test_wrong_output_is_echoed_on_request(bench: Bench) -> None:
+def test_wrong_output_is_reported_if_plan_requests_it(bench: Bench) -> None:
     says = '#include <cstdio>\nint main() { std::printf("one\\n\\ttwo \\x1b[31m \\xff%0999d", 3); }'
     assert bench.one(says, answer="1").output == ""
     echo = bench.one(says, answer="1", echo=20).output
@@ -343,7 +343,7 @@ def test_wrong_output_is_echoed_on_request(bench: Bench) -> None:
     assert (right.tests[0].score, right.tests[0].output) == (1, "")
 
 
-def test_partial_output_is_echoed_too(bench: Bench) -> None:
+def test_partly_right_output_is_reported_if_plan_requests_it(bench: Bench) -> None:
     half = '#include <cstdio>\nint main() { std::puts("0.5"); }'
     line = bench.one(ECHO, "nearly", "x", checker=CMS, checker_source=half, echo=20)
     assert (line.score, line.output) == (0.5, "nearly")

@@ -186,7 +186,7 @@ def test_home_folder_is_writable(bench: Bench) -> None:
     assert boxed.stdout == "1\n"
 
 
-def test_wrong_spec_is_refused_with_reason(bench: Bench) -> None:
+def test_invalid_box_spec_is_refused_with_reason(bench: Bench) -> None:
     assert bench.box("true", profile="chair").report == {
         "v": 2,
         "failure": "profile: tool or stage expected, not chair",

@@ -53,7 +53,7 @@ def talk(bench: Bench, source: str, *, manager: str = ADDING_MANAGER, **more: ob
     return bench.judge(source, [("21\n", None)], task_type="Communication", manager_source=manager, **more)  # type: ignore[arg-type]
 
 
-def test_process_that_leaves_manager_output_unread_ended_too_early(bench: Bench) -> None:
+def test_process_that_leaves_manager_output_unread_scores_zero(bench: Bench) -> None:
     deaf = ADDING_MANAGER.replace("signal(SIGPIPE, SIG_IGN);", "").replace('puts("0");', 'puts("1");')
     # The manager waits until its pipe has no reader, because the kernel closes a process's descriptors in any order.
     gone = "int answer = -1; getc(in); pollfd reader = {fileno(out), 0, 0}; poll(&reader, 1, -1);"
@@ -63,13 +63,13 @@ def test_process_that_leaves_manager_output_unread_ended_too_early(bench: Bench)
 
 
 @pytest.mark.parametrize("processes", [1, 2, 5])
-def test_communication_over_standard_streams(bench: Bench, processes: int) -> None:
+def test_communication_task_runs_over_standard_streams(bench: Bench, processes: int) -> None:
     line = talk(bench, DOUBLE, processes=processes).tests[0]
     assert (line.end, line.score, line.feedback) == ("ok", 1, "Output is correct"), line
 
 
 @pytest.mark.parametrize("processes", [1, 3])
-def test_communication_over_named_pipes(bench: Bench, processes: int) -> None:
+def test_communication_task_runs_over_named_pipes(bench: Bench, processes: int) -> None:
     line = talk(bench, DOUBLE_BY_FILES, processes=processes, user_io="fifo_io").tests[0]
     assert (line.end, line.score) == ("ok", 1), line
 
@@ -327,7 +327,7 @@ def test_interactor_decides_the_score(bench: Bench, kind: str, yes: int, no: int
         assert (line.end, line.score) == ("ok", score), line
 
 
-def test_crash_after_right_output_is_a_crash(bench: Bench) -> None:
+def test_program_that_crashes_after_right_output_scores_zero(bench: Bench) -> None:
     """The interactor accepts the output and exits first."""
     source = '#include <cstdio>\n#include <cstdlib>\nint main(){puts("37"); fflush(stdout); abort();}'
     line = bench.one(source, "37", None, **guessing("testlib", 0, 1))
@@ -374,7 +374,7 @@ int main(int, char** argv) {
     assert not result.tests[2].provoked
 
 
-def test_interactor_may_write_to_ended_submission(bench: Bench) -> None:
+def test_interactor_may_write_to_exited_submission(bench: Bench) -> None:
     manager = PlanManager(argv=("manager",), kind="icpc", limits=MANAGER.limits)
     speaking = '#include <cstdio>\nint main(){while(getchar()!=EOF); for(int i=0;i<99999;i++) puts("word"); return 43;}'
     result = bench.judge(

@@ -189,7 +189,7 @@ def test_program_with_limit_of_one_thread_cannot_start_another_thread(bench: Ben
     assert (line.end, line.score) == ("ok", 1)
 
 
-def test_thread_wakes_asyncio_loop(bench: Bench) -> None:
+def test_thread_can_wake_asyncio_event_loop(bench: Bench) -> None:
     source = """
 import asyncio, signal, sys, time
 async def main():
@@ -241,7 +241,7 @@ def test_thread_bomb_does_not_use_up_threads_of_other_tests(bench: Bench) -> Non
 
 
 @pytest.mark.parametrize("bench", [LANDLOCK_ALONE], ids=["landlock"], indirect=True)
-def test_threads_are_counted_without_listener(bench: Bench) -> None:
+def test_threads_are_counted_without_seccomp_listener(bench: Bench) -> None:
     """The kernel allows one seccomp listener per process, and the process already has one."""
     more = {
         "extra": {"asking": bench.compiled(ASKING).read_bytes()},

@@ -102,7 +102,7 @@ def test_example_packages_load_without_notes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", BATCH)
-class TestBatch:
+class TestBatchExamples:
     def test_batch_example_has_points_tests_and_answers(self, problems: Problems, name: str) -> None:
         problem = problems.find(name)
         assert 8 <= len(problem.tests) <= 25
@@ -112,7 +112,7 @@ class TestBatch:
         assert listed == {test.name for test in problem.tests}
         assert all(test.answer and test.answer.size for test in problem.tests)
 
-    def test_batch_example_subtasks_share_tests(self, problems: Problems, name: str) -> None:
+    def test_subtasks_of_batch_example_share_tests(self, problems: Problems, name: str) -> None:
         uses = Counter(test for subtask in problems.find(name).subtasks for test in subtask.tests)
         assert max(uses.values()) > 1
 
@@ -126,7 +126,7 @@ class TestBatch:
 
 
 @pytest.mark.parametrize("name", OTHERS)
-class TestOther:
+class TestOtherExamples:
     def test_other_example_has_points_and_tests(self, problems: Problems, name: str) -> None:
         problem = problems.find(name)
         assert 4 <= len(problem.tests) <= 10

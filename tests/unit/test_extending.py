@@ -152,7 +152,7 @@ def test_installed_package_format_is_read(installed: Path, tmp_path: Path) -> No
     assert broken.returncode == 2 and "pair/tests.tsv, line 2: not an input and an output" in broken.stderr
 
 
-def test_command_is_called_and_listed(installed: Path, tmp_path: Path) -> None:
+def test_installed_command_is_called_and_listed(installed: Path, tmp_path: Path) -> None:
     rows = tmp_path / "results.jsonl"
     rows.write_text("".join(json.dumps({"problem_id": name}) + "\n" for name in "aba"))
     completed = ran(installed, "tally", rows)
@@ -179,7 +179,7 @@ async def test_installed_route_answers_on_worker(
             assert reply.status == 404
 
 
-def test_installed_section_is_in_report(installed: Path, tmp_path: Path) -> None:
+def test_installed_report_section_is_in_report(installed: Path, tmp_path: Path) -> None:
     sent = submission("1", row={"model": "otter"})
     run = write_run(tmp_path / "run", [result_row(sent, SUM, result(sent))])
     completed = ran(installed, "report", run)

@@ -41,7 +41,7 @@ def perl(monkeypatch: pytest.MonkeyPatch) -> Iterator[languages.Language]:
     languages._find_by_name.cache_clear()
 
 
-async def test_language_entry_is_judged(perl: languages.Language, store: Store) -> None:
+async def test_program_in_added_language_is_judged(perl: languages.Language, store: Store) -> None:
     if shutil.which("perl", path="/usr/bin:/bin") is None:
         skip_or_fail_in_ci("without perl")
     assert extract(f"So:\n```perl\n{RIGHT}```\n", perl) == RIGHT

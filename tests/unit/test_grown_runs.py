@@ -155,7 +155,7 @@ async def test_rows_without_ids_keep_their_keys(session: Session) -> None:
     assert session.results().items() > rows_before.items()
 
 
-async def test_run_of_earlier_version_keeps_key_rule(session: Session) -> None:
+async def test_run_of_earlier_version_keeps_its_rule_for_keys(session: Session) -> None:
     """An added row would rename all rows, so they are matched by their programs."""
     session.rows = without_ids(programs(range(4)))
     await session.score(reading=DumpOptions(keys_of_content=False))
@@ -252,7 +252,7 @@ async def test_dump_of_other_problems_is_refused(session: Session) -> None:
     assert len(session.results()) == len(both)
 
 
-async def test_rows_without_program_are_not_matched(session: Session) -> None:
+async def test_changed_rows_without_program_are_not_matched_to_results(session: Session) -> None:
     session.rows = [{**row, "code": None} for row in without_ids(programs(range(8)))]
     await session.score()
     session.rows = [{**row, "code": None, "note": "another"} for row in without_ids(programs(range(8)))]
@@ -294,7 +294,7 @@ async def test_problem_edited_back_keeps_results(session: Session) -> None:
     assert session.judged == []
 
 
-async def test_results_of_unselected_rows_stay(session: Session) -> None:
+async def test_results_of_unselected_rows_are_kept(session: Session) -> None:
     session.rows = programs(range(8))
     await session.score()
     session.rows += programs(range(8, 12))
@@ -369,7 +369,7 @@ async def test_invalid_row_of_reused_run_is_input_error(session: Session, column
     assert (caught.value.where, caught.value.row, caught.value.field) == (str(rows), 1, column)
 
 
-async def test_another_compiler_is_named_and_not_mixed_in(
+async def test_run_with_results_of_another_compiler_is_refused_and_names_it(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session.rows = programs(range(2))
@@ -423,7 +423,7 @@ async def test_dry_run_forecast_counts_equal_programs_if_nothing_is_shared(sessi
     assert len(session.judged) == second.judged
 
 
-async def test_forecast_refuses_changed_options_like_call(session: Session) -> None:
+async def test_dry_run_refuses_changed_options_like_a_run(session: Session) -> None:
     session.rows = programs(range(2))
     await session.score()
     with pytest.raises(InputError, match="all-tests"):

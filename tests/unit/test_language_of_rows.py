@@ -74,7 +74,7 @@ def fenced(*tags: str) -> str:
         (PLAIN, {}, "c++ default"),
     ],
 )
-def test_first_source_that_names_language_wins(
+def test_first_source_with_a_language_determines_the_language(
     problem: Problem, sources: dict[str, Any], chosen: str
 ) -> None:
     choice = choose_language(problem, **sources)

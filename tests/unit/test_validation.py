@@ -506,7 +506,7 @@ async def test_unmeasurable_time_limit_is_judge_failure_for_all(
     assert len(judge.asked) <= 1
 
 
-async def test_problem_with_time_limit_is_unchanged() -> None:
+async def test_declared_time_limit_is_not_measured() -> None:
     judge, problem = Timed(), with_solutions(limits=Limits.contest(3, None))
     assert await TimeLimits(judge).with_limits(problem) is problem
     await judge.judge(problem, submit(1))

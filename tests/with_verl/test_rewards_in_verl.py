@@ -125,7 +125,7 @@ def test_verl_batch_reward_manager_calls_compute_score_batch(words: tuple[Any, P
     assert manager(data).sum(dim=1).tolist() == [1, 0.5, 0, 0]
 
 
-def test_own_reward_manager_is_loaded_by_verl_and_raises_for_no_row(words: tuple[Any, Path]) -> None:
+def test_ioi_eval_reward_manager_in_verl_scores_rows_with_broken_tests(words: tuple[Any, Path]) -> None:
     tokenizer, folder = words
     options = ["+reward.reward_kwargs.on_failure=-2", "+reward.reward_kwargs.no_code=-1"]
     config = configured(folder, *MANAGER, *options)

@@ -81,7 +81,7 @@ def test_verl_sandbox_client_judges_functions_and_assertions(url: str) -> None:
     assert results(url, "def f(n): return 2 * n", tests=asserted) == [True, -2]
 
 
-def test_verl_score_of_completion_with_more_tests_than_slots(url: str) -> None:
+def test_verl_scores_completion_with_more_tests_than_slots(url: str) -> None:
     many = {"inputs": [f"{n}\n" for n in range(40)], "outputs": [f"{2 * n}\n" for n in range(40)]}
     fenced = f"Here:\n```python\n{RIGHT}\n```"
     options = {
@@ -103,7 +103,7 @@ def test_verl_score_of_completion_with_more_tests_than_slots(url: str) -> None:
         (2, 1.0, DEFAULT_TIMEOUT, "cpp"),
     ],
 )
-def test_correct_programs_waiting_in_queue_pass(
+def test_verl_programs_that_wait_in_the_queue_pass(
     slots: int, seconds: float, timeout: int, language: str
 ) -> None:
     """40 requests at once, each with some CPU time, on an idle machine."""

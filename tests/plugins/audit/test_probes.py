@@ -102,7 +102,7 @@ async def all_diagnoses(folder: Path, problem: JudgedProblem, scorer: FakeScorer
     return list((await Diagnoser(problem, probes).audit(MutantCounts(), ())).diagnoses)
 
 
-async def test_slow_solution_does_not_count_as_other_output_of_the_same_test(tmp_path: Path) -> None:
+async def test_slow_solution_and_wrong_solution_of_one_test_get_separate_diagnoses(tmp_path: Path) -> None:
     scorer = FakeScorer(TestResult(test_name="1", score=1.0, status=Verdict.AC, cpu_time=6.0))
     problem = judged_problem(failed(Verdict.TLE), failed(Verdict.WA, "1 7"))
     diagnoses = await all_diagnoses(tmp_path, problem, scorer)

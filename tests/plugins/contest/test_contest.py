@@ -773,7 +773,7 @@ async def test_queued_call_is_dropped_when_its_caller_disconnects() -> None:
     assert [row["code"] for row in record.rows] == ["wrong:1"]
 
 
-async def test_runs_of_disconnected_callers_count() -> None:
+async def test_runs_of_disconnected_callers_count_against_the_run_limit() -> None:
     record, engine = Kept(), HeldEngine("run")
     async with contest(Rules(runs=1), record=record, engine=engine) as running_contest:
         session = running_contest.session("otter")

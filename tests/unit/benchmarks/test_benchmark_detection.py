@@ -39,7 +39,7 @@ def dump(folder: Path, *ids: str, column: str = "problem_id", **columns: Any) ->
         pytest.param(("loj-2083", "nwerc2022_A"), {}, "ojbench", marks=needs_plugin("dmoj")),
     ],
 )
-def test_benchmark_is_guessed_from_ids_and_columns(
+def test_benchmark_is_detected_from_ids_and_columns(
     tmp_path: Path, ids: tuple[str, ...], columns: dict[str, Any], name: str
 ) -> None:
     assert guess_benchmark([dump(tmp_path, *ids, **columns)]) == name
@@ -68,7 +68,7 @@ def test_ambiguous_dump_requires_problems_option(
     assert caught.value.field == "problems"
 
 
-def test_benchmark_is_guessed_from_named_id_column(tmp_path: Path) -> None:
+def test_benchmark_is_detected_from_named_id_column(tmp_path: Path) -> None:
     rows = [{"meta": {"id": "apps_1"}, "code": ADD}]
     assert guess_benchmark([write_jsonl(tmp_path / "d.jsonl", rows)], "meta.id") == "apps"
 
@@ -95,7 +95,9 @@ def test_dump_is_scored_without_problems_option(cli: CommandLine, tmp_path: Path
 
 
 @needs_plugin("functions")
-def test_guess_names_benchmark_with_same_ids(cli: CommandLine, tmp_path: Path) -> None:
+def test_note_about_detected_benchmark_names_benchmark_with_same_ids(
+    cli: CommandLine, tmp_path: Path
+) -> None:
     """A dump of HumanEval looks like a dump of HumanEval+, whose results differ."""
     (tmp_path / "copies").mkdir()
     rows = dump(tmp_path, "HumanEval/0", column="task_id")

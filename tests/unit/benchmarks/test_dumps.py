@@ -25,7 +25,7 @@ def read_single_row(tmp_path: Path, columns: dict[str, Any], **options: Any) -> 
 # --- a row -------------------------------------------------------------------------------------------
 
 
-def test_published_row_becomes_submission(tmp_path: Path) -> None:
+def test_row_of_published_dump_becomes_submission(tmp_path: Path) -> None:
     columns = {
         "uuid": "u-1",
         "problem_id": "sum",

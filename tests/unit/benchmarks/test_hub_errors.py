@@ -91,7 +91,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return pause_lengths
 
 
-def test_offline_setting_of_the_client_is_restored(
+def test_offline_setting_of_the_hub_client_is_restored(
     monkeypatch: pytest.MonkeyPatch, pauses: list[float]
 ) -> None:
     """Also if it changed while the hub was unreachable, and with concurrent calls."""
@@ -136,7 +136,7 @@ def test_hub_without_network_is_asked_once(
     assert not huggingface_hub.constants.HF_HUB_OFFLINE and not datasets.config.HF_HUB_OFFLINE
 
 
-def test_connection_is_tried_several_times(monkeypatch: pytest.MonkeyPatch, pauses: list[float]) -> None:
+def test_hub_connection_is_tried_several_times(monkeypatch: pytest.MonkeyPatch, pauses: list[float]) -> None:
     """A name server may answer the second time."""
     answers: list[Any] = [ConnectionError("no answer"), ConnectionError("no answer"), None]
 
@@ -150,7 +150,9 @@ def test_connection_is_tried_several_times(monkeypatch: pytest.MonkeyPatch, paus
     assert len(pauses) == 2 and answers == []
 
 
-def test_slow_answer_counts_as_a_connection(monkeypatch: pytest.MonkeyPatch, pauses: list[float]) -> None:
+def test_slow_answer_of_the_hub_counts_as_a_connection(
+    monkeypatch: pytest.MonkeyPatch, pauses: list[float]
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setattr(hub, "_CONNECT_TIMEOUT_S", 0.05)
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"

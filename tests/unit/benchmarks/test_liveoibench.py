@@ -149,7 +149,7 @@ def test_liveoibench_broken_tests_make_problem_unusable(
     assert message in loaded(tmp_path, tests=tests)[NAME].unusable
 
 
-def test_without_subtasks_every_test_counts(tmp_path: Path) -> None:
+def test_liveoibench_problem_without_subtasks_counts_every_test(tmp_path: Path) -> None:
     loaded_problem = loaded(tmp_path, tests=rubric(subtasks={}))[NAME]
     assert (len(loaded_problem.tests), loaded_problem.subtasks, loaded_problem.unusable) == (2, (), "")
 
@@ -185,7 +185,7 @@ async def test_liveoibench_interactor_judges_problem(scorer: Scorer, tmp_path: P
     assert await points(scorer, problems, GUESS.replace("/ 2", "/ 2000")) == (0, [V.WA, V.WA])
 
 
-def test_manager_that_a_script_starts_is_left_out_with_a_remedy(tmp_path: Path) -> None:
+def test_liveoibench_task_whose_script_starts_a_manager_is_excluded_with_remedy(tmp_path: Path) -> None:
     tests = rubric(tests={"1-a": {"input": "30\n", "output": ""}})
     tests["grader_codes"] = json.dumps({"manager.cpp": "int main() {}", "stub.cpp": "int main() {}"})
     scripts = {"setup_script": "g++ stub.cpp", "evaluation_script": "#!/bin/sh\nmkfifo in0 out0\n./manager"}
@@ -194,7 +194,7 @@ def test_manager_that_a_script_starts_is_left_out_with_a_remedy(tmp_path: Path) 
     assert "problems=FOLDER" in SCRIPTS
 
 
-def test_results_of_contestants_are_read(tmp_path: Path) -> None:
+def test_liveoibench_results_of_contestants_are_read(tmp_path: Path) -> None:
     """Each contest has columns of different names. Contests with two divisions are ignored."""
     ranking = [
         {"Rank": 1, "Add Up": "100", "Other": 30, "CF_Rating": 2100},

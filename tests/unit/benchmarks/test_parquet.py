@@ -201,7 +201,9 @@ def test_parquet_child_process_is_reused(tmp_path: Path, children: list[subproce
     assert sorted(child.pid for child in parquet._idle) == sorted(child.pid for child in children)
 
 
-def test_ended_parquet_child_is_replaced(tmp_path: Path, children: list[subprocess.Popen[bytes]]) -> None:
+def test_exited_parquet_child_process_is_replaced(
+    tmp_path: Path, children: list[subprocess.Popen[bytes]]
+) -> None:
     pipe = subprocess.PIPE
     ended = subprocess.Popen([sys.executable, "-c", ""], stdin=pipe, stdout=pipe, stderr=pipe)
     ended.wait()
@@ -210,7 +212,7 @@ def test_ended_parquet_child_is_replaced(tmp_path: Path, children: list[subproce
     assert parquet._idle == children and len(children) == 1
 
 
-def test_abandoned_parquet_reading_kills_child(
+def test_abandoned_parquet_reading_kills_child_process(
     tmp_path: Path, children: list[subprocess.Popen[bytes]]
 ) -> None:
     reading = batches(write(tmp_path / "rows.parquet", 40 * MB))
@@ -223,7 +225,7 @@ def test_abandoned_parquet_reading_kills_child(
     ("ending", "message"),
     [(signal.SIGKILL, "takes more than"), (signal.SIGSEGV, "the process that unpacks it ended with -11")],
 )
-def test_killed_parquet_child_is_input_error(
+def test_killed_parquet_child_process_is_input_error(
     tmp_path: Path, children: list[subprocess.Popen[bytes]], ending: signal.Signals, message: str
 ) -> None:
     """The kernel kills it if memory is short, and a broken file may crash it."""
@@ -234,7 +236,7 @@ def test_killed_parquet_child_is_input_error(
         list(reading)
 
 
-def test_forked_process_does_not_share_parquet_child(
+def test_forked_process_does_not_share_parquet_child_process(
     tmp_path: Path, children: list[subprocess.Popen[bytes]]
 ) -> None:
     path = write(tmp_path / "rows.parquet", MB)

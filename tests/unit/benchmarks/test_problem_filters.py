@@ -35,7 +35,7 @@ def test_sample_depends_on_seed_and_not_on_order(size: int, seed: int, order: ra
     assert set(ids(chosen)) <= set(ids(sample(MANY, size + 1, seed))), "a larger sample only adds"
 
 
-def test_another_seed_is_another_sample() -> None:
+def test_another_seed_selects_another_sample() -> None:
     assert len({frozenset(ids(sample(MANY, 5, seed))) for seed in range(10)}) > 5
 
 
@@ -44,7 +44,7 @@ def test_sample_contains_only_usable_candidates() -> None:
     assert set(ids(sample([*bad, *MANY], 30, 0))) == set(ids(MANY))
 
 
-def test_sample_is_drawn_after_the_other_options() -> None:
+def test_sample_is_selected_after_the_other_problem_filters() -> None:
     options = BenchmarkOptions(difficulty=frozenset({"HARD"}), years=frozenset({2021, 2022}))
     selected = select(MANY, options)
     assert ids(selected) == [

@@ -107,7 +107,7 @@ async def test_reliability_of_problem_follows_from_its_own_solutions(scorer: Sco
     assert "field 'solutions'" in references["apps_5"].note
 
 
-async def test_solutions_are_judged_once(scorer: Scorer, tmp_path: Path) -> None:
+async def test_reference_solutions_are_judged_once(scorer: Scorer, tmp_path: Path) -> None:
     problems = loaded(tmp_path, "apps", [solved(0, ADD, WRONG), solved(1, ADD)])
     judge = Counting(scorer.judge)
     first = await judged(judge, problems, tmp_path, most=1)
@@ -122,7 +122,7 @@ async def test_solutions_are_judged_once(scorer: Scorer, tmp_path: Path) -> None
     assert len(judge.codes) == 5
 
 
-async def test_time_factor_applies_to_own_solutions(scorer: Scorer, tmp_path: Path) -> None:
+async def test_time_factor_applies_to_reference_solutions(scorer: Scorer, tmp_path: Path) -> None:
     """Results with another factor are not reused."""
     problems, judge = loaded(tmp_path, "apps", [solved(0, ADD)]), Counting(scorer.judge)
     for factor in (1.0, 2.5, 2.5):
@@ -131,7 +131,9 @@ async def test_time_factor_applies_to_own_solutions(scorer: Scorer, tmp_path: Pa
     assert once is not None and more == 2.5 * once
 
 
-async def test_another_interpreter_judges_solutions_again(scorer: Scorer, tmp_path: Path) -> None:
+async def test_reference_solutions_are_judged_again_by_another_interpreter(
+    scorer: Scorer, tmp_path: Path
+) -> None:
     """A problem with a solution for an old Python is unreliable only if that Python is missing."""
     problems, judge = loaded(tmp_path, "apps", [solved(0, ADD)]), Counting(scorer.judge)
     capabilities = await scorer.judge.capabilities()
@@ -144,7 +146,7 @@ async def test_another_interpreter_judges_solutions_again(scorer: Scorer, tmp_pa
     assert len(judge.codes) == 2
 
 
-async def test_solution_without_its_library_is_judged_again(tmp_path: Path) -> None:
+async def test_reference_solution_without_its_library_is_judged_again(tmp_path: Path) -> None:
     class Lacking:
         async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
             compiler_error = "gmpxx.h: No such file or directory"
@@ -157,7 +159,9 @@ async def test_solution_without_its_library_is_judged_again(tmp_path: Path) -> N
     assert len(judge.codes) == 2
 
 
-async def test_solutions_of_changed_problem_are_judged_again(scorer: Scorer, tmp_path: Path) -> None:
+async def test_reference_solutions_of_changed_problem_are_judged_again(
+    scorer: Scorer, tmp_path: Path
+) -> None:
     judge = Counting(scorer.judge)
     await judged(judge, loaded(tmp_path, "apps", [solved(0, ADD)]), tmp_path)
     other = apps(0, solutions=json.dumps([ADD]), tests={"inputs": ["1 2"], "outputs": ["4"]})
@@ -165,7 +169,9 @@ async def test_solutions_of_changed_problem_are_judged_again(scorer: Scorer, tmp
     assert (references["apps_0"].reliability, len(judge.codes)) == (Reliability.UNRELIABLE, 2)
 
 
-async def test_solution_that_could_not_be_judged_is_judged_again(scorer: Scorer, tmp_path: Path) -> None:
+async def test_reference_solution_that_could_not_be_judged_is_judged_again(
+    scorer: Scorer, tmp_path: Path
+) -> None:
     problems = loaded(tmp_path, "apps", [solved(0, ADD)])
     references = await judged(Counting(scorer.judge, failing=[ADD]), problems, tmp_path)
     assert references["apps_0"].reliability is Reliability.UNKNOWN
@@ -174,7 +180,9 @@ async def test_solution_that_could_not_be_judged_is_judged_again(scorer: Scorer,
     assert second_references["apps_0"].reliability is Reliability.RELIABLE
 
 
-async def test_only_correct_solutions_in_known_languages_are_judged(scorer: Scorer, tmp_path: Path) -> None:
+async def test_only_correct_reference_solutions_in_known_languages_are_judged(
+    scorer: Scorer, tmp_path: Path
+) -> None:
     rows = [
         code_contests("a"),
         code_contests("b", solutions={"language": [0, 1], "solution": [ADD, OLD]}),
@@ -187,7 +195,7 @@ async def test_only_correct_solutions_in_known_languages_are_judged(scorer: Scor
     assert references["b"].note == "no solution is in a supported language"
 
 
-async def test_solution_in_other_language_is_judged_again(tmp_path: Path) -> None:
+async def test_reference_solution_in_other_language_is_judged_again(tmp_path: Path) -> None:
     languages_and_statuses = []
     for score, language in ((0.0, 3), (1.0, 2), (1.0, 3)):
         solutions = {"language": [language], "solution": [ADD]}
@@ -198,7 +206,7 @@ async def test_solution_in_other_language_is_judged_again(tmp_path: Path) -> Non
     assert languages_and_statuses == [("python3", V.WA), ("c++", V.AC), ("python3", V.WA)]
 
 
-async def test_fresh_results_replace_stored_results(tmp_path: Path) -> None:
+async def test_fresh_option_replaces_stored_reference_results(tmp_path: Path) -> None:
     problems = loaded(tmp_path, "apps", [apps(7)])
     statuses = []
     for score, fresh in ((0.0, False), (1.0, False), (1.0, True), (0.0, False)):
@@ -243,7 +251,7 @@ def test_references_are_written_as_json(tmp_path: Path) -> None:
     assert (written["most"], written["problems"][0]["reliability"]) == (3, "reliable")
 
 
-def test_excluded_problem_raises_left_out_with_the_reason(tmp_path: Path) -> None:
+def test_excluded_problem_raises_exception_with_the_reason(tmp_path: Path) -> None:
     problems = loaded(tmp_path, "apps", [apps(7), apps(8)])
     remaining = problems.exclude(["apps_0"], "not sound")
     assert list(remaining) == ["apps_1"] and list(problems) == ["apps_0", "apps_1"]

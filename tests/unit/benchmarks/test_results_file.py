@@ -82,7 +82,7 @@ values = st.recursive(
 
 @settings(max_examples=30, deadline=None)
 @given(rows=st.lists(st.dictionaries(st.sampled_from("abc"), values), min_size=1, max_size=5))
-def test_any_rows_can_be_written(
+def test_any_rows_can_be_written_to_the_results_file(
     rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     stored_rows = table(tmp_path_factory.mktemp("any"), rows)

@@ -116,7 +116,7 @@ def test_list_of_lists_for_livecodebench_is_in_the_order_of_the_ids(tmp_path: Pa
     ]
 
 
-def test_list_of_lists_for_a_window_of_livecodebench_has_its_problems_only(tmp_path: Path) -> None:
+def test_list_of_lists_for_dates_of_livecodebench_has_only_problems_of_these_dates(tmp_path: Path) -> None:
     lists = [["print(2727)"], ["print(301)"]]
     submissions = lcb(tmp_path, lists, date_from="2024-01-15")
     assert submissions == [("2727", "print(2727)"), ("abc301_a", "print(301)")]
@@ -286,7 +286,7 @@ def test_dump_page_has_an_example_of_every_row_schema() -> None:
 
 
 @needs_plugin("functions")
-def test_completions_of_humaneval_are_judged_behind_their_prompt(cli: CommandLine, tmp_path: Path) -> None:
+def test_completions_of_humaneval_are_judged_after_their_prompt(cli: CommandLine, tmp_path: Path) -> None:
     rows = write_jsonl(tmp_path / "humaneval.jsonl", [SUMS])
     samples = [
         {"task_id": "HumanEval/7", "completion": "    return sum(numbers)\n"},

@@ -95,7 +95,7 @@ def test_dump_row_is_matched_to_problem_by_its_statement(tmp_path: Path, name: s
     assert named_problem_ids([path]) is None
 
 
-def test_named_column_with_the_statement_leaves_out_other_rows(tmp_path: Path) -> None:
+def test_rows_without_known_statement_are_excluded_if_prompt_column_is_named(tmp_path: Path) -> None:
     path = rows(
         tmp_path, *({"problem_id": 1, "ask": prompt, "generation": ANSWER} for prompt in (PROMPT, "Hi"))
     )
@@ -153,7 +153,7 @@ COTS = {
 
 
 @pytest.mark.parametrize("write", [write_jsonl, write_parquet])
-def test_codeforces_cots_needs_no_options(tmp_path: Path, write: Any) -> None:
+def test_codeforces_cots_dump_is_read_without_options(tmp_path: Path, write: Any) -> None:
     path = write(
         tmp_path / f"x.{'parquet' if write is write_parquet else 'jsonl'}", [COTS, COTS | {"title": "U"}]
     )

@@ -107,7 +107,7 @@ def test_damaged_table_file_is_input_error(tmp_path: Path, name: str, content: s
     assert name in caught.value.where
 
 
-def test_fields_are_read_with_types(tmp_path: Path) -> None:
+def test_table_fields_are_read_with_their_types(tmp_path: Path) -> None:
     typed_row = row(
         tmp_path,
         **{"text": "x", "number": 3, "float": 2.0, "written": "2.5", "flag": True, "names": ["a"]},
@@ -163,7 +163,9 @@ def test_fields_are_read_with_types(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_wrong_field_type_is_input_error_with_row(tmp_path: Path, read_field: Any, message: str) -> None:
+def test_table_field_of_wrong_type_is_input_error_with_row(
+    tmp_path: Path, read_field: Any, message: str
+) -> None:
     columns = {"number": 3, "text": "x", "blank": " ", "half": 2.5, "numbers": [1], "long": [1] * 99}
     with pytest.raises(InputError) as caught:
         read_field(row(tmp_path, **columns))

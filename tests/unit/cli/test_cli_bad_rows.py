@@ -50,7 +50,7 @@ def test_skip_bad_rows_scores_other_rows(cli: CommandLine, problems: Path, dump:
     assert not (cli.folder / "run/rejected.jsonl").exists()
 
 
-def test_rejected_list_is_not_written_into_foreign_folder(
+def test_list_of_rejected_rows_is_not_written_into_folder_of_other_files(
     cli: CommandLine, problems: Path, dump: Path
 ) -> None:
     (cli.folder / "other").mkdir()

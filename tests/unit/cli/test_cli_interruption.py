@@ -48,7 +48,7 @@ def judged_once(run: Path) -> bool:
 
 @pytest.mark.nightly(unless="^2$")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signal_ends_run_cleanly(
+def test_signal_ends_run_with_complete_files(
     cli: CommandLine, problems: Path, dump: Path, number: signal.Signals
 ) -> None:
     adopt_orphans()

@@ -155,7 +155,9 @@ def test_help_shows_options_in_groups(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize(("name", "keys"), [("report", "1 key for --set"), ("score", "22 keys for --set")])
-def test_brief_help_counts_keys(capsys: pytest.CaptureFixture[str], name: str, keys: str) -> None:
+def test_brief_help_shows_the_number_of_keys(
+    capsys: pytest.CaptureFixture[str], name: str, keys: str
+) -> None:
     load_command(name).main(["--help"], standalone_mode=False)
     assert f"options, and {keys}\n" in capsys.readouterr().out
 
@@ -205,7 +207,7 @@ def test_narrow_table_keeps_numbers_and_words_whole(
     assert max(map(len, lines)) <= max(width, 20 + 10 + 7 + 4 + 6)
 
 
-def test_wide_characters_occupy_two_columns(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wide_characters_in_a_table_occupy_two_columns(capsys: pytest.CaptureFixture[str]) -> None:
     console.print_table(["model", "n"], [["模型", "1"], ["m\u0308", "22"]], right=["n"])
     assert capsys.readouterr().out.splitlines() == ["model   n", "模型    1", "m\u0308      22"]
 

@@ -165,7 +165,7 @@ def test_models_with_similar_names_make_a_warning(tmp_path: Path) -> None:
     assert ([model.model for model in only.models], only.warnings) == ([""], ())
 
 
-def test_suspicion_warning_is_above_tables(tmp_path: Path) -> None:
+def test_warning_about_implausible_results_is_above_the_tables(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", [row_with_outcome(f"bad{n}", said=MISSING) for n in range(10)])
     write_reports(folder)
     page, markdown = (folder / "report.html").read_text(), (folder / "report.md").read_text()

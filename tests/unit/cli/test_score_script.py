@@ -72,7 +72,7 @@ def test_score_script_excludes_unjudged_rows_from_numbers(cli: CommandLine) -> N
     assert completed.stdout.splitlines()[-1] == "1 scored, 1 unscored. Report: run/report.html"
 
 
-def test_bad_input_prints_one_error_line(cli: CommandLine, problems: Path) -> None:
+def test_score_script_prints_one_error_line_for_bad_input(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [{"problem_id": "add"}])
     completed = script(cli, dump, "--problems", problems, "--out", "run")
     assert (completed.returncode, completed.stderr.count("\n")) == (2, 1)

@@ -69,7 +69,7 @@ def test_replaced_server_with_new_compiler_is_always_printed() -> None:
     assert line.startswith("http://a:2000 accepts jobs again (it has another g++: 13.2.0); ")
 
 
-def test_flapping_server_is_printed_rarely() -> None:
+def test_server_that_changes_often_is_printed_rarely() -> None:
     clock = Clock()
     news = ServerEventLog(clock)
     lines = []

@@ -52,12 +52,16 @@ def table(tmp_path: Path) -> Path:
 
 
 @pytest.mark.nightly
-def test_missing_extra_is_named(core: CommandLine, problems: Path, table: Path, tmp_path: Path) -> None:
+def test_missing_datasets_package_error_names_the_extra(
+    core: CommandLine, problems: Path, table: Path, tmp_path: Path
+) -> None:
     completed = core("score", table, "--problems", problems, "--out", tmp_path / "run")
     assert named_with_its_extra(completed), completed
 
 
-def test_missing_pyarrow_names_extra(cli: CommandLine, problems: Path, table: Path, tmp_path: Path) -> None:
+def test_missing_pyarrow_error_names_the_extra(
+    cli: CommandLine, problems: Path, table: Path, tmp_path: Path
+) -> None:
     called = tmp_path / "called.py"
     called.write_text("import sys; sys.modules['pyarrow'] = None; from ioi_eval.cli import main; main()")
     completed = cli.script(str(called), "score", table, "--problems", problems, "--out", tmp_path / "run")

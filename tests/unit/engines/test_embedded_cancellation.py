@@ -26,7 +26,7 @@ LAYERS = [None, ("landlock", "seccomp")]
 
 @pytest.mark.parametrize("rounds", [12, pytest.param(40, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("layers", LAYERS, ids=["all", "without-namespaces"])
-async def test_engine_job_cancelled_at_random_point_leaves_no_process(
+async def test_job_cancelled_at_random_point_leaves_no_process(
     store: Store, base: Path, layers: tuple[str, ...] | None, rounds: int
 ) -> None:
     chance = random.Random(7)

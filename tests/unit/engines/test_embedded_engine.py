@@ -215,7 +215,7 @@ async def test_build_leaves_files_only_in_store(store: Store, base: Path, tmp_pa
         assert found(base, "kept") and not found(base, "kept/*")
 
 
-async def test_only_regular_files_of_job_are_kept(engine: EmbeddedEngine) -> None:
+async def test_only_regular_files_of_job_are_returned(engine: EmbeddedEngine) -> None:
     names = ("link", "pipe", "folder", "f/hosts", "file")
     script_text = (
         "ln -s /etc/passwd link; mkfifo pipe; mkdir folder; ln -s /etc f; echo x > file; chmod 0 file"

@@ -215,7 +215,9 @@ def test_links_folders_and_pipes_are_not_moved_out(box: Path, tmp_path: Path) ->
     assert (outside / "precious").read_text() == "x"
 
 
-def test_links_of_stage_are_removed_and_replacements_kept(box: Path, tmp_path: Path) -> None:
+def test_links_to_job_files_are_removed_and_files_that_replaced_them_are_kept(
+    box: Path, tmp_path: Path
+) -> None:
     (box / "t").mkdir()
     (box / "t" / "linked").symlink_to("/proc/self/fd/7")
     (box / "replaced").write_text("by the compile stage")

@@ -67,7 +67,7 @@ def test_cms_ioi_job_has_language_cms() -> None:
 @pytest.mark.parametrize(
     ("stdin", "sent"), [("", b"\n"), ("x", b"x\n"), ("x\n", b"x\n"), ("ä", b"\xc3\xa4\n")]
 )
-def test_stdin_ends_in_a_newline(stdin: str, sent: bytes) -> None:
+def test_standard_input_of_job_ends_in_a_newline(stdin: str, sent: bytes) -> None:
     assert plan(script("true", stdin=stdin)).stdin == sent
 
 

@@ -65,7 +65,7 @@ def running(program: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[st
         process.communicate()
 
 
-def test_uids_are_reserved_on_new_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sandbox_uids_are_reserved_on_new_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandboxes, "_PLACES", (tmp_path,))  # no uid is reserved there yet
     uids = Uids()
     assert None not in uids.reserve(2)

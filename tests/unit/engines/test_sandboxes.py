@@ -161,7 +161,9 @@ def test_sandboxes_need_proc_and_open_files(base: Path, monkeypatch: pytest.Monk
     assert [*folders.find_missing_requirements()] == []
 
 
-def test_folder_does_not_count_as_in_memory_without_proc(monkeypatch: pytest.MonkeyPatch, base: Path) -> None:
+def test_sandbox_folder_does_not_count_as_in_memory_without_proc(
+    monkeypatch: pytest.MonkeyPatch, base: Path
+) -> None:
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: (base / "none").read_bytes())
     assert folders.is_in_memory(base) is False
 

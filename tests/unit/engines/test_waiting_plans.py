@@ -65,7 +65,7 @@ def test_fork_server_preloads_modules_of_the_harness() -> None:
     assert len(set(warm.modules)) == len(warm.modules)
 
 
-def test_waiting_plan_includes_library_and_module() -> None:
+def test_plan_with_fork_server_includes_library_and_module() -> None:
     with_server = add_fork_server(program(""), profile())
     assert [file.name for file in with_server.files] == ["submission", "waiting.so", "waiting.py"]
 
@@ -78,7 +78,9 @@ def test_waiting_plan_includes_library_and_module() -> None:
         (program("", command="submission"), profile()),
     ],
 )
-def test_plan_is_unchanged_if_program_cannot_wait(planned: Program, capabilities: Capabilities) -> None:
+def test_plan_is_unchanged_if_program_cannot_use_a_fork_server(
+    planned: Program, capabilities: Capabilities
+) -> None:
     assert add_fork_server(planned, capabilities) == planned
 
 

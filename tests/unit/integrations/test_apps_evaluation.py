@@ -271,7 +271,7 @@ def test_missing_package_is_error_of_program(name: str) -> None:
         assert "ModuleNotFoundError" in details(result)["error"]
 
 
-def test_deep_recursion_and_harness_imports_work() -> None:
+def test_apps_evaluation_allows_deep_recursion_and_harness_imports() -> None:
     code = (
         "def deep(n):\n    return 0 if n == 0 else 1 + deep(n - 1)\nprint(deep(int(input())), math.gcd(4, 6))"
     )

@@ -360,7 +360,7 @@ def test_unjudged_rows_are_logged_once_per_kind_and_counted(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("row", [{"problem_id": "nowhere"}, {"problem_id": "whole", "subtask": "9"}])
-def test_row_of_unknown_problem_or_subtask_is_a_miss_of_its_own_kind(
+def test_row_of_unknown_problem_or_subtask_is_counted_separately(
     row: dict[str, Any], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(misses._misses, "counts", Counter())

@@ -74,7 +74,7 @@ async def number(problem: Problem, profile: Capabilities, program: Program = PRO
     return len(await fitting.select_first_tests(batch))
 
 
-async def test_without_limits_all_tests_go_into_one_job() -> None:
+async def test_engine_without_limits_gets_all_tests_in_one_job() -> None:
     assert await number(problem(40), server()) == 40
 
 

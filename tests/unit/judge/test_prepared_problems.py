@@ -100,7 +100,7 @@ def large(number: int) -> Problem:
     return problem(id=f"large {number}", tests=(test,), subtasks=())
 
 
-async def test_few_large_prepared_problems_are_cached() -> None:
+async def test_only_few_large_prepared_problems_are_cached() -> None:
     """A trainer's rows hold tests in memory and are rarely judged again. Small problems are cached."""
     artifacts = await opened()
     small = [problem(id=f"{number}") for number in range(200)]

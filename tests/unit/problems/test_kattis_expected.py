@@ -63,7 +63,7 @@ def test_accepted_solution_may_have_any_points_with_scoring_validator(
         ("permitted AC WA TLE RTE", (Verdict.CE, Verdict.CE), False),
     ],
 )
-def test_submission_rules_become_expectations(
+def test_rules_of_submissions_yaml_become_expectations(
     tmp_path: Path, rule_text: str, statuses: tuple[Verdict, ...], agrees: bool
 ) -> None:
     rule, *verdicts = rule_text.split()

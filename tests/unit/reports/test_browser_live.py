@@ -132,7 +132,7 @@ def test_live_page_shows_new_rows(tmp_path: Path, browser: Any) -> None:
         browser.get("about:blank")
 
 
-def test_live_page_leaves_reader_alone(tmp_path: Path, browser: Any) -> None:
+def test_live_page_is_not_reloaded_while_a_reader_uses_it(tmp_path: Path, browser: Any) -> None:
     """If a table is sorted, the page asks before it changes. Filters and folds stay."""
     folder = run(tmp_path / "run")
     write_progress(folder, Progress(total=40, servers=1, under_way=1, at=time.time()))
@@ -202,7 +202,7 @@ def test_live_page_shows_stopped_run_and_resume_command(failing: Path, browser: 
         browser.get("about:blank")
 
 
-def test_live_page_marks_silent_run(failing: Path, browser: Any) -> None:
+def test_live_page_warns_of_a_run_without_sign_of_life(failing: Path, browser: Any) -> None:
     doing = ActiveSubmission(key=HOSTILE[0], problem="p", step="build", where="", since=time.time() - 300)
     timeline = Timeline(
         begin=time.time() - 600, step=5.0, counts=({"AC": 3, "unscored": 1}, {}, {HOSTILE[0]: 2})

@@ -137,7 +137,7 @@ def test_points_by_language_count_only_submissions_in_that_language(tmp_path: Pa
     assert data["unscored"] == [[0, 0, 1]]
 
 
-def test_report_head_counts_unjudged_and_names_date(tmp_path: Path) -> None:
+def test_head_of_report_has_number_of_unjudged_submissions_and_date(tmp_path: Path) -> None:
     of = problem("p", subtasks=False)
     sent = submission("a", problem_id="p", row={"model": "m"})
     lost = failure_row(submission("f", problem_id="p", row={"model": "m"}), JudgeFailure("lost"))

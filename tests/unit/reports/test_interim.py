@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_page_of_growing_run_is_page_of_all_rows(folder: Path) -> None:
+def test_page_of_growing_run_equals_page_computed_from_all_rows(folder: Path) -> None:
     rows = (folder / RESULTS).read_bytes()
     lost = failure_row(submission("lost", row={"model": "m"}), JudgeFailure("no server answers"))
     (folder / FAILURES).write_text(json.dumps(lost) + "\n")
@@ -107,7 +107,7 @@ def test_duplicate_key_is_named_on_the_page(folder: Path) -> None:
     assert "duplicate key" in page and 'id="live"' in page
 
 
-def test_strip_and_progress_surround_the_leaderboard(folder: Path) -> None:
+def test_live_page_has_leaderboard_between_strip_and_progress(folder: Path) -> None:
     page = page_of(InterimReport(folder))
     positions = [page.index(mark) for mark in ('id="live"', ">Leaderboard<", ">Over time<", ">pass@k<")]
     assert positions == sorted(positions)

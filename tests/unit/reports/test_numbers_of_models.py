@@ -206,7 +206,7 @@ def test_problems_without_subtasks_are_in_no_budget(tmp_path: Path) -> None:
     assert both.problems[0].budgets == {}
 
 
-def test_compile_errors_do_not_count_as_handed_in(tmp_path: Path) -> None:
+def test_programs_that_do_not_compile_do_not_count_as_submitted(tmp_path: Path) -> None:
     rows = [row("a", compiles=False), row("b", SUM, WRONG), row("c", SUM, NOTHING_RIGHT)]
     problem_summary = only(tmp_path / "run", rows).problems[0]
     assert (problem_summary.handed_in, problem_summary.submissions) == (2, 3)

@@ -272,7 +272,7 @@ DOUBTS = {
 
 @pytest.mark.nightly(unless="^(?!.*gone)")
 @pytest.mark.parametrize("doubt", DOUBTS)
-def test_doubtful_report_cache_is_rebuilt(tmp_path: Path, read: list[int], doubt: str) -> None:
+def test_invalid_report_cache_is_rebuilt(tmp_path: Path, read: list[int], doubt: str) -> None:
     grown(tmp_path / "run")
     DOUBTS[doubt](tmp_path / "run")
     same_as_anew(tmp_path / "run")

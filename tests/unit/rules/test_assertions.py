@@ -149,6 +149,6 @@ def test_last_of_two_tests_with_same_name_is_read() -> None:
     assert sorted(case.input for case in test.cases) == ["(2,)", "(3,)"]
 
 
-def test_names_bound_in_expression_are_unchanged() -> None:
+def test_names_bound_in_assertion_expression_are_unchanged() -> None:
     test = read_assertions("x = 5\nassert [y := f(x)] and all(x > 2 for x in f(5)), x\nassert True", "f")
     assert [case.output for case in test.cases] == ["assert [(y := out)] and all((x > 2 for x in out))"]

@@ -43,7 +43,7 @@ def plain(key: str, points: float) -> SubmissionResult:
     return SubmissionResult(key=key, problem_id="plain", compiles=True, points=points, tests=tests)
 
 
-def test_max_subtask_sums_the_rounded_bests() -> None:
+def test_mode_max_subtask_sums_the_rounded_best_points() -> None:
     best = scoring.collect_best_subtasks(
         [scored("x", 33.333, 0), scored("y", 10, 66.666), scored("z", 0, 1)]
     )["p"]
@@ -55,7 +55,7 @@ def test_max_subtask_sums_the_rounded_bests() -> None:
     ]
 
 
-def test_max_subtask_rounds_and_max_does_not() -> None:
+def test_mode_max_subtask_rounds_points_and_mode_max_does_not() -> None:
     results = [scored("x", 10 / 3, 10 / 3, 10 / 3)]
     assert scoring.collect_best_subtasks(results)["p"].points == 9.99
     assert scoring.select_best_submissions(results)["p"].points == pytest.approx(10, abs=1e-12)
@@ -91,7 +91,7 @@ def test_last_submission_counts_even_if_it_does_not_compile() -> None:
     assert (best.points, best.key) == (0, "y")
 
 
-def test_bests_are_per_problem_in_the_order_of_names() -> None:
+def test_best_submissions_are_listed_by_problem_in_the_order_of_names() -> None:
     results = [
         scored("x", 50, problem_id="q"),
         plain("w", 0.5),
@@ -108,7 +108,7 @@ def test_bests_are_per_problem_in_the_order_of_names() -> None:
     )
 
 
-def test_first_key_wins_among_equal_scores() -> None:
+def test_submission_with_the_first_key_is_best_among_equal_scores() -> None:
     results = [scored("b", 50), scored("a", 50), scored("c", 50)]
     assert scoring.select_best_submissions(results)["p"].key == "a"
     assert scoring.collect_best_subtasks(results)["p"].subtasks[0].key == "a"
@@ -118,7 +118,7 @@ def test_first_key_wins_among_equal_scores() -> None:
     st.lists(st.lists(st.floats(0, 100), min_size=3, max_size=3), min_size=1, max_size=8),
     st.randoms(use_true_random=False),
 )
-def test_bests_do_not_depend_on_the_order_of_finishing(
+def test_best_submissions_do_not_depend_on_the_order_of_judging(
     earned: list[list[float]], chance: random.Random
 ) -> None:
     results = [scored(f"k{index}", *weighted_scores) for index, weighted_scores in enumerate(earned)]

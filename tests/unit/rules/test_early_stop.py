@@ -127,7 +127,7 @@ def test_undecided_subtasks_run_all_tests_once(case: Case) -> None:
 
 
 @given(cases())
-def test_with_all_tests_everything_runs_once(case: Case) -> None:
+def test_all_tests_option_plans_every_test_once(case: Case) -> None:
     proctor = Proctor(case, all_tests=True)
     assert proctor.judge() == case.full_run()
     assert len(proctor.ran) == len({test.input.sha256 for test in case.problem.tests})

@@ -214,7 +214,7 @@ def test_all_tests_and_in_order_options_keep_problem_order() -> None:
 # --- tests that still matter -------------------------------------------------------------------------
 
 
-def test_live_tests_exclude_judged_and_decided_ones() -> None:
+def test_tests_still_to_run_exclude_judged_and_decided_tests() -> None:
     problem = make_problem("abcde", make_subtask("ab"), make_subtask("bcd"), make_subtask("e", SUM))
     assert set(names(plan.Schedule(problem).live_tests(results(a=0)))) == set("bcde")
     assert names(plan.Schedule(problem).live_tests(results(b=0))) == "e"

@@ -225,7 +225,7 @@ def test_selection_equals_independent_round_robin(made: list[Attempt]) -> None:
 # --- a single submission -----------------------------------------------------------------------------
 
 
-def test_single_budget_is_first_candidate_with_highest_target() -> None:
+def test_budget_of_one_selects_first_candidate_with_highest_target() -> None:
     candidates = [
         candidate("few", (1, 1, 1), "01-few", number=0),
         candidate("full1", (1, 1, 1), "02-full", number=1),

@@ -91,7 +91,7 @@ def test_worst_of_no_verdicts_is_skipped() -> None:
         ({"end": "signal", "signal": 40}, 0, "RE", "Runtime error (signal 40)"),
     ],
 )
-def test_test_report_becomes_result_with_score_and_verdict(
+def test_report_about_a_test_becomes_result_with_score_and_verdict(
     fields: dict[str, Any], score: float, status: str, feedback: str
 ) -> None:
     result = verdicts.result_of_report("a", line(**fields), limits=LIMITS)

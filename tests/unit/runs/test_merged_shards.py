@@ -169,7 +169,7 @@ def test_report_warns_of_missing_shards(dump: Path, problems: Path) -> None:
     assert merged_summary["complete"] and "incomplete" not in "".join(merged_summary["warnings"])
 
 
-def test_shard_is_in_run_json(dump: Path, problems: Path) -> None:
+def test_run_json_names_the_shard(dump: Path, problems: Path) -> None:
     folder = scored(dump, problems, dump.with_name("part"), "2/3")
     assert json.loads((folder / "run.json").read_text())["shard"] == "2/3"
     assert json.loads((folder / "run.json").read_text())["expected"] == len(list(read_rows(folder))) + len(
@@ -326,7 +326,7 @@ def test_merged_settings_list_engines_of_all_shards(dump: Path, problems: Path) 
     assert summary_of(dump.with_name("part-merged"))["settings"]["given"]["engine"] == "http://a,http://b"
 
 
-def test_merged_shards_replace_no_run(dump: Path, problems: Path) -> None:
+def test_merged_shards_do_not_overwrite_a_run(dump: Path, problems: Path) -> None:
     shards = by_shards(dump, problems, 2)
     whole = scored(dump, problems, dump.with_name("whole"))
     results_before = (whole / "results.jsonl").read_bytes()

@@ -62,7 +62,7 @@ def test_folder_is_unchanged_before_the_first_row(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_begun_run_without_rows_has_run_json(folder: Path) -> None:
+def test_started_run_without_rows_has_run_json(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF, settings={"engine": "fake"}) as journal:
         journal.start_run()
     info = read_info(folder)

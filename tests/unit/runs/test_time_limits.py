@@ -30,7 +30,7 @@ async def test_first_process_of_a_submission_does_not_count_as_fork() -> None:
     assert (limited.options.forks, limited.limits.cpu_time, limited.limits.wall_time) == (2, 2.0, 6.0)
 
 
-async def test_factor_applies_only_to_unmeasured_limits() -> None:
+async def test_time_factor_applies_only_to_unmeasured_limits() -> None:
     problem = Problem(id="p", time_from_solutions=2.0)
     limits = TimeLimits(Unasked(), {limit_identity(problem): measured(1, 3.0)}, factor=2.0)
     assert (await limits.with_limits(problem)).limits.cpu_time == 3.0
@@ -39,7 +39,7 @@ async def test_factor_applies_only_to_unmeasured_limits() -> None:
 
 
 @pytest.mark.parametrize("with_limit", [True, False])
-async def test_limited_problem_is_same_object_on_repeat(with_limit: bool) -> None:
+async def test_problem_with_time_limits_is_the_same_object_on_each_request(with_limit: bool) -> None:
     """The judge prepares each problem once, and compares problems by identity."""
     problem = Problem(id="p", time_from_solutions=None if with_limit else 2.0)
     limits = TimeLimits(Unasked(), {limit_identity(problem): measured(1, 3.0)}, factor=2.0)

@@ -442,7 +442,7 @@ async def test_draining_worker_refuses_contents(engine: EmbeddedEngine, place: P
         assert (await Client(session).put(TEXT, NAME))[0] == 503
 
 
-def test_full_disk_declines_content(place: Path) -> None:
+def test_content_is_refused_if_the_disk_is_full(place: Path) -> None:
     depot = BlobCache(place, ROOM)
     with Path("/dev/full").open("wb", buffering=0) as stream:
         assert not BlobWriter(depot, NAME, place / "part", stream).write(TEXT)

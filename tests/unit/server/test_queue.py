@@ -198,7 +198,7 @@ async def test_request_that_waits_too_long_to_enter_is_refused() -> None:
     check_empty(doors.queue)
 
 
-async def test_queue_entry_of_returning_client_is_not_counted_as_waiting() -> None:
+async def test_queue_entry_of_returning_client_does_not_count_as_waiting() -> None:
     full = queue(max_waiting=0)
     with full.enter() as entry:
         waiting = Doors(full)
@@ -292,7 +292,7 @@ async def test_background_work_keeps_queue_entry_and_slot_of_its_request() -> No
         assert full.queued == 0
 
 
-async def test_cancelled_wait_for_slot_gets_none() -> None:
+async def test_request_cancelled_while_it_waits_gets_no_slot() -> None:
     requests = Requests(queue())
     await requests.come("b1")
     with requests.queue.enter("a") as entry:
@@ -358,7 +358,7 @@ async def test_request_that_is_cancelled_while_it_waits_to_enter_lets_the_next_o
 
 
 @pytest.mark.parametrize("steps", range(4))
-async def test_request_that_is_cancelled_as_it_gets_a_slot_hands_it_on(steps: int) -> None:
+async def test_slot_of_request_cancelled_at_that_moment_goes_to_the_next_request(steps: int) -> None:
     requests = Requests(queue())
     await requests.come("a1", "a2", "a3")
     requests.ends["a1"].set()

@@ -253,7 +253,7 @@ def test_stopped_call_without_rows_writes_no_progress(tmp_path: Path) -> None:
     assert read_progress(tmp_path) is None
 
 
-def test_tests_rate_covers_last_minute(folder: Path) -> None:
+def test_rate_of_tests_covers_the_last_minute(folder: Path) -> None:
     watch = RunMonitor(folder, clock := Clock())
     for clock.now, tests in ((0.0, 10), (10.0, 60), (20.0, 5)):  # the last count is from another call
         write_progress(folder, Progress(tests=tests))
@@ -366,7 +366,7 @@ def strip_of(folder: Path, at: float = 100.0) -> str:
     return strip_html(state, ["scoreboard"], version_of(state), lambda: at)
 
 
-def test_strip_has_progress_and_submissions_in_progress(folder: Path) -> None:
+def test_strip_of_live_page_has_progress_and_running_submissions(folder: Path) -> None:
     longest = ActiveSubmission(key="<b>", problem="sum", step="build", where="", since=10.0)
     progress = Progress(
         total=2000,
@@ -405,12 +405,14 @@ def test_strip_has_progress_and_submissions_in_progress(folder: Path) -> None:
         (Progress(at=10.0, ended=True, stopped=True), "The run was stopped before its end."),
     ],
 )
-def test_strip_shows_the_state_of_the_run(folder: Path, progress: Progress, expected_state: str) -> None:
+def test_strip_of_live_page_shows_the_state_of_the_run(
+    folder: Path, progress: Progress, expected_state: str
+) -> None:
     write_progress(folder, progress)
     assert f'role="status">{expected_state}</strong>' in strip_of(folder)
 
 
-def test_strip_lists_servers_that_fail_first(folder: Path) -> None:
+def test_strip_of_live_page_lists_failing_servers_first(folder: Path) -> None:
     up = ServerState(url="http://a", state="healthy", slots=4, busy=2)
     down = ServerState(url="http://b", state="down", why="no answer", errors=3)
     write_progress(folder, Progress(standings=(up, down), unreachable=("http://c: refused",)))
@@ -446,7 +448,7 @@ async def receive_strip(stream: aiohttp.ClientResponse, expected: str) -> str:
     raise AssertionError("the stream is closed")
 
 
-async def test_viewers_get_strip_for_new_row(folder: Path, address: str) -> None:
+async def test_viewers_of_live_page_get_a_new_strip_for_a_new_row(folder: Path, address: str) -> None:
     async with aiohttp.ClientSession() as client, client.get(f"{address}/events") as stream:
         assert stream.content_type == "text/event-stream"
         await receive_strip(stream, "<dd>3</dd>")

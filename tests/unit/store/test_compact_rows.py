@@ -164,7 +164,7 @@ def test_results_file_alone_gives_same_report(tmp_path: Path) -> None:
     assert Results.open(lent).tests_frame().equals(Results.open(run).tests_frame())
 
 
-def test_tests_are_exported_as_a_table(tmp_path: Path) -> None:
+def test_tests_of_a_run_are_exported_as_a_table(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [row("a", {"3-a": Verdict.PA}), row("b", of=PLAIN)])
     write_reports(run)
     tests_table = pq.read_table(run / "tests.parquet").to_pandas()
@@ -176,7 +176,7 @@ def test_tests_are_exported_as_a_table(tmp_path: Path) -> None:
     assert not list(run.glob(".*.tmp"))
 
 
-def test_table_is_rebuilt_if_rows_are_new_or_it_is_missing(tmp_path: Path) -> None:
+def test_tests_table_is_rebuilt_if_it_is_missing_or_rows_are_new(tmp_path: Path) -> None:
     run, path = write_run(tmp_path / "run", []), tmp_path / "run" / "tests.parquet"
     write_reports(run)
     assert pq.read_table(path).num_rows == 0

@@ -65,7 +65,7 @@ def test_new_store_has_no_entries(tmp_path: Path) -> None:
     assert mode(tmp_path / "a" / "b") == 0o700
 
 
-def test_put_accepts_bytes_files_and_functions(tmp_path: Path) -> None:
+def test_store_accepts_bytes_files_and_functions(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     (tmp_path / "file").write_bytes(b"from a file")
     paths = [
@@ -91,7 +91,7 @@ def test_existing_entry_is_not_created_again(tmp_path: Path) -> None:
     assert store.put("key1", lambda place: pytest.fail("made again")).read_bytes() == b"first"
 
 
-def test_modes_do_not_depend_on_the_umask(tmp_path: Path) -> None:
+def test_modes_of_stored_files_do_not_depend_on_the_umask(tmp_path: Path) -> None:
     umask_before = os.umask(0o077)
     try:
         store = Store(tmp_path / "store")

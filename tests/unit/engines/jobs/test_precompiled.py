@@ -129,7 +129,7 @@ def test_include_head_is_read_only_from_a_single_cpp_source() -> None:
         assert find_leading_includes(recipe(source, language=language)) == ()
 
 
-def test_precompiled_header_is_due_after_required_number_of_sightings() -> None:
+def test_precompiled_header_is_built_after_required_number_of_sources() -> None:
     demand = Demand()
     assert [demand.is_due(key, 2) for key in "aabab"] == [False, True, False, True, True]
     assert Demand().is_due("a", 1)

@@ -52,7 +52,7 @@ async def test_slots_are_granted_in_order_of_request() -> None:
     assert fleet.busy == 1 and await fleet.take_slot() is a
 
 
-async def test_total_limits_slots_of_all_endpoints() -> None:
+async def test_total_option_limits_slots_of_all_endpoints_together() -> None:
     fleet, _ = fleet_with(4, 4, total=3)
     assert fleet.slots == 3
     slots = [await fleet.take_slot() for _ in range(3)]
@@ -319,7 +319,7 @@ async def test_closed_pool_fails_waiting_jobs() -> None:
             await asking
 
 
-async def test_slot_granted_to_cancelled_job_is_passed_on() -> None:
+async def test_slot_of_cancelled_job_is_given_to_the_next_job() -> None:
     fleet, [a] = fleet_with(1)
     await fleet.take_slot()
     first, second = (asyncio.create_task(fleet.take_slot()) for _ in range(2))

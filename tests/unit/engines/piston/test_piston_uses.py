@@ -93,7 +93,7 @@ def test_each_server_is_used_for_best_common_kind_of_job(
         (["bash", "python"], "1 with bash, 1 with no package for jobs is not used"),
     ],
 )
-def test_usage_line_counts_servers_by_runtime(kinds: list[str], line: str) -> None:
+def test_first_line_of_run_counts_servers_by_runtime(kinds: list[str], line: str) -> None:
     assert choose_uses(servers(*kinds)).summary == line
 
 
