@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
-FUNCTION = re.compile(r"^\d+\. `(?P<module>[\w/]+)\.py:(?P<name>[\w.]+)`$", re.MULTILINE)
+FUNCTION = re.compile(r"^\| \d+ \| `(?P<module>[\w/]+)\.py:(?P<name>[\w.]+)` \|$", re.MULTILINE)
 
 
 def test_functions_of_submission_path_exist() -> None:

@@ -17,7 +17,7 @@ ENTRIES = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry
 @pytest.mark.parametrize("name", PLUGINS)
 def test_every_plugin_has_a_docs_page_and_tests(name: str) -> None:
     page = (ROOT / "docs" / "plugins" / f"{name}.md").read_text()
-    assert page.startswith(f"# The plugin {name}\n\nThis plugin ")
+    assert page.startswith(f"# The plugin {name}\n\nThe plugin {name} ")
     assert "```" in page and "\nWhat it does not do:\n\n- " in page
     assert any((ROOT / "tests" / "plugins" / name).glob("test_*.py"))
 
