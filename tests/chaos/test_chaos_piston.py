@@ -39,7 +39,7 @@ from support.runs import Fingerprint, ResultLog, RunSummary, judge_all, read_fai
 from support.servers import Patience
 
 from ioi_eval import PistonEngine, Scorer, Store
-from ioi_eval.engines.contract import Change, OnServer, ServerChanged, ServerEvent, ignore
+from ioi_eval.engines.contract import Change, OnServer, ServerChanged, ServerEvent, ignore_server_event
 from ioi_eval.models import Blob, BuildLimits, BuildOptions, Limits, Problem, Submission, Subtask, Test
 from ioi_eval.testing import FakeEngine, FakeTest
 
@@ -126,7 +126,7 @@ async def scored(
     attempts: int,
     count: int = NUMBER,
     patience: Patience = PATIENCE,
-    tell: OnServer = ignore,
+    tell: OnServer = ignore_server_event,
 ) -> RunSummary:
     engine = PistonEngine(
         Found(servers), per_endpoint=4, attempts=attempts, patience=patience, capabilities=PROFILE
