@@ -86,7 +86,7 @@ def _reserved_by_sockets() -> Iterator[None]:
         except OSError:
             name.close()
             return False
-        self._held.callback(name.close)
+        self._exit_stack.callback(name.close)
         return True
 
     with mock.patch.object(Uids, "lock_uid", naive):

@@ -161,7 +161,7 @@ async def test_persistent_proctor_leaves_nothing_for_next_submission(desk: Desk)
 
 async def test_files_of_earlier_job_are_removed(desk: Desk) -> None:
     """Its proctor refuses a plan that names them, and so does the proctor of a sandbox."""
-    engine = desk.scorer.judge._tests.engine
+    engine = desk.scorer.judge._test_runner.engine
     capabilities = await engine.capabilities()
     contents = {"submission": "print(input())\n", "in": "1\n", "out": "1\n"}
     lines = await lines_of(engine, planned_job(capabilities, contents))

@@ -60,7 +60,7 @@ def test_sweep_removes_folders_of_dead_engines_only(base: Path) -> None:
     killed = Sandboxes(base)
     killed.open()
     killed.create_sandbox(None)
-    os.close(killed._lock)  # like the kernel for a killed process
+    os.close(killed._lock_fd)  # like the kernel for a killed process
     unfinished = base / f"ioi-eval-{os.geteuid()}-1-never-locked"
     unfinished.mkdir()
     (base / "somebody-else").mkdir()
@@ -109,7 +109,7 @@ def test_sandbox_folder_swept_before_locking_is_created_again(
 def test_opening_sandboxes_sweeps_dead_folders(base: Path) -> None:
     killed = Sandboxes(base)
     killed.open()
-    os.close(killed._lock)
+    os.close(killed._lock_fd)
     boxes = Sandboxes(base)
     boxes.open()
     assert list(base.iterdir()) == [boxes.folder]

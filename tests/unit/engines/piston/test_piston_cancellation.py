@@ -188,7 +188,7 @@ async def test_engine_cancelled_while_opening_or_closing_cleans_up(monkeypatch: 
 
         def check() -> None:
             names = [task.get_coro().__qualname__ for task in asyncio.all_tasks()]  # type: ignore[union-attr]
-            assert not [name for name in names if name.startswith(("Members", "_Running"))]
+            assert not [name for name in names if name.startswith(("Fleet", "ServerFleet"))]
             assert all(session is not None and session.closed for session in sessions)
 
         assert await every_await(one, check) >= 3
