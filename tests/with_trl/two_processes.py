@@ -24,5 +24,5 @@ def programs(completions: list[Any], **columns: Any) -> Any:
 
 trainer = trained(programs, dataset(8, tests=TESTS), Path(sys.argv[1]), generation_batch_size=8)
 rewards, solved = logged(trainer, "rewards/programs/mean"), logged(trainer, "code/solved")
-slots = Launch.from_variables(os.environ).cores(2)
+slots = Launch.from_variables(os.environ).count_cores(2)
 print(f"rewards {rewards} solved {solved} steps {trainer.state.global_step} slots {slots}")

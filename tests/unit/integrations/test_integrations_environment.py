@@ -37,7 +37,7 @@ def test_environment_variables_select_engine() -> None:
 
 @pytest.mark.parametrize(("processes", "cores"), [("", 8), ("1", 8), ("3", 2), ("16", 1), ("0", 8)])
 def test_local_world_size_divides_cores(processes: str, cores: int) -> None:
-    assert Launch.from_variables({"LOCAL_WORLD_SIZE": processes}).cores(8) == cores
+    assert Launch.from_variables({"LOCAL_WORLD_SIZE": processes}).count_cores(8) == cores
 
 
 async def test_rewards_use_servers_of_environment(
