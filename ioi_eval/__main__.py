@@ -1,4 +1,4 @@
-"""`ioi-eval`, and the same as `python -m ioi_eval`."""
+"""The command `ioi-eval`, which `python -m ioi_eval` also runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """Have a Ctrl-C end a command also while its modules are loaded: a traceback would say nothing."""
+    """Run the command line. A Ctrl-C while its modules are loaded exits without a traceback."""
     try:
         from ioi_eval.cli import main as command
 

@@ -38,21 +38,21 @@ class Registry(StrEnum):
     REPORT_SECTIONS = "ioi_eval.report_sections"  # sections of reports: a class derived from `ReportPart`
 
 
-def registered(registry: Registry) -> dict[str, Any]:
+def load_entries(registry: Registry) -> dict[str, Any]:
     """Load and return all entries of a registry, by name. Raises InputError if one cannot be loaded."""
     return {
         entry.name: _load_entry_point(entry)
         for entry in _list_entry_points(registry)
-        if not removed_plugin(entry)
+        if not find_removed_plugin(entry)
     }
 
 
-def registered_names(registry: Registry) -> list[str]:
+def list_entry_names(registry: Registry) -> list[str]:
     """Return the sorted names of a registry's entries without loading them."""
-    return [entry.name for entry in _list_entry_points(registry) if not removed_plugin(entry)]
+    return [entry.name for entry in _list_entry_points(registry) if not find_removed_plugin(entry)]
 
 
-def registered_versions(registry: Registry) -> list[str]:
+def list_entry_versions(registry: Registry) -> list[str]:
     """Return a string for each entry with its name, its object, and its package's name and version."""
     return [
         f"{entry.name} {entry.value} {entry.dist.name if entry.dist else ''}"
@@ -61,7 +61,7 @@ def registered_versions(registry: Registry) -> list[str]:
     ]
 
 
-def find_registered(registry: Registry, name: str) -> Any:
+def load_entry(registry: Registry, name: str) -> Any:
     """Load and return an entry, or return None if the registry has no such entry.
 
     Raises:
@@ -70,13 +70,13 @@ def find_registered(registry: Registry, name: str) -> Any:
     """
     for entry in _list_entry_points(registry):
         if entry.name == name:
-            if plugin := removed_plugin(entry):
-                raise needs_plugin(f"{name} needs", plugin)
+            if plugin := find_removed_plugin(entry):
+                raise missing_plugin_error(f"{name} needs", plugin)
             return _load_entry_point(entry)
     return None
 
 
-def needs_plugin(subject: str, plugin: str) -> MissingPlugin:
+def missing_plugin_error(subject: str, plugin: str) -> MissingPlugin:
     """Return the error for a removed plugin. `subject`: start of the message, as "DMOJ packages need"."""
     remedy = (
         f"Install an ioi-eval that has ioi_eval/plugins/{plugin}; an installed checkout: install it again"
@@ -84,7 +84,7 @@ def needs_plugin(subject: str, plugin: str) -> MissingPlugin:
     return MissingPlugin(f"{subject} the plugin {plugin}", remedy=remedy)
 
 
-def removed_plugin(entry: EntryPoint) -> str:
+def find_removed_plugin(entry: EntryPoint) -> str:
     """Return the name of an entry's plugin if it was removed from `ioi_eval/plugins`, else an empty name."""
     if not entry.module.startswith(f"{_PLUGINS}."):
         return ""

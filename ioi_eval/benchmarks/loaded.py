@@ -39,7 +39,7 @@ from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Checker, CheckerKind, Problem, Solution, TaskType
 from ioi_eval.problems import Problems
 from ioi_eval.problems.collection import NOT_SELECTED, LeftOut
-from ioi_eval.registries import Registry, find_registered, registered
+from ioi_eval.registries import Registry, load_entries, load_entry
 from ioi_eval.store import Store
 from ioi_eval.store.rows import as_label
 from ioi_eval.store.tasks import People
@@ -59,7 +59,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
 
 def benchmarks() -> tuple[Benchmark, ...]:
     """Return all benchmarks of the core, of its plugins and of other packages."""
-    return (*BENCHMARKS, *(make() for make in registered(Registry.BENCHMARKS).values()))
+    return (*BENCHMARKS, *(make() for make in load_entries(Registry.BENCHMARKS).values()))
 
 
 def find_benchmark(name: str) -> Benchmark:
@@ -73,7 +73,7 @@ def find_benchmark(name: str) -> Benchmark:
         if benchmark.name == normal_name:
             return benchmark
     # Raises an InputError if the benchmark's plugin was removed.
-    find_registered(Registry.BENCHMARKS, normal_name)
+    load_entry(Registry.BENCHMARKS, normal_name)
     names = tuple(benchmark.name for benchmark in benchmarks())
     raise InputError(f"unknown benchmark {name!r}", remedy=suggest_names(normal_name, names))
 

@@ -104,7 +104,7 @@ class Row(Fields):
     """A row whose fields are read on demand. A wrong field raises an InputError."""
 
     remedy = "The dataset's row is damaged"
-    form = repr
+    formatter = repr
 
     def __init__(self, table: Table, index: int) -> None:
         super().__init__({}, "", StrictFaults(table.where, index + 1))

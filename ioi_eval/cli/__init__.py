@@ -27,7 +27,7 @@ from ioi_eval.cli import console
 from ioi_eval.cli.completion import add_completions
 from ioi_eval.cli.settings import read_option_values
 from ioi_eval.model.errors import BadRows, InputError, IoiEvalError
-from ioi_eval.registries import Registry, find_registered, needs_plugin, registered_names
+from ioi_eval.registries import Registry, list_entry_names, load_entry, missing_plugin_error
 
 # First line of each command's help page, by command.
 COMMANDS = {
@@ -131,7 +131,7 @@ class Commands(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = {name: TyperCommand(name, short_help=does) for name, does in COMMANDS.items()}
+        self.commands = {name: TyperCommand(name, short_help=summary) for name, summary in COMMANDS.items()}
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command of this package, or of another package that registers it."""
@@ -157,7 +157,10 @@ class Commands(TyperGroup):
             formatter.write("Commands of other installed packages\n")
             formatter.indent()
             formatter.write_dl(
-                [(name.ljust(_LONGEST), _read_summary(load_function(name))) for name in plugin_commands]
+                [
+                    (name.ljust(_LONGEST), _read_summary(load_command_function(name)))
+                    for name in plugin_commands
+                ]
             )
             formatter.dedent()
         formatter.write_paragraph()
@@ -187,16 +190,16 @@ class Command(TyperCommand):
         with _log_errors_as_events(enabled=ctx.meta[_LOG_FORMAT]):
             if not {"-h", "--help", _ALL}.intersection(args) and not ctx.resilient_parsing:
                 args = self._expand_keys(args)
-                ctx.default_map = read_option_values(_option_names_by_key(self), _list_option_keys)
-            rest = super().parse_args(ctx, args)
-            _check_effects(ctx, _option_names_by_key(self))
+                ctx.default_map = read_option_values(_map_keys_to_option_names(self), _list_option_keys)
+            remaining_args = super().parse_args(ctx, args)
+            _check_effects(ctx, _map_keys_to_option_names(self))
         console.FILE_ARGUMENTS[:] = [
             argument
-            for key, name in _option_names_by_key(self).items()
+            for key, name in _map_keys_to_option_names(self).items()
             if name in (ctx.default_map or {}) and ctx.get_parameter_source(name).name == "DEFAULT_MAP"
             for argument in _format_key_arguments(key, ctx.default_map[name])
         ]
-        return rest
+        return remaining_args
 
     def _expand_keys(self, args: Sequence[str]) -> list[str]:
         """Return the arguments with the option of each key instead of `--set KEY=VALUE`.
@@ -205,30 +208,30 @@ class Command(TyperCommand):
         """
         options = [parameter for parameter in self.params if parameter.param_type_name == "option"]
         options.sort(key=lambda option: not getattr(option, "hidden", False))  # for suggestions
-        keys = {_find_long_name(option)[2:]: option for option in options if _SET not in option.opts}
-        only_keys = {
+        option_by_key = {_find_long_name(option)[2:]: option for option in options if _SET not in option.opts}
+        key_only_names = {
             flag: key
-            for key, option in keys.items()
+            for key, option in option_by_key.items()
             if getattr(option, "hidden", False)
             for flag in (*option.opts, *option.secondary_opts)
         }
-        expanded: list[str] = []
+        expanded_args: list[str] = []
         arguments = iter(args)
         for argument in arguments:
             if argument == "--":
-                return [*expanded, argument, *arguments]
+                return [*expanded_args, argument, *arguments]
             flag, equals, value = argument.partition("=")
             if flag == _SET:
-                expanded += _expand_key(keys, value if equals else next(arguments, ""))
-            elif flag in only_keys:
-                key = only_keys[flag]
+                expanded_args += _expand_key(option_by_key, value if equals else next(arguments, ""))
+            elif flag in key_only_names:
+                key = key_only_names[flag]
                 remedy = f"Write {_SET} {key}=value, or set {key} in {console.SETTINGS_FILE}"
                 raise InputError(
                     f"`ioi-eval {self.name}` has no option with this name", field=flag, remedy=remedy
                 )
             else:
-                expanded.append(argument)
-        return expanded
+                expanded_args.append(argument)
+        return expanded_args
 
     def invoke(self, ctx: Any) -> Any:
         with _log_errors_as_events(enabled=ctx.meta[_LOG_FORMAT]):
@@ -249,46 +252,52 @@ class Command(TyperCommand):
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         full_text, is_brief = self.help or "", not ctx.meta[_ALL]
         description, _, examples = full_text.partition("\b\nExamples:\n")
-        shown_description = description.partition("\n\n")[0] if is_brief else description.rstrip()
-        shown_examples = map(_wrap_example, examples.splitlines()[: _MAX_EXAMPLES if is_brief else None])
-        self.help = "\n".join((f"{shown_description}\n\n\b\nExamples:", *shown_examples))
+        help_description = description.partition("\n\n")[0] if is_brief else description.rstrip()
+        example_lines = map(_wrap_example, examples.splitlines()[: _MAX_EXAMPLES if is_brief else None])
+        self.help = "\n".join((f"{help_description}\n\n\b\nExamples:", *example_lines))
         super().format_help_text(ctx, formatter)
         self.help = full_text
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        usual_names = None if ctx.meta[_ALL] else f"{_USUAL[str(self.name)]} help".split()
+        usual_option_names = None if ctx.meta[_ALL] else f"{_USUAL[str(self.name)]} help".split()
         sections: dict[str, list[tuple[str, str]]] = {}
-        keys: list[tuple[str, str]] = []
+        key_rows: list[tuple[str, str]] = []
         for parameter in self.get_params(ctx):
             if getattr(parameter, "hidden", False):
-                keys.append(_format_key_help(parameter, ctx))
+                key_rows.append(_format_key_help(parameter, ctx))
                 continue
             is_argument = parameter.param_type_name == "argument"
-            record = parameter.get_help_record(ctx)
-            if record is None or not (
-                is_argument or usual_names is None or _find_long_name(parameter)[2:] in usual_names
+            help_record = parameter.get_help_record(ctx)
+            if help_record is None or not (
+                is_argument
+                or usual_option_names is None
+                or _find_long_name(parameter)[2:] in usual_option_names
             ):
                 continue
             title = "Arguments" if is_argument else "Options"
-            if usual_names is None:
+            if usual_option_names is None:
                 title = getattr(parameter, "rich_help_panel", None) or title
             name = (
                 _format_argument_name(parameter)
                 if is_argument
-                else _format_option_names(parameter, record[0])
+                else _format_option_names(parameter, help_record[0])
             )
-            sections.setdefault(title, []).append((name, _BOUNDS.sub("", record[1]).rstrip()))
+            sections.setdefault(title, []).append((name, _BOUNDS.sub("", help_record[1]).rstrip()))
         for title in sorted(sections, key=_GROUPS.index):
             with formatter.section(title):
                 formatter.write_dl(sections[title])
-        if usual_names is not None:
+        if usual_option_names is not None:
             with formatter.section("More"):
-                keys_text = f", and {len(keys)} key{'s'[: len(keys) > 1]} for {_SET}" if keys else ""
-                number = sum(not getattr(parameter, "hidden", False) for parameter in self.get_params(ctx))
-                formatter.write_text(f"ioi-eval {self.name} {_ALL}: all {number} options{keys_text}")
-        elif keys:
+                keys_text = (
+                    f", and {len(key_rows)} key{'s'[: len(key_rows) > 1]} for {_SET}" if key_rows else ""
+                )
+                option_count = sum(
+                    not getattr(parameter, "hidden", False) for parameter in self.get_params(ctx)
+                )
+                formatter.write_text(f"ioi-eval {self.name} {_ALL}: all {option_count} options{keys_text}")
+        elif key_rows:
             with formatter.section(f"Keys, for {_SET} KEY=VALUE and {console.SETTINGS_FILE}"):
-                formatter.write_dl(keys)
+                formatter.write_dl(key_rows)
                 formatter.write_text(f"{console.SETTINGS_FILE} sets them for each call: docs/environment.md.")
 
 
@@ -313,11 +322,11 @@ def _check_effects(ctx: Any, names_by_key: Mapping[str, str]) -> None:
 
 def list_commands() -> list[str]:
     """Return the names of this package's commands, without those of removed plugins."""
-    registered = registered_names(Registry.COMMANDS)
-    return [name for name in COMMANDS if name not in _PLUGINS or name in registered]
+    registered_names = list_entry_names(Registry.COMMANDS)
+    return [name for name in COMMANDS if name not in _PLUGINS or name in registered_names]
 
 
-def _option_names_by_key(command: TyperCommand) -> dict[str, str]:
+def _map_keys_to_option_names(command: TyperCommand) -> dict[str, str]:
     """Return the names of a command's parameters by their keys in `ioi-eval.toml`."""
     options = (parameter for parameter in command.params if parameter.param_type_name == "option")
     return {_find_long_name(option).removeprefix("--"): str(option.name) for option in options}
@@ -326,7 +335,7 @@ def _option_names_by_key(command: TyperCommand) -> dict[str, str]:
 def _list_option_keys() -> Iterator[str]:
     """Yield the keys of all commands' options. Loads all commands."""
     for name in (*list_commands(), *_list_plugin_commands()):
-        yield from _option_names_by_key(load_command(name))
+        yield from _map_keys_to_option_names(load_command(name))
 
 
 def _wrap_example(example: str) -> str:
@@ -334,14 +343,14 @@ def _wrap_example(example: str) -> str:
     if len(example) <= _EXAMPLE_WIDTH:
         return example
     command_line, _, remark = example.strip().partition("  ")
-    wrapped = textwrap.wrap(
+    wrapped_lines = textwrap.wrap(
         command_line,
         _EXAMPLE_WIDTH - 2,
         initial_indent="  ",
         subsequent_indent="    ",
         break_on_hyphens=False,
     )
-    return " \\\n".join(wrapped) + (f"\n      {remark.strip()}" if remark else "")
+    return " \\\n".join(wrapped_lines) + (f"\n      {remark.strip()}" if remark else "")
 
 
 _EXAMPLE_WIDTH = 78  # maximum columns of an example, without the two columns by which the page is indented
@@ -365,8 +374,8 @@ _UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
 
 
 def _has_json_log(args: Sequence[str]) -> bool:
-    pair = f"{_LOG_FORMAT[2:]}=json"
-    return (_SET, pair) in pairwise(args) or f"{_SET}={pair}" in args
+    json_log_argument = f"{_LOG_FORMAT[2:]}=json"
+    return (_SET, json_log_argument) in pairwise(args) or f"{_SET}={json_log_argument}" in args
 
 
 @contextmanager
@@ -434,8 +443,8 @@ def _format_key_help(option: Any, ctx: Any) -> tuple[str, str]:
     if option.is_flag:
         help_text = help_text.replace(f"[default: {key}]", "[default: true]")
         return f"{key} = true|false", help_text
-    values = names_text.removeprefix(f"--{key} ").strip("<>")
-    return f"{key} = {values}", _BOUNDS.sub("", help_text).rstrip()
+    value_name = names_text.removeprefix(f"--{key} ").strip("<>")
+    return f"{key} = {value_name}", _BOUNDS.sub("", help_text).rstrip()
 
 
 def _format_argument_name(argument: Any) -> str:
@@ -457,22 +466,22 @@ def _format_option_names(option: Any, record: str) -> str:
     return record.removeprefix(", ")
 
 
-def load_function(name: str) -> Callable[..., None]:
+def load_command_function(name: str) -> Callable[..., None]:
     """Load and return the function of a command; its parameters are the command's options."""
     function: Callable[..., None]
     if name in COMMANDS and name not in _PLUGINS:
         function = getattr(import_module(f"ioi_eval.cli.{_MODULES.get(name, name)}"), name)
     else:
-        function = find_registered(Registry.COMMANDS, name)
+        function = load_entry(Registry.COMMANDS, name)
         if function is None:
-            raise needs_plugin(f"{name} needs", _PLUGINS[name])
+            raise missing_plugin_error(f"{name} needs", _PLUGINS[name])
     return function
 
 
 def _list_plugin_commands() -> list[str]:
     """Return the names of commands of other packages. Names with a dot are parts of commands."""
-    names = registered_names(Registry.COMMANDS)
-    return [name for name in names if name not in COMMANDS and "." not in name]
+    entry_names = list_entry_names(Registry.COMMANDS)
+    return [name for name in entry_names if name not in COMMANDS and "." not in name]
 
 
 def _read_summary(function: Callable[..., None]) -> str:
@@ -488,9 +497,11 @@ def _add_set_option(function: Callable[..., None]) -> Callable[..., None]:
     signature = inspect.signature(function, eval_str=True)
     parameters = signature.parameters.values()
     annotations = (
-        info for parameter in parameters for info in getattr(parameter.annotation, "__metadata__", ())
+        annotation
+        for parameter in parameters
+        for annotation in getattr(parameter.annotation, "__metadata__", ())
     )
-    if not any(isinstance(info, OptionInfo) and info.hidden for info in annotations):
+    if not any(isinstance(annotation, OptionInfo) and annotation.hidden for annotation in annotations):
         return function
 
     @functools.wraps(function)
@@ -506,10 +517,10 @@ def _add_set_option(function: Callable[..., None]) -> Callable[..., None]:
 
 def load_command(name: str) -> TyperCommand:
     """Load a command."""
-    function = _add_set_option(load_function(name))
+    function = _add_set_option(load_command_function(name))
     add_completions(function)
-    names = {"help_option_names": ["-h", "--help", _ALL]}
-    command_app = typer.Typer(add_completion=False, context_settings=names, **_PLAIN)
+    context_settings = {"help_option_names": ["-h", "--help", _ALL]}
+    command_app = typer.Typer(add_completion=False, context_settings=context_settings, **_PLAIN)
     command_app.command(name, cls=Command)(function)
     command = typer.main.get_command(command_app)
     assert isinstance(command, TyperCommand)
@@ -601,14 +612,14 @@ def _format_usage_error(error: typer.BadParameter) -> str:
             for parameter in error.ctx.command.params
             if parameter.name == getattr(error, "option_name", "").lstrip("-").replace("-", "_")
         ]
-    if error.ctx is not None and (similar := getattr(error, "possibilities", None)):
+    if error.ctx is not None and (similar_options := getattr(error, "possibilities", None)):
         keys = {
             option: f"{_SET} {option[2:]}=..."
             for parameter in error.ctx.command.params
             if getattr(parameter, "hidden", False)
             for option in parameter.opts
         }
-        error.possibilities = [keys.get(option, option) for option in similar]  # type: ignore[attr-defined]
+        error.possibilities = [keys.get(option, option) for option in similar_options]  # type: ignore[attr-defined]
     message = error.format_message().removeprefix("Invalid value for ")
     if (value_error := _format_value_error(error.__cause__)) is not None:
         message = message.partition(": ")[0] + f": {value_error}"
@@ -649,9 +660,9 @@ _VALUE_ERRORS = {
 
 def _format_value_error(error: BaseException | None) -> str | None:
     """Return a message for an error of Typer's validation, or `None` if its own message is clear."""
-    for detail in getattr(error, "errors", list)():
-        if (template := _VALUE_ERRORS.get(detail["type"])) is not None:
-            return f"{detail['input']!r} {template.format(**detail.get('ctx', {}))}"
+    for error_detail in getattr(error, "errors", list)():
+        if (message_template := _VALUE_ERRORS.get(error_detail["type"])) is not None:
+            return f"{error_detail['input']!r} {message_template.format(**error_detail.get('ctx', {}))}"
     return None
 
 
@@ -667,12 +678,12 @@ def _open_closed_streams() -> None:
 
     Standard output is set to UTF-8.
     """
-    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        os.set_inheritable(number, True)
-    os.close(number)
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(number, "w" if number else "r"))
+            setattr(sys, name, os.fdopen(descriptor, "w" if descriptor else "r"))
     # Print UTF-8 in any locale, because names may need it and JSON is UTF-8.
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.encoding.lower() != "utf-8":
         sys.stdout.reconfigure(encoding="utf-8", errors="replace")

@@ -21,7 +21,7 @@ _HEADS = ("problem", "solution", "meant", "of the limit", "test")
 def calibrate(
     source: str, problems: BenchmarkOptions, engine: EngineOptions, output: OutputOptions, reach: float
 ) -> None:
-    """Measure a source's solutions and print the time factor that separates right ones from slow ones.
+    """Measure a source's solutions and print the time factor that separates right solutions from slow ones.
 
     Exits with code 1 if no factor separates them.
     """
@@ -31,9 +31,9 @@ def calibrate(
         def handle_event(event: Event) -> None:
             signals(event)
             if isinstance(event, DistanceMeasured) and not output.is_silent:
-                distance = event.distance
+                time_ratio = event.distance
                 console.print_message(
-                    f"{distance.problem}: {distance.solution}: {_format_ratio(distance)} of the limit"
+                    f"{time_ratio.problem}: {time_ratio.solution}: {_format_ratio(time_ratio)} of the limit"
                 )
 
         calibration = asyncio.run(
@@ -45,20 +45,20 @@ def calibrate(
         console.print_json(calibration)
     else:
         if not output.quiet:
-            distances = sorted(
+            sorted_ratios = sorted(
                 calibration.distances, key=lambda measured: (measured.problem, measured.kind, measured.ratio)
             )
             rows = [
                 [
-                    measured.problem,
-                    measured.solution,
-                    measured.kind.value,
-                    _format_ratio(measured),
-                    measured.test,
+                    time_ratio.problem,
+                    time_ratio.solution,
+                    time_ratio.kind.value,
+                    _format_ratio(time_ratio),
+                    time_ratio.test,
                 ]
-                for measured in distances
+                for time_ratio in sorted_ratios
             ]
-            console.print_table(_HEADS, rows, right=("of the limit",))
+            console.print_table(_HEADS, rows, right_aligned_heads=("of the limit",))
             for reason in calibration.unclear:
                 console.print_line(f"not measured: {reason}")
         for line in describe_calibration(calibration):
@@ -73,39 +73,39 @@ def _format_ratio(distance: TimeRatio) -> str:
 
 def describe_calibration(calibration: Calibration) -> list[str]:
     """Return sentences about the measured times and the proposed factor."""
-    slowest_right, fastest_slow = calibration.slowest_right, calibration.fastest_slow
-    if slowest_right is None:
+    slowest_right_ratio, fastest_slow_ratio = calibration.slowest_right, calibration.fastest_slow
+    if slowest_right_ratio is None:
         return ["No right solution could be measured, so no factor can be proposed."]
-    lines = [
-        f"The slowest right solution takes {_format_ratio(slowest_right)} of the limit "
-        f"({slowest_right.problem}, {slowest_right.solution})."
+    description_lines = [
+        f"The slowest right solution takes {_format_ratio(slowest_right_ratio)} of the limit "
+        f"({slowest_right_ratio.problem}, {slowest_right_ratio.solution})."
     ]
-    if fastest_slow is None:
-        lines.append("No solution is marked as too slow, so the factor has no upper bound.")
+    if fastest_slow_ratio is None:
+        description_lines.append("No solution is marked as too slow, so the factor has no upper bound.")
     else:
-        lines.append(
-            f"The fastest solution that should be too slow takes {_format_ratio(fastest_slow)} of it "
-            f"({fastest_slow.problem}, {fastest_slow.solution})."
+        description_lines.append(
+            f"The fastest solution that should be too slow takes {_format_ratio(fastest_slow_ratio)} of it "
+            f"({fastest_slow_ratio.problem}, {fastest_slow_ratio.solution})."
         )
     if calibration.is_slow_within_limit:
         return [
-            *lines,
+            *description_lines,
             "That is within the limit, so no factor is proposed: larger tests, or another expected verdict"
             " for this solution, must separate it from right solutions first.",
         ]
     if calibration.factor is None or calibration.margins is None:
-        return [*lines, "No factor separates them."]
+        return [*description_lines, "No factor separates them."]
     right_margin, slow_margin = calibration.margins
-    lines.append(
+    description_lines.append(
         f"Proposed: --time-factor {calibration.factor:g}. With it, the slowest right solution passes until it"
         f" takes {_format_factor(right_margin)} times its time here."
     )
     if slow_margin is not None:
-        lines.append(
+        description_lines.append(
             "The fastest solution that should be too slow fails until it takes"
             f" 1/{_format_factor(slow_margin)} of its time here."
         )
-    return lines
+    return description_lines
 
 
 def _format_factor(margin: float) -> str:

@@ -42,8 +42,12 @@ def _make_key_completer(keys: Sequence[str]) -> Completer:
         key, equals, value = incomplete.partition("=")
         if not equals:
             return _filter_by_prefix(incomplete, (f"{key}=" for key in keys))
-        complete = _OPTIONS.get(f"--{key}")
-        return [f"{key}={candidate}" for candidate in complete(value)] if complete is not None else []
+        complete_value = _OPTIONS.get(f"--{key}")
+        return (
+            [f"{key}={candidate}" for candidate in complete_value(value)]
+            if complete_value is not None
+            else []
+        )
 
     return complete_key
 
@@ -52,21 +56,21 @@ def _complete_source(incomplete: str) -> list[str]:
     """Complete a source of problems: a benchmark's name or a path."""
     from ioi_eval.benchmarks import benchmarks
 
-    names = sorted(benchmark.name for benchmark in benchmarks())
-    return [*_filter_by_prefix(incomplete, names), *_complete_path(incomplete)]
+    source_names = sorted(benchmark.name for benchmark in benchmarks())
+    return [*_filter_by_prefix(incomplete, source_names), *_complete_path(incomplete)]
 
 
 def _complete_engine(incomplete: str) -> list[str]:
     """Complete an engine, which may be a file with addresses: `@FILE`."""
     from ioi_eval.engines.piston.discovery import KUBERNETES, SLURM
     from ioi_eval.engines.registry import EMBEDDED, RAY
-    from ioi_eval.registries import Registry, registered_names
+    from ioi_eval.registries import Registry, list_entry_names
 
     if incomplete.startswith("@"):
         return [f"@{path}" for path in _complete_path(incomplete[1:])]
-    names = dict.fromkeys((EMBEDDED, RAY, f"{RAY}://", SLURM, KUBERNETES, "@", "http://", "https://"))
-    names.update(dict.fromkeys(registered_names(Registry.ENGINES)))
-    return _filter_by_prefix(incomplete, names)
+    engine_names = dict.fromkeys((EMBEDDED, RAY, f"{RAY}://", SLURM, KUBERNETES, "@", "http://", "https://"))
+    engine_names.update(dict.fromkeys(list_entry_names(Registry.ENGINES)))
+    return _filter_by_prefix(incomplete, engine_names)
 
 
 def _complete_comparison(incomplete: str) -> list[str]:
@@ -111,8 +115,8 @@ def _filter_by_prefix(incomplete: str, names: Iterable[str]) -> list[str]:
 
 def _complete_last_item(incomplete: str, names: Iterable[str]) -> list[str]:
     """Complete the last name of a list with commas."""
-    prefix, comma, last = incomplete.rpartition(",")
-    return [prefix + comma + name for name in _filter_by_prefix(last, names)]
+    prefix, comma, last_item = incomplete.rpartition(",")
+    return [prefix + comma + name for name in _filter_by_prefix(last_item, names)]
 
 
 def _complete_path(incomplete: str) -> list[str]:

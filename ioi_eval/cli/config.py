@@ -63,9 +63,9 @@ class Config(Value):
     out: str = ""
 
 
-def _map_fields(prefix: str, path: str, kind: type[Value], **renamed: str) -> dict[str, str]:
+def _map_fields(prefix: str, path: str, struct_type: type[Value], **renamed: str) -> dict[str, str]:
     """Return the paths of fields in `Config`, by key. `renamed` has the keys that differ from the fields."""
-    return {prefix + renamed.get(name, name): f"{path}.{name}" for name in kind.__struct_fields__}
+    return {prefix + renamed.get(name, name): f"{path}.{name}" for name in struct_type.__struct_fields__}
 
 
 _RENAMED = {"sample": "sample_size", "problems": "tasks", "difficulty": "filter_difficulty"}
@@ -108,8 +108,8 @@ def _find_options() -> Iterator[DeclaredOption]:
         for option in find_declared_options(kind):
             key = _KEYS_BY_PATH.get(f"{path}.{option.field}".lstrip("."))
             if key is not None:
-                changes = {"name": option.name, **_CHANGES.get(key, {})}
-                yield option.with_changes(**changes)._replace(field=key)
+                option_changes = {"name": option.name, **_CHANGES.get(key, {})}
+                yield option.with_changes(**option_changes)._replace(field=key)
 
 
 OPTIONS: Mapping[str, DeclaredOption] = {each.field: each for each in _find_options()}
@@ -136,8 +136,8 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
             raise InputError(problem, field="--command", remedy="Remove the model or the command")
         values.pop("command", None)
     # An option for the number of problems overrides all keys for this number in the file.
-    if counts := given_flags.keys() & _COUNTS:
-        values = {name: value for name, value in values.items() if name not in _COUNTS - counts}
+    if given_count_flags := given_flags.keys() & _COUNTS:
+        values = {name: value for name, value in values.items() if name not in _COUNTS - given_count_flags}
     values |= given_flags
     with name_option_in_errors(given_flags):
         config_values: dict[str, Any] = msgspec.to_builtins(Config())
@@ -176,8 +176,8 @@ def name_option_in_errors(flags: Mapping[str, Any], file: Path | None = None) ->
         yield
     except InputError as error:
         if error.field == "choice":
-            filters = (name for name in ("filter_difficulty", "tasks") if flags.get(name))
-            error = error.with_details(field=next(filters, "benchmark"))
+            given_filters = (name for name in ("filter_difficulty", "tasks") if flags.get(name))
+            error = error.with_details(field=next(given_filters, "benchmark"))
         field_path = error.field.partition("[")[0]
         key = _KEYS_BY_PATH.get(field_path, field_path)
         if not flags.get(key):
@@ -186,7 +186,7 @@ def name_option_in_errors(flags: Mapping[str, Any], file: Path | None = None) ->
                 field=_KEYS_BY_PATH.get(field_path), where=error.where or str(config_file or "")
             ) from error
         label = OPTIONS[key].label if key in OPTIONS else f"--{key}"
-        raise console.with_option_name(error.with_details(where=""), label) from error
+        raise console.add_option_name(error.with_details(where=""), label) from error
 
 
 def _check_url_for_secrets(flags: Mapping[str, Any]) -> None:
@@ -216,12 +216,14 @@ def _read_file(path: Path) -> dict[str, Any]:
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         # The message contains the position of the error, but not the line itself, which may contain a secret.
-        mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
-        if not isinstance(error, yaml.MarkedYAMLError) or mark is None:
+        error_position = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+        if not isinstance(error, yaml.MarkedYAMLError) or error_position is None:
             problem = f"is not YAML ({type(error).__name__})"
             raise InputError(problem, where=str(path), remedy=_TEMPLATE_REMEDY) from None
         problem = f"is not YAML: {error.problem}"
-        raise InputError(problem, where=str(path), row=mark.line + 1, remedy=_TEMPLATE_REMEDY) from None
+        raise InputError(
+            problem, where=str(path), row=error_position.line + 1, remedy=_TEMPLATE_REMEDY
+        ) from None
     except ValueError:  # the original error is dropped, because its message may contain a secret
         problem = "contains an invalid date or number"
         raise InputError(problem, where=str(path), remedy="Write dates as 2024-05-31") from None
@@ -234,19 +236,23 @@ def _read_file(path: Path) -> dict[str, Any]:
         if name not in ("model", "budget"):
             flat_values[str(name)] = value.isoformat() if isinstance(value, date) else value
         elif isinstance(value, dict):
-            flat_values |= {f"{name}.{key}": inner for key, inner in value.items()}
+            flat_values |= {f"{name}.{key}": inner_value for key, inner_value in value.items()}
         elif value is not None:
             raise InputError("the value must be an object of keys and values", where=str(path), field=name)
     for key in flat_values:
         if key not in KEYS:
             # Suggest the right table for the key, or a similar key.
             table, dot, name = key.rpartition(".")
-            paths = [dotted for dotted in KEYS if dotted.rpartition(".")[2] == name]
+            matching_paths = [dotted for dotted in KEYS if dotted.rpartition(".")[2] == name]
             sibling_paths = (dotted for dotted in KEYS if dotted.startswith(table + dot))
             sibling_keys = [
                 *dict.fromkeys(dotted.removeprefix(table + dot).partition(".")[0] for dotted in sibling_paths)
             ]
-            remedy = f"Did you mean {paths[0]!r}?" if paths else suggest_names(name, sibling_keys)
+            remedy = (
+                f"Did you mean {matching_paths[0]!r}?"
+                if matching_paths
+                else suggest_names(name, sibling_keys)
+            )
             raise InputError(f"unknown key {key!r}", where=str(path), remedy=remedy)
     # Ignore a key without a value, for example a key with only comments below it.
     values = {key: value for key, value in flat_values.items() if value is not None}
@@ -295,25 +301,30 @@ def _find_secret_name(command: str) -> str | None:
         tokens = shlex.split(command)
     except ValueError:
         tokens = command.split()
-    for token, next_word in itertools.pairwise([*tokens, ""]):
+    for token, next_token in itertools.pairwise([*tokens, ""]):
         name, equals, value = token.partition("=")
-        value = value if equals else next_word if name.startswith("-") else ""
+        value = value if equals else next_token if name.startswith("-") else ""
         if value and not value.startswith(("$", "-")) and is_secret_name(name.lstrip("-")):
             return name
     header = _HEADER.search(command)
     return header and header[1]
 
 
-def choose_author(config: Config, variables: Mapping[str, str]) -> ModelOptions | AgentOptions:
+def choose_author(config: Config, environment: Mapping[str, str]) -> ModelOptions | AgentOptions:
     """Return the agent or the model. Environment variables are used for a missing name or address."""
     if config.agent.command:
         return replace(config.agent, timeout=config.timeout_seconds)
     model = config.model
-    name, base_url = model.name or variables.get(_MODEL, ""), model.base_url or variables.get(_BASE_URL, "")
+    name, base_url = (
+        model.name or environment.get(_MODEL, ""),
+        model.base_url or environment.get(_BASE_URL, ""),
+    )
     for value, field, variable in ((name, "model.name", _MODEL), (base_url, "model.base_url", _BASE_URL)):
         if not value:
-            sources = f"{field} in the file, {OPTIONS[field].flag} or {variable}; or --command for an agent"
+            possible_sources = (
+                f"{field} in the file, {OPTIONS[field].flag} or {variable}; or --command for an agent"
+            )
             raise InputError(
-                f"the {field.rpartition('.')[2]} of the model is missing", remedy=f"Give {sources}"
+                f"the {field.rpartition('.')[2]} of the model is missing", remedy=f"Give {possible_sources}"
             )
     return replace(model, name=name, base_url=base_url, timeout=config.timeout_seconds)

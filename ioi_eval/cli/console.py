@@ -155,17 +155,17 @@ class _LogHandler(logging.Handler):
         self._write(self.format(record))
 
 
-def set_log_output(write: Callable[[str], None] = print_message, *, of_others: bool = False) -> None:
+def set_log_output(write: Callable[[str], None] = print_message, *, of_other_packages: bool = False) -> None:
     """Pass this package's log messages to `write`, instead of the function of an earlier call.
 
-    If `of_others` is true, log messages of other libraries and Python's warnings are printed as well.
+    If `of_other_packages` is true, log messages of other libraries and Python's warnings are printed as well.
     """
     logger = logging.getLogger(_PACKAGE)
     logger.handlers = [handler for handler in logger.handlers if not isinstance(handler, _LogHandler)]
     logger.addHandler(_LogHandler(write))
     if not logger.level:
         set_log_level("info")
-    if of_others:
+    if of_other_packages:
         logging.captureWarnings(True)
         logging.getLogger().addHandler(_LogHandler(write))
         logger.propagate = False
@@ -182,7 +182,7 @@ def is_debug_logged() -> bool:
 
 
 def set_quiet(quiet: bool) -> bool:
-    """Hide log messages of level info if `quiet` is true, and return it: the callback of --quiet."""
+    """Hide log messages of level info if `quiet` is true, and return `quiet`: the callback of --quiet."""
     if quiet and not is_debug_logged():
         set_log_level("warning")
     return quiet
@@ -194,14 +194,14 @@ class StopSignals:
     def __init__(self) -> None:
         import asyncio  # imported here, because help pages do not need it
 
-        self._received = asyncio.Queue[int]()
+        self._signal_queue = asyncio.Queue[int]()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self._received.put_nowait, number)
+            loop.add_signal_handler(number, self._signal_queue.put_nowait, number)
 
     async def wait(self) -> None:
         """Wait for the next signal."""
-        await self._received.get()
+        await self._signal_queue.get()
 
 
 def print_error(text: str) -> None:
@@ -214,8 +214,10 @@ def print_row_errors(error: BadRows) -> None:
     for row_error in error.errors[:_MAX_SHOWN_ROWS]:
         print_error(format_input_error(row_error))
     if len(error.errors) > 1:
-        listed = f" All are in {error.listed}." if error.listed else ""
-        print_message(f"{len(error.errors):,} rows cannot be used.{listed} --skip-bad-rows leaves them out.")
+        listing_sentence = f" All are in {error.listed}." if error.listed else ""
+        print_message(
+            f"{len(error.errors):,} rows cannot be used.{listing_sentence} --skip-bad-rows leaves them out."
+        )
 
 
 def format_input_error(error: InputError) -> str:
@@ -224,12 +226,12 @@ def format_input_error(error: InputError) -> str:
     name = field.removeprefix("choice.").removeprefix("selection.")
     error = error.with_details(field=field, remedy=replace_argument_names(error.remedy))
     if (name != field or not error.where) and name in FLAGS:
-        error = with_option_name(error, FLAGS[name])
+        error = add_option_name(error, FLAGS[name])
     return str(error)
 
 
-def with_option_name(error: InputError, option: str) -> InputError:
-    """Return the error with the name of an option, or of a key and of where it was set."""
+def add_option_name(error: InputError, option: str) -> InputError:
+    """Return the error with the name of an option, or with a key and the place where it was set."""
     if option in KEYS_SET:
         option = f"--set {option}"
     if option.startswith("--"):
@@ -255,22 +257,22 @@ def replace_argument_names(text: str) -> str:
 # --- printing of lines and tables --------------------------------------------------------------------
 
 
-def print_wrapped(text: str, first: str = "", later: str = "") -> None:
-    for line in wrap_text(text, first, later):
+def print_wrapped(text: str, first_indent: str = "", later_indent: str = "") -> None:
+    for line in wrap_text(text, first_indent, later_indent):
         print_line(line)
 
 
-def wrap_text(text: str, first: str = "", later: str = "") -> list[str]:
+def wrap_text(text: str, first_indent: str = "", later_indent: str = "") -> list[str]:
     """Return a sentence in lines that fit the terminal. In a file or a pipe, return a single line."""
     lines = textwrap.wrap(
         visible(text),
         get_line_width(),
-        initial_indent=first,
-        subsequent_indent=later,
+        initial_indent=first_indent,
+        subsequent_indent=later_indent,
         break_on_hyphens=False,
         break_long_words=False,
     )
-    return lines or [first.rstrip()]
+    return lines or [first_indent.rstrip()]
 
 
 def format_report_line(out: str) -> str:
@@ -290,11 +292,13 @@ def print_table(
     heads: Sequence[str],
     rows: Iterable[Sequence[str]],
     *,
-    right: Collection[str] = frozenset(),
-    spare: Sequence[str] = (),
+    right_aligned_heads: Collection[str] = frozenset(),
+    spare_heads: Sequence[str] = (),
     width: int | None = None,
 ) -> None:
-    for line in format_table(heads, rows, right=right, spare=spare, width=width):
+    for line in format_table(
+        heads, rows, right_aligned_heads=right_aligned_heads, spare_heads=spare_heads, width=width
+    ):
         print_line(line)
 
 
@@ -302,8 +306,8 @@ def format_table(
     heads: Sequence[str],
     rows: Iterable[Sequence[str]],
     *,
-    right: Collection[str] = frozenset(),
-    spare: Sequence[str] = (),
+    right_aligned_heads: Collection[str] = frozenset(),
+    spare_heads: Sequence[str] = (),
     width: int | None = None,
 ) -> Iterator[str]:
     """Yield the lines of a table without a frame. An empty row is an empty line.
@@ -314,45 +318,54 @@ def format_table(
     Args:
         heads: the headings.
         rows: the cells.
-        right: headings of columns that are aligned to the right, such as numbers.
-        spare: headings of columns that may be removed, by increasing importance.
+        right_aligned_heads: headings of columns that are aligned to the right, such as numbers.
+        spare_heads: headings of columns that may be removed, by increasing importance.
         width: maximum width, even in a file or a pipe.
     """
     max_width = get_line_width() if width is None else min(width, get_line_width())
-    table, removable = [list(heads), *map(list, rows)], list(spare)
-    while _total_width(widths := _fit_column_widths(table, right, max_width)) > max_width and removable:
-        if (name := removable.pop(0)) in table[0]:
+    table, removable_heads = [list(heads), *map(list, rows)], list(spare_heads)
+    while (
+        _compute_table_width(widths := _fit_column_widths(table, right_aligned_heads, max_width)) > max_width
+        and removable_heads
+    ):
+        if (name := removable_heads.pop(0)) in table[0]:
             index = table[0].index(name)
             table = [row[:index] + row[index + 1 :] for row in table]
     for row in table:
-        cells = [_fold_cell(cell, column_width) for cell, column_width in zip(row, widths, strict=False)]
-        for k in range(max(map(len, cells), default=1)):
-            cell_lines = [cell[k] if k < len(cell) else "" for cell in cells]
-            padded = [
+        folded_cells = [
+            _fold_cell(cell, column_width) for cell, column_width in zip(row, widths, strict=False)
+        ]
+        for line_index in range(max(map(len, folded_cells), default=1)):
+            cell_lines = [cell[line_index] if line_index < len(cell) else "" for cell in folded_cells]
+            padded_cells = [
                 " " * (column_width - _count_columns(cell_line)) + cell_line
-                if head in right
+                if head in right_aligned_heads
                 else cell_line + " " * (column_width - _count_columns(cell_line))
                 for cell_line, column_width, head in zip(cell_lines, widths, table[0], strict=False)
             ]
-            line = _GAP.join([*padded[:1], *(colour_verdict(cell, cell.strip()) for cell in padded[1:])])
+            line = _GAP.join(
+                [*padded_cells[:1], *(colour_verdict(cell, cell.strip()) for cell in padded_cells[1:])]
+            )
             yield line.rstrip()
 
 
-def _total_width(widths: Sequence[int]) -> int:
+def _compute_table_width(widths: Sequence[int]) -> int:
     return sum(widths) + len(_GAP) * (len(widths) - 1)
 
 
-def _fit_column_widths(table: Sequence[Sequence[str]], right: Collection[str], max_width: int) -> list[int]:
+def _fit_column_widths(
+    table: Sequence[Sequence[str]], right_aligned_heads: Collection[str], max_width: int
+) -> list[int]:
     """Return the width of each column: the width of its content, or less if the table would be too wide."""
     column_heads = table[0]
     widths = [
         max((_count_columns(row[index]) for row in table if row), default=0)
         for index in range(len(column_heads))
     ]
-    text_columns = [index for index, head in enumerate(column_heads) if head not in right]
+    text_columns = [index for index, head in enumerate(column_heads) if head not in right_aligned_heads]
     for index in sorted(text_columns, key=lambda index: (index == 0, -widths[index])):
         min_width = max(_MIN_WIDTH if index else _MIN_FIRST_WIDTH, _count_columns(column_heads[index]))
-        widths[index] -= max(0, min(_total_width(widths) - max_width, widths[index] - min_width))
+        widths[index] -= max(0, min(_compute_table_width(widths) - max_width, widths[index] - min_width))
     return widths
 
 
@@ -362,11 +375,11 @@ def _fold_cell(cell: str, width: int) -> list[str]:
         return [cell]
     lines: list[str] = []
     for word in cell.split():
-        short = _shorten_word(word, width)
-        if lines and _count_columns(lines[-1]) + 1 + _count_columns(short) <= width:
-            lines[-1] += f" {short}"
+        shortened_word = _shorten_word(word, width)
+        if lines and _count_columns(lines[-1]) + 1 + _count_columns(shortened_word) <= width:
+            lines[-1] += f" {shortened_word}"
         else:
-            lines.append(short)
+            lines.append(shortened_word)
     return lines
 
 

@@ -131,14 +131,14 @@ def doctor(
 
 
 def _print_checks(checks: Sequence[HealthCheck]) -> None:
-    width = max(len(check.name) for check in checks)
-    indent = " " * (_MARK_WIDTH + width + 2)
+    name_width = max(len(check.name) for check in checks)
+    indent = " " * (_MARK_WIDTH + name_width + 2)
     for check in checks:
         mark = _MARKS[check.ok]
-        check_head = f"{mark:<{_MARK_WIDTH}}{check.name:<{width}}  "
-        first, *more_lines = console.wrap_text(check.detail, check_head, indent)
+        check_head = f"{mark:<{_MARK_WIDTH}}{check.name:<{name_width}}  "
+        first_line, *more_lines = console.wrap_text(check.detail, check_head, indent)
         console.print_line(
-            console.colour_text(mark, _COLOURS[check.ok], sys.stdout) + first.removeprefix(mark)
+            console.colour_text(mark, _COLOURS[check.ok], sys.stdout) + first_line.removeprefix(mark)
         )
         for line in more_lines:
             console.print_line(line)
@@ -171,13 +171,13 @@ class ClusterFindings(Value):
 
     def _print_table(self) -> None:
         """Print a row for each server, and below the table how to improve the servers."""
-        names = {report.url: report.url for report in self.servers}
-        if max(map(len, names)) > _MAX_ADDRESS:
-            names = {url: str(number) for number, url in enumerate(names, 1)}
-            for url, number in names.items():
+        server_name_by_url = {report.url: report.url for report in self.servers}
+        if max(map(len, server_name_by_url)) > _MAX_ADDRESS:
+            server_name_by_url = {url: str(number) for number, url in enumerate(server_name_by_url, 1)}
+            for url, number in server_name_by_url.items():
                 console.print_line(f"{number}  {url}")
             console.print_line("")
-        rows = [(names[report.url], *self._format_row(report)) for report in self.servers]
+        rows = [(server_name_by_url[report.url], *self._format_row(report)) for report in self.servers]
         console.print_table(_HEADS, rows, width=_TABLE_WIDTH)
         urls_by_remedies = dict[tuple[str, ...], list[str]]()
         for report in self.servers:
@@ -223,17 +223,17 @@ class ClusterFindings(Value):
             )
         if not good_count:
             return f"Submissions cannot be judged on any of {server_count} servers yet."
-        usable = "all" if good_count == server_count else f"{good_count} of"
-        return f"Submissions can be judged on {usable} {server_count} servers."
+        usable_phrase = "all" if good_count == server_count else f"{good_count} of"
+        return f"Submissions can be judged on {usable_phrase} {server_count} servers."
 
 
 def _describe_compilers(report: EndpointReport) -> str:
     """Return the C++ compiler of a server and the number of its other tools."""
     if not report.architecture:
         return "not known"
-    gxx = report.toolchains.get("g++")
+    gxx_toolchain = report.toolchains.get("g++")
     other_count = len(report.toolchains.keys() - {"g++", "gcc"})
-    return (f"g++ {gxx.version}" if gxx else "no g++") + (
+    return (f"g++ {gxx_toolchain.version}" if gxx_toolchain else "no g++") + (
         f", {format_count(other_count, 'other')}" if other_count else ""
     )
 
@@ -282,18 +282,18 @@ async def _build_gzipped_proctor() -> bytes | None:
 
 
 def combine_reports(reports: Sequence[EndpointReport]) -> ClusterFindings:
-    reachable = [report for report in reports if report.reachable]
-    cluster_uses = choose_uses(reachable)
-    used_reports = [report for report in reachable if report.url not in cluster_uses.unused_reasons]
-    ok = any(_has_no_failure(report.findings) for report in used_reports)
+    reachable_reports = [report for report in reports if report.reachable]
+    cluster_uses = choose_uses(reachable_reports)
+    used_reports = [report for report in reachable_reports if report.url not in cluster_uses.unused_reasons]
+    can_judge = any(_has_no_failure(report.findings) for report in used_reports)
     # A server without a compiler gets built programs, if another server has the compiler.
     good_urls = [
         report.url
         for report in used_reports
-        if ok and all(line.ok is not False or line.name == COMPILER for line in report.findings)
+        if can_judge and all(line.ok is not False or line.name == COMPILER for line in report.findings)
     ]
     return ClusterFindings(
-        ok=ok,
+        ok=can_judge,
         good=tuple(good_urls),
         servers=tuple(reports),
         uses=cluster_uses.servers,

@@ -36,21 +36,23 @@ class OptionGroup(NamedTuple):
     only: tuple[str, ...] = ()
     changes: Mapping[str, Mapping[str, Any]] | None = None  # changes to the `CliOption` of a field, by field
 
-    def make_parameters(self, kind: Any) -> _ParameterGroup:
-        """Return the group's options, and a function that creates a `kind` from their arguments.
+    def make_parameters(self, value_type: Any) -> _ParameterGroup:
+        """Return the group's options, and a function that creates a `value_type` from their arguments.
 
         A `dict` contains only options from the command line.
         """
         options = register_options(
-            (self.fields_of or kind) if isinstance(self.fields_of, type | None) else self.fields_of
+            (self.fields_of or value_type) if isinstance(self.fields_of, type | None) else self.fields_of
         )
         names = self.only or [name for name in options if name not in self.without]
         options_used = [options[name].with_changes(**(self.changes or {}).get(name, {})) for name in names]
-        is_dict = get_origin(kind) is dict
+        is_dict = get_origin(value_type) is dict
         takes_arguments = self.fields_of is not None and not is_dict
 
         def make_value(arguments: dict[str, Any]) -> Any:
-            return kind(**(arguments if takes_arguments else read_field_values(options_used, arguments)))
+            return value_type(
+                **(arguments if takes_arguments else read_field_values(options_used, arguments))
+            )
 
         return [option.make_parameter(self.title, is_dict) for option in options_used], make_value
 
@@ -142,29 +144,29 @@ class DeclaredOption(NamedTuple):
 
     def make_typer_option(self, title: str | None = None) -> Any:
         """Return the option for Typer. `title` is its heading in the help page."""
-        settings = self.cli_option
-        bounds = None if settings.typed is not None else next(_find_bounds(self.kind), None)
+        cli_option = self.cli_option
+        bounds = None if cli_option.typed is not None else next(_find_bounds(self.kind), None)
         flags = f"{self.flag}/--no-{self.key}" if self.default is True else self.flag
-        is_file = settings.metavar == "FILE"
+        is_file = cli_option.metavar == "FILE"
         return typer.Option(
             flags,
-            *([f"-{settings.short}"] if settings.short else []),
-            *settings.also,
-            help=console.replace_argument_names(settings.help),
-            metavar=settings.metavar or None,
-            min=settings.minimum if bounds is None or settings.minimum is not None else bounds.ge,
-            max=settings.maximum if bounds is None or settings.maximum is not None else bounds.le,
+            *([f"-{cli_option.short}"] if cli_option.short else []),
+            *cli_option.also,
+            help=console.replace_argument_names(cli_option.help),
+            metavar=cli_option.metavar or None,
+            min=cli_option.minimum if bounds is None or cli_option.minimum is not None else bounds.ge,
+            max=cli_option.maximum if bounds is None or cli_option.maximum is not None else bounds.le,
             callback=make_bounds_check(
                 above=None if bounds is None else bounds.gt, below=None if bounds is None else bounds.lt
             ),
-            show_default=settings.unset or True,
-            rich_help_panel=settings.panel or title or None,
+            show_default=cli_option.unset or True,
+            rich_help_panel=cli_option.panel or title or None,
             exists=is_file,
             dir_okay=not is_file,
-            hidden=settings.key_only,
+            hidden=cli_option.key_only,
         )
 
-    def make_parameter(self, title: str, without_default: bool = False) -> inspect.Parameter:
+    def make_parameter(self, title: str, has_no_default: bool = False) -> inspect.Parameter:
         """Return the parameter of a command.
 
         It is `None` if the option is absent, unless the help page can show the field's default.
@@ -172,7 +174,7 @@ class DeclaredOption(NamedTuple):
         kind, default = self.argument_type, self.cli_option.default
         if default is None and self.cli_option.typed is None and isinstance(self.default, str | int | float):
             default = self.default
-        if without_default or self.cli_option.unset or default is None:
+        if has_no_default or self.cli_option.unset or default is None:
             kind, default = Union[kind, None], None  # noqa: UP007
         annotation: Any = Annotated[kind, self.make_typer_option(title)]
         return inspect.Parameter(
@@ -192,7 +194,7 @@ class DeclaredOption(NamedTuple):
         try:
             value = argument if self.cli_option.read is None else self.cli_option.read(argument)
         except InputError as error:
-            raise console.with_option_name(error, self.label) from error
+            raise console.add_option_name(error, self.label) from error
         origin = get_origin(_strip_annotations(self.kind))
         return origin(value) if origin in (frozenset, tuple) else value
 
@@ -216,55 +218,66 @@ def make_bounds_check(*, above: float | None = None, below: float | None = None)
     return check_bounds
 
 
-def find_declared_options(kind: type[msgspec.Struct]) -> Iterator[DeclaredOption]:
+def find_declared_options(struct_type: type[msgspec.Struct]) -> Iterator[DeclaredOption]:
     """Yield the fields of a type that have a `CliOption`, in their order."""
-    hints = get_type_hints(kind, include_extras=True)
-    for field in msgspec.structs.fields(kind):
-        field_type = hints[field.name]
-        settings = [item for item in getattr(field_type, "__metadata__", ()) if isinstance(item, CliOption)]
-        if settings:
-            option = DeclaredOption(field.name, settings[0], field_type, field.default)
-            for changes in settings[1:]:
+    type_hints = get_type_hints(struct_type, include_extras=True)
+    for field in msgspec.structs.fields(struct_type):
+        field_type = type_hints[field.name]
+        cli_options = [
+            item for item in getattr(field_type, "__metadata__", ()) if isinstance(item, CliOption)
+        ]
+        if cli_options:
+            option = DeclaredOption(field.name, cli_options[0], field_type, field.default)
+            for option_changes in cli_options[1:]:
                 option = option.with_changes(
-                    **{name: value for name, value in asdict(changes).items() if value}
+                    **{name: value for name, value in asdict(option_changes).items() if value}
                 )
             yield option
 
 
-def register_options(kind: type[msgspec.Struct] | Iterable[DeclaredOption]) -> Mapping[str, DeclaredOption]:
+def register_options(
+    struct_or_options: type[msgspec.Struct] | Iterable[DeclaredOption],
+) -> Mapping[str, DeclaredOption]:
     """Return options by field, and register their names for messages."""
     options = {
-        option.field: option for option in (find_declared_options(kind) if isinstance(kind, type) else kind)
+        option.field: option
+        for option in (
+            find_declared_options(struct_or_options)
+            if isinstance(struct_or_options, type)
+            else struct_or_options
+        )
     }
     console.FLAGS.update((field, option.label) for field, option in options.items())
     return options
 
 
-def make_option(kind: type[msgspec.Struct], field: str, **changes: Any) -> Any:
+def make_option(struct_type: type[msgspec.Struct], field: str, **changes: Any) -> Any:
     """Return the option of a single field, for a command that does not use the rest of the type."""
-    return register_options(kind)[field].with_changes(**changes).make_typer_option()
+    return register_options(struct_type)[field].with_changes(**changes).make_typer_option()
 
 
 def read_field_values(options: Iterable[DeclaredOption], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of fields whose options have an argument. An InputError names the option."""
-    pairs = ((option, arguments.get(option.name)) for option in options)
+    option_arguments = ((option, arguments.get(option.name)) for option in options)
     return {
-        option.field: option.read_argument(argument) for option, argument in pairs if argument is not None
+        option.field: option.read_argument(argument)
+        for option, argument in option_arguments
+        if argument is not None
     }
 
 
-def _strip_annotations(kind: Any) -> Any:
+def _strip_annotations(type_hint: Any) -> Any:
     """Return a type without annotations and without `None`."""
-    if get_origin(kind) is Annotated:
-        return _strip_annotations(get_args(kind)[0])
-    if get_origin(kind) in (Union, types.UnionType):
-        return _strip_annotations(next(member for member in get_args(kind) if member is not type(None)))
-    return kind
+    if get_origin(type_hint) is Annotated:
+        return _strip_annotations(get_args(type_hint)[0])
+    if get_origin(type_hint) in (Union, types.UnionType):
+        return _strip_annotations(next(member for member in get_args(type_hint) if member is not type(None)))
+    return type_hint
 
 
-def _find_bounds(kind: Any) -> Iterator[msgspec.Meta]:
-    if get_origin(kind) is Annotated:
-        yield from (item for item in get_args(kind) if isinstance(item, msgspec.Meta))
-    if get_origin(kind) in (Annotated, Union, types.UnionType, tuple):
-        for item in get_args(kind):
+def _find_bounds(type_hint: Any) -> Iterator[msgspec.Meta]:
+    if get_origin(type_hint) is Annotated:
+        yield from (item for item in get_args(type_hint) if isinstance(item, msgspec.Meta))
+    if get_origin(type_hint) in (Annotated, Union, types.UnionType, tuple):
+        for item in get_args(type_hint):
             yield from _find_bounds(item)

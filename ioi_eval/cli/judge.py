@@ -34,7 +34,7 @@ from ioi_eval.model.values import Problem, Submission, SubmissionResult, TaskTyp
 from ioi_eval.problems import Problems
 from ioi_eval.rules.expectations import max_problem_points
 from ioi_eval.runs import BenchmarkOptions, Timing
-from ioi_eval.runs.engine import servers_found_event, set_server_callback
+from ioi_eval.runs.engine import make_servers_found_event, set_server_callback
 from ioi_eval.runs.events import EngineStarting, EngineStopped, Event, OnEvent
 from ioi_eval.runs.sources import benchmark_of, open_problem_source
 from ioi_eval.runs.time_limits import TimeLimits
@@ -137,8 +137,8 @@ def _read_program(path: str, language: str | None) -> tuple[str, str]:
     where = "standard input" if path == _STDIN else path
     if language is not None:
         find_language(language, field="--language")
-    elif path != _STDIN and (detected := find_language_by_suffix(Path(path).suffix)) is not None:
-        language = detected.name
+    elif path != _STDIN and (detected_language := find_language_by_suffix(Path(path).suffix)) is not None:
+        language = detected_language.name
     else:
         remedy = "Name it: --language c++"
         raise InputError(
@@ -178,11 +178,11 @@ def _select_single_problem(problems: Problems, options: BenchmarkOptions, source
             remedy=f"Name one, {source_hint} if several have that name. {suggest_names('', tuple(problems))}",
         )
     if problem.task_type is TaskType.OUTPUT_ONLY:
-        fault, remedy = (
+        problem_count_error, remedy = (
             f"{problem.id} asks for files, not for a program",
             "Use `ioi-eval score` or `validate`",
         )
-        raise InputError(fault, where=source, field="--problem", remedy=remedy)
+        raise InputError(problem_count_error, where=source, field="--problem", remedy=remedy)
     return problem
 
 
@@ -199,12 +199,12 @@ async def _judge_submission(
     on_event: OnEvent,
     packages: Collection[str],
 ) -> SubmissionResult:
-    engine, trusted = open_engine(engine_choice, store, tuple(packages))
+    engine, trusted_engine = open_engine(engine_choice, store, tuple(packages))
     on_event(EngineStarting(engine=engine_choice.text))
     set_server_callback(engine, on_event)
     try:
-        async with Scorer(engine, store=store, options=options, trusted=trusted) as scorer:
-            servers_found_event(engine)  # raises an InputError if no server can judge
+        async with Scorer(engine, store=store, options=options, trusted=trusted_engine) as scorer:
+            make_servers_found_event(engine)  # raises an InputError if no server can judge
             try:
                 await scorer.judge.check_packages(packages, [submission.language])
                 limited_problem = await TimeLimits(
@@ -254,9 +254,9 @@ def _build_json_result(problem: Problem, result: SubmissionResult, language: str
 
 
 def _print_result(problem: Problem, result: SubmissionResult, language: str) -> None:
-    compiler = f" ({result.compiler})" if result.compiler else ""
+    compiler_note = f" ({result.compiler})" if result.compiler else ""
     score_text = f"{result.verdict}, {result.points:g} of {max_problem_points(problem):g} points"
-    for line in console.wrap_text(f"{problem.id}, {language}{compiler}: {score_text}"):
+    for line in console.wrap_text(f"{problem.id}, {language}{compiler_note}: {score_text}"):
         console.print_line(console.colour_verdict(line, result.verdict))
     if not result.compiles:
         console.print_line("\nThe compiler says:")
@@ -269,8 +269,8 @@ def _print_result(problem: Problem, result: SubmissionResult, language: str) -> 
         return
     _print_tables(problem, result)
     failed_tests = (test for test in result.tests if test.status not in (Verdict.AC, Verdict.SKIPPED))
-    if (first_failed := next(failed_tests, None)) is not None:
-        _print_failed_test(problem, first_failed)
+    if (first_failed_test := next(failed_tests, None)) is not None:
+        _print_failed_test(problem, first_failed_test)
 
 
 def _print_tables(problem: Problem, result: SubmissionResult) -> None:
@@ -286,8 +286,10 @@ def _print_tables(problem: Problem, result: SubmissionResult) -> None:
             )
             for subtask_result in result.subtasks
         ]
-        console.print_table(("subtask", "verdict", *_SUBTASK_NUMBERS), rows, right=_SUBTASK_NUMBERS)
-    tests: list[list[str]] = []
+        console.print_table(
+            ("subtask", "verdict", *_SUBTASK_NUMBERS), rows, right_aligned_heads=_SUBTASK_NUMBERS
+        )
+    test_rows: list[list[str]] = []
     for test in result.tests:
         cells = [
             visible(test.test_name),
@@ -299,10 +301,10 @@ def _print_tables(problem: Problem, result: SubmissionResult) -> None:
         subtask_names = (
             visible(subtask.name) for subtask in problem.subtasks if test.test_name in subtask.tests
         )
-        tests.append([*cells, ", ".join(subtask_names)] if problem.subtasks else cells)
+        test_rows.append([*cells, ", ".join(subtask_names)] if problem.subtasks else cells)
     column_heads = ("test", "verdict", *_TEST_NUMBERS, *(["subtasks"] if problem.subtasks else []))
     console.print_line("")
-    console.print_table(column_heads, tests, right=_TEST_NUMBERS)
+    console.print_table(column_heads, test_rows, right_aligned_heads=_TEST_NUMBERS)
 
 
 def _print_failed_test(problem: Problem, result: TestResult) -> None:
@@ -311,11 +313,11 @@ def _print_failed_test(problem: Problem, result: TestResult) -> None:
     console.print_line("")
     for line in console.wrap_text(f"First test that is not right: {test.name}, {result.status}{feedback}"):
         console.print_line(console.colour_verdict(line, result.status))
-    expected = "" if test.answer is None else test.answer.read_beginning(_ECHO)
+    expected_output = "" if test.answer is None else test.answer.read_beginning(_ECHO)
     for title, content in (
         ("input", test.input.read_beginning(_ECHO)),
         ("output", result.output),
-        ("expected", expected),
+        ("expected", expected_output),
     ):
         console.print_line(f"  {title}:" if content else f"  {title}: nothing to show")
         # Divided by two below, because a character may be two columns wide.

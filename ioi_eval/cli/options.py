@@ -50,10 +50,12 @@ Source = Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE_HELP)]
 AllTests = Annotated[bool, make_option(RunOptions, "all_tests")]
 
 
-def problems_option(help_text: str = SOURCE_HELP, panel: str | None = "Problems", **others: Any) -> Any:
+def problems_option(
+    help_text: str = SOURCE_HELP, panel: str | None = "Problems", **other_settings: Any
+) -> Any:
     """Return the option for a source of problems."""
     names = ("--problems", "--benchmark-file")
-    return typer.Option(*names, metavar="SOURCE", help=help_text, rich_help_panel=panel, **others)
+    return typer.Option(*names, metavar="SOURCE", help=help_text, rich_help_panel=panel, **other_settings)
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")]
@@ -117,10 +119,12 @@ _EXPECTED = "expected"  # name of the column that only `validate` reads
 class RowOptions:
     """The options for reading rows. `--columns` and `--repair` each set several fields."""
 
-    def __init__(self, columns: list[str] | None = None, repair: str | None = None, **typed: Any) -> None:
+    def __init__(
+        self, columns: list[str] | None = None, repair: str | None = None, **option_values: Any
+    ) -> None:
         columns_by_content = read_column_names(columns or ())
-        self.expected = columns_by_content.pop(_EXPECTED, None)
-        fields = read_field_values(_READ, typed) | {
+        self.expected_column = columns_by_content.pop(_EXPECTED, None)
+        fields = read_field_values(_READ, option_values) | {
             f"{content}{_COLUMN}": column for content, column in columns_by_content.items()
         }
         if repair is not None:
@@ -131,13 +135,14 @@ class RowOptions:
 def read_column_names(arguments: Iterable[str]) -> dict[str, str]:
     """Return the columns of `--columns` by their contents. Raises InputError for invalid arguments."""
     contents = (*COLUMN_NAMES, _EXPECTED)
-    separator = re.compile(rf",(?=(?:{'|'.join(contents)})=)")
+    pair_separator = re.compile(rf",(?=(?:{'|'.join(contents)})=)")
     columns = dict[str, str]()
-    for pair in (pair for argument in arguments for pair in separator.split(argument)):
+    for pair in (pair for argument in arguments for pair in pair_separator.split(argument)):
         content, equals, column = pair.partition("=")
         if not equals or content not in contents:
             suggestion = "".join(
-                f". Did you mean {close}?" for close in find_similar_names(content, contents)[:1]
+                f". Did you mean {similar_name}?"
+                for similar_name in find_similar_names(content, contents)[:1]
             )
             names = f"{', '.join(contents)} (code: programs or replies)"
             remedy = f"Write WHAT=COLUMN, WHAT one of {names}{suggestion}"
@@ -157,13 +162,13 @@ def read_column_names(arguments: Iterable[str]) -> dict[str, str]:
 
 
 def _read_repairs(text: str) -> Repairs:
-    names = [name.strip() for name in text.split(",")]
-    unknown = [name for name in names if name not in REPAIR_NAMES]
-    if unknown:
-        suggestion = suggest_similar(unknown[0], REPAIR_NAMES)
+    repair_names = [name.strip() for name in text.split(",")]
+    unknown_names = [name for name in repair_names if name not in REPAIR_NAMES]
+    if unknown_names:
+        suggestion = suggest_similar(unknown_names[0], REPAIR_NAMES)
         remedy = f"{suggestion}Write one or more of {', '.join(REPAIR_NAMES)}, separated by commas"
-        raise InputError(f"unknown repair {unknown[0]!r}", field="--repair", remedy=remedy)
-    return Repairs(**{f"{_REPAIR}{name}": True for name in names})
+        raise InputError(f"unknown repair {unknown_names[0]!r}", field="--repair", remedy=remedy)
+    return Repairs(**{f"{_REPAIR}{name}": True for name in repair_names})
 
 
 ScoredRows = Annotated[RowOptions, OptionGroup("Input", fields_of=(_COLUMNS, *_READ, _REPAIR_OPTION))]
@@ -189,15 +194,15 @@ TokenFile = Annotated[Path | None, make_option(EngineChoice, "token")]
 class EngineOptions:
     """The options of an engine. Missing options are read from a file, or from the environment."""
 
-    def __init__(self, **typed: Any) -> None:
-        self._typed = typed
+    def __init__(self, **option_values: Any) -> None:
+        self._option_values = option_values
 
     def read_choice(self, file_engine: str = "") -> EngineChoice:
         """Return the engine. Raises InputError for invalid options.
 
         `file_engine` is the engine of a configuration file, which wins over the environment.
         """
-        given_values = read_field_values(find_declared_options(EngineChoice), self._typed)
+        given_values = read_field_values(find_declared_options(EngineChoice), self._option_values)
         if "token" in given_values:
             given_values["token"] = read_token(given_values["token"])
         engine = given_values.pop("text", None)
@@ -211,7 +216,7 @@ class EngineOptions:
                     field="engine" if file_engine and engine is None else "--engine"
                 ) from None
             option = console.FLAGS.get(error.field)
-            raise (console.with_option_name(error, option) if option else error) from None
+            raise (console.add_option_name(error, option) if option else error) from None
 
 
 Engine = Annotated[EngineOptions, OptionGroup("Engine", fields_of=EngineChoice)]
@@ -256,8 +261,8 @@ class OutputOptions(Value):
         self, run_options: RunOptions, timing: Timing, *, all_tests: bool = False
     ) -> RunOptions:
         """Return the options of a run, completed by other options of the command."""
-        changes = {"timing": timing, "all_tests": all_tests, "command": self.resume_command}
-        return msgspec.structs.replace(run_options, **changes)
+        option_changes = {"timing": timing, "all_tests": all_tests, "command": self.resume_command}
+        return msgspec.structs.replace(run_options, **option_changes)
 
 
 Output = Annotated[OutputOptions, OptionGroup("Output")]

@@ -63,11 +63,13 @@ def problems(
         console.print_json([_build_json_package(package) for package in packages])
     else:
         _print_packages(packages)
-    usable = any(package.problem is not None and not package.problem.unusable for package in packages)
+    has_usable_problem = any(
+        package.problem is not None and not package.problem.unusable for package in packages
+    )
     errors = [error for package in packages for error in package.errors]
     for error in errors:
         console.print_error(console.replace_argument_names(str(error)))
-    if errors or not usable:
+    if errors or not has_usable_problem:
         raise typer.Exit(console.BAD_INPUT)
 
 
@@ -76,14 +78,14 @@ def _print_packages(packages: tuple[Package, ...]) -> None:
         _format_row(package.format, package.problem) for package in packages if package.problem is not None
     ]
     if rows:
-        console.print_table(_TEXTS + _NUMBERS, rows, right=_NUMBERS, spare=_SPARE)
+        console.print_table(_TEXTS + _NUMBERS, rows, right_aligned_heads=_NUMBERS, spare_heads=_SPARE)
     for note in (note for package in packages for note in package.notes):
-        console.print_wrapped(f"note: {console.replace_argument_names(note)}", later="  ")
+        console.print_wrapped(f"note: {console.replace_argument_names(note)}", later_indent="  ")
     for package in packages:
         if package.errors and package.format:
             errors_text = "the error below" if len(package.errors) == 1 else "the errors below"
             message = f"{package.where} is read as {package.format}, and cannot be used: see {errors_text}"
-            console.print_wrapped(message, later="  ")
+            console.print_wrapped(message, later_indent="  ")
     problems = [package.problem for package in packages if package.problem is not None]
     usable_count = sum(not problem.unusable for problem in problems)
     # An entry with only notes is not a problem package.
@@ -92,12 +94,12 @@ def _print_packages(packages: tuple[Package, ...]) -> None:
 
 
 def _format_row(package_format: str, problem: Problem) -> tuple[str, ...]:
-    points = f"{sum(subtask.points for subtask in problem.subtasks):g}" if problem.subtasks else "none"
+    points_text = f"{sum(subtask.points for subtask in problem.subtasks):g}" if problem.subtasks else "none"
     process_text = f" of {problem.options.processes}" if problem.options.processes > 1 else ""
     time_factor = problem.time_from_solutions
-    time = "none" if time_factor is None else f"{time_factor:g} x slowest"
+    time_limit_text = "none" if time_factor is None else f"{time_factor:g} x slowest"
     if problem.limits.cpu_time is not None:
-        time = f"{problem.limits.cpu_time:g} s"
+        time_limit_text = f"{problem.limits.cpu_time:g} s"
     return (
         problem.id if problem.year is None else f"{problem.id} ({problem.year})",
         package_format,
@@ -105,8 +107,8 @@ def _format_row(package_format: str, problem: Problem) -> tuple[str, ...]:
         _describe_judging(problem),
         str(len(problem.tests)),
         str(len(problem.subtasks)),
-        points,
-        time,
+        points_text,
+        time_limit_text,
         "none" if problem.limits.memory is None else f"{problem.limits.memory / (1 << 20):g} MiB",
     )
 

@@ -23,7 +23,7 @@ from ioi_eval.model.text import format_count
 from ioi_eval.model.values import ServerState
 from ioi_eval.reports import ModelSummary
 from ioi_eval.reports.document import format_share
-from ioi_eval.reports.sections import model_name
+from ioi_eval.reports.sections import format_model_name
 from ioi_eval.runs.events import (
     EngineStarting,
     EngineStopped,
@@ -63,15 +63,15 @@ class RunProgress:
     """Receives a run's events and prints its progress."""
 
     def __init__(self, *, quiet: bool) -> None:
-        self.total = self.skipped = self.judged = self.failed = self.tests = 0
-        self._quiet = quiet
-        self._begin = self._last_printed = time.monotonic()
+        self.total_count = self.skipped_count = self.judged_count = self.failed_count = self.test_count = 0
+        self._is_quiet = quiet
+        self._started_at = self._last_printed_at = time.monotonic()
         self._server_states: tuple[ServerState, ...] = ()  # the latest states of all servers
-        self._servers_listed = time.monotonic()
+        self._servers_listed_at = time.monotonic()
         self._bar: tqdm[None] | None = None
         self._update_task: asyncio.Task[None] | None = None
         self._is_local = True  # True if jobs run on this machine
-        self._servers = ServerEventLog()
+        self._server_event_log = ServerEventLog()
 
     def __enter__(self) -> Self:
         return self
@@ -90,46 +90,46 @@ class RunProgress:
         if self._update_task is not None:
             self._update_task.cancel()
             self._update_task = None
-        self._last_printed = time.monotonic()
+        self._last_printed_at = time.monotonic()
 
     @property
-    def finished(self) -> int:
-        return self.skipped + self.judged + self.failed
+    def finished_count(self) -> int:
+        return self.skipped_count + self.judged_count + self.failed_count
 
     def __call__(self, event: Event) -> None:
-        is_due = time.monotonic() - self._last_printed > _READING_INTERVAL_S
+        is_due = time.monotonic() - self._last_printed_at > _READING_INTERVAL_S
         match event:
             case RunStarted():
-                self.total, self.skipped = event.total or 0, event.skipped
-                self.judged = self.failed = self.tests = 0
+                self.total_count, self.skipped_count = event.total or 0, event.skipped
+                self.judged_count = self.failed_count = self.test_count = 0
                 # Update the bar regularly, so that it also moves during a long submission.
                 self._update_task = asyncio.get_running_loop().create_task(self._update_regularly())
-                self._begin = self._last_printed = time.monotonic()
+                self._started_at = self._last_printed_at = time.monotonic()
                 self._show_bar()
             case SubmissionJudged():
-                self.judged += 1
-                self.tests += event.tests
+                self.judged_count += 1
+                self.test_count += event.tests
             case SubmissionFailed():
-                self.failed += 1
+                self.failed_count += 1
             case RowsRead(selected=int(total)):
-                self.total = total
+                self.total_count = total
                 self._show_bar()
             case EngineStopped():
                 self._close()
             case ServerChanged() | JobsWait():
-                self._servers.add_event(event)
+                self._server_event_log.add_event(event)
                 # Without the update task, nothing would print the message later.
                 if self._update_task is None:
-                    news_now = partial(self._print_server_changes, at_once=True)
-                    asyncio.get_running_loop().call_soon(news_now)
+                    print_changes_now = partial(self._print_server_changes, at_once=True)
+                    asyncio.get_running_loop().call_soon(print_changes_now)
             case RowsRead() if is_due:
-                self._last_printed = time.monotonic()
+                self._last_printed_at = time.monotonic()
                 self._print_above_bar(f"Reading the dump: {format_count(event.rows, 'row')} so far")
             case ReportProgress() if is_due:
-                self._last_printed = time.monotonic()
-                pages = "" if event.pages is None else f", {format_count(event.pages, 'page')} written"
+                self._last_printed_at = time.monotonic()
+                page_note = "" if event.pages is None else f", {format_count(event.pages, 'page')} written"
                 self._print_above_bar(
-                    f"Writing the report: {format_count(event.read, 'submission')} read{pages}"
+                    f"Writing the report: {format_count(event.read, 'submission')} read{page_note}"
                 )
             case RowsUnderstood():
                 self._print_above_bar(f"Rows: {event.rows}")
@@ -149,27 +149,27 @@ class RunProgress:
                     describe_overload(event, "This machine is" if self._is_local else "The servers are")
                 )
             case ReferencesStarted():
-                problems = format_count(event.problems, "problem")
-                self._print_above_bar(f"Judging up to {event.most} own solutions of {problems}")
+                problem_phrase = format_count(event.problems, "problem")
+                self._print_above_bar(f"Judging up to {event.most} own solutions of {problem_phrase}")
         if isinstance(event, RunStarted | SubmissionJudged | SubmissionFailed):
             self.update_bar()
 
     def _print_above_bar(self, text: str) -> None:
         """Print a line above the progress bar, if any. `quiet` suppresses it."""
-        if self._bar is None and not self._quiet:
+        if self._bar is None and not self._is_quiet:
             console.print_message(text)
         elif self._bar is not None:
             self._bar.write("\n".join(console.wrap_message(text)), file=sys.stderr)
 
     def _print_server_changes(self, *, at_once: bool = False) -> None:
-        for line in self._servers.take_messages(at_once=at_once):
+        for line in self._server_event_log.take_messages(at_once=at_once):
             self._print_above_bar(line)
 
     def _show_bar(self) -> None:
-        if not self._quiet and sys.stderr.isatty() and self.finished < self.total:
+        if not self._is_quiet and sys.stderr.isatty() and self.finished_count < self.total_count:
             self._bar = tqdm(
-                total=self.total,
-                initial=self.finished,
+                total=self.total_count,
+                initial=self.finished_count,
                 bar_format=_FORMAT,
                 ncols=min(console.WIDTH, console.get_terminal_width()),
                 file=sys.stderr,
@@ -180,34 +180,36 @@ class RunProgress:
     def update_bar(self) -> None:
         if self._bar is not None:
             self._bar.set_postfix_str(self._format_counts(), refresh=False)
-            self._bar.update(self.finished - self._bar.n)
-        elif not self._quiet and time.monotonic() - self._last_printed > _LINE_INTERVAL_S:
-            self._last_printed = time.monotonic()
-            console.print_message(f"{self.finished} of {self.total} submissions, {self._format_counts()}")
+            self._bar.update(self.finished_count - self._bar.n)
+        elif not self._is_quiet and time.monotonic() - self._last_printed_at > _LINE_INTERVAL_S:
+            self._last_printed_at = time.monotonic()
+            console.print_message(
+                f"{self.finished_count} of {self.total_count} submissions, {self._format_counts()}"
+            )
 
     def _format_counts(self) -> str:
-        seconds = max(time.monotonic() - self._begin, 0.001)
-        counts = f"{self.tests} tests, {self.tests / seconds:.0f} tests/s"
+        seconds = max(time.monotonic() - self._started_at, 0.001)
+        count_text = f"{self.test_count} tests, {self.test_count / seconds:.0f} tests/s"
         if self._server_states:
             healthy_count = sum(server.state == _HEALTHY for server in self._server_states)
-            counts += f", {healthy_count} of {format_count(len(self._server_states), 'server')}"
-        return f"{counts}, {self.failed} failed" if self.failed else counts
+            count_text += f", {healthy_count} of {format_count(len(self._server_states), 'server')}"
+        return f"{count_text}, {self.failed_count} failed" if self.failed_count else count_text
 
     async def _update_regularly(self) -> None:
         while True:
             await asyncio.sleep(_TICK_S)
             self._print_server_changes()
-            if self._server_states and time.monotonic() - self._servers_listed > _SERVERS_INTERVAL_S:
-                self._servers_listed = time.monotonic()
+            if self._server_states and time.monotonic() - self._servers_listed_at > _SERVERS_INTERVAL_S:
+                self._servers_listed_at = time.monotonic()
                 self._print_above_bar(format_server_states(self._server_states))
             self.update_bar()
             if self._bar is not None:
                 self._bar.refresh()
 
 
-def describe_overload(event: Overloaded, machine: str = "This machine is") -> str:
+def describe_overload(event: Overloaded, machine_phrase: str = "This machine is") -> str:
     return (
-        f"{machine} overloaded (programs ran {event.computed:.0f} s and waited {event.waited:.0f} s). "
+        f"{machine_phrase} overloaded (programs ran {event.computed:.0f} s and waited {event.waited:.0f} s). "
         "Verdicts are unaffected; the run is slower."
     )
 
@@ -227,15 +229,17 @@ def describe_servers(servers_found: ServersFound) -> Iterator[str]:
         yield f"{server_count}: {servers_found.uses}{unreachable}; {job_capacity}, {servers_found.jobs}"
     else:
         yield f"{servers_found.used} of {server_count}, {job_capacity}"
-    yield from _list_first(servers_found.unreachable)
-    yield from _list_first([f"{url} is left out: {reason}" for url, reason in servers_found.left_out.items()])
+    yield from _limit_lines(servers_found.unreachable)
+    yield from _limit_lines(
+        [f"{url} is left out: {reason}" for url, reason in servers_found.left_out.items()]
+    )
     for difference in servers_found.differences:
         yield f"{difference.name}: {difference.detail}" + (
             f". {console.replace_argument_names(difference.remedy)}" if difference.remedy else ""
         )
 
 
-def _list_first(lines: Sequence[str]) -> Iterator[str]:
+def _limit_lines(lines: Sequence[str]) -> Iterator[str]:
     yield from lines[:_MAX_LISTED]
     if len(lines) > _MAX_LISTED:
         yield f"and {len(lines) - _MAX_LISTED} more like these"
@@ -285,10 +289,10 @@ class SignalHandler:
 
     def __init__(self) -> None:
         self._old_handlers = {number: signal.getsignal(number) for number in _STOP_SIGNALS}
-        self._cancelled = False
+        self._is_cancelled = False
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, EngineStarting) and not self._cancelled:
+        if isinstance(event, EngineStarting) and not self._is_cancelled:
             task, loop = asyncio.current_task(), asyncio.get_running_loop()
             assert task is not None, "events are emitted in the task of the call"
 
@@ -296,11 +300,11 @@ class SignalHandler:
                 # The handler is an empty function instead of SIG_IGN, which the processes of the cleanup
                 # would inherit.
                 _install_handlers(dict.fromkeys(_STOP_SIGNALS, lambda *_: None))
-                self._cancelled = True
+                self._is_cancelled = True
                 loop.call_soon_threadsafe(task.cancel)
 
             _install_handlers(dict.fromkeys(_STOP_SIGNALS, cancel_run))
-        elif isinstance(event, EngineStopped) and not self._cancelled:
+        elif isinstance(event, EngineStopped) and not self._is_cancelled:
             self._restore_handlers()
 
     def __enter__(self) -> Self:
@@ -341,7 +345,7 @@ def run_with_progress(
 
     If the user interrupts it, print the command that continues, and exit with code 130.
     """
-    begin = time.monotonic()
+    start_s = time.monotonic()
     try:
         with RunProgress(quiet=output.is_silent) as progress, SignalHandler() as signals:
 
@@ -349,7 +353,7 @@ def run_with_progress(
                 signals(event)
                 progress(event)
 
-            return asyncio.run(call(handle_event)), time.monotonic() - begin
+            return asyncio.run(call(handle_event)), time.monotonic() - start_s
     except KeyboardInterrupt:
         # The cleanup is complete, so ignore signals until the process exits.
         _install_handlers(dict.fromkeys(_STOP_SIGNALS, signal.SIG_IGN))
@@ -372,23 +376,29 @@ def print_failures(failures: Mapping[str, str], out: str) -> None:
         )
     if not (number := len(failures)):
         return
-    rows = read_failures(Path(out))
+    failure_rows = read_failures(Path(out))
     # A submission without a row was never tried, and no later run will try it.
-    final_count = sum(key not in rows or rows[key].get("final") is True for key in failures)
-    retried = "it" if number == 1 else "them" if not final_count else f"{number - final_count:,} of them"
-    remedy_counts = Counter(
-        str(rows[key]["remedy"])
-        for key in failures
-        if key in rows and rows[key].get("remedy") and rows[key].get("final") is not True
+    final_count = sum(key not in failure_rows or failure_rows[key].get("final") is True for key in failures)
+    retried_phrase = (
+        "it" if number == 1 else "them" if not final_count else f"{number - final_count:,} of them"
     )
-    next_step = f"the same command retries only {retried}" if final_count < number else "no other try helps"
+    remedy_counts = Counter(
+        str(failure_rows[key]["remedy"])
+        for key in failures
+        if key in failure_rows
+        and failure_rows[key].get("remedy")
+        and failure_rows[key].get("final") is not True
+    )
+    next_step = (
+        f"the same command retries only {retried_phrase}" if final_count < number else "no other try helps"
+    )
     if remedy_counts:
         next_step = f"fix the causes below, then {next_step}"
     console.print_message(
         f"{format_count(number, 'submission')} could not be judged, see {out}/failures.jsonl; {next_step}"
     )
-    for remedy, affected in remedy_counts.most_common(_SHOWN_FAILURES):
-        console.print_message(f"{affected:,} of them: {console.replace_argument_names(remedy)}")
+    for remedy, affected_count in remedy_counts.most_common(_SHOWN_FAILURES):
+        console.print_message(f"{affected_count:,} of them: {console.replace_argument_names(remedy)}")
     if 0 < final_count < number:
         console.print_message(f"{final_count:,} of them can never be judged: no other try helps")
 
@@ -398,7 +408,7 @@ def print_unscored_models(models: Iterable[ModelSummary]) -> None:
     for model in models:
         if model.unscored > _NOTABLE_SHARE * model.submissions:
             unscored_share = format_share(model.unscored, model.submissions)
-            name = model_name(model.model)
+            name = format_model_name(model.model)
             console.print_message(
                 f"{name}: {unscored_share} of its submissions are unscored; none of its numbers count them"
             )
@@ -448,25 +458,31 @@ _CHANGE_VERBS = {
 
 def format_server_states(servers: Sequence[ServerState]) -> str:
     """Return a line with the states of some servers, failed servers first, and the number of the rest."""
-    ordered = sorted(servers, key=lambda server: (server.state == _HEALTHY, server.url))
-    listed, unlisted = ordered[:_MAX_NAMED], ordered[_MAX_NAMED:]
-    descriptions = [_format_server_state(server) for server in listed]
-    if unlisted:
-        slots, busy = (sum(getattr(server, name) for server in unlisted) for name in ("slots", "busy"))
-        rate = sum(server.rate for server in unlisted)
-        healthy_count = sum(server.state == _HEALTHY for server in unlisted)
+    ordered_servers = sorted(servers, key=lambda server: (server.state == _HEALTHY, server.url))
+    listed_servers, unlisted_servers = ordered_servers[:_MAX_NAMED], ordered_servers[_MAX_NAMED:]
+    descriptions = [_format_server_state(server) for server in listed_servers]
+    if unlisted_servers:
+        slot_count, busy_count = (
+            sum(getattr(server, name) for server in unlisted_servers) for name in ("slots", "busy")
+        )
+        rate = sum(server.rate for server in unlisted_servers)
+        healthy_count = sum(server.state == _HEALTHY for server in unlisted_servers)
         descriptions.append(
-            f"{healthy_count} of {len(unlisted)} more work, {busy} of {slots} slots busy, {rate:.2f} jobs/s"
+            f"{healthy_count} of {len(unlisted_servers)} more work, {busy_count} of {slot_count} slots busy,"
+            f" {rate:.2f} jobs/s"
         )
     return f"Servers: {'; '.join(descriptions)}"
 
 
 def _format_server_state(server: ServerState) -> str:
-    since = "" if server.since is None else time.strftime(" since %H:%M:%S", time.localtime(server.since))
-    state = "works" if server.state == _HEALTHY else f"is {server.state}{since}"
-    error = f", last error: {server.why}" if server.why else ""
+    since_note = (
+        "" if server.since is None else time.strftime(" since %H:%M:%S", time.localtime(server.since))
+    )
+    state_text = "works" if server.state == _HEALTHY else f"is {server.state}{since_note}"
+    error_note = f", last error: {server.why}" if server.why else ""
     return (
-        f"{server.url} {state}, {server.busy} of {server.slots} slots busy, {server.rate:.2f} jobs/s{error}"
+        f"{server.url} {state_text}, {server.busy} of {server.slots} slots busy,"
+        f" {server.rate:.2f} jobs/s{error_note}"
     )
 
 
@@ -507,22 +523,29 @@ class ServerEventLog:
         last_event = next(reversed(self._latest_changes.values()), None)
         self._latest_changes, self._jobs_wait = {}, None
         for change in Change:
-            if changed := [event for event in events if event.change is change]:
-                names = ", ".join(event.url for event in changed[:_MAX_NAMED])
-                unnamed = f" and {len(changed) - _MAX_NAMED} more" if len(changed) > _MAX_NAMED else ""
-                is_or_are = _CHANGE_VERBS[change][len(changed) > 1]
-                reason = f" ({changed[0].reason})" if changed[0].reason else ""
-                usable = last_event or changed[-1]
-                servers, jobs = format_count(usable.usable, "server"), format_count(usable.slots, "job")
-                yield f"{names}{unnamed} {is_or_are}{reason}; {servers} for {jobs} at a time now"
+            if changed_events := [event for event in events if event.change is change]:
+                names = ", ".join(event.url for event in changed_events[:_MAX_NAMED])
+                unnamed_note = (
+                    f" and {len(changed_events) - _MAX_NAMED} more"
+                    if len(changed_events) > _MAX_NAMED
+                    else ""
+                )
+                is_or_are = _CHANGE_VERBS[change][len(changed_events) > 1]
+                reason = f" ({changed_events[0].reason})" if changed_events[0].reason else ""
+                latest_event = last_event or changed_events[-1]
+                servers, jobs = (
+                    format_count(latest_event.usable, "server"),
+                    format_count(latest_event.slots, "job"),
+                )
+                yield f"{names}{unnamed_note} {is_or_are}{reason}; {servers} for {jobs} at a time now"
         if jobs_wait is not None and (last_event is None or not last_event.usable):
             yield (
                 f"No server can be used: submissions wait for one, {jobs_wait.seconds:g} s at most; "
-                "those that get none are not judged"
+                "submissions that get no server are not judged"
             )
 
     def _should_report(self, event: ServerChanged, now: float) -> bool:
-        """Return True if the change should be reported: servers that change constantly are not."""
+        """Return True if the change should be reported. A server that changes constantly is not reported."""
         last_change, report_times = (
             self._reported_changes.get(event.url, Change.BACK),
             self._report_times[event.url],

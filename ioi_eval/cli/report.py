@@ -76,7 +76,7 @@ def report(
     if as_json:
         outcome = report_sync(folders, options=options, out=out)
     else:
-        with ReportProgressBar(several=len(folders) > 1) as progress:
+        with ReportProgressBar(has_several_runs=len(folders) > 1) as progress:
             outcome = report_sync(folders, options=options, out=out, on_event=progress)
     page = Path(outcome.page)
     if as_json:
@@ -96,25 +96,29 @@ def report(
 class ReportProgressBar:
     """Prints the progress of reports: rows and pages in a terminal, and a line for each of several runs."""
 
-    def __init__(self, *, several: bool) -> None:
-        self._several = several
-        self._line = tqdm(bar_format="{desc}", file=sys.stderr, leave=False, disable=not sys.stderr.isatty())
+    def __init__(self, *, has_several_runs: bool) -> None:
+        self._has_several_runs = has_several_runs
+        self._status_line = tqdm(
+            bar_format="{desc}", file=sys.stderr, leave=False, disable=not sys.stderr.isatty()
+        )
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._line.close()
+        self._status_line.close()
 
     def __call__(self, event: Event) -> None:
         match event:
             case ReportProgress(pages=None):
-                self._line.set_description_str(f"{format_count(event.read, 'submission')} read")
+                self._status_line.set_description_str(f"{format_count(event.read, 'submission')} read")
             case ReportProgress(pages=int(pages)):
-                self._line.set_description_str(
+                self._status_line.set_description_str(
                     f"{format_count(event.read, 'submission')} read, {format_count(pages, 'page')} written"
                 )
-            case RunReported() if self._several:
-                outcome = "read, reports written" if event.written else "read; its folder is read-only"
+            case RunReported() if self._has_several_runs:
+                outcome_phrase = "read, reports written" if event.written else "read; its folder is read-only"
                 submissions = format_count(event.submissions, "submission")
-                self._line.write(visible(f"{event.folder}: {submissions} {outcome}"), file=sys.stderr)
+                self._status_line.write(
+                    visible(f"{event.folder}: {submissions} {outcome_phrase}"), file=sys.stderr
+                )

@@ -27,7 +27,7 @@ from ioi_eval.cli.scores import exit_if_suspicious, print_scores
 from ioi_eval.generate import AgentOptions, ModelOptions
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.text import format_count, visible
-from ioi_eval.registries import Registry, find_registered, needs_plugin
+from ioi_eval.registries import Registry, load_entry, missing_plugin_error
 from ioi_eval.reports import Summary
 from ioi_eval.runs.authors import INSTANCES, GeneratedRun, create_prompts
 from ioi_eval.runs.authors import run as generate
@@ -137,11 +137,13 @@ def _run_turns(
     config: Config, author: ModelOptions | AgentOptions, arguments: Mapping[str, Any], output: OutputOptions
 ) -> Summary:
     """Let a model or an agent submit several times with feedback. Exit with code 3 if it stopped early."""
-    make_competition = find_registered(Registry.COMMANDS, "run.turns")
+    make_competition = load_entry(Registry.COMMANDS, "run.turns")
     if make_competition is None:
-        raise needs_plugin("run.turns needs", "contest")
-    compete = make_competition(author, config.turns, config.rules.feedback)
-    outcome, _ = run_with_progress(output, lambda tell: compete(config.benchmark, on_event=tell, **arguments))
+        raise missing_plugin_error("run.turns needs", "contest")
+    run_competition = make_competition(author, config.turns, config.rules.feedback)
+    outcome, _ = run_with_progress(
+        output, lambda tell: run_competition(config.benchmark, on_event=tell, **arguments)
+    )
     if output.as_json:
         console.print_json(outcome)
     elif not output.quiet:
@@ -171,16 +173,18 @@ def _print_outcome(outcome: GeneratedRun, seconds: float, output: OutputOptions)
 
 
 def _summarize_resolved(outcome: GeneratedRun) -> str:
-    counts = Counter(str(instance["resolved"]) for instance in outcome.instances)
-    summary = f"Resolved {counts['True']} of {counts['True'] + counts['False']}"
-    if counts["None"]:
-        summary += f"; {counts['None']} without an answer"
-    unusable = Counter(
+    counts_by_result = Counter(str(instance["resolved"]) for instance in outcome.instances)
+    summary = f"Resolved {counts_by_result['True']} of {counts_by_result['True'] + counts_by_result['False']}"
+    if counts_by_result["None"]:
+        summary += f"; {counts_by_result['None']} without an answer"
+    unusable_counts = Counter(
         str(instance["error"])
         for instance in outcome.instances
         if instance["resolved"] is False and "error" in instance
     )
-    return summary + "".join(f"; {number} cannot be judged ({reason})" for reason, number in unusable.items())
+    return summary + "".join(
+        f"; {number} cannot be judged ({reason})" for reason, number in unusable_counts.items()
+    )
 
 
 def _print_unwritten(unwritten: Mapping[str, str], unasked: Collection[str]) -> None:
@@ -188,8 +192,10 @@ def _print_unwritten(unwritten: Mapping[str, str], unasked: Collection[str]) -> 
         console.print_message(visible(f"not written: {key}: {reason}"))
     if not (number := len(unwritten)):
         return
-    retried = "it" if number == 1 else f"{number - len(unasked):,} of them" if unasked else "them"
+    retried_phrase = "it" if number == 1 else f"{number - len(unasked):,} of them" if unasked else "them"
     next_step = (
-        "no other try helps" if number == len(unasked) else f"the same command asks only for {retried} again"
+        "no other try helps"
+        if number == len(unasked)
+        else f"the same command asks only for {retried_phrase} again"
     )
     console.print_message(f"{format_count(number, 'program')} not written; {next_step}")

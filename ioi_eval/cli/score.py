@@ -42,9 +42,9 @@ from ioi_eval.model.options import CliOption
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Value
-from ioi_eval.reports.trust import trust_sentence
+from ioi_eval.reports.trust import make_trust_sentence
 from ioi_eval.runs import ReferenceOptions, Selection
-from ioi_eval.runs.score import Forecast, ScoredDump, forecast_dump, score_dump, skipped_row_notes
+from ioi_eval.runs.score import Forecast, ScoredDump, forecast_dump, make_skipped_row_notes, score_dump
 
 # --- exports -----------------------------------------------------------------------------------------
 
@@ -108,15 +108,17 @@ class ExportOptions(Value):
             yield f"Results: {self.results}"
         if self.push_to_hub:
             token = Secret(os.environ.get(TOKEN_VARIABLE, ""))
-            pushed = publish(out, self.push_to_hub, private=not self.public, token=token, dry=self.dry_run)
-            kind = "private" if pushed.private else "public"
-            verb = "Pushed" if pushed.url else "Would push"
-            yield f"{verb} to {pushed.repo} ({kind}, if it is new):"
-            yield from (f"  {name}  {size:,} bytes" for name, size in pushed.files.items())
-            if pushed.url:
-                yield f"  {pushed.url}"
+            push_result = publish(
+                out, self.push_to_hub, private=not self.public, token=token, dry=self.dry_run
+            )
+            visibility = "private" if push_result.private else "public"
+            verb = "Pushed" if push_result.url else "Would push"
+            yield f"{verb} to {push_result.repo} ({visibility}, if it is new):"
+            yield from (f"  {name}  {size:,} bytes" for name, size in push_result.files.items())
+            if push_result.url:
+                yield f"  {push_result.url}"
                 return
-            lines = pushed.card.splitlines()
+            lines = push_result.card.splitlines()
             yield from ("Card:", *(f"  {line}" for line in lines[:_MAX_CARD_LINES]))
             omitted_lines = len(lines) - _MAX_CARD_LINES
             yield f"  ... ({omitted_lines} more lines)" if omitted_lines > 0 else ""
@@ -186,13 +188,13 @@ def score(
     """
     if export.results is not None:
         check_results_path(export.results, dumps)
-    if rows.expected is not None:
+    if rows.expected_column is not None:
         remedy = "Remove it, or use `ioi-eval validate`"
         raise InputError(
             "`ioi-eval score` does not compare verdicts", field="--columns expected", remedy=remedy
         )
     reference_options = ReferenceOptions(**references) if references else None
-    choice = engine.read_choice()
+    engine_choice = engine.read_choice()
     with dumps_from_stdin(dumps, sys.stdin.buffer) as dump_files:
         if not source:
             source = guess_benchmark(dump_files, rows.options.problem_column)
@@ -207,14 +209,14 @@ def score(
             "choice": problems,
             "reading": rows.options,
             "selection": msgspec.structs.replace(selection, problems=problems.problems),
-            "engine": choice,
+            "engine": engine_choice,
             "options": output.complete_run_options(running, timing, all_tests=all_tests),
             "store": open_store(),
         }
         if export.dry_run and not export.push_to_hub:
             _print_forecast(forecast_dump(dump_files, source, **arguments), output)
             return
-        scored, seconds = run_with_progress(
+        scored_dump, seconds = run_with_progress(
             output,
             lambda on_event: score_dump(
                 dump_files,
@@ -225,11 +227,11 @@ def score(
                 **arguments,
             ),
         )
-    _print_scored_dump(scored, reference_options, seconds, output)
-    export(scored.out, output)
-    if scored.failures or scored.dump.rejected:
+    _print_scored_dump(scored_dump, reference_options, seconds, output)
+    export(scored_dump.out, output)
+    if scored_dump.failures or scored_dump.dump.rejected:
         raise typer.Exit(console.UNSCORED)
-    exit_if_suspicious([scored.summary], allowed=allow_suspicious, silent=output.is_silent)
+    exit_if_suspicious([scored_dump.summary], allowed=allow_suspicious, silent=output.is_silent)
 
 
 def _print_scored_dump(
@@ -239,13 +241,13 @@ def _print_scored_dump(
         console.print_json(scored.as_json())
     elif not output.quiet:
         console.print_wrapped(summarize_call(scored.call, seconds, unscored=len(scored.failures)))
-        for line in skipped_row_notes(scored.dump):
+        for line in make_skipped_row_notes(scored.dump):
             console.print_wrapped(console.replace_argument_names(line))
         if scored.references is not None and reference_options is not None:
             print_references(scored.references, reference_options, scored.out)
         print_scores(scored.summary)
         if scored.summary.trust is not None:
-            console.print_wrapped(trust_sentence(scored.summary))
+            console.print_wrapped(make_trust_sentence(scored.summary))
     print_failures(scored.failures, scored.out)
     print_unscored_models(scored.summary.models)
     if not output.is_silent:

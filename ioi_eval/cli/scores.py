@@ -14,13 +14,13 @@ from ioi_eval.reports import ComparedRun, ModelSummary, Summary, headline, secti
 from ioi_eval.reports.comparison import (
     Differences,
     collect_warnings,
-    comparability_notes,
-    difference_sections,
+    find_comparability_notes,
+    make_difference_sections,
     make_entries,
 )
 from ioi_eval.reports.document import Section, format_number, format_percent, format_share
 from ioi_eval.reports.headline import Entry
-from ioi_eval.reports.parts import part_sections
+from ioi_eval.reports.parts import make_part_sections
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.runs.references import (
     Reference,
@@ -66,7 +66,10 @@ class _Block(Value):
             console.print_wrapped(sentence)
         if self.table is not None:
             console.print_table(
-                self.table.column_heads, self.table.rows, right=self.table.right, spare=self.table.spare
+                self.table.column_heads,
+                self.table.rows,
+                right_aligned_heads=self.table.right,
+                spare_heads=self.table.spare,
             )
         for sentence in self.after:
             console.print_wrapped(sentence)
@@ -75,37 +78,45 @@ class _Block(Value):
 class _ScreenPrinter:
     """Prints tables while they fit on a screen, and the names of the omitted tables."""
 
-    def __init__(self, last: Section | None = None, sentences: Sequence[str] = ()) -> None:
-        """`last` is always printed, after the other tables, and `sentences` below it."""
-        self._last, self._sentences, self._omitted = last, sentences, list[str]()
-        rows = 3 + len(last.table.rows) if last is not None and last.table is not None else 0
-        self._free_lines = _MAX_LINES - rows - _SENTENCE_LINES * len(sentences)
+    def __init__(self, headline_section: Section | None = None, sentences: Sequence[str] = ()) -> None:
+        """`headline_section` is always printed, after the other tables, and `sentences` below it."""
+        self._headline_section, self._sentences, self._omitted_names = (
+            headline_section,
+            sentences,
+            list[str](),
+        )
+        table_line_count = (
+            3 + len(headline_section.table.rows)
+            if headline_section is not None and headline_section.table is not None
+            else 0
+        )
+        self._free_lines = _MAX_LINES - table_line_count - _SENTENCE_LINES * len(sentences)
 
     def add(self, name: str, block: _Block | None) -> None:
-        """Print an empty line and the block, if it fits. Every width has the same tables."""
+        """Print an empty line and the block, if it fits. The terminal's width does not matter."""
         if block is None:
             return
         if 1 + block.line_count > self._free_lines:
-            self._omitted.append(name)
+            self._omitted_names.append(name)
             return
         self._free_lines -= 1 + block.line_count
         console.print_line("")
         block.print()
 
-    def end(self) -> None:
-        if self._omitted:
+    def print_end(self) -> None:
+        if self._omitted_names:
             console.print_line("")
-            console.print_wrapped(f"In the report: {', '.join(dict.fromkeys(self._omitted))}.")
-        if self._last is not None:
+            console.print_wrapped(f"In the report: {', '.join(dict.fromkeys(self._omitted_names))}.")
+        if self._headline_section is not None:
             console.print_line("")
-            _format_section(self._last).print()
+            _format_section(self._headline_section).print()
         for sentence in self._sentences:
             console.print_wrapped(sentence)
 
 
 def print_scores(summary: Summary) -> None:
     """Print the scores of a run: warnings, models, points by problem, and the headline."""
-    model_entries = sections.run_entries(summary)
+    model_entries = sections.make_run_entries(summary)
     if not model_entries:
         return
     screen = _ScreenPrinter(*_shorten_headline(model_entries))
@@ -115,40 +126,42 @@ def print_scores(summary: Summary) -> None:
     statuses = list(summary.verdicts)[::-1]
     _add_model_tables(screen, model_entries, summary.unscored)
     for model in summary.models[:_MAX_MODELS]:
-        name = f" of {visible(sections.model_name(model.model))}" if len(model_entries) > 1 else ""
+        name = f" of {visible(sections.format_model_name(model.model))}" if len(model_entries) > 1 else ""
         screen.add("points by problem", _format_problems(model, statuses, name))
-    screen.end()
+    screen.print_end()
 
 
 def print_comparison(runs: Sequence[ComparedRun], run_differences: Differences | None = None) -> None:
     """Print the scores of several runs, and the differences between two runs."""
     model_entries = make_entries(runs)
-    pairs = run_differences.paired[:_MAX_PAIRS] if run_differences is not None else ()
-    last, headline_notes = _shorten_headline(model_entries, compare=not pairs)
-    screen = _ScreenPrinter(last, [*headline_notes, *(pair.sentence for pair in pairs)])
-    for warning in (*collect_warnings(runs), *comparability_notes(runs)):
+    paired_comparisons = run_differences.paired[:_MAX_PAIRS] if run_differences is not None else ()
+    headline_section, headline_notes = _shorten_headline(model_entries, compare=not paired_comparisons)
+    screen = _ScreenPrinter(
+        headline_section, [*headline_notes, *(pair.sentence for pair in paired_comparisons)]
+    )
+    for warning in (*collect_warnings(runs), *find_comparability_notes(runs)):
         sentence = shorten(console.replace_argument_names(warning), _MAX_WARNING)
         screen.add("warnings", _Block(before=[sentence]))
     if run_differences is not None:
-        first_section, *matrix = list(difference_sections(run_differences))[:2]
+        first_section, *matrix_sections = list(make_difference_sections(run_differences))[:2]
         screen.add(first_section.title, _format_section(first_section))
         screen.add("other results", _format_changed_results(run_differences))
-        for section in matrix:
+        for section in matrix_sections:
             screen.add(section.title, _format_section(section))
     _add_model_tables(screen, model_entries, sum(run.summary.unscored for run in runs))
-    screen.end()
+    screen.print_end()
 
 
 def _add_model_tables(screen: _ScreenPrinter, model_entries: Sequence[Entry], unscored: int) -> None:
     screen.add("pass@k", _format_pass_at_k(model_entries, unscored))
     for section in (
-        sections.medals_section(model_entries),
-        *part_sections(model_entries),
-        sections.budgets_section(model_entries),
+        sections.make_medals_section(model_entries),
+        *make_part_sections(model_entries),
+        sections.make_budgets_section(model_entries),
     ):
         if section is not None:
             screen.add(section.title, _format_section(section))
-    for section in sections.group_sections(model_entries[:_MAX_MODELS]):
+    for section in sections.make_group_sections(model_entries[:_MAX_MODELS]):
         if (
             not section.title.startswith("By tag")
             and section.table is not None
@@ -169,9 +182,9 @@ def _format_changed_results(run_differences: Differences) -> _Block | None:
         ]
         for change in changed_results[:_MAX_CHANGED]
     ]
-    more = len(changed_results) - _MAX_CHANGED
-    note = [f"and {more:,} more in the report"] if more > 0 else []
-    return _Block(table=_Table(column_heads=column_heads, rows=rows), after=note) if rows else None
+    more_count = len(changed_results) - _MAX_CHANGED
+    more_note = [f"and {more_count:,} more in the report"] if more_count > 0 else []
+    return _Block(table=_Table(column_heads=column_heads, rows=rows), after=more_note) if rows else None
 
 
 def _format_section(section: Section) -> _Block:
@@ -180,18 +193,22 @@ def _format_section(section: Section) -> _Block:
         column_heads = [
             head if head.isupper() else head[:1].lower() + head[1:] for head in section.table.heads
         ]
-        right = [head for head, side in zip(column_heads, section.table.sides, strict=True) if side == "r"]
+        right_aligned_heads = [
+            head for head, side in zip(column_heads, section.table.sides, strict=True) if side == "r"
+        ]
         rows = [[visible(str(cell)) for cell in row] for row in section.table.rows]
-        table = _Table(column_heads=column_heads, rows=rows, right=right, spare=right[:0:-1])
+        table = _Table(
+            column_heads=column_heads, rows=rows, right=right_aligned_heads, spare=right_aligned_heads[:0:-1]
+        )
     return _Block(before=[section.title], table=table, after=[*section.items, *section.notes])
 
 
 def exit_if_incomplete(runs: Sequence[ComparedRun], *, silent: bool) -> None:
     """Exit with code 3 if submissions of a run lack a result. If `silent`, print the warning first."""
-    incomplete = [run for run in runs if not run.summary.complete]
-    for run in incomplete if silent else ():
+    incomplete_runs = [run for run in runs if not run.summary.complete]
+    for run in incomplete_runs if silent else ():
         console.print_message(visible(f"{run.name}: {run.summary.warnings[0]}"))
-    if incomplete:
+    if incomplete_runs:
         raise typer.Exit(console.UNSCORED)
 
 
@@ -213,7 +230,7 @@ def _shorten_headline(
     """Return the table with the headline number of each model, and the sentences about it."""
     if not any(entry.model.scored for entry in model_entries):
         return None, []
-    full_section = headline.headline_section(model_entries, compare=compare)
+    full_section = headline.make_headline_section(model_entries, compare=compare)
     assert full_section.table is not None, "a headline is a table"
     shortened_table = msgspec.structs.replace(full_section.table, rows=full_section.table.rows[:_MAX_MODELS])
     omitted_note = (
@@ -227,14 +244,14 @@ def _shorten_headline(
 
 
 def _format_pass_at_k(model_entries: Sequence[Entry], unscored: int) -> _Block | None:
-    if (section := sections.pass_at_k_section(model_entries, unscored)) is None:
+    if (section := sections.make_pass_at_k_section(model_entries, unscored)) is None:
         return None
-    ks = sections.known_ks(entry.model.pass_at for entry in model_entries)
-    column_heads = [f"pass@{k}" for k in ks]
+    k_values = sections.find_estimated_ks(entry.model.pass_at for entry in model_entries)
+    column_heads = [f"pass@{k}" for k in k_values]
     rows = [
         [
             visible(entry.name),
-            *(_format_estimate(estimate) for estimate in entry.model.pass_at if estimate.k in ks),
+            *(_format_estimate(estimate) for estimate in entry.model.pass_at if estimate.k in k_values),
         ]
         for entry in model_entries[:_MAX_MODELS]
     ]
@@ -242,10 +259,10 @@ def _format_pass_at_k(model_entries: Sequence[Entry], unscored: int) -> _Block |
         estimate.value is None
         for entry in model_entries
         for estimate in entry.model.pass_at
-        if estimate.k in ks
+        if estimate.k in k_values
     )
     notes = [*([sections.FEW_SUBMISSIONS_NOTE] if has_missing_estimates else []), *section.notes]
-    if not ks:
+    if not k_values:
         return _Block(after=notes) if notes else None
     table = _Table(
         column_heads=["model", *column_heads], rows=rows, right=column_heads, spare=column_heads[:0:-1]
@@ -256,7 +273,7 @@ def _format_pass_at_k(model_entries: Sequence[Entry], unscored: int) -> _Block |
 def _format_estimate(estimate: PassAtK) -> str:
     """Return an estimate with its 95 % interval: 42.1 % (30-55)."""
     if estimate.value is None or estimate.low is None or estimate.high is None:
-        return sections.estimate_text(estimate)
+        return sections.format_estimate(estimate)
     return f"{format_share(estimate.value, 1)} ({100 * estimate.low:.0f}-{100 * estimate.high:.0f})"
 
 
@@ -279,12 +296,12 @@ def _format_problems(model: ModelSummary, statuses: Sequence[str], name: str) ->
     ]
     rows = []
     for problem in model.problems:
-        counts = [str(problem.verdicts.get(status, 0)) for status in occurring_statuses]
-        points = _format_pass_rate(problem.best_pass_rate)
+        count_cells = [str(problem.verdicts.get(status, 0)) for status in occurring_statuses]
+        pass_rate_cells = _format_pass_rate(problem.best_pass_rate)
         if problem.points is not None:
             max_points_text = _NOTHING if problem.max_points is None else format_number(problem.max_points)
-            points = [format_number(problem.points), max_points_text]
-        row = [visible(problem.problem_id), *points, str(problem.submissions), *counts]
+            pass_rate_cells = [format_number(problem.points), max_points_text]
+        row = [visible(problem.problem_id), *pass_rate_cells, str(problem.submissions), *count_cells]
         rows.append([*row, *([str(problem.unscored)] if model.unscored else [])])
     table = _Table(
         column_heads=["problem", *number_heads], rows=rows, right=number_heads, spare=number_heads[:1:-1]
@@ -304,14 +321,16 @@ def print_references(references: References, options: ReferenceOptions, out: str
     for problem in references.problems:
         if problem.reliability is not Reliability.RELIABLE:
             passed_count = sum(reference.status is Verdict.AC for reference in problem.references)
-            number = f"{passed_count} of {len(problem.references)}"
+            passed_text = f"{passed_count} of {len(problem.references)}"
             reason = problem.note or _format_failure_reason(problem.references)
-            rows.append((problem.problem, problem.reliability.value, number, reason))
+            rows.append((problem.problem, problem.reliability.value, passed_text, reason))
     if not rows:
         return
-    shown_rows = [[*map(visible, row)] for row in rows[:_MAX_PROBLEMS]]
+    visible_rows = [[*map(visible, row)] for row in rows[:_MAX_PROBLEMS]]
     console.print_line("")
-    console.print_table(("problem", "references", "passed", "why"), shown_rows, right=("passed",))
+    console.print_table(
+        ("problem", "references", "passed", "why"), visible_rows, right_aligned_heads=("passed",)
+    )
     if len(rows) > _MAX_PROBLEMS:
         console.print_line(f"and {len(rows) - _MAX_PROBLEMS} more")
     console.print_line("")

@@ -40,7 +40,7 @@ def read_option_values(
     for key, value in values.items():
         if isinstance(value, dict):
             remedy = "Write its keys without the table: they hold for all commands that have them"
-            raise InputError("a table has no meaning", where=str(SETTINGS_FILE), field=key, remedy=remedy)
+            raise InputError("tables are not allowed", where=str(SETTINGS_FILE), field=key, remedy=remedy)
     used_keys = [key for key in values if key in options and key not in _NOT_SET]
     if other_keys := values.keys() - used_keys:
         _check_keys(sorted(other_keys), {*list_all_keys()} - _NOT_SET)
@@ -57,7 +57,7 @@ def _check_keys(keys: Iterable[str], valid_keys: Collection[str]) -> None:
     for key in keys:
         if key not in valid_keys:
             suggestion = "".join(
-                f". Did you mean {close}?" for close in find_similar_names(key, valid_keys)[:1]
+                f". Did you mean {similar_key}?" for similar_key in find_similar_names(key, valid_keys)[:1]
             )
             remedy = f"Name an option of a command without its dashes{suggestion}"
             raise InputError(

@@ -25,7 +25,13 @@ from ioi_eval.cli.options import (
 )
 from ioi_eval.cli.progress import print_failures, run_with_progress, summarize_call
 from ioi_eval.model.text import visible
-from ioi_eval.reports.validation import HEADS, RIGHT, confusion_matrix, make_table_rows, number_sentences
+from ioi_eval.reports.validation import (
+    HEADS,
+    RIGHT,
+    make_confusion_matrix,
+    make_number_sentences,
+    make_table_rows,
+)
 from ioi_eval.runs.references import MOST, ReferenceOptions
 from ioi_eval.runs.score import run_name
 from ioi_eval.runs.solutions import KINDS, REACH, ValidatedSolutions, compare_checkers
@@ -123,7 +129,7 @@ def validate(
     arguments: dict[str, Any] = {
         "choice": problems,
         "most": references.most,
-        "column": rows.expected,
+        "column": rows.expected_column,
         "scale": expected_scale,
         "reading": rows.options,
         "selection": msgspec.structs.replace(selection, problems=problems.problems),
@@ -132,7 +138,7 @@ def validate(
         "store": open_store(),
     }
     if compare:
-        _compare_comparisons(solutions, source, output, arguments)
+        _compare_checkers(solutions, source, output, arguments)
         return
     outcome, seconds = run_with_progress(
         output,
@@ -145,7 +151,7 @@ def validate(
         raise typer.Exit(console.UNSCORED)
 
 
-def _compare_comparisons(
+def _compare_checkers(
     solutions: str, source: str | None, output: OutputOptions, arguments: dict[str, Any]
 ) -> None:
     folder = output.out or Path("runs") / f"compare-{run_name(solutions)}"
@@ -165,7 +171,7 @@ def _compare_comparisons(
         for kind in KINDS
         if kind not in {comparison.checker for comparison in comparisons}
     ]
-    console.print_table(column_heads, sorted(rows), right=column_heads[2:])
+    console.print_table(column_heads, sorted(rows), right_aligned_heads=column_heads[2:])
 
 
 def _print_validation(outcome: ValidatedSolutions, seconds: float, output: OutputOptions) -> None:
@@ -180,25 +186,27 @@ def _print_validation(outcome: ValidatedSolutions, seconds: float, output: Outpu
         console.print_table(
             HEADS,
             [[*map(_clean_cell, row)] for row in make_table_rows(validation)],
-            right=RIGHT,
-            spare=[HEADS[-1]],
+            right_aligned_heads=RIGHT,
+            spare_heads=[HEADS[-1]],
         )
-        column_heads, lines = confusion_matrix(validation)
+        column_heads, lines = make_confusion_matrix(validation)
         if lines:
             console.print_line("")
             console.print_table(
-                column_heads, [[*map(_clean_cell, line)] for line in lines], right=column_heads[1:]
+                column_heads,
+                [[*map(_clean_cell, line)] for line in lines],
+                right_aligned_heads=column_heads[1:],
             )
             console.print_line("")
-        for sentence, differing in outcome.differences():
+        for sentence, difference_lines in outcome.differences():
             console.print_wrapped(sentence, "", "    ")
-            for line in differing:
+            for line in difference_lines:
                 console.print_wrapped(line, "    ", "        ")
             console.print_line("")
     print_failures({failure.key: failure.reason for failure in validation.unjudged}, outcome.out)
     if not output.is_silent:
         console.print_wrapped(outcome.conclusion)
-        for line in number_sentences(validation):
+        for line in make_number_sentences(validation):
             console.print_wrapped(line)
         console.print_line(console.format_report_line(outcome.out))
 

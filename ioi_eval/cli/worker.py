@@ -82,7 +82,9 @@ def worker(
     as_json, verbose = log_format == "json", console.is_debug_logged()
     emit = _make_emitter(json=as_json, verbose=verbose)
     if as_json:
-        console.set_log_output(lambda message: emit(Event(name="note", message=message)), of_others=True)
+        console.set_log_output(
+            lambda message: emit(Event(name="note", message=message)), of_other_packages=True
+        )
     token = Secret()
     if token_file is None:
         token = read_own_token(None)
@@ -101,7 +103,7 @@ def worker(
     store = open_store()
     # A thousand idle clients would reach the default limit of open files.
     raise_open_files()
-    opening = serve(
+    server_context = serve(
         store=store,
         options=options,
         slots=slots,
@@ -110,7 +112,7 @@ def worker(
         python=os.environ.get(PYTHON, "").strip() if python is None else python,
         emit=emit,
     )
-    if not asyncio.run(_serve_until_signal(opening, store, emit, as_json=as_json)):
+    if not asyncio.run(_serve_until_signal(server_context, store, emit, as_json=as_json)):
         raise typer.Exit(console.INTERRUPTED)
 
 
@@ -127,14 +129,14 @@ def _make_emitter(*, json: bool, verbose: bool) -> EmitEvent:
 
 
 async def _serve_until_signal(
-    opening: AbstractAsyncContextManager[Server], store: Store, emit: EmitEvent, *, as_json: bool
+    server_context: AbstractAsyncContextManager[Server], store: Store, emit: EmitEvent, *, as_json: bool
 ) -> bool:
     """Serve until a signal. Return False if a second signal came before all jobs were done.
 
     The address is printed on standard output, except if the log is JSON, which contains the address.
     """
     signals = console.StopSignals()
-    async with opening as server:
+    async with server_context as server:
         health_checks = await check_confinement(await asyncio.to_thread(find_compiler), store)
         if not as_json:
             console.print_line(f"ioi-eval worker at {server.url}, {format_count(server.slots, 'slot')}")

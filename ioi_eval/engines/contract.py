@@ -13,7 +13,7 @@ import msgspec
 
 from ioi_eval.model.errors import JobRejected, JudgeFailure, ToolchainGone, ToolMissing
 from ioi_eval.model.job import Job, JobFile, JobResult, Toolchain
-from ioi_eval.model.languages import install_remedy
+from ioi_eval.model.languages import find_install_command
 from ioi_eval.model.options import BuildLimits, JudgeOptions
 from ioi_eval.model.protocol import PlanChecker, PlanManager, PlanSubmission, TestReport
 from ioi_eval.model.values import Blob, NamedBlob, Problem, ServerState, Value
@@ -89,7 +89,7 @@ class Capabilities(Value):
         """Return a compiler or interpreter. Raises ToolMissing if the engine lacks it."""
         tool = self.toolchains.get(command)
         if tool is None:
-            remedy = install_remedy(command)
+            remedy = find_install_command(command)
             raise ToolMissing(
                 f"engine {self.name} has no {command}, which {purpose} needs",
                 phase="compiling",

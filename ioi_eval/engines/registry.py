@@ -21,7 +21,7 @@ from ioi_eval.model.fields import find_similar_names
 from ioi_eval.model.options import CliOption, Count, Interpreter, JobShape, Slots
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
-from ioi_eval.registries import Registry, find_registered, registered_names
+from ioi_eval.registries import Registry, list_entry_names, load_entry
 from ioi_eval.store import Store
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ Factory = Callable[[EngineSetup], Engine]
 def find_engine(engine_text: str) -> Factory:
     """Return the factory of an engine. Raises InputError if there is none."""
     name = engine_text.partition(":")[0]
-    factory: Factory | None = find_registered(Registry.ENGINES, name)
+    factory: Factory | None = load_entry(Registry.ENGINES, name)
     if factory is not None:
         if check_engine_text := getattr(factory, "check", None):
             check_engine_text(engine_text)
@@ -244,7 +244,7 @@ def find_engine(engine_text: str) -> Factory:
         return _BUILT_IN[engine_text]
     from ioi_eval.engines.piston.discovery import KUBERNETES, SLURM, discovery
 
-    other_names = [name for name in registered_names(Registry.ENGINES) if name not in (RAY, E2B)]
+    other_names = [name for name in list_entry_names(Registry.ENGINES) if name not in (RAY, E2B)]
     similar_names = find_similar_names(name.lower(), (*other_names, EMBEDDED, RAY, E2B, SLURM, KUBERNETES))
     if similar_names and engine_text != SLURM and re.fullmatch(r"[\w-]+", engine_text):
         remedy = f"Did you mean {similar_names[0]!r}? A host of that name is http://{engine_text}:PORT"

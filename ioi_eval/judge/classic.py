@@ -17,7 +17,7 @@ from ioi_eval.engines.contract import CLASSIC, OWN, Capabilities, min_limit
 from ioi_eval.engines.jobs.runner import TestRunner
 from ioi_eval.judge import codeforces
 from ioi_eval.judge.programs import JudgingSetup, describe_checker
-from ioi_eval.model.errors import InputError, JudgeFailure, MachineAtFault, raise_first_of_group
+from ioi_eval.model.errors import InputError, JudgeFailure, MachineAtFault, raise_first_error_of_group
 from ioi_eval.model.job import Job, JobFile, JobResult, StageStatus
 from ioi_eval.model.languages import Language, find_language
 from ioi_eval.model.values import (
@@ -357,7 +357,7 @@ class _ClassicJudging:
         """
         max_running_tests = 1
         while open_tests := self._setup.schedule.live_tests(self.results):
-            with raise_first_of_group(JudgeFailure):
+            with raise_first_error_of_group(JudgeFailure):
                 async with asyncio.TaskGroup() as group:
                     tasks = [
                         group.create_task(self._run_test(planned))

@@ -435,7 +435,7 @@ class JudgingSetup:
             is_output_only = problem.task_type is TaskType.OUTPUT_ONLY
             return PlanSubmission() if is_output_only else _UNUSED_PROGRAM, ()
         is_online_judge, harness_files = problem.options.online_judge, tuple[JobFile, ...]()
-        argv = language.run_command(memory=problem.limits.memory, online=is_online_judge)
+        argv = language.run_command(memory=problem.limits.memory, defines_online_judge=is_online_judge)
         if problem.options.line_buffered and language.syntax == "python":
             argv = (argv[0], "-u", *argv[1:])
         if problem.options.integer_digits and language.command == "python3":

@@ -192,7 +192,7 @@ def make_scripts_build_spec(
         command=(python.command, "-I", f"./{_SCRIPTS}", kind + _PROGRAM, folder),
         sources=(helper, *other_sources, main_source),
         control=_make_control_source(python),
-        limits=limits.trusted,
+        limits=limits.for_trusted_sources,
     )
 
 
@@ -211,7 +211,7 @@ def make_trusted_build_spec(
         ),
         sources=(*other_sources, main_source),
         control=_make_control_source(language),
-        limits=limits.trusted,
+        limits=limits.for_trusted_sources,
     )
 
 
@@ -235,7 +235,7 @@ def make_proctor_build_spec(sources: Iterable[NamedBlob], limits: BuildLimits) -
         command=command,
         sources=files,
         control=_make_control_source(find_language("c++")),
-        limits=limits.trusted,
+        limits=limits.for_trusted_sources,
     )
 
 

@@ -59,43 +59,43 @@ _CONTEXT: ContextVar[_Context | None] = ContextVar("_CONTEXT", default=None)
 def track_submission(key: str, problem: str) -> Iterator[TrackedSubmission]:
     """Context manager: code inside it records its steps on this submission."""
     submission = TrackedSubmission(key, problem)
-    token = _CONTEXT.set(_Context(submission, None))
+    context_token = _CONTEXT.set(_Context(submission, None))
     try:
         yield submission
     finally:
-        _CONTEXT.reset(token)
+        _CONTEXT.reset(context_token)
 
 
 def current_submission() -> TrackedSubmission | None:
     """Return the submission in progress in this context, or None."""
-    current = _CONTEXT.get()
-    return None if current is None else current.doing
+    current_context = _CONTEXT.get()
+    return None if current_context is None else current_context.doing
 
 
 @contextmanager
 def track_step(kind: str) -> Iterator[None]:
     """Context manager: code inside it executes a step of the current submission."""
-    if (current := _CONTEXT.get()) is None:
+    if (current_context := _CONTEXT.get()) is None:
         yield
         return
     new_step = _Step(kind)
-    token = _CONTEXT.set(_Context(current.doing, new_step))
-    current.doing._steps.append(new_step)
+    context_token = _CONTEXT.set(_Context(current_context.doing, new_step))
+    current_context.doing._steps.append(new_step)
     try:
         yield
     finally:
-        current.doing._steps.remove(new_step)
-        _CONTEXT.reset(token)
+        current_context.doing._steps.remove(new_step)
+        _CONTEXT.reset(context_token)
 
 
 @contextmanager
 def mark_executing(executor: str, logger: logging.Logger = _log) -> Iterator[None]:
     """Mark the current step as executed at `executor`, a server or slot, and log its start and outcome."""
-    current = _CONTEXT.get()
-    step = None if current is None else current.step
+    current_context = _CONTEXT.get()
+    step = None if current_context is None else current_context.step
     if step is not None:
         step.where = executor
-    began = time.perf_counter()
+    start_s = time.perf_counter()
     log_step(logger, "sent to %s", executor)
     try:
         yield
@@ -103,7 +103,7 @@ def mark_executing(executor: str, logger: logging.Logger = _log) -> Iterator[Non
         log_step(logger, "failed on %s: %s: %s", executor, type(error).__name__, error)
         raise
     else:
-        log_step(logger, "answered by %s in %.3f s", executor, time.perf_counter() - began)
+        log_step(logger, "answered by %s in %.3f s", executor, time.perf_counter() - start_s)
     finally:
         if step is not None:
             step.where = ""
@@ -143,10 +143,10 @@ def name_work_in_log(
 
 
 @contextmanager
-def _add_work_to_log(work: str) -> Iterator[None]:
+def _add_work_to_log(work_description: str) -> Iterator[None]:
     """Add a description of the work to log lines of the code inside."""
-    token = _CURRENT_WORK.set(work)
+    context_token = _CURRENT_WORK.set(work_description)
     try:
         yield
     finally:
-        _CURRENT_WORK.reset(token)
+        _CURRENT_WORK.reset(context_token)

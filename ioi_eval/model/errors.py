@@ -53,12 +53,12 @@ class InputError(IoiEvalError):
 
 
 @contextmanager
-def raise_first_of_group(kind: type[Exception]) -> Iterator[None]:
-    """Context manager that replaces an exception group by the first error of `kind` in it, if any."""
+def raise_first_error_of_group(error_type: type[Exception]) -> Iterator[None]:
+    """Context manager that replaces an exception group by the first error of `error_type` in it, if any."""
     try:
         yield
     except BaseExceptionGroup as errors:
-        error: BaseException | None = errors.subgroup(kind)
+        error: BaseException | None = errors.subgroup(error_type)
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         if error is None:
@@ -82,9 +82,19 @@ class BadRows(InputError):
 
     def __init__(self, errors: Sequence[InputError], listing: str = "") -> None:
         self.errors, self.listed = tuple(errors), listing
-        first, more = self.errors[0], len(self.errors) - 1
-        remedy = f"{first.remedy}. {more} more rows cannot be used" if more else first.remedy
-        super().__init__(first.problem, where=first.where, row=first.row, field=first.field, remedy=remedy)
+        first_error, more_count = self.errors[0], len(self.errors) - 1
+        remedy = (
+            f"{first_error.remedy}. {more_count} more rows cannot be used"
+            if more_count
+            else first_error.remedy
+        )
+        super().__init__(
+            first_error.problem,
+            where=first_error.where,
+            row=first_error.row,
+            field=first_error.field,
+            remedy=remedy,
+        )
 
 
 class JudgeFailure(IoiEvalError):
@@ -140,7 +150,7 @@ class EngineError(IoiEvalError):
 class JobRejected(EngineError):
     """The job is invalid: sending it again, to this engine or another, cannot help.
 
-    `by_server`: a server refused the job. A server that refuses every job rests.
+    `by_server`: a server refused the job. A server that refuses every job gets no jobs for a while.
     """
 
     def __init__(self, message: str, *, by_server: bool = False) -> None:

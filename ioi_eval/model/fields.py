@@ -64,7 +64,7 @@ class Fields:
     """
 
     remedy: ClassVar[str] = "Correct it in the file"  # remedy in the message about a value of the wrong type
-    form: ClassVar[Any] = staticmethod(json.dumps)  # function that formats a value in a message
+    formatter: ClassVar[Any] = staticmethod(json.dumps)  # function that formats a value in a message
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Fields:
 
     def format_value(self, value: Any) -> str:
         """Return a value in the form that messages use."""
-        return format_value(value, self.form)
+        return format_value(value, self.formatter)
 
     def report_missing(self, name: str, expected: str) -> None:
         """Handle the fault that a required field is missing."""
@@ -102,8 +102,8 @@ class Fields:
 
     def make_error(self, name: str, problem: str, remedy: str = "") -> InputError:
         """Return a fault for callers that raise it under any policy."""
-        about = {"field": self.full_name(name), "remedy": remedy or self.remedy}
-        return self._policy.make_error(problem, self.file, row=self._row, **about)
+        error_details = {"field": self.full_name(name), "remedy": remedy or self.remedy}
+        return self._policy.make_error(problem, self.file, row=self._row, **error_details)
 
     def mismatch_error(self, name: str, expected: str) -> InputError:
         """Return the fault that a field does not match `expected`, for callers that raise it."""
@@ -147,7 +147,7 @@ class Fields:
         return self._read_value(name, bool, "true or false", default, default)
 
     def read_optional_number(self, name: str) -> float | None:
-        """Return a number as `number` does, or None if the field is missing or null."""
+        """Return a number as `read_number` does, or None if the field is missing or null."""
         return None if self.raw_value(name) is None else self.read_number(name)
 
     def read_texts(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
@@ -214,8 +214,8 @@ def refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object from its pairs, or raise `DuplicateKey`; an `object_pairs_hook`."""
     result = dict(pairs)
     if len(result) < len(pairs):
-        name, _ = Counter(name for name, _ in pairs).most_common(1)[0]
-        raise DuplicateKey(f"duplicate key {format_value(name)}")
+        duplicate_name, _ = Counter(duplicate_name for duplicate_name, _ in pairs).most_common(1)[0]
+        raise DuplicateKey(f"duplicate key {format_value(duplicate_name)}")
     return result
 
 
@@ -233,8 +233,8 @@ def suggest_similar(name: str, known_names: Iterable[str]) -> str:
 
 def suggest_names(name: str, known_names: Sequence[str]) -> str:
     """Return a remedy that suggests known names: names similar to an unknown name, else the first names."""
-    if close := find_similar_names(name, known_names):
-        return f"Did you mean {' or '.join(repr(similar) for similar in close)}?"
+    if similar_names := find_similar_names(name, known_names):
+        return f"Did you mean {' or '.join(repr(similar_name) for similar_name in similar_names)}?"
     more_text = f" and {len(known_names) - _MAX_NAMED} more" if len(known_names) > _MAX_NAMED else ""
     return f"There are: {', '.join(known_names[:_MAX_NAMED])}{more_text}" if known_names else "There are none"
 
@@ -246,10 +246,10 @@ def parse_name(value: Any) -> str | None:
     return value.strip() or None if isinstance(value, str) else None
 
 
-def format_value(value: Any, form: Callable[[Any], str] = json.dumps) -> str:
+def format_value(value: Any, formatter: Callable[[Any], str] = json.dumps) -> str:
     """Return a value as short JSON, or as Python text if JSON lacks the type, such as YAML's dates."""
     try:
-        formatted = form(value)
+        formatted = formatter(value)
     except TypeError:
         formatted = str(value)
     except ValueError:  # Python does not convert numbers with so many digits

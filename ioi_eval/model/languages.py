@@ -133,20 +133,23 @@ class Language(Value, frozen=True, kw_only=True):
         return self._fill_template(self.precompile_template, (header,), output, standard, tool, ())
 
     def run_command(
-        self, tool: str = "", memory: int | None = None, *, online: bool = False
+        self, tool: str = "", memory: int | None = None, *, defines_online_judge: bool = False
     ) -> tuple[str, ...]:
         """Return the command that runs a program.
 
         `tool`: path of the interpreter in the engine's toolchain. `memory`: the problem's limit, in bytes.
-        `online`: the problem is from a judge that defines ONLINE_JUDGE.
+        `defines_online_judge`: the problem is from a judge that defines ONLINE_JUDGE.
         """
         replacements = {"tool": tool or self.runner or self.command, "artifact": self.artifact_name}
-        lists = {_HEAP: () if memory is None else self.heap, _ONLINE: self.online_arguments if online else ()}
+        argument_lists = {
+            _HEAP: () if memory is None else self.heap,
+            _ONLINE: self.online_arguments if defines_online_judge else (),
+        }
         megabytes = max((memory or 0) // _MEBIBYTE, _MIN_HEAP_MIB)
         return tuple(
             argument.format(**replacements, megabytes=megabytes)
             for item in self.run_template
-            for argument in lists.get(item, (item,))
+            for argument in argument_lists.get(item, (item,))
         )
 
     def adjust_limits(self, limits: Limits) -> Limits:
@@ -178,25 +181,25 @@ class Language(Value, frozen=True, kw_only=True):
             "helper": self.helper,
             "standard": self.standard or standard or self.default_standard,
         }
-        lists = dict(zip(_LIST_ARGUMENTS, (self.flags, extra, sources), strict=True))
+        argument_lists = dict(zip(_LIST_ARGUMENTS, (self.flags, extra, sources), strict=True))
         # Braces in a file name must not be replaced, so only the template's own arguments and the flags are
         # templates.
         return tuple(
-            argument.format(**replacements) if item not in lists or item == "{flags}" else argument
+            argument.format(**replacements) if item not in argument_lists or item == "{flags}" else argument
             for item in template
-            for argument in lists.get(item, (item,))
+            for argument in argument_lists.get(item, (item,))
         )
 
 
-def _aliases_with_standards(
-    stems: Sequence[str], endings: Mapping[str, Sequence[str]]
+def _pair_aliases_with_standards(
+    alias_stems: Sequence[str], spellings_by_standard: Mapping[str, Sequence[str]]
 ) -> tuple[tuple[str, str], ...]:
-    """Return each stem with each suffix, paired with the standard that the suffix names."""
+    """Return each alias stem with each spelling of a standard, paired with the standard."""
     return tuple(
-        (stem + ending, standard)
-        for standard, spellings in endings.items()
-        for ending in spellings
-        for stem in stems
+        (stem + spelling, standard)
+        for standard, spellings in spellings_by_standard.items()
+        for spelling in spellings
+        for stem in alias_stems
     )
 
 
@@ -212,7 +215,7 @@ _KOTLINS = [f"{major}{minor}" for major in (1, 2) for minor in ("", *(f".{n}" fo
 _C = Language(
     name="c",
     aliases=("c", "gnuc", "gcc", "ansic"),
-    dialects=_aliases_with_standards(
+    dialects=_pair_aliases_with_standards(
         ("c", "gnuc", "gnu", "gcc", "gnugccc"),
         {
             "gnu89": ("89", "90"),
@@ -245,7 +248,7 @@ _CPP = Language(
         *(stem + year for year in ("", "2010", "2013", "2015", "2019", "2022") for stem in _MICROSOFTS),
     ),
     dialects=(
-        *_aliases_with_standards(
+        *_pair_aliases_with_standards(
             ("c++", "cpp", "cxx", "gnu++", "gnuc++", "gnug++", "g++", "clang++"),
             {
                 "gnu++98": ("98",),
@@ -258,7 +261,7 @@ _CPP = Language(
                 "gnu++26": ("26", "2c"),
             },
         ),
-        *_aliases_with_standards(_MICROSOFTS, {"gnu++17": ("2017",)}),
+        *_pair_aliases_with_standards(_MICROSOFTS, {"gnu++17": ("2017",)}),
     ),
     suffixes=(".cpp", ".cc", ".cxx", ".c++"),
     command="g++",
@@ -360,7 +363,7 @@ _JAVA = Language(
 _RUST = Language(
     name="rust",
     aliases=("rust", "rustc", "rs", *(f"rust1.{minor}" for minor in range(30, 130))),
-    dialects=_aliases_with_standards(
+    dialects=_pair_aliases_with_standards(
         ("rust", "rs"), {edition: (edition,) for edition in ("2015", "2018", "2021", "2024")}
     ),
     suffixes=(".rs",),
@@ -405,7 +408,7 @@ _GO = Language(
 _PASCAL = Language(
     name="pascal",
     aliases=("pascal", "pas", "freepascal", "fpc", "objectpascal", "freepascal3", "freepascal3.2", "fpc3.2"),
-    dialects=_aliases_with_standards(("delphi",), {"delphi": ("", "7", "10", "12")}),
+    dialects=_pair_aliases_with_standards(("delphi",), {"delphi": ("", "7", "10", "12")}),
     suffixes=(".pas", ".pp", ".dpr"),
     command="fpc",
     tells=("-iV",),
@@ -551,16 +554,19 @@ def find_language(name: str, *, where: str = "", row: int | None = None, field: 
     Raises:
         InputError: if the name is unknown.
     """
-    outer, _, inner = name.lower().partition("(")
-    language, inner = _find_by_name(outer), inner.partition(")")[0]
-    if outer.strip() in ("python", "pypy") and re.match(r"\s*(?:pypy\s*)?2\b", inner):
+    outer_name, _, inner_name = name.lower().partition("(")
+    language, inner_name = _find_by_name(outer_name), inner_name.partition(")")[0]
+    if outer_name.strip() in ("python", "pypy") and re.match(r"\s*(?:pypy\s*)?2\b", inner_name):
         language = None
     if language is None:
-        *descriptions, last = (f"{entry.name} (also {', '.join(entry.aliases[1:4])})" for entry in LANGUAGES)
+        *descriptions, last_description = (
+            f"{entry.name} (also {', '.join(entry.aliases[1:4])})" for entry in LANGUAGES
+        )
         names = [known_name for entry in LANGUAGES for known_name in (entry.name, *entry.aliases)]
-        remedy = f"{suggest_similar(name.lower(), names)}Supported are {', '.join(descriptions)} and {last}"
+        suggestion = suggest_similar(name.lower(), names)
+        remedy = f"{suggestion}Supported are {', '.join(descriptions)} and {last_description}"
         raise InputError(f"unknown language {name!r}", where=where, row=row, field=field, remedy=remedy)
-    inner_language = _find_by_name(inner) or _find_by_name(language.name + inner)
+    inner_language = _find_by_name(inner_name) or _find_by_name(language.name + inner_name)
     if inner_language is not None and (
         language.name in inner_language.more_tags
         or (inner_language.name == language.name and inner_language.standard and not language.standard)
@@ -585,12 +591,14 @@ def _find_by_name(name: str) -> Language | None:
     name = name.strip()
     if len(name) > _MAX_NAME_LENGTH:
         return None
-    compiler = _COMPILERS.fullmatch(name)
-    candidates = (
-        (compiler[1],) if compiler and compiler[1] else (name, *(compiler.groups()[1:] if compiler else ()))
+    compiler_match = _COMPILERS.fullmatch(name)
+    candidate_names = (
+        (compiler_match[1],)
+        if compiler_match and compiler_match[1]
+        else (name, *(compiler_match.groups()[1:] if compiler_match else ()))
     )
-    for candidate in candidates:
-        normalized = re.sub(r"[\s_-]+", "", candidate)
+    for candidate_name in candidate_names:
+        normalized = re.sub(r"[\s_-]+", "", candidate_name)
         normalized = re.sub(r"(?:32|64)bits?$", "", normalized).removesuffix("diagnostics")
         normalized = re.sub(r"(\d\.\d+)\.\d+$", r"\1", normalized).removesuffix(".0")
         for language in LANGUAGES:
@@ -607,7 +615,7 @@ def find_language_by_suffix(suffix: str) -> Language | None:
     return next((language for language in LANGUAGES if suffix.lower() in language.suffixes), None)
 
 
-def install_remedy(command: str) -> str:
+def find_install_command(command: str) -> str:
     """Return the command that installs a toolchain, or "" for a command that is not in the table."""
     compiler_remedies = (language.remedy for language in LANGUAGES if language.command == command)
     return next(

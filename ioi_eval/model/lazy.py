@@ -17,12 +17,14 @@ def make_lazy_accessors(
     NAME, or NAME=OTHER if the defining module calls it OTHER.
     """
     named_modules = [(name, source) for source, names in names_by_module.items() for name in names.split()]
-    sources = {name.partition("=")[0]: (source, name.rpartition("=")[2]) for name, source in named_modules}
+    source_by_name = {
+        name.partition("=")[0]: (source, name.rpartition("=")[2]) for name, source in named_modules
+    }
 
     def load(name: str) -> Any:
-        if name not in sources:
+        if name not in source_by_name:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        source, source_name = sources[name]
+        source, source_name = source_by_name[name]
         return getattr(import_module(f"ioi_eval.{source}"), source_name)
 
     return load, lambda: sorted(sys.modules[module].__all__)

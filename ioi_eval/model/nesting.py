@@ -36,16 +36,16 @@ def shallow(text: Text) -> Text:
     bracket is many times faster than counting in long texts without brackets, such as base64 data. Rows
     contain a few brackets.
     """
-    count, brackets = 0, "[{" if isinstance(text, str) else (b"[", b"{")
+    bracket_count, brackets = 0, "[{" if isinstance(text, str) else (b"[", b"{")
     for bracket in brackets:
         if len(text) < _COUNTED_LENGTH:
-            count += text.count(bracket)  # type: ignore[arg-type]
+            bracket_count += text.count(bracket)  # type: ignore[arg-type]
             continue
         position = text.find(bracket)  # type: ignore[arg-type]
-        while position >= 0 and count <= DEEPEST:
-            count += 1
+        while position >= 0 and bracket_count <= DEEPEST:
+            bracket_count += 1
             position = text.find(bracket, position + 1)  # type: ignore[arg-type]
-    if count > DEEPEST:
+    if bracket_count > DEEPEST:
         nesting = Nesting()
         for start in range(0, len(text), _CHUNK):
             nesting.check_piece(text[start : start + _CHUNK])
@@ -56,35 +56,37 @@ class Nesting:
     """Computes the nesting depth of a JSON text that arrives in pieces."""
 
     def __init__(self) -> None:
-        self._depth, self._in_string, self._cut_off = 0, False, b""
+        self._depth, self._in_string, self._cut_off_backslash = 0, False, b""
 
     def check_piece(self, piece: bytes | str) -> None:
         """Check the next piece. Raises NestedTooDeep."""
-        brackets = self._keep_brackets(
+        brackets = self._extract_brackets(
             piece if isinstance(piece, bytes) else piece.encode(errors="surrogatepass")
         )
         for start in range(0, len(brackets), _PART_LENGTH):
             bracket_slice = brackets[start : start + _PART_LENGTH]
-            opening = bracket_slice.count(b"[")
-            if self._depth + opening > DEEPEST:
+            opening_count = bracket_slice.count(b"[")
+            if self._depth + opening_count > DEEPEST:
                 # Compute the maximum depth in this part. The codes of the two brackets differ by two, so
                 # subtracting the code between them leads to +1 and -1.
-                highest = max(accumulate(map((ord("[") + 1).__sub__, bracket_slice)))
-                if self._depth + highest > DEEPEST:
+                max_depth_change = max(accumulate(map((ord("[") + 1).__sub__, bracket_slice)))
+                if self._depth + max_depth_change > DEEPEST:
                     raise NestedTooDeep
-            self._depth += 2 * opening - len(bracket_slice)
+            self._depth += 2 * opening_count - len(bracket_slice)
 
-    def _keep_brackets(self, piece: bytes) -> bytes:
+    def _extract_brackets(self, piece: bytes) -> bytes:
         """Return the brackets outside of strings, all converted to square brackets.
 
         Backslashes occur only in strings, so escapes can be removed first.
         """
-        unescaped = self._cut_off + piece
-        self._cut_off = b"\\" * ((len(unescaped) - len(unescaped.rstrip(b"\\"))) % 2)
+        unescaped = self._cut_off_backslash + piece
+        self._cut_off_backslash = b"\\" * ((len(unescaped) - len(unescaped.rstrip(b"\\"))) % 2)
         unescaped = (
-            unescaped[: len(unescaped) - len(self._cut_off)].replace(b"\\\\", b"").replace(b'\\"', b"")
+            unescaped[: len(unescaped) - len(self._cut_off_backslash)]
+            .replace(b"\\\\", b"")
+            .replace(b'\\"', b"")
         )
-        in_and_out = unescaped.translate(_BRACKETS, _NEITHER_BRACKET_NOR_QUOTE).split(b'"')
-        outside = b"".join(in_and_out[self._in_string :: 2])
-        self._in_string ^= len(in_and_out) % 2 == 0
-        return outside
+        alternating_pieces = unescaped.translate(_BRACKETS, _NEITHER_BRACKET_NOR_QUOTE).split(b'"')
+        text_outside_strings = b"".join(alternating_pieces[self._in_string :: 2])
+        self._in_string ^= len(alternating_pieces) % 2 == 0
+        return text_outside_strings

@@ -32,7 +32,7 @@ class CliOption(Value):
     typed: Any = None  # type of the option's argument, if it differs from the type of the field
     # Minimum of the argument; set if it differs from the minimum of the type, or the type has none.
     minimum: float | None = None
-    maximum: float | None = None  # set under the same conditions
+    maximum: float | None = None  # maximum of the argument; set under the same conditions as `minimum`
     # Function that converts the argument to the field's value, or raises an InputError.
     read: Callable[[Any], Any] | None = None
 
@@ -139,7 +139,7 @@ class BuildLimits(Value):
     log: int = 64 << 10  # maximum bytes of the compiler's output; the rest is discarded
 
     @property
-    def trusted(self) -> BuildLimits:
+    def for_trusted_sources(self) -> BuildLimits:
         """Return the limits for trusted sources (this package's and the problem's), which get more time."""
         return msgspec.structs.replace(
             self,

@@ -182,8 +182,8 @@ def decode_lines(stdout: str, nonce: str) -> Iterator[TestReport]:
     Raises BrokenReply for a line with the nonce that is not a valid verdict line: it comes from another
     version of the proctor.
     """
-    *complete, _cut_off = stdout.split("\n")
-    for line_text in complete:
+    *complete_lines, _incomplete_line = stdout.split("\n")
+    for line_text in complete_lines:
         if f'"nonce":"{nonce}"' not in line_text:
             continue
         try:

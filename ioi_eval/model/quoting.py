@@ -30,8 +30,11 @@ def encode_terminal_safe_json(value: Any, *, indented: bool = False) -> bytes:
 
 
 def _escape_match(match: re.Match[bytes]) -> bytes:
-    units = match[0].decode().encode("utf-16-be")
-    return b"".join(b"\\u%02x%02x" % (units[n], units[n + 1]) for n in range(0, len(units), 2))
+    utf16_units = match[0].decode().encode("utf-16-be")
+    return b"".join(
+        b"\\u%02x%02x" % (utf16_units[index], utf16_units[index + 1])
+        for index in range(0, len(utf16_units), 2)
+    )
 
 
 def quote_label(text: str) -> str:
@@ -39,9 +42,9 @@ def quote_label(text: str) -> str:
 
     Labels have only three escapes, so all other special characters are spelled out.
     """
-    spelt = "".join(
+    spelled_text = "".join(
         f"\\u{ord(char):04x}" if char != "\n" and unicodedata.category(char) in _CATEGORIES else char
         for char in text
     )
-    escaped = spelt.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+    escaped_text = spelled_text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped_text}"'

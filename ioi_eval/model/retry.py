@@ -49,8 +49,8 @@ class RetryRule(Value):
     def wait_after(self, attempt: int) -> float:
         """Return a random wait in seconds, so that jobs that failed together do not return together."""
         doublings = min(attempt - 1, _MAX_DOUBLINGS)
-        longest = min(self.longest_wait, self.first_wait * 2**doublings)
-        return random.uniform(longest / 2, longest)
+        max_wait_s = min(self.longest_wait, self.first_wait * 2**doublings)
+        return random.uniform(max_wait_s / 2, max_wait_s)
 
     def describe_exhaustion(self, attempts: int) -> str:
         """Return the last part of a message: that this rule allows no further attempt."""

@@ -35,8 +35,8 @@ class Secret(str):
         """Return a reply without the secret, in any form that JSON allows. Short secrets are not removed."""
         if len(self) < _MIN_LENGTH:
             return body
-        for encoded in {self.encode(), self.replace("/", "\\/").encode()}:
-            body = body.replace(encoded, _HIDDEN.encode())
+        for encoded_secret in {self.encode(), self.replace("/", "\\/").encode()}:
+            body = body.replace(encoded_secret, _HIDDEN.encode())
         return body
 
 
@@ -56,7 +56,7 @@ class Login(Secret):
         return type(self)(f"Basic {self.as_basic_auth}")
 
     @property
-    def forms(self) -> tuple[Secret, ...]:
+    def strings_to_hide(self) -> tuple[Secret, ...]:
         """Return all strings to hide: the login, its encoded form, and a password that is long enough."""
         password = Secret(self.partition(":")[2])
         return (self, self.as_basic_auth, *([password] if len(password) >= _MIN_LENGTH else []))

@@ -29,6 +29,6 @@ def remove_invisible(text: str, allowed: str) -> str:
     )
 
 
-def format_count(value: int, one: str, many: str | None = None) -> str:
+def format_count(count: int, singular: str, plural: str | None = None) -> str:
     """Return a number with its noun in singular or plural: `1 problem`, `2 problems`."""
-    return f"{value:,} {one if value == 1 else many or one + 's'}"
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"

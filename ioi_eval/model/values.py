@@ -428,16 +428,22 @@ class Problem(Value):
         for name in ("cpu_time", "wall_time", "memory", "output"):
             if (value := getattr(limits, name)) is not None and not value > 0:
                 remedy = "Give a number above 0, or None for no limit"
-                raise InputError(f"{name} is {value}", where="Problem.of", field="limits", remedy=remedy)
+                raise InputError(
+                    f"the limit {name} must be above 0, not {value}",
+                    where="Problem.of",
+                    field="limits",
+                    remedy=remedy,
+                )
         if isinstance(tests, str | bytes | Mapping):
-            raise _tests_error(f"tests has the type {type(tests).__name__}")
+            raise _tests_error(f"tests must be a list of pairs, not {type(tests).__name__}")
         test_list = list[Test]()
         for number, pair in enumerate(tests, start=1):
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise _tests_error(f"test {number} is not a pair, but {pair!r:.40}")
             if not all(isinstance(content, str | bytes) for content in pair):
                 raise _tests_error(
-                    f"test {number} holds {' and '.join(type(content).__name__ for content in pair)}"
+                    f"test {number} must contain strings or bytes, not"
+                    f" {' and '.join(type(content).__name__ for content in pair)}"
                 )
             test_list.append(Test(name=str(number), input=Blob.of(pair[0]), answer=Blob.of(pair[1])))
         if not test_list:

@@ -27,7 +27,7 @@ from ioi_eval.problems.package import ARCHIVES, Package, PackageFormat
 from ioi_eval.problems.python_programs import find_unrunnable_programs, remove_broken_graders
 from ioi_eval.problems.statements import find_attachments, find_statement, read_statement_document
 from ioi_eval.problems.tps import Tps
-from ioi_eval.registries import Registry, registered
+from ioi_eval.registries import Registry, load_entries
 from ioi_eval.store import private_folder
 from ioi_eval.store.files import MAY_READ, find_unreadable_folders, raise_read_errors
 
@@ -169,7 +169,7 @@ def list_formats() -> tuple[Format, ...]:
     Formats of plugins come first, because their packages may partly look like those of built-in formats.
     Packages in TPS's format also look like packages in CMS's format, so TPS comes before CMS.
     """
-    plugin_formats = registered(Registry.FORMATS)
+    plugin_formats = load_entries(Registry.FORMATS)
     missing = (stand_in for plugin, stand_in in MISSING.items() if plugin not in plugin_formats)
     return tuple(
         sorted((*plugin_formats.values(), Hydro(), Kattis(), Tps(), Cms(), *missing), key=_format_rank)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from ioi_eval.model.fields import Faults
 from ioi_eval.problems.package import PackageFormat, name_of_location
-from ioi_eval.registries import needs_plugin
+from ioi_eval.registries import missing_plugin_error
 
 
 class MissingFormat(PackageFormat):
@@ -28,7 +28,7 @@ class MissingFormat(PackageFormat):
         return name_of_location(folder, where)
 
     def read(self, folder: Path, where: str, faults: Faults) -> None:
-        error = needs_plugin(f"{self.name} packages need", self._plugin)
+        error = missing_plugin_error(f"{self.name} packages need", self._plugin)
         faults.report(error.problem, self.header, remedy=error.remedy)
 
 

@@ -7,7 +7,7 @@ The package computes numbers from rows, tables and sentences from the numbers, a
 from ioi_eval.reports.comparison import ComparedRun, make_comparison, name_runs, write_comparison
 from ioi_eval.reports.document import render_html, render_markdown
 from ioi_eval.reports.medals import read_contests
-from ioi_eval.reports.page import run_document, write_reports
+from ioi_eval.reports.page import make_run_document, write_reports
 from ioi_eval.reports.records import (
     Failures,
     ModelSummary,
@@ -16,7 +16,7 @@ from ioi_eval.reports.records import (
     Settings,
     Summary,
 )
-from ioi_eval.reports.summary import summary
+from ioi_eval.reports.summary import summarize_run
 from ioi_eval.reports.tables import Results
 
 __all__ = [
@@ -29,12 +29,12 @@ __all__ = [
     "Settings",
     "Summary",
     "make_comparison",
+    "make_run_document",
     "name_runs",
     "read_contests",
     "render_html",
     "render_markdown",
-    "run_document",
-    "summary",
+    "summarize_run",
     "write_comparison",
     "write_reports",
 ]

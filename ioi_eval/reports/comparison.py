@@ -21,18 +21,18 @@ from ioi_eval.reports.document import NOTHING, Cell, Document, Section, TableBlo
 from ioi_eval.reports.headline import (
     MODEL,
     Entry,
-    common_measure,
-    difference_text,
-    mean_difference,
-    model_ranks,
-    offset_cells,
-    signed_percent,
-    values_by_problem,
+    choose_common_measure,
+    compare_values_by_problem,
+    compute_model_ranks,
+    compute_values_by_problem,
+    format_difference,
+    format_signed_percent,
+    make_offset_cells,
 )
-from ioi_eval.reports.headline import difference_sentence as sentence_about
+from ioi_eval.reports.headline import make_difference_sentence as sentence_about
 from ioi_eval.reports.page import write_document
-from ioi_eval.reports.records import Measure, Summary, author_noun, write_json
-from ioi_eval.reports.sections import model_name
+from ioi_eval.reports.records import Measure, Summary, choose_author_noun, write_json
+from ioi_eval.reports.sections import format_model_name
 from ioi_eval.reports.summary import check_run, count_verdicts
 from ioi_eval.rules.paired import MeanDifference, compute_mean_difference
 from ioi_eval.store.files import make_folder
@@ -43,7 +43,7 @@ _NAME, DIFFERENCES = "comparison", "differences.json"
 _MAX_NAMED = 5  # maximum number of problems that a sentence names
 _MAX_SHOWN = 100  # maximum number of submissions with different results that a document shows
 _PRECISE = 1e-9
-_LONG = 40  # number of rows from which on a table is folded
+_LONG = 40  # minimum number of rows of a table that is folded
 
 
 class ComparedRun(Value):
@@ -55,18 +55,23 @@ class ComparedRun(Value):
 
 def name_runs(summaries: Mapping[Path, Summary]) -> list[ComparedRun]:
     """Return the runs with distinct names: the folder's name, or the shortest distinct part of its path."""
-    paths = {folder: folder.resolve().parts for folder in summaries}
+    parts_by_folder = {folder: folder.resolve().parts for folder in summaries}
     return [
-        ComparedRun(name=_shortest_distinct_name(paths[folder], paths.values()), summary=summary)
+        ComparedRun(
+            name=_find_shortest_distinct_name(parts_by_folder[folder], parts_by_folder.values()),
+            summary=summary,
+        )
         for folder, summary in summaries.items()
     ]
 
 
-def _shortest_distinct_name(parts: tuple[str, ...], all_parts: Collection[tuple[str, ...]]) -> str:
+def _find_shortest_distinct_name(parts: tuple[str, ...], all_parts: Collection[tuple[str, ...]]) -> str:
     """Return the shortest suffix of a path that no other path has."""
     other_paths = [other for other in all_parts if other != parts]
     length = next(
-        n for n in range(1, len(parts) + 1) if all(other[-n:] != parts[-n:] for other in other_paths)
+        part_count
+        for part_count in range(1, len(parts) + 1)
+        if all(other[-part_count:] != parts[-part_count:] for other in other_paths)
     )
     return "/".join(parts[-length:])
 
@@ -88,33 +93,33 @@ def write_comparison(
 def make_comparison(runs: Sequence[ComparedRun], run_differences: Differences | None = None) -> Document:
     """Return the comparison as a document. `run_differences`: the differences, if there are two runs."""
     entries_of_runs = headline.sort_entries(make_entries(runs))
-    unscored = sum(run.summary.unscored for run in runs)
+    unscored_count = sum(run.summary.unscored for run in runs)
     verdicts = count_verdicts(run.summary.verdicts for run in runs)
     difference_parts = list[Section]()
-    answer = headline.headline_sentence(entries_of_runs) if entries_of_runs else ""
+    headline_sentence = headline.make_headline_sentence(entries_of_runs) if entries_of_runs else ""
     # The sentence compares run A with run B, and not the better with the worse model.
     if run_differences is not None and run_differences.paired:
-        answer = run_differences.paired[0].sentence if len(run_differences.paired) == 1 else ""
+        headline_sentence = run_differences.paired[0].sentence if len(run_differences.paired) == 1 else ""
     if run_differences is not None:
         summaries = [run.summary for run in runs]
         difference_parts = [
-            *paired_sections(run_differences.paired),
-            *filter(None, [changed_ranks(*summaries)]),
-            *difference_sections(run_differences),
+            *make_paired_sections(run_differences.paired),
+            *filter(None, [make_changed_ranks_section(*summaries)]),
+            *make_difference_sections(run_differences),
         ]
     return Document(
         title=f"{format_count(len(runs), 'run')} side by side",
-        answer=answer,
+        answer=headline_sentence,
         in_parts=True,
-        data=sections.explorer_json(entries_of_runs) if entries_of_runs else "",
-        lead=f"{format_count(unscored, 'submission')} could not be judged." if unscored else "",
+        data=sections.make_explorer_json(entries_of_runs) if entries_of_runs else "",
+        lead=f"{format_count(unscored_count, 'submission')} could not be judged." if unscored_count else "",
         text=[
-            *(["No score or average counts them."] if unscored else []),
+            *(["No score or average counts them."] if unscored_count else []),
             *collect_warnings(runs),
             *([f"A is {runs[0].name}, B is {runs[1].name}."] if run_differences is not None else []),
         ],
         sections=[
-            *([headline.leaderboard_section(entries_of_runs)] if entries_of_runs else []),
+            *([headline.make_leaderboard_section(entries_of_runs)] if entries_of_runs else []),
             Section(
                 title="Runs",
                 table=TableBlock(
@@ -124,7 +129,7 @@ def make_comparison(runs: Sequence[ComparedRun], run_differences: Differences | 
                         "Scored",
                         "Unscored",
                         "Problems",
-                        f"{headline.author_head(entries_of_runs)}s",
+                        f"{headline.choose_author_head(entries_of_runs)}s",
                     ],
                     rows=[
                         [
@@ -133,19 +138,19 @@ def make_comparison(runs: Sequence[ComparedRun], run_differences: Differences | 
                             f"{run.summary.scored:,}",
                             f"{run.summary.unscored:,}",
                             f"{run.summary.problems:,}",
-                            ", ".join(model_name(model.model) for model in run.summary.models),
+                            ", ".join(format_model_name(model.model) for model in run.summary.models),
                         ]
                         for run in runs
                     ],
                     align="lrrrrl",
                 ),
-                items=list(comparability_notes(runs)),
+                items=list(find_comparability_notes(runs)),
             ),
             *difference_parts,
-            *sections.points_sections(entries_of_runs, unscored),
-            *sections.group_sections(entries_of_runs),
-            sections.problems_section(entries_of_runs),
-            sections.verdicts_section(entries_of_runs, verdicts, unscored),
+            *sections.make_points_sections(entries_of_runs, unscored_count),
+            *sections.make_group_sections(entries_of_runs),
+            sections.make_problems_section(entries_of_runs),
+            sections.make_verdicts_section(entries_of_runs, verdicts, unscored_count),
         ],
     )
 
@@ -157,28 +162,31 @@ def collect_warnings(runs: Sequence[ComparedRun]) -> list[str]:
 
 def make_entries(runs: Sequence[ComparedRun]) -> list[Entry]:
     """Return all models of all runs."""
-    return [entry for run in runs for entry in sections.run_entries(run.summary, prefix=f"{run.name}: ")]
+    return [entry for run in runs for entry in sections.make_run_entries(run.summary, prefix=f"{run.name}: ")]
 
 
-def comparability_notes(runs: Sequence[ComparedRun]) -> Iterator[str]:
+def find_comparability_notes(runs: Sequence[ComparedRun]) -> Iterator[str]:
     """Yield the reasons why numbers of these runs may not be comparable."""
-    columns = [
+    problem_ids_by_run = [
         {problem.problem_id for model in run.summary.models for problem in model.problems} for run in runs
     ]
-    shared = set.intersection(*columns) if columns else set()
-    if any(column != shared for column in columns):
+    shared_problems = set.intersection(*problem_ids_by_run) if problem_ids_by_run else set()
+    if any(column != shared_problems for column in problem_ids_by_run):
         yield (
-            f"The runs have different problems: {format_count(len(shared), 'problem')} in all of these runs."
+            "The runs have different problems:"
+            f" {format_count(len(shared_problems), 'problem')} in all of these runs."
         )
-    hashes = [run.summary.settings.problems for run in runs]
-    changed = [
+    hashes_by_run = [run.summary.settings.problems for run in runs]
+    changed_problems = [
         name
-        for name in sorted(shared)
-        if len({problems[name] for problems in hashes if name in problems}) > 1
+        for name in sorted(shared_problems)
+        if len({problems[name] for problems in hashes_by_run if name in problems}) > 1
     ]
-    if changed:
-        more = f" and {len(changed) - _MAX_NAMED:,} more" if len(changed) > _MAX_NAMED else ""
-        yield f"Some problems differ between the runs: {', '.join(changed[:_MAX_NAMED])}{more}."
+    if changed_problems:
+        more_note = (
+            f" and {len(changed_problems) - _MAX_NAMED:,} more" if len(changed_problems) > _MAX_NAMED else ""
+        )
+        yield f"Some problems differ between the runs: {', '.join(changed_problems[:_MAX_NAMED])}{more_note}."
     if len({run.summary.mode for run in runs}) > 1:
         yield "The points of the runs are counted in different modes."
 
@@ -210,12 +218,12 @@ class ModelPair(Value):
     @property
     def names(self) -> tuple[str, str]:
         """Return the names in sentences: A and B if both models have the same name."""
-        names = model_name(self.model), model_name(self.b_model)
+        names = format_model_name(self.model), format_model_name(self.b_model)
         return ("A", "B") if names[0] == names[1] else names
 
     @property
     def name(self) -> str:
-        return " and ".join(dict.fromkeys((model_name(self.model), model_name(self.b_model))))
+        return " and ".join(dict.fromkeys((format_model_name(self.model), format_model_name(self.b_model))))
 
     @property
     def sentence(self) -> str:
@@ -223,26 +231,26 @@ class ModelPair(Value):
         return (
             pair_sentence
             if self.model != self.b_model or not self.model
-            else f"{model_name(self.model)}: {pair_sentence}"
+            else f"{format_model_name(self.model)}: {pair_sentence}"
         )
 
 
-def pair_models(a: Summary, b: Summary) -> tuple[ModelPair, ...]:
+def pair_models(first_run: Summary, second_run: Summary) -> tuple[ModelPair, ...]:
     """Return pairs of models with the same name, or the pair of the only models of both runs.
 
     Runs with feedback are not paired: each of their programs answers the verdict on an earlier program.
     """
-    if a.settings.has_feedback or b.settings.has_feedback:
+    if first_run.settings.has_feedback or second_run.settings.has_feedback:
         return ()
-    columns = [{model.model: model for model in run.models} for run in (a, b)]
-    pairs = [(name, name) for name in sorted(columns[0].keys() & columns[1].keys())]
-    if not pairs and len(a.models) == len(b.models) == 1:
-        pairs = [(a.models[0].model, b.models[0].model)]
-    measure = common_measure([*a.models, *b.models])
+    models_by_name = [{model.model: model for model in run.models} for run in (first_run, second_run)]
+    name_pairs = [(name, name) for name in sorted(models_by_name[0].keys() & models_by_name[1].keys())]
+    if not name_pairs and len(first_run.models) == len(second_run.models) == 1:
+        name_pairs = [(first_run.models[0].model, second_run.models[0].model)]
+    measure = choose_common_measure([*first_run.models, *second_run.models])
     model_pairs = list[ModelPair]()
-    for name, other in pairs:
-        values = values_by_problem(columns[0][name], measure, a.mode)
-        other_values = values_by_problem(columns[1][other], measure, b.mode)
+    for name, other_name in name_pairs:
+        values = compute_values_by_problem(models_by_name[0][name], measure, first_run.mode)
+        other_values = compute_values_by_problem(models_by_name[1][other_name], measure, second_run.mode)
         names = sorted(values.keys() & other_values.keys())
         problems = [
             ProblemPair(problem=problem, a=values[problem], b=other_values[problem]) for problem in names
@@ -251,22 +259,22 @@ def pair_models(a: Summary, b: Summary) -> tuple[ModelPair, ...]:
             model_pairs.append(
                 ModelPair(
                     model=name,
-                    b_model=other,
+                    b_model=other_name,
                     measure=measure,
-                    difference=mean_difference(values, other_values),
+                    difference=compare_values_by_problem(values, other_values),
                     problems=tuple(problems),
                 )
             )
     return tuple(model_pairs)
 
 
-def paired_sections(pairs: Sequence[ModelPair]) -> Iterator[Section]:
+def make_paired_sections(pairs: Sequence[ModelPair]) -> Iterator[Section]:
     """Yield the tables of models in both runs, over all problems and by problem; nothing without models."""
     if not pairs:
         return
     measure = pairs[0].measure
     title = f"A minus B in {measure.noun}"
-    offsets = offset_cells([pair.difference for pair in pairs])
+    offsets = make_offset_cells([pair.difference for pair in pairs])
     yield Section(
         title="Differences",
         text=[
@@ -281,7 +289,7 @@ def paired_sections(pairs: Sequence[ModelPair]) -> Iterator[Section]:
                 [
                     pair.name,
                     f"{pair.difference.number:,}",
-                    *(f"{len(problems):,}" for problems in _better_problems(pair)),
+                    *(f"{len(problems):,}" for problems in _split_by_better_model(pair)),
                     offset,
                 ]
                 for pair, offset in zip(pairs, offsets, strict=True)
@@ -290,10 +298,10 @@ def paired_sections(pairs: Sequence[ModelPair]) -> Iterator[Section]:
             meanings={"A better": "problems with a higher value in A", "B better": "with a higher one in B"},
         ),
     )
-    yield _paired_problems_section(pairs)
+    yield _make_paired_problems_section(pairs)
 
 
-def _better_problems(pair: ModelPair) -> tuple[list[ProblemPair], list[ProblemPair]]:
+def _split_by_better_model(pair: ModelPair) -> tuple[list[ProblemPair], list[ProblemPair]]:
     """Return the problems on which A is better, and the problems on which B is better."""
     return (
         [problem for problem in pair.problems if problem.difference > _PRECISE],
@@ -301,7 +309,7 @@ def _better_problems(pair: ModelPair) -> tuple[list[ProblemPair], list[ProblemPa
     )
 
 
-def _paired_problems_section(pairs: Sequence[ModelPair]) -> Section:
+def _make_paired_problems_section(pairs: Sequence[ModelPair]) -> Section:
     columns = [{problem.problem: problem for problem in pair.problems} for pair in pairs]
     names = sorted({name for column in columns for name in column})
     title, models = "A minus B by problem", [pair.name for pair in pairs]
@@ -309,7 +317,7 @@ def _paired_problems_section(pairs: Sequence[ModelPair]) -> Section:
         [
             name,
             *(
-                signed_percent(problem.difference) if (problem := column.get(name)) else NOTHING
+                format_signed_percent(problem.difference) if (problem := column.get(name)) else NOTHING
                 for column in columns
             ),
         ]
@@ -322,28 +330,28 @@ def _paired_problems_section(pairs: Sequence[ModelPair]) -> Section:
     )
 
 
-def changed_ranks(a: Summary, b: Summary) -> Section | None:
+def make_changed_ranks_section(first_run: Summary, second_run: Summary) -> Section | None:
     """Return a table of the ranks in both runs, for models that both runs have. Contests have none."""
-    measure = common_measure([*a.models, *b.models])
-    names = {model.model for model in a.models} & {model.model for model in b.models}
-    if len(names) < 2 or a.settings.has_feedback or b.settings.has_feedback:
+    measure = choose_common_measure([*first_run.models, *second_run.models])
+    names = {model.model for model in first_run.models} & {model.model for model in second_run.models}
+    if len(names) < 2 or first_run.settings.has_feedback or second_run.settings.has_feedback:
         return None
     ranks_by_run = list[dict[str, int]]()
-    for run in (a, b):
-        entries_of_run = [entry for entry in sections.run_entries(run) if entry.model.model in names]
-        run_ranks = model_ranks(entries_of_run, measure)
+    for run in (first_run, second_run):
+        entries_of_run = [entry for entry in sections.make_run_entries(run) if entry.model.model in names]
+        run_ranks = compute_model_ranks(entries_of_run, measure)
         ranks_by_run.append(
             {entry.model.model: rank for entry, rank in zip(entries_of_run, run_ranks, strict=True)}
         )
     rows: list[list[Cell]] = []
     for name, new_rank in ranks_by_run[1].items():
         old_rank = ranks_by_run[0][name]
-        change = (
+        rank_change = (
             f"{'up' if new_rank < old_rank else 'down'} {abs(new_rank - old_rank)}"
             if new_rank != old_rank
             else "0"
         )
-        rows.append([model_name(name), f"{old_rank}", f"{new_rank}", change])
+        rows.append([format_model_name(name), f"{old_rank}", f"{new_rank}", rank_change])
     return Section(
         title="Ranks",
         text=[f"Ranks of the models that both runs have, by {measure.noun}."],
@@ -407,27 +415,27 @@ class Differences(Value):
     author: str = MODEL  # noun for an author of both runs, see `Settings.author`
 
 
-def find_differences(before: Path, after: Path, pairs: Sequence[ModelPair] = ()) -> Differences:
-    """Compare two runs submission by submission. `pairs`: the result of `paired` for the same runs."""
-    old_info, new_info = check_run(before), check_run(after)
+def find_differences(first_folder: Path, second_folder: Path, pairs: Sequence[ModelPair] = ()) -> Differences:
+    """Compare two runs submission by submission. `pairs`: the result of `pair_models` for the same runs."""
+    old_info, new_info = check_run(first_folder), check_run(second_folder)
     edited_problems = new_info.fingerprint.edited_problems(old_info.fingerprint)
-    authors = {author_noun(info.fingerprint.options) for info in (old_info, new_info)}
+    author_nouns = {choose_author_noun(info.fingerprint.options) for info in (old_info, new_info)}
     old_rows = dict[tuple[str, str], JudgedRow]()
-    for _, row, result in read_results(before):
-        old_rows[_submission_identity(row, "before")] = _judged_row(result)
+    for _, row, result in read_results(first_folder):
+        old_rows[_make_submission_identity(row, "before")] = _make_judged_row(result)
     confusion: defaultdict[Verdict, Counter[Verdict]] = defaultdict(Counter)
     losses: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    changed, shared, only_after = list[ChangedSubmission](), 0, 0
-    for _, row, result in read_results(after):
-        old_row, new_row = old_rows.get(_submission_identity(row, "after")), _judged_row(result)
+    changed_submissions, shared_count, only_after_count = list[ChangedSubmission](), 0, 0
+    for _, row, result in read_results(second_folder):
+        old_row, new_row = old_rows.get(_make_submission_identity(row, "after")), _make_judged_row(result)
         if old_row is None:
-            only_after += 1
+            only_after_count += 1
             continue
-        shared += 1
+        shared_count += 1
         confusion[old_row.verdict][new_row.verdict] += 1
         losses[model_of_row(row)][row["problem_id"]].append(old_row.share - new_row.share)
         if old_row.verdict is not new_row.verdict or abs(old_row.points - new_row.points) > _PRECISE:
-            changed.append(
+            changed_submissions.append(
                 ChangedSubmission(
                     key=row["key"],
                     problem=row["problem_id"],
@@ -436,41 +444,43 @@ def find_differences(before: Path, after: Path, pairs: Sequence[ModelPair] = ())
                     after=new_row.verdict,
                     points_before=old_row.points,
                     points_after=new_row.points,
-                    why=tuple(_change_reasons(old_row, new_row, row["problem_id"] in edited_problems)),
+                    why=tuple(_list_change_reasons(old_row, new_row, row["problem_id"] in edited_problems)),
                 )
             )
     return Differences(
-        before=str(before),
-        after=str(after),
-        shared=shared,
-        only_before=len(old_rows) - shared,
-        only_after=only_after,
+        before=str(first_folder),
+        after=str(second_folder),
+        shared=shared_count,
+        only_before=len(old_rows) - shared_count,
+        only_after=only_after_count,
         options=fingerprint_changes(old_info.fingerprint, new_info.fingerprint),
         confusion=confusion,
-        models=tuple(_model_difference(name, problems) for name, problems in sorted(losses.items())),
-        changed=tuple(sorted(changed, key=lambda change: (change.problem, change.model, change.key))),
+        models=tuple(_make_model_difference(name, problems) for name, problems in sorted(losses.items())),
+        changed=tuple(
+            sorted(changed_submissions, key=lambda change: (change.problem, change.model, change.key))
+        ),
         paired=tuple(pairs),
-        author=authors.pop() if len(authors) == 1 else MODEL,
+        author=author_nouns.pop() if len(author_nouns) == 1 else MODEL,
     )
 
 
-def _submission_identity(row: Mapping[str, Any], run: str) -> tuple[str, str]:
+def _make_submission_identity(row: Mapping[str, Any], run_label: str) -> tuple[str, str]:
     """Return an identity that only rows of the same submission share.
 
     A row that another judge scored lacks the hash of its program. Its key, problem, model and columns of code
     replace the hash. A row without a unique key equals no other row.
 
-    `run` distinguishes the rows of the two runs.
+    `run_label` distinguishes the rows of the two runs.
     """
     if digest := row.get("submission_sha256"):
         return row["key"], digest
     if row["key"].startswith(PLACE):
-        return row["key"], run
+        return row["key"], run_label
     contents = [row["problem_id"], model_of_row(row), row.get("code"), row.get("generation")]
     return row["key"], hashlib.sha256(encode_terminal_safe_json(contents)).hexdigest()
 
 
-def _judged_row(result: SubmissionResult) -> JudgedRow:
+def _make_judged_row(result: SubmissionResult) -> JudgedRow:
     max_points = math.fsum(subtask.points for subtask in result.subtasks) if result.subtasks else 1.0
     return JudgedRow(
         verdict=result.verdict,
@@ -482,7 +492,7 @@ def _judged_row(result: SubmissionResult) -> JudgedRow:
     )
 
 
-def _change_reasons(old_row: JudgedRow, new_row: JudgedRow, is_edited: bool) -> Iterator[str]:
+def _list_change_reasons(old_row: JudgedRow, new_row: JudgedRow, is_edited: bool) -> Iterator[str]:
     """Yield the reasons why two results of a submission may differ. `is_edited`: its problem has changed."""
     if is_edited:
         yield "the problem has changed"
@@ -497,14 +507,14 @@ def _change_reasons(old_row: JudgedRow, new_row: JudgedRow, is_edited: bool) -> 
             return
 
 
-def _model_difference(name: str, losses_by_problem: Mapping[str, list[float]]) -> ModelDifference:
+def _make_model_difference(name: str, losses_by_problem: Mapping[str, list[float]]) -> ModelDifference:
     """Return a model's difference. A loss is a submission's share of the points in A minus that in B."""
-    losses = [loss for problem_losses in losses_by_problem.values() for loss in problem_losses]
+    all_losses = [loss for problem_losses in losses_by_problem.values() for loss in problem_losses]
     return ModelDifference(
         model=name,
-        submissions=len(losses),
-        a_better=sum(loss > _PRECISE for loss in losses),
-        b_better=sum(loss < -_PRECISE for loss in losses),
+        submissions=len(all_losses),
+        a_better=sum(loss > _PRECISE for loss in all_losses),
+        b_better=sum(loss < -_PRECISE for loss in all_losses),
         difference=compute_mean_difference(
             [
                 math.fsum(problem_losses) / len(problem_losses)
@@ -519,34 +529,34 @@ def _model_difference(name: str, losses_by_problem: Mapping[str, list[float]]) -
 
 def describe_differences(run_differences: Differences) -> str:
     """Return how many submissions of both runs have different results."""
-    both = format_count(run_differences.shared, "submission")
+    shared_phrase = format_count(run_differences.shared, "submission")
     if not run_differences.changed:
         return (
-            f"The same result for all {both} of both runs"
+            f"The same result for all {shared_phrase} of both runs"
             if run_differences.shared
             else "No submission is in both runs"
         )
-    return f"Different results for {len(run_differences.changed):,} of {both} of both runs"
+    return f"Different results for {len(run_differences.changed):,} of {shared_phrase} of both runs"
 
 
-def difference_sections(run_differences: Differences) -> Iterator[Section]:
+def make_difference_sections(run_differences: Differences) -> Iterator[Section]:
     """Yield the tables of submissions that both runs have, and of those with different results."""
     author = run_differences.author.capitalize()
     unshared = [
-        f"{format_count(number_of, 'submission')} only in {name}"
-        for name, number_of in (
+        f"{format_count(submission_count, 'submission')} only in {name}"
+        for name, submission_count in (
             (run_differences.before, run_differences.only_before),
             (run_differences.after, run_differences.only_after),
         )
-        if number_of
+        if submission_count
     ]
     model_rows = [
         [
-            model_name(group.model),
+            format_model_name(group.model),
             f"{group.submissions:,}",
             f"{group.a_better:,}",
             f"{group.b_better:,}",
-            difference_text(group.difference),
+            format_difference(group.difference),
         ]
         for group in run_differences.models
     ]
@@ -559,11 +569,14 @@ def difference_sections(run_differences: Differences) -> Iterator[Section]:
     )
     if not run_differences.changed:
         return
-    counts = run_differences.confusion
-    verdicts = sorted({new_verdict for afters in counts.values() for new_verdict in afters} | counts.keys())
+    confusion_counts = run_differences.confusion
+    verdicts = sorted(
+        {new_verdict for new_counts in confusion_counts.values() for new_verdict in new_counts}
+        | confusion_counts.keys()
+    )
     confusion_rows = [
-        [old_verdict, *(f"{counts[old_verdict].get(new_verdict, 0):,}" for new_verdict in verdicts)]
-        for old_verdict in sorted(counts)
+        [old_verdict, *(f"{confusion_counts[old_verdict].get(new_verdict, 0):,}" for new_verdict in verdicts)]
+        for old_verdict in sorted(confusion_counts)
     ]
     yield Section(
         title="Verdicts in A and B",
@@ -573,7 +586,7 @@ def difference_sections(run_differences: Differences) -> Iterator[Section]:
         [
             change.key,
             change.problem,
-            model_name(change.model),
+            format_model_name(change.model),
             change.before,
             change.after,
             f"{format_number(change.points_before)} -> {format_number(change.points_after)}",
@@ -581,7 +594,7 @@ def difference_sections(run_differences: Differences) -> Iterator[Section]:
         ]
         for change in run_differences.changed[:_MAX_SHOWN]
     ]
-    more = len(run_differences.changed) - _MAX_SHOWN
+    more_count = len(run_differences.changed) - _MAX_SHOWN
     yield Section(
         title="Different results",
         table=TableBlock(
@@ -589,6 +602,6 @@ def difference_sections(run_differences: Differences) -> Iterator[Section]:
             rows=changed_rows,
             align="lllllrl",
         ),
-        notes=[f"and {more:,} more in {DIFFERENCES}"] if more > 0 else [],
+        notes=[f"and {more_count:,} more in {DIFFERENCES}"] if more_count > 0 else [],
         long=len(changed_rows) > _MAX_SHOWN // 2,
     )

@@ -50,33 +50,36 @@ def escape_cell(value: Any) -> Markdown:
 
 def format_code_block(text: str, language: str = "sh") -> Markdown:
     """Return lines as a fenced block of code. The lines cannot close the fence."""
-    shown = "\n".join(visible(line) for line in text.split("\n"))
-    fence = fence_for(shown)
-    return Markdown(f"{fence}{language}\n{shown}\n{fence}")
+    visible_text = "\n".join(visible(line) for line in text.split("\n"))
+    fence = choose_code_fence(visible_text)
+    return Markdown(f"{fence}{language}\n{visible_text}\n{fence}")
 
 
-def fence_for(text: str) -> str:
+def choose_code_fence(text: str) -> str:
     """Return a fence that is longer than any run of backticks in a string."""
     return "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
 def format_table(heads: Sequence[Any], rows: Iterable[Sequence[Any]], align: str) -> Markdown:
     """Return a table as Markdown with padded columns. `align` has `l` or `r` for each column."""
-    cells = [[escape_cell(value) for value in row] for row in (heads, *rows)]
-    widths = [max(3, *(min(_MAX_PADDED, len(row[n])) for row in cells)) for n in range(len(heads))]
-    rules = [
+    escaped_rows = [[escape_cell(value) for value in row] for row in (heads, *rows)]
+    widths = [
+        max(3, *(min(_MAX_PADDED, len(row[column_index])) for row in escaped_rows))
+        for column_index in range(len(heads))
+    ]
+    separator_cells = [
         ("-" * (width - 1)) + (":" if side == "r" else "-") for width, side in zip(widths, align, strict=True)
     ]
-    lines = [_format_table_line(row, widths, align) for row in cells]
-    return Markdown("\n".join([lines[0], _format_table_line(rules, widths, align), *lines[1:]]))
+    lines = [_format_table_line(row, widths, align) for row in escaped_rows]
+    return Markdown("\n".join([lines[0], _format_table_line(separator_cells, widths, align), *lines[1:]]))
 
 
 def _format_table_line(cells: Sequence[str], widths: Sequence[int], align: str) -> str:
-    padded = (
+    padded_cells = (
         cell.rjust(width) if side == "r" else cell.ljust(width)
         for cell, width, side in zip(cells, widths, align, strict=True)
     )
-    return f"| {' | '.join(padded)} |"
+    return f"| {' | '.join(padded_cells)} |"
 
 
 # --- numbers -----------------------------------------------------------------------------------------
@@ -109,8 +112,8 @@ def format_interval(low: float, high: float) -> str:
 
 def draw_text_bar(part: float, whole: float, width: int = 12) -> str:
     """Return a bar of block characters."""
-    full = round(min(max(width * part / whole, 0), width)) if whole else 0
-    return "█" * full + "░" * (width - full)
+    full_length = round(min(max(width * part / whole, 0), width)) if whole else 0
+    return "█" * full_length + "░" * (width - full_length)
 
 
 class Meter(Value):
@@ -127,13 +130,13 @@ class Meter(Value):
 
     @property
     def text(self) -> str:
-        sure = "" if self.low is None or self.high is None else format_interval(self.low, self.high)
-        return self.said or format_share(self.part, self.whole) + sure
+        interval_text = "" if self.low is None or self.high is None else format_interval(self.low, self.high)
+        return self.said or format_share(self.part, self.whole) + interval_text
 
     @property
     def drawing(self) -> str:
-        full = 100 * self.part / self.whole if self.whole else 0.0
-        return _METER.format(f"{full:.2f}", *_draw_whisker(self.low, self.high, 0, 1))
+        full_percent = 100 * self.part / self.whole if self.whole else 0.0
+        return _METER.format(f"{full_percent:.2f}", *_draw_whisker(self.low, self.high, 0, 1))
 
 
 class Offset(Value):
@@ -152,7 +155,7 @@ class Offset(Value):
     @property
     def drawing(self) -> str:
         zero, at = (
-            _position_percent(value, self.min_value, self.max_value) for value in (0, self.value or 0)
+            _format_position_percent(value, self.min_value, self.max_value) for value in (0, self.value or 0)
         )
         width = "0" if self.value is None else "2"
         return _OFFSET.format(
@@ -160,7 +163,7 @@ class Offset(Value):
         )
 
 
-def _position_percent(value: float, min_value: float, max_value: float) -> str:
+def _format_position_percent(value: float, min_value: float, max_value: float) -> str:
     return f"{100 * (value - min_value) / ((max_value - min_value) or 1):.2f}"
 
 
@@ -170,7 +173,7 @@ def _draw_whisker(
     """Return the position and the length of a line from low to high, in percent of the width."""
     if low is None or high is None:
         return "0", "0"
-    return _position_percent(
+    return _format_position_percent(
         low, min_value, max_value
     ), f"{max(1.0, 100 * (high - low) / ((max_value - min_value) or 1)):.2f}"
 
@@ -207,12 +210,12 @@ class Squares(Value):
     def html(self) -> Any:
         from markupsafe import Markup, escape
 
-        shown = (
+        visible_tests = (
             f'<i class="v-{verdict.lower()}" title="{escape(shorten(visible(name), MAX_TEXT))}: {verdict}">'
             f"{'' if verdict == Verdict.AC else verdict[0]}</i>"
             for name, verdict in self.tests
         )
-        return Markup(f'<span class="squares" aria-hidden="true">{"".join(shown)}</span>')
+        return Markup(f'<span class="squares" aria-hidden="true">{"".join(visible_tests)}</span>')
 
 
 class Code(Value):
@@ -340,11 +343,11 @@ class Document(Value):
 
         Titles are users' text and not used as anchors.
         """
-        anchors = [
+        anchored_sections = [
             (section.anchor or f"s{number}", section) for number, section in enumerate(self.sections, start=1)
         ]
         sections_by_part = dict[str, list[tuple[str, Section]]]()
-        for anchor, section in anchors:
+        for anchor, section in anchored_sections:
             sections_by_part.setdefault(section.tab if self.in_parts else section.side, []).append(
                 (anchor, section)
             )
@@ -359,12 +362,14 @@ class Document(Value):
         """Return the bar of tabs, which is the same on the pages in report/."""
         if not (self.in_parts or self.tab):
             return []
-        present = {name for name, _ in self.parts} | ({SUBMISSIONS} if self.lists_submissions else set())
+        present_parts = {name for name, _ in self.parts} | (
+            {SUBMISSIONS} if self.lists_submissions else set()
+        )
         report_href, list_href = ("", f"{FOLDER}/{ALL}") if self.in_parts else ("../report.html", ALL)
         return [
             Tab(name, list_href if name == SUBMISSIONS else f"{report_href}#{name.lower()}", name == self.tab)
             for name in TABS
-            if self.tab or name in present
+            if self.tab or name in present_parts
         ]
 
 
@@ -376,37 +381,37 @@ FOLDER, ALL = "report", "submissions.html"
 EQUAL = "equal"  # anchor of the list of equal programs on a problem's page
 
 
-def submission_page(key: str) -> str:
-    return f"submission-{_short_hash(key)}.html"
+def name_submission_page(key: str) -> str:
+    return f"submission-{_compute_short_hash(key)}.html"
 
 
-def part_page(number: int) -> str:
+def name_part_page(number: int) -> str:
     """Return the file name of a part of the list of all submissions. Parts are counted from 0."""
     return f"submissions-{number + 1}.html"
 
 
-def problem_page(problem: str) -> str:
-    return f"problem-{_short_hash(problem)}.html"
+def name_problem_page(problem: str) -> str:
+    return f"problem-{_compute_short_hash(problem)}.html"
 
 
-def attempts_script(problem: str) -> str:
-    return f"attempts-{_short_hash(problem)}.js"
+def name_attempts_script(problem: str) -> str:
+    return f"attempts-{_compute_short_hash(problem)}.js"
 
 
-def model_page(model: str) -> str:
-    return f"model-{_short_hash(model)}.html"
+def name_model_page(model: str) -> str:
+    return f"model-{_compute_short_hash(model)}.html"
 
 
-def model_anchor(model: str) -> str:
-    return f"m-{_short_hash(model)}"
+def make_model_anchor(model: str) -> str:
+    return f"m-{_compute_short_hash(model)}"
 
 
-def sample_number(key: str) -> int:
+def compute_sample_number(key: str) -> int:
     """Return a number from a key's hash, which decides whether a sample contains the key."""
-    return int(_short_hash(key)[-15:], 16)
+    return int(_compute_short_hash(key)[-15:], 16)
 
 
-def _short_hash(name: str) -> str:
+def _compute_short_hash(name: str) -> str:
     return hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
@@ -415,11 +420,11 @@ def _short_hash(name: str) -> str:
 
 def render_markdown(document: Document) -> str:
     """Return the document as Markdown, with all text escaped."""
-    return _markdown_template().render(document=document).rstrip("\n") + "\n"
+    return _load_markdown_template().render(document=document).rstrip("\n") + "\n"
 
 
 @cache
-def _markdown_template() -> jinja2.Template:
+def _load_markdown_template() -> jinja2.Template:
     import jinja2
 
     environment = jinja2.Environment(
@@ -474,25 +479,25 @@ def read_asset(name: str) -> str:
     return "".join((_FOLDER / file_name).read_text("utf-8") for file_name in _PARTS[name])
 
 
-def render_html(document: Document, *, beside: bool = False) -> str:
+def render_html(document: Document, *, has_asset_files: bool = False) -> str:
     """Return the document as HTML, with all text of users escaped.
 
-    `beside`: style and script are files in the same folder. Otherwise the page contains them.
+    `has_asset_files`: style and script are files in the same folder. Otherwise the page contains them.
     """
     scripts = [section.script for section in document.sections]
     scripts += [document.live.script] if document.live else []
-    scripts = [] if beside else list(dict.fromkeys(filter(None, scripts)))
-    return _html_template(beside).render(document=document, scripts=scripts) + "\n"
+    scripts = [] if has_asset_files else list(dict.fromkeys(filter(None, scripts)))
+    return _load_html_template(has_asset_files).render(document=document, scripts=scripts) + "\n"
 
 
 @cache
-def _html_template(beside: bool) -> jinja2.Template:
+def _load_html_template(has_asset_files: bool) -> jinja2.Template:
     import jinja2
     from markupsafe import Markup, escape
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER, encoding="utf-8"),
-        finalize=_finalized,
+        finalize=_finalize_value,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
@@ -503,18 +508,18 @@ def _html_template(beside: bool) -> jinja2.Template:
     def policy(document: Document, scripts: Sequence[str]) -> str:
         # Chromium does not match 'self' for local files, so all local files are allowed as styles and
         # scripts.
-        sources = "file: 'self'" if beside else ""
-        hashes = " ".join(map(_quoted_hash, (script, *scripts)))
-        allowed = [f"style-src {sources or _quoted_hash(style)}", f"script-src {sources or hashes}"]
-        allowed += ["connect-src 'self'"] if document.live else []
-        return "; ".join(("default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'"))
+        sources = "file: 'self'" if has_asset_files else ""
+        hashes = " ".join(map(_quote_hash, (script, *scripts)))
+        allowed_sources = [f"style-src {sources or _quote_hash(style)}", f"script-src {sources or hashes}"]
+        allowed_sources += ["connect-src 'self'"] if document.live else []
+        return "; ".join(("default-src 'none'", *allowed_sources, "base-uri 'none'", "form-action 'none'"))
 
     environment.filters |= {"drawn": Markup, "raw": escape, "indented": render_indented, "trusted": Markup}
     environment.globals |= {
         "rows": render_rows,
         "numbered": render_numbered_code,
         "compared": render_comparison,
-        "beside": beside,
+        "beside": has_asset_files,
         "style": Markup(style),
         "script": Markup(script),
         "policy": policy,
@@ -522,12 +527,12 @@ def _html_template(beside: bool) -> jinja2.Template:
     return environment.get_template("report.html.j2")
 
 
-def _quoted_hash(text: str) -> str:
+def _quote_hash(text: str) -> str:
     """Return a script's or style's hash as content-security policies write it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _finalized(value: Any) -> Any:
+def _finalize_value(value: Any) -> Any:
     """Return a string without invisible characters and with bounded length; other values as they are."""
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
@@ -582,8 +587,8 @@ _text_cell = lru_cache(1 << 14)(_render_cell)
 
 def choose_shade(share: float) -> str:
     """Return the class of a share's colour. Only 0 is g0, and only 1 is g10."""
-    step = max(1, min(9, math.floor(10 * share + 0.5)))  # rounds in the same way as report.js
-    return f"g{0 if share <= 0 else 10 if share > 1 - _BINARY else step}"
+    shade_step = max(1, min(9, math.floor(10 * share + 0.5)))  # rounds in the same way as report.js
+    return f"g{0 if share <= 0 else 10 if share > 1 - _BINARY else shade_step}"
 
 
 def choose_cell_style(cell: Cell, side: str) -> str:
@@ -593,13 +598,13 @@ def choose_cell_style(cell: Cell, side: str) -> str:
     classes = ["number"] if side == "r" else ["text"] if len(str(cell)) > _SHORT else []
     if isinstance(cell, Link):
         return " ".join([*classes, *([] if cell.share is None else [choose_shade(cell.share)])])
-    last = cell.rpartition(" ")[2]
+    last_word = cell.rpartition(" ")[2]
     if cell in _STATUSES:
         classes += ["status", cell.lower()]
     elif cell in _WORDS:
         classes += ["word", _WORDS[cell]]
-    elif side == "r" and last in _MEDALS:
-        classes += ["word", last]
+    elif side == "r" and last_word in _MEDALS:
+        classes += ["word", last_word]
     return " ".join(classes)
 
 
@@ -635,12 +640,12 @@ def render_numbered_code(code: Code) -> Any:
     source_code = "\n".join(remove_invisible(line, "\t") for line in code.text.split("\n"))
     if len(source_code) > _MAX_CODE:
         source_code = source_code[:_MAX_CODE] + "\n…"
-    shown = str(escape(source_code))
-    coloured = code.lexer and len(source_code) <= _MAX_COLOURED
-    if coloured and max(map(len, _ENDS.split(source_code))) <= _MAX_STRETCH:
+    escaped_code = str(escape(source_code))
+    is_coloured = code.lexer and len(source_code) <= _MAX_COLOURED
+    if is_coloured and max(map(len, _ENDS.split(source_code))) <= _MAX_STRETCH:
         lexer, formatter = _load_pygments(code.lexer)
-        shown = highlight(source_code, lexer, formatter)
-    lines = enumerate(shown.rstrip("\n").split("\n"), start=1)
+        escaped_code = highlight(source_code, lexer, formatter)
+    lines = enumerate(escaped_code.rstrip("\n").split("\n"), start=1)
     return Markup(
         "".join(f'<a id="L{number}" href="#L{number}">{number}</a>{line}\n' for number, line in lines)
     )
@@ -692,7 +697,7 @@ def _pair_lines(output: Sequence[str], expected: Sequence[str]) -> Iterator[tupl
 
 def _compare_lines(output: list[str] | None, expected: list[str] | None) -> tuple[str, str]:
     if output is None or expected is None:
-        return _changed_line_cell(output, "del"), _changed_line_cell(expected, "ins")
+        return _render_changed_line(output, "del"), _render_changed_line(expected, "ins")
     left_parts, right_parts = list[str](), list[str]()
     for same, start, end, other_start, other_end in SequenceMatcher(
         None, output, expected, autojunk=False
@@ -702,7 +707,7 @@ def _compare_lines(output: list[str] | None, expected: list[str] | None) -> tupl
             (right_parts, expected[other_start:other_end], "ins"),
         ):
             cell_parts += (
-                map(_plain_piece, pieces)
+                map(_render_plain_piece, pieces)
                 if same == "equal"
                 else [_render_tagged(tag, pieces)]
                 if pieces
@@ -711,23 +716,27 @@ def _compare_lines(output: list[str] | None, expected: list[str] | None) -> tupl
     return f"<td>{''.join(left_parts)}</td>", f"<td>{''.join(right_parts)}</td>"
 
 
-def _changed_line_cell(pieces: list[str] | None, tag: str) -> str:
+def _render_changed_line(pieces: list[str] | None, tag: str) -> str:
     """Return the cell of a line that only this side has, or an empty cell if `pieces` is None."""
     return '<td class="none"></td>' if pieces is None else f"<td>{_render_tagged(tag, pieces)}</td>"
 
 
 def _render_tagged(tag: str, pieces: Sequence[str]) -> str:
-    return f"<{tag}>{''.join(map(_visible_piece, pieces))}</{tag}>"
+    return f"<{tag}>{''.join(map(_render_visible_piece, pieces))}</{tag}>"
 
 
-def _plain_piece(piece: str) -> str:
+def _render_plain_piece(piece: str) -> str:
     """Return a piece that both sides have, as HTML. A single space stays a space."""
     if piece == " ":
         return piece
-    return f'<span class="blank">{_visible_piece(piece)}</span>' if piece.isspace() else _visible_piece(piece)
+    return (
+        f'<span class="blank">{_render_visible_piece(piece)}</span>'
+        if piece.isspace()
+        else _render_visible_piece(piece)
+    )
 
 
-def _visible_piece(piece: str) -> str:
+def _render_visible_piece(piece: str) -> str:
     """Return a piece as HTML, with a symbol for each white-space character."""
     from markupsafe import escape
 

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from ioi_eval.reports.headline import Entry
 
 
-def _colour_indexes(entries: Sequence[Entry]) -> dict[str, int | None]:
+def _choose_colour_indexes(entries: Sequence[Entry]) -> dict[str, int | None]:
     """Return the index of each model's colour, the same in all figures of a page. None means grey."""
     return {entry.name: index if index < SERIES else None for index, entry in enumerate(entries)}
 
 
-def points_figures(entries: Sequence[Entry]) -> list[Figure]:
+def make_points_figures(entries: Sequence[Entry]) -> list[Figure]:
     """Return a figure of points by the maximum number of submissions."""
     shown_entries = [entry for entry in entries if entry.model.steps]
     if not shown_entries:
@@ -28,7 +28,7 @@ def points_figures(entries: Sequence[Entry]) -> list[Figure]:
         max(entry.limit for entry in shown_entries),
         max(entry.model.max_points for entry in shown_entries),
     )
-    colour_indexes = _colour_indexes(entries)
+    colour_indexes = _choose_colour_indexes(entries)
     series = [
         Series(
             name=entry.name,
@@ -47,14 +47,14 @@ def points_figures(entries: Sequence[Entry]) -> list[Figure]:
     return [make_figure(title, drawing, ["model", "submissions", "points"], rows)]
 
 
-def pass_at_k_figures(entries: Sequence[Entry]) -> list[Figure]:
+def make_pass_at_k_figures(entries: Sequence[Entry]) -> list[Figure]:
     shown_entries = [entry for entry in entries if len(entry.model.pass_curve) > 1]
     if not shown_entries:
         return []
     title = "pass@k with 95 % intervals"
     estimates, colour_indexes = (
         [estimate for entry in shown_entries for estimate in entry.model.pass_curve],
-        _colour_indexes(entries),
+        _choose_colour_indexes(entries),
     )
     series = [
         Series(

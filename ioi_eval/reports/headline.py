@@ -23,7 +23,7 @@ from ioi_eval.reports.document import (
     TableBlock,
     format_number,
     format_share,
-    model_page,
+    name_model_page,
 )
 from ioi_eval.reports.records import Headline, HeadlineRow, Measure, ModelSummary, ProblemSummary, Settings
 from ioi_eval.rules.paired import MIN_PROBLEMS, MeanDifference, Ranking, compute_mean_difference
@@ -38,7 +38,7 @@ _MIN_ROUNDED_POINTS = 100
 MINUS = "\N{MINUS SIGN}"
 
 
-def common_measure(models: Iterable[ModelSummary]) -> Measure:
+def choose_common_measure(models: Iterable[ModelSummary]) -> Measure:
     """Return the measure that all of these models have."""
     problems = [problem for model in models for problem in model.problems if problem.scored]
     if problems and all(problem.max_points is not None for problem in problems):
@@ -48,7 +48,7 @@ def common_measure(models: Iterable[ModelSummary]) -> Measure:
     return Measure.SOLVED if has_no_pass_at_1 else Measure.PASS_AT_1
 
 
-def problem_value(problem: ProblemSummary, measure: Measure, mode: ScoreMode) -> float | None:
+def compute_problem_value(problem: ProblemSummary, measure: Measure, mode: ScoreMode) -> float | None:
     """Return a model's value for a problem, in [0, 1], or None if nothing was scored."""
     if not problem.scored:
         return None
@@ -61,14 +61,18 @@ def problem_value(problem: ProblemSummary, measure: Measure, mode: ScoreMode) ->
             return (problem.points or 0.0) / problem.max_points if problem.max_points else None
 
 
-def values_by_problem(model: ModelSummary, measure: Measure, mode: ScoreMode) -> dict[str, float]:
+def compute_values_by_problem(model: ModelSummary, measure: Measure, mode: ScoreMode) -> dict[str, float]:
     """Return a model's value for each problem with a scored submission."""
-    values = ((problem.problem_id, problem_value(problem, measure, mode)) for problem in model.problems)
+    values = (
+        (problem.problem_id, compute_problem_value(problem, measure, mode)) for problem in model.problems
+    )
     return {name: value for name, value in values if value is not None}
 
 
-def mean_difference(first_values: Mapping[str, float], second_values: Mapping[str, float]) -> MeanDifference:
-    """Return A minus B over the problems for which both have a value."""
+def compare_values_by_problem(
+    first_values: Mapping[str, float], second_values: Mapping[str, float]
+) -> MeanDifference:
+    """Return the mean of first value minus second value, over the problems for which both have a value."""
     return compute_mean_difference(
         [
             first_values[name] - second_values[name]
@@ -87,7 +91,7 @@ class Entry(Value):
     author: str = MODEL  # noun, see `Settings.author`
 
 
-def author_head(entries: Iterable[Entry]) -> str:
+def choose_author_head(entries: Iterable[Entry]) -> str:
     """Return the head of the column with the names: Model, or Participant in a contest."""
     authors = {entry.author for entry in entries}
     return (authors.pop() if len(authors) == 1 else MODEL).capitalize()
@@ -101,9 +105,9 @@ def are_compared(entries: Iterable[Entry]) -> bool:
     return all(entry.author == MODEL for entry in entries)
 
 
-def model_ranks(entries: Sequence[Entry], measure: Measure) -> list[int]:
+def compute_model_ranks(entries: Sequence[Entry], measure: Measure) -> list[int]:
     """Return each model's rank: 1 plus the number of models that are better beyond the interval."""
-    columns = [values_by_problem(entry.model, measure, entry.mode) for entry in entries]
+    columns = [compute_values_by_problem(entry.model, measure, entry.mode) for entry in entries]
     names = sorted({name for column in columns for name in column})
     return Ranking([[column.get(name) for name in names] for column in columns]).ranks()
 
@@ -111,37 +115,37 @@ def model_ranks(entries: Sequence[Entry], measure: Measure) -> list[int]:
 def sort_models(models: Iterable[ModelSummary]) -> tuple[ModelSummary, ...]:
     """Return the models in the order of their headlines."""
     models = tuple(models)
-    measure = common_measure(models)
+    measure = choose_common_measure(models)
 
     def sort_key(model: ModelSummary) -> tuple[float, float, int, str]:
-        value = _value_and_interval(model, measure)[0]
+        value = _compute_value_and_interval(model, measure)[0]
         return -1.0 if value is None else -value, -model.points, -model.problems_solved, model.model
 
     return tuple(sorted(models, key=sort_key))
 
 
 def make_headline(
-    models: Sequence[ModelSummary], mode: ScoreMode, limit: int, author: str = MODEL
+    models: Sequence[ModelSummary], mode: ScoreMode, submission_limit: int, author: str = MODEL
 ) -> Headline:
     """Return the headline of a run. `models`: the best first."""
-    measure = common_measure(models)
+    measure = choose_common_measure(models)
     entries = [
-        Entry(name=model.model or NO_NAME, model=model, limit=limit, mode=mode, author=author)
+        Entry(name=model.model or NO_NAME, model=model, limit=submission_limit, mode=mode, author=author)
         for model in models
     ]
-    wholes = {
+    max_total_by_measure = {
         Measure.PASS_AT_1: None,
         Measure.POINTS: max((model.max_points for model in models), default=0.0),
         Measure.SOLVED: float(max((len(model.problems) for model in models), default=0)),
     }
     return Headline(
         measure=measure,
-        of=wholes[measure],
-        submission_limit=limit if measure is Measure.POINTS else None,
+        of=max_total_by_measure[measure],
+        submission_limit=submission_limit if measure is Measure.POINTS else None,
         sentence=_compare_first_two(entries, measure),
         models=tuple(
-            _headline_row(entry, rank, measure)
-            for entry, rank in zip(entries, model_ranks(entries, measure), strict=True)
+            _make_headline_row(entry, rank, measure)
+            for entry, rank in zip(entries, compute_model_ranks(entries, measure), strict=True)
         ),
     )
 
@@ -150,16 +154,16 @@ def _compare_first_two(entries: Sequence[Entry], measure: Measure) -> str:
     if len(entries) < 2 or not are_compared(entries):
         return ""
     first_values, second_values = (
-        values_by_problem(entry.model, measure, entry.mode) for entry in entries[:2]
+        compute_values_by_problem(entry.model, measure, entry.mode) for entry in entries[:2]
     )
-    return difference_sentence(
-        entries[0].name, entries[1].name, measure, mean_difference(first_values, second_values)
+    return make_difference_sentence(
+        entries[0].name, entries[1].name, measure, compare_values_by_problem(first_values, second_values)
     )
 
 
-def _headline_row(entry: Entry, rank: int, measure: Measure) -> HeadlineRow:
+def _make_headline_row(entry: Entry, rank: int, measure: Measure) -> HeadlineRow:
     model = entry.model
-    value, low, high = _value_and_interval(model, measure)
+    value, low, high = _compute_value_and_interval(model, measure)
     return HeadlineRow(
         model=model.model,
         rank=rank,
@@ -172,10 +176,10 @@ def _headline_row(entry: Entry, rank: int, measure: Measure) -> HeadlineRow:
     )
 
 
-def _value_and_interval(
+def _compute_value_and_interval(
     model: ModelSummary, measure: Measure
 ) -> tuple[float | None, float | None, float | None]:
-    """Return a model's headline and its 95 % interval."""
+    """Return the value of a model's headline, and the bounds of its 95 % interval."""
     if not model.scored:
         return None, None, None
     match measure:
@@ -204,7 +208,7 @@ _MEASURE_TEXTS = {
 }
 
 
-def headline_head(measure: Measure, entries: Sequence[Entry]) -> str:
+def make_headline_head(measure: Measure, entries: Sequence[Entry]) -> str:
     """Return the head of the column with the headlines."""
     if measure is Measure.POINTS:
         return f"Points of {format_number(max((entry.model.max_points for entry in entries), default=0.0))}"
@@ -214,26 +218,26 @@ def headline_head(measure: Measure, entries: Sequence[Entry]) -> str:
 def sort_entries(entries: Iterable[Entry]) -> list[Entry]:
     """Return the models in the order of their headlines."""
     entries = list(entries)
-    measure = common_measure(entry.model for entry in entries)
-    return sorted(entries, key=lambda entry: -(_value_and_interval(entry.model, measure)[0] or 0.0))
+    measure = choose_common_measure(entry.model for entry in entries)
+    return sorted(entries, key=lambda entry: -(_compute_value_and_interval(entry.model, measure)[0] or 0.0))
 
 
-def headline_section(entries: Sequence[Entry], *, compare: bool = True) -> Section:
+def make_headline_section(entries: Sequence[Entry], *, compare: bool = True) -> Section:
     """Return the table of headlines for a terminal, without bars.
 
     Its notes have the difference of the first two models if `compare` is true.
     """
     entries = sort_entries(entries)
-    measure = common_measure(entry.model for entry in entries)
-    has_ranks, with_points = len(entries) > 1 and are_compared(entries), measure is Measure.POINTS
+    measure = choose_common_measure(entry.model for entry in entries)
+    has_ranks, shows_points = len(entries) > 1 and are_compared(entries), measure is Measure.POINTS
     unscored = any(entry.model.unscored for entry in entries)
     column_heads = [
-        author_head(entries),
+        choose_author_head(entries),
         *(["Rank"] if has_ranks else []),
         *(
-            ["All", f"Best of {limits_text(entries)}", "of"]
-            if with_points
-            else [headline_head(measure, entries)]
+            ["All", f"Best of {format_limits(entries)}", "of"]
+            if shows_points
+            else [make_headline_head(measure, entries)]
         ),
         "95 % interval",
         "Solved",
@@ -241,16 +245,20 @@ def headline_section(entries: Sequence[Entry], *, compare: bool = True) -> Secti
         *(["Unscored"] if unscored else []),
     ]
     rows = []
-    for entry, rank in zip(entries, model_ranks(entries, measure), strict=True):
-        row = _headline_row(entry, rank, measure)
-        format_value = percent_or_dash if measure is Measure.PASS_AT_1 else format_number
+    for entry, rank in zip(entries, compute_model_ranks(entries, measure), strict=True):
+        row = _make_headline_row(entry, rank, measure)
+        format_value = format_percent_or_dash if measure is Measure.PASS_AT_1 else format_number
         rows.append(
             [
                 entry.name,
                 *([str(rank)] if has_ranks else []),
                 format_value(row.value),
-                *([format_number(row.limited), format_number(entry.model.max_points)] if with_points else []),
-                ("none: all equal" if _missing_interval(row, measure) else NOTHING)
+                *(
+                    [format_number(row.limited), format_number(entry.model.max_points)]
+                    if shows_points
+                    else []
+                ),
+                ("none: all equal" if _explain_missing_interval(row, measure) else NOTHING)
                 if row.low is None
                 else f"{format_value(row.low)} to {format_value(row.high)}",
                 f"{entry.model.problems_solved:,} of {len(entry.model.problems):,}",
@@ -265,20 +273,20 @@ def headline_section(entries: Sequence[Entry], *, compare: bool = True) -> Secti
     )
 
 
-def limits_text(entries: Iterable[Entry]) -> str:
+def format_limits(entries: Iterable[Entry]) -> str:
     return " or ".join(f"{limit:,}" for limit in sorted({entry.limit for entry in entries}))
 
 
-def headline_sentence(entries: Sequence[Entry]) -> str:
+def make_headline_sentence(entries: Sequence[Entry]) -> str:
     """Return a sentence about which model is best. `entries`: the models, the best first."""
-    measure = common_measure(entry.model for entry in entries)
+    measure = choose_common_measure(entry.model for entry in entries)
     if len(entries) > 1:
         return _compare_first_two(entries, measure)
-    row = _headline_row(entries[0], 1, measure)
-    shown = percent_or_dash if measure is Measure.PASS_AT_1 else format_number
-    interval = _missing_interval(row, measure)
+    row = _make_headline_row(entries[0], 1, measure)
+    format_value = format_percent_or_dash if measure is Measure.PASS_AT_1 else format_number
+    interval = _explain_missing_interval(row, measure)
     if row.low is not None:
-        interval = f"95 % interval {shown(row.low)} to {shown(row.high)}"
+        interval = f"95 % interval {format_value(row.low)} to {format_value(row.high)}"
     interval = f" ({interval})" if interval else ""
     name = entries[0].name if entries[0].model.model else "The submissions"
     match measure:
@@ -286,20 +294,20 @@ def headline_sentence(entries: Sequence[Entry]) -> str:
             return ""
         case Measure.PASS_AT_1:
             return (
-                f"{name}: pass@1 is {shown(row.value)}{interval} over"
+                f"{name}: pass@1 is {format_value(row.value)}{interval} over"
                 f" {format_count(row.problems, 'problem')}."
             )
         case Measure.POINTS:
             return (
-                f"{name}: {shown(row.value)} of"
+                f"{name}: {format_value(row.value)} of"
                 f" {format_number(entries[0].model.max_points)} points{interval}."
             )
         case Measure.SOLVED:
             problem_count = format_count(len(entries[0].model.problems), "problem")
-            return f"{name}: {shown(row.value)} of {problem_count} solved."
+            return f"{name}: {format_value(row.value)} of {problem_count} solved."
 
 
-def _missing_interval(row: HeadlineRow, measure: Measure) -> str:
+def _explain_missing_interval(row: HeadlineRow, measure: Measure) -> str:
     """Return why several problems give no interval; empty if there is one, or if none is expected."""
     if row.value is None or row.low is not None or row.problems < 2 or measure is Measure.SOLVED:
         return ""
@@ -317,37 +325,39 @@ _HEAD_MEANINGS = {
 }
 
 
-def leaderboard_section(entries: Sequence[Entry], *, has_model_pages: bool = False) -> Section:
+def make_leaderboard_section(entries: Sequence[Entry], *, has_model_pages: bool = False) -> Section:
     """Return the leaderboard of a report. `entries`: the best first; `has_model_pages`: each has a page."""
-    measure = common_measure(entry.model for entry in entries)
-    has_ranks, with_points = len(entries) > 1 and are_compared(entries), measure is Measure.POINTS
-    columns = [values_by_problem(entry.model, measure, entry.mode) for entry in entries]
-    difference_cells = offset_cells([mean_difference(column, columns[0]) for column in columns])
-    medal_texts = [_medals_text(entry) for entry in entries]
+    measure = choose_common_measure(entry.model for entry in entries)
+    has_ranks, shows_points = len(entries) > 1 and are_compared(entries), measure is Measure.POINTS
+    columns = [compute_values_by_problem(entry.model, measure, entry.mode) for entry in entries]
+    difference_cells = make_offset_cells(
+        [compare_values_by_problem(column, columns[0]) for column in columns]
+    )
+    medal_texts = [_format_medals(entry) for entry in entries]
     rows: list[list[Cell]] = []
     column_heads = [
-        author_head(entries),
+        choose_author_head(entries),
         "Rank",
-        headline_head(measure, entries),
-        f"Best of {limits_text(entries)}",
+        make_headline_head(measure, entries),
+        f"Best of {format_limits(entries)}",
         "Minus the leader",
         "Points",
     ]
     column_heads += ["Solved", "Medals", "No program", "Submissions", "Unscored"]
     for entry, rank, difference_cell, medal_text in zip(
-        entries, model_ranks(entries, measure), difference_cells, medal_texts, strict=True
+        entries, compute_model_ranks(entries, measure), difference_cells, medal_texts, strict=True
     ):
-        model, row = entry.model, _headline_row(entry, rank, measure)
+        model, row = entry.model, _make_headline_row(entry, rank, measure)
         # The share of unscored submissions is shown because no mean counts them, and a model may have caused
         # them.
         unscored_share = f" ({format_share(model.unscored, model.submissions)})" if model.unscored else ""
         rows.append(
             [
-                Link(text=entry.name, href=f"{FOLDER}/{model_page(model.model)}")
+                Link(text=entry.name, href=f"{FOLDER}/{name_model_page(model.model)}")
                 if has_model_pages
                 else entry.name,
                 str(rank),
-                _meter_cell(row, measure, entry),
+                _make_meter_cell(row, measure, entry),
                 format_number(row.limited),
                 NOTHING if entry is entries[0] else difference_cell,
                 f"{format_number(model.points)} of {format_number(model.max_points)}",
@@ -361,39 +371,39 @@ def leaderboard_section(entries: Sequence[Entry], *, has_model_pages: bool = Fal
     is_left_out = {
         "Rank": not has_ranks,
         "Minus the leader": not has_ranks,
-        column_heads[3]: not with_points,
-        "Points": with_points or not any(entry.model.max_points for entry in entries),
+        column_heads[3]: not shows_points,
+        "Points": shows_points or not any(entry.model.max_points for entry in entries),
         "Medals": not any(medal_texts),
     }
-    columns_shown = [
+    shown_columns = [
         column_index for column_index, head in enumerate(column_heads) if not is_left_out.get(head)
     ]
-    heads_shown = [column_heads[column_index] for column_index in columns_shown]
+    shown_heads = [column_heads[column_index] for column_index in shown_columns]
     return Section(
         title="Leaderboard",
         text=[_MEASURE_TEXTS[measure]],
         table=TableBlock(
-            heads=heads_shown,
-            rows=[[row[column_index] for column_index in columns_shown] for row in rows],
-            align="".join("l" if column_index in (0, 2, 4) else "r" for column_index in columns_shown),
-            meanings={head: _HEAD_MEANINGS[head] for head in heads_shown if head in _HEAD_MEANINGS},
+            heads=shown_heads,
+            rows=[[row[column_index] for column_index in shown_columns] for row in rows],
+            align="".join("l" if column_index in (0, 2, 4) else "r" for column_index in shown_columns),
+            meanings={head: _HEAD_MEANINGS[head] for head in shown_heads if head in _HEAD_MEANINGS},
             kind="leaderboard",
         ),
     )
 
 
-def offset_cells(differences: Sequence[MeanDifference]) -> list[Cell]:
+def make_offset_cells(differences: Sequence[MeanDifference]) -> list[Cell]:
     """Return the cells of a column of differences, all drawn to the same scale."""
-    numbers = [
+    bounds = [
         end
         for difference in differences
         for end in (difference.mean, difference.low, difference.high)
         if end is not None
     ]
-    scale_min, scale_max = min([0.0, *numbers]), max([0.0, *numbers])
+    scale_min, scale_max = min([0.0, *bounds]), max([0.0, *bounds])
     return [
         Offset(
-            text=difference_text(difference) or NOTHING,
+            text=format_difference(difference) or NOTHING,
             value=difference.mean,
             low=difference.low,
             high=difference.high,
@@ -404,7 +414,7 @@ def offset_cells(differences: Sequence[MeanDifference]) -> list[Cell]:
     ]
 
 
-def _meter_cell(row: HeadlineRow, measure: Measure, entry: Entry) -> Cell:
+def _make_meter_cell(row: HeadlineRow, measure: Measure, entry: Entry) -> Cell:
     if row.value is None:
         return NOTHING
     totals = {
@@ -412,51 +422,57 @@ def _meter_cell(row: HeadlineRow, measure: Measure, entry: Entry) -> Cell:
         Measure.POINTS: entry.model.max_points,
         Measure.SOLVED: float(len(entry.model.problems)),
     }
-    total, format_value = totals[measure], percent_or_dash if measure is Measure.PASS_AT_1 else format_number
+    max_total, format_value = (
+        totals[measure],
+        format_percent_or_dash if measure is Measure.PASS_AT_1 else format_number,
+    )
     if row.low is None or row.high is None:
-        return Meter(part=row.value, whole=total, said=format_value(row.value))
-    ends = (row.low, row.high)
-    if measure is Measure.POINTS and total >= _MIN_ROUNDED_POINTS:
-        ends = (round(row.low), round(row.high))
-    low, high = (format_value(end).removesuffix(" %") for end in ends)
+        return Meter(part=row.value, whole=max_total, said=format_value(row.value))
+    interval_ends = (row.low, row.high)
+    if measure is Measure.POINTS and max_total >= _MIN_ROUNDED_POINTS:
+        interval_ends = (round(row.low), round(row.high))
+    low, high = (format_value(end).removesuffix(" %") for end in interval_ends)
     return Meter(
         part=row.value,
-        whole=total,
-        low=row.low / total if total else None,
-        high=row.high / total if total else None,
+        whole=max_total,
+        low=row.low / max_total if max_total else None,
+        high=row.high / max_total if max_total else None,
         said=f"{format_value(row.value)} ({low} to {high})",
     )
 
 
-def _medals_text(entry: Entry) -> str:
+def _format_medals(entry: Entry) -> str:
     """Return the medals for a limited number of submissions, or "" if the cut-offs are missing."""
     medal_counts = Counter(
         medal_counts.award.medal
         for medal_counts in entry.model.awards
         if medal_counts.budget is Budget.LIMITED
     )
-    pairs = [(medal, medal_counts[medal]) for medal in ("gold", "silver", "bronze") if medal_counts[medal]]
+    counted_medals = [
+        (medal, medal_counts[medal]) for medal in ("gold", "silver", "bronze") if medal_counts[medal]
+    ]
     return (
-        pairs[0][0]
-        if [number_of for _, number_of in pairs] == [1]
-        else ", ".join(f"{n} {medal}" for medal, n in pairs)
+        counted_medals[0][0]
+        if [number_of for _, number_of in counted_medals] == [1]
+        else ", ".join(f"{n} {medal}" for medal, n in counted_medals)
     )
 
 
-def paper_section(headline: Headline, settings: Settings) -> Section:
+def make_paper_section(headline: Headline, settings: Settings) -> Section:
     """Return a section with a LaTeX row and a sentence for each model, for copying."""
     versions = ", ".join([f"{name} {version}" for name, version in sorted(settings.versions.items())])
     judge_names = "; ".join([versions or "ioi-eval", *list(settings.compilers)[:_MAX_COMPILERS]])
-    unit = (
+    unit_text = (
         r" (\%)"
         if headline.measure is Measure.PASS_AT_1
         else ""
         if headline.of is None
         else f" of {format_number(headline.of)}"
     )
-    limited = f" & with {headline.submission_limit} submissions" if headline.submission_limit else ""
+    limit_note = f" & with {headline.submission_limit} submissions" if headline.submission_limit else ""
     head = (
-        f"% {settings.author} & {headline.measure}{unit}{limited} & 95 \\% interval & problems & submissions"
+        f"% {settings.author} & {headline.measure}{unit_text}{limit_note}"
+        " & 95 \\% interval & problems & submissions"
     )
     return Section(
         title="Copy for a paper",
@@ -464,12 +480,12 @@ def paper_section(headline: Headline, settings: Settings) -> Section:
         lines=[
             CodeLines(
                 sentence=f"A row of LaTeX for each {settings.author}:",
-                lines=[f"{head} \\\\", *(_latex_row(row, headline) for row in headline.models)],
+                lines=[f"{head} \\\\", *(_format_latex_row(row, headline) for row in headline.models)],
                 language="latex",
             ),
             CodeLines(
                 sentence=f"A sentence for each {settings.author}:",
-                lines=[_paper_sentence(row, headline, judge_names) for row in headline.models],
+                lines=[_make_paper_sentence(row, headline, judge_names) for row in headline.models],
                 language="text",
             ),
         ],
@@ -479,8 +495,8 @@ def paper_section(headline: Headline, settings: Settings) -> Section:
 _TEX_ESCAPES = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
-def _latex_row(row: HeadlineRow, headline: Headline) -> str:
-    format_value = percent_or_dash if headline.measure is Measure.PASS_AT_1 else format_number
+def _format_latex_row(row: HeadlineRow, headline: Headline) -> str:
+    format_value = format_percent_or_dash if headline.measure is Measure.PASS_AT_1 else format_number
     name = re.sub(
         r"[\\~^&%$#_{}]",
         lambda match: _TEX_ESCAPES.get(match[0], "\\" + match[0]),
@@ -500,71 +516,75 @@ def _latex_row(row: HeadlineRow, headline: Headline) -> str:
     return " & ".join([name, *cells]) + r" \\"
 
 
-def _paper_sentence(row: HeadlineRow, headline: Headline, judges: str) -> str:
-    format_value = percent_or_dash if headline.measure is Measure.PASS_AT_1 else format_number
-    interval = _missing_interval(row, headline.measure)
+def _make_paper_sentence(row: HeadlineRow, headline: Headline, judges: str) -> str:
+    format_value = format_percent_or_dash if headline.measure is Measure.PASS_AT_1 else format_number
+    interval = _explain_missing_interval(row, headline.measure)
     if row.low is not None:
         interval = (
             f"95 % interval {format_value(row.low)} to {format_value(row.high)} by a bootstrap over problems"
         )
     interval += ", " if interval else ""
-    size = f"{format_count(row.problems, 'problem')}, {format_count(row.scored, 'submission')}"
+    size_text = f"{format_count(row.problems, 'problem')}, {format_count(row.scored, 'submission')}"
     name = visible(row.model or NO_NAME)
     match headline.measure:
         case Measure.PASS_AT_1:
-            result = f"a pass@1 of {format_value(row.value)} ({interval}n = {size}, k = 1)"
+            result_text = f"a pass@1 of {format_value(row.value)} ({interval}n = {size_text}, k = 1)"
         case Measure.POINTS:
             limited_points = (
                 f"{format_number(row.limited)} with the best of {headline.submission_limit} for each problem"
             )
             points = f"{format_number(row.value)} of {format_number(headline.of)} points with all submissions"
-            result = f"{points}, {limited_points} ({interval}n = {size})"
+            result_text = f"{points}, {limited_points} ({interval}n = {size_text})"
         case Measure.SOLVED:
-            result = (
-                f"{format_number(row.value)} of {format_number(headline.of)} problems solved (n = {size})"
-            )
-    return f"{name} has {result}, judged by {judges}."
+            solved_text = f"{format_number(row.value)} of {format_number(headline.of)}"
+            result_text = f"{solved_text} problems solved (n = {size_text})"
+    return f"{name} has {result_text}, judged by {judges}."
 
 
-def percent_or_dash(value: float | None) -> str:
+def format_percent_or_dash(value: float | None) -> str:
     return format_share(value, 1)
 
 
-def difference_sentence(first: str, second: str, measure: Measure, difference: MeanDifference) -> str:
-    """Return whether A and B differ, with the interval of A minus B that decides it."""
+def make_difference_sentence(
+    first_name: str, second_name: str, measure: Measure, difference: MeanDifference
+) -> str:
+    """Return a sentence on whether two models differ, with the interval of their difference."""
     if difference.mean is None:
-        return f"No problem has scored submissions of both {first} and {second}."
+        return f"No problem has scored submissions of both {first_name} and {second_name}."
     problems = format_count(difference.number, "problem")
     if difference.is_zero and difference.number > 1:
-        same = f"{first} and {second} have the same for each of {problems}"
-        return f"There is no difference in {measure.noun}: {same}."
-    minus_text = f"{first} minus {second} is {signed_percent(difference.mean)} percentage points"
+        same_sentence = f"{first_name} and {second_name} have the same for each of {problems}"
+        return f"There is no difference in {measure.noun}: {same_sentence}."
+    minus_text = (
+        f"{first_name} minus {second_name} is {format_signed_percent(difference.mean)} percentage points"
+    )
     if difference.number == 1:
         return f"A single problem is not evidence about other problems. {minus_text}."
     if difference.low is None or difference.high is None:
         reason = f"fewer than {MIN_PROBLEMS} problems cannot show one"
         return f"No difference is shown in {measure.noun}: {reason}. {minus_text}, over {problems}."
-    low, high = signed_percent(difference.low), signed_percent(difference.high)
+    low, high = format_signed_percent(difference.low), format_signed_percent(difference.high)
     interval = f"(95 % interval {low} to {high}, over {problems})"
     if not difference.sign:
         return f"No difference is shown in {measure.noun}: chance alone explains it. {minus_text} {interval}."
-    better, worse = (first, second) if difference.sign > 0 else (second, first)
+    better_name, worse_name = (first_name, second_name) if difference.sign > 0 else (second_name, first_name)
     return (
-        f"The difference is real: {better} is better than {worse} in {measure.noun}. {minus_text} {interval}."
+        f"The difference is real: {better_name} is better than {worse_name} in {measure.noun}."
+        f" {minus_text} {interval}."
     )
 
 
-def signed_percent(value: float) -> str:
-    """Return a share in percent with its sign, as +5.7. A share that rounds to 0.0 has none."""
-    digits = f"{abs(100 * round(value, 9)):.1f}"
-    return digits if digits == "0.0" else f"{MINUS if value < 0 else '+'}{digits}"
+def format_signed_percent(value: float) -> str:
+    """Return a share in percent with its sign, as +5.7. A share that rounds to 0.0 has no sign."""
+    digits_text = f"{abs(100 * round(value, 9)):.1f}"
+    return digits_text if digits_text == "0.0" else f"{MINUS if value < 0 else '+'}{digits_text}"
 
 
-def difference_text(difference: MeanDifference) -> str:
+def format_difference(difference: MeanDifference) -> str:
     """Return a difference with its interval, as +5.7 (+1.1 to +10.3)."""
     if difference.mean is None:
         return ""
     if difference.low is None or difference.high is None:
-        return signed_percent(difference.mean)
-    low, high = signed_percent(difference.low), signed_percent(difference.high)
-    return f"{signed_percent(difference.mean)} ({low} to {high})"
+        return format_signed_percent(difference.mean)
+    low, high = format_signed_percent(difference.low), format_signed_percent(difference.high)
+    return f"{format_signed_percent(difference.mean)} ({low} to {high})"

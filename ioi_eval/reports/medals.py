@@ -30,7 +30,7 @@ class ContestYear(Value, forbid_unknown_fields=True):
     points: float = 600.0
     ids: tuple[str, ...] = ()  # ids of the contest's problems (default: all problems of the year)
 
-    def cutoffs(self) -> dict[str, float]:
+    def list_cutoffs(self) -> dict[str, float]:
         """Return the cut-offs by medal, the best medal first."""
         cutoffs = {"gold": self.gold, "silver": self.silver, "bronze": self.bronze}
         return {colour: points for colour, points in cutoffs.items() if points is not None}
@@ -54,14 +54,15 @@ def find_contest_problems(contest: ContestYear, names: Collection[str], source: 
     `source`: the source of the run's problems. It is needed because problems of other contests have years as
     well.
     """
-    ids = {name.lower() for name in contest.ids}
-    contest_problems = [name for name in names if name.partition("@")[0].lower() in ids]
+    contest_ids = {name.lower() for name in contest.ids}
+    contest_problems = [name for name in names if name.partition("@")[0].lower() in contest_ids]
     # In the source, names such as ioi_eval do not count, because they are names of this project.
-    if not ids or (
-        re.search(r"(?<![a-z])ioi(?![a-z]|[-_]eval)", source.lower()) and len(contest_problems) < len(ids)
+    if not contest_ids or (
+        re.search(r"(?<![a-z])ioi(?![a-z]|[-_]eval)", source.lower())
+        and len(contest_problems) < len(contest_ids)
     ):
         return names
-    return contest_problems if len(contest_problems) in (len(names), len(ids)) else ()
+    return contest_problems if len(contest_problems) in (len(names), len(contest_ids)) else ()
 
 
 def award_medal(
@@ -74,38 +75,40 @@ def award_medal(
     reason = _explain_no_award(contest, problems)
     if reason:
         return Award(year=year, points=points, medal=None, reason=reason)
-    for colour, cutoff in contest.cutoffs().items():
+    for colour, cutoff in contest.list_cutoffs().items():
         if points >= cutoff or math.isclose(points, cutoff, abs_tol=1e-9):
             return Award(year=year, points=points, medal=colour)
     if contest.bronze is not None:
         return Award(year=year, points=points, medal="none")
-    lowest = list(contest.cutoffs())[-1]
-    reason = f"below {lowest}, and the other cut-offs are not known"
+    lowest_medal = list(contest.list_cutoffs())[-1]
+    reason = f"below {lowest_medal}, and the other cut-offs are not known"
     return Award(year=year, points=points, medal=None, reason=reason)
 
 
 def _explain_no_award(contest: ContestYear, problems: Mapping[str, float | None]) -> str:
     if len(problems) != contest.problems:
         return f"the contest had {contest.problems} problems, the run has {len(problems)} of that year"
-    if unknown := sorted(name for name, worth in problems.items() if worth is None):
-        return f"nothing was scored for {', '.join(unknown)}"
-    whole = math.fsum(worth or 0 for worth in problems.values())
-    if not math.isclose(whole, contest.points, abs_tol=1e-6):
-        return f"the contest's problems are worth {contest.points:g} points, the run's {whole:g}"
+    if problems_without_maximum := sorted(
+        name for name, max_points in problems.items() if max_points is None
+    ):
+        return f"nothing was scored for {', '.join(problems_without_maximum)}"
+    max_total = math.fsum(max_points or 0 for max_points in problems.values())
+    if not math.isclose(max_total, contest.points, abs_tol=1e-6):
+        return f"the contest's problems are worth {contest.points:g} points, the run's {max_total:g}"
     return ""
 
 
 # --- cut-offs of medals --------------------------------------------------------------------------------
 
 
-def known_contests() -> dict[int, ContestYear]:
-    """Return the cut-offs of the package."""
+def load_known_contests() -> dict[int, ContestYear]:
+    """Return the medal cut-offs that this package contains."""
     toml_text = importlib.resources.files("ioi_eval.reports").joinpath("medals.toml").read_text("utf-8")
     return _parse_contests(tomllib.loads(toml_text), "medals.toml")
 
 
 def read_contests(path: Path) -> dict[int, ContestYear]:
-    """Return the cut-offs of the package and of a user's TOML or JSON file, which has priority."""
+    """Return the medal cut-offs of this package and of a user's TOML or JSON file, which has priority."""
     try:
         with raise_read_errors(path):
             content, is_json = path.read_text("utf-8"), path.suffix.lower() == ".json"
@@ -114,7 +117,7 @@ def read_contests(path: Path) -> dict[int, ContestYear]:
         raise InputError(
             f"the file is not a table of medals: {error}", where=str(path), remedy=_FORM
         ) from error
-    return {**known_contests(), **_parse_contests(table, str(path))}
+    return {**load_known_contests(), **_parse_contests(table, str(path))}
 
 
 def _parse_contests(table: Any, where: str) -> dict[int, ContestYear]:
@@ -128,13 +131,13 @@ def _parse_contests(table: Any, where: str) -> dict[int, ContestYear]:
             contest = contests[int(name)] = msgspec.convert(entry, ContestYear)
         except msgspec.ValidationError as error:
             raise InputError(str(error), where=where, field=name, remedy=_FORM) from error
-        if fault := _find_fault(contest):
-            raise InputError(fault, where=where, field=name)
+        if cutoff_fault := _find_cutoff_fault(contest):
+            raise InputError(cutoff_fault, where=where, field=name)
     return contests
 
 
-def _find_fault(contest: ContestYear) -> str:
-    cutoffs = contest.cutoffs()
+def _find_cutoff_fault(contest: ContestYear) -> str:
+    cutoffs = contest.list_cutoffs()
     if not cutoffs:
         return "no cut-off of gold, silver or bronze"
     if contest.problems < 1 or not (math.isfinite(contest.points) and contest.points > 0):

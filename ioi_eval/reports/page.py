@@ -30,13 +30,13 @@ from ioi_eval.reports.document import (
     TableBlock,
     format_number,
     format_share,
-    model_page,
-    problem_page,
+    name_model_page,
+    name_problem_page,
+    name_submission_page,
     render_html,
     render_markdown,
-    submission_page,
 )
-from ioi_eval.reports.headline import Entry, paper_section
+from ioi_eval.reports.headline import Entry, make_paper_section
 from ioi_eval.reports.pages import (
     ListState,
     OnProgress,
@@ -49,7 +49,7 @@ from ioi_eval.reports.pages import (
     ignore_progress,
     write_pages,
 )
-from ioi_eval.reports.parts import first_part_sections
+from ioi_eval.reports.parts import make_first_part_sections
 from ioi_eval.reports.records import (
     ModelSummary,
     PageChoice,
@@ -66,12 +66,12 @@ from ioi_eval.reports.summary import (
     RowCallback,
     RowPass,
     check_run,
-    from_plain,
-    summary,
-    to_plain,
+    convert_from_plain,
+    convert_to_plain,
+    summarize_run,
 )
-from ioi_eval.reports.tables import TESTS, TestsTableState, writing_tests
-from ioi_eval.reports.trust import trust_section
+from ioi_eval.reports.tables import TESTS, TestsTableState, open_tests_table
+from ioi_eval.reports.trust import make_trust_section
 from ioi_eval.reports.validation import make_sections
 from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.store.files import draft_path, read_value, remove_stale_drafts, replace
@@ -120,7 +120,7 @@ OPTION_DEFAULTS = {
 _FINAL_REMEDY = "Another try cannot help"
 
 
-def run_document(
+def make_run_document(
     run: Summary,
     validation: Validation | None = None,
     *,
@@ -137,17 +137,19 @@ def run_document(
     """
     selection = PageSelection(page_choice, run)
     is_alone = len(run.models) == 1
-    entries = headline.sort_entries(sections.run_entries(run))
+    entries = headline.sort_entries(sections.make_run_entries(run))
     has_scores = bool(run.scored)
     problems_source = str(run.settings.given.get("problems") or "")
     without_program = run.verdicts.get(Reason.NO_PROGRAM, 0)
-    authors = format_count(len(entries), run.settings.author)
-    scored = authors if run.settings.has_feedback else format_count(run.submissions, "submission")
+    author_phrase = format_count(len(entries), run.settings.author)
+    scored_phrase = (
+        author_phrase if run.settings.has_feedback else format_count(run.submissions, "submission")
+    )
     return Document(
-        title=f"Scores on {problems_source}" if problems_source else f"Scores of {scored}",
+        title=f"Scores on {problems_source}" if problems_source else f"Scores of {scored_phrase}",
         about=", ".join(
             [
-                authors,
+                author_phrase,
                 format_count(run.problems, "problem"),
                 format_count(run.submissions, "submission"),
                 *(["complete"] if run.complete and run.of is not None and not run.unscored else []),
@@ -162,7 +164,7 @@ def run_document(
         ],
         # With feedback, programs depend on earlier verdicts. They are then not a random sample, so there is
         # no sentence that compares authors.
-        answer=headline.headline_sentence(entries)
+        answer=headline.make_headline_sentence(entries)
         if has_scores and validation is None and (len(entries) == 1 or not run.settings.has_feedback)
         else "",
         lead=f"{format_count(run.unscored, 'submission')} could not be judged." if run.unscored else "",
@@ -176,22 +178,25 @@ def run_document(
         ],
         lists_submissions=has_scores,
         in_parts=True,
-        data=sections.explorer_json(entries, run) if has_scores else "",
+        data=sections.make_explorer_json(entries, run) if has_scores else "",
         sections=[
             *(make_sections(validation) if validation is not None else ()),
-            *filter(None, [trust_section(run)]),
-            *_overview_sections(run, entries, selection, has_model_pages=has_model_pages),
+            *filter(None, [make_trust_section(run)]),
+            *_make_overview_sections(run, entries, selection, has_model_pages=has_model_pages),
             *(
                 msgspec.structs.replace(section, tab=PROBLEMS, is_whole=True)
                 for model in run.models
                 if not has_model_pages
-                for section in _model_sections(
+                for section in _make_model_sections(
                     model, f"{FOLDER}/", is_alone=is_alone, has_pages=page_choice is not PageChoice.NONE
                 )
             ),
-            *([paper_section(run.headline, run.settings)] if has_scores and validation is None else []),
-            *(msgspec.structs.replace(section, tab=FAILED) for section in _failures_sections(run)),
-            *(msgspec.structs.replace(section, tab=SETTINGS) for section in _settings_sections(run.settings)),
+            *([make_paper_section(run.headline, run.settings)] if has_scores and validation is None else []),
+            *(msgspec.structs.replace(section, tab=FAILED) for section in _make_failures_sections(run)),
+            *(
+                msgspec.structs.replace(section, tab=SETTINGS)
+                for section in _make_settings_sections(run.settings)
+            ),
         ],
     )
 
@@ -206,7 +211,7 @@ def choose_pages(run: Summary, options: ReportOptions) -> PageChoice:
     return options.pages or (PageChoice.ALL if run.scored <= _MAX_PAGES else PageChoice.SAMPLE)
 
 
-def _model_pages(run: Summary, has_pages: bool) -> dict[str, Document]:
+def _make_model_pages(run: Summary, has_pages: bool) -> dict[str, Document]:
     """Return a page for each model, by file name, or nothing if the report is short enough for all tables.
 
     `has_pages`: submissions have pages.
@@ -214,43 +219,50 @@ def _model_pages(run: Summary, has_pages: bool) -> dict[str, Document]:
     if not needs_model_pages(run):
         return {}
     return {
-        model_page(model.model): Document(
-            title=f"Model {sections.model_name(model.model)}",
+        name_model_page(model.model): Document(
+            title=f"Model {sections.format_model_name(model.model)}",
             tab=PROBLEMS,
-            sections=list(_model_sections(model, "", is_alone=False, has_pages=has_pages)),
+            sections=list(_make_model_sections(model, "", is_alone=False, has_pages=has_pages)),
         )
         for model in run.models
     }
 
 
-def _overview_sections(
+def _make_overview_sections(
     run: Summary, entries: Sequence[Entry], selection: PageSelection, *, has_model_pages: bool
 ) -> Iterator[Section]:
     has_several = len(entries) > 1
-    yield from first_part_sections(run)
+    yield from make_first_part_sections(run)
     if entries:
-        leaderboard = headline.leaderboard_section(entries, has_model_pages=has_model_pages)
+        leaderboard_section = headline.make_leaderboard_section(entries, has_model_pages=has_model_pages)
         notes = [_MODES[run.mode]] if _has_subtasks(*run.models) else []
-        yield msgspec.structs.replace(leaderboard, notes=[*notes, *_PAGE_CHOICE_NOTES[selection.pages]])
-    yield from sections.points_sections(entries, run.unscored)
+        yield msgspec.structs.replace(
+            leaderboard_section, notes=[*notes, *_PAGE_CHOICE_NOTES[selection.pages]]
+        )
+    yield from sections.make_points_sections(entries, run.unscored)
     if has_several:
-        yield sections.problems_section(entries, has_pages=True)
+        yield sections.make_problems_section(entries, has_pages=True)
     if run.causes:
-        yield sections.causes_section(run, selection.report_link)
+        yield sections.make_causes_section(run, selection.make_report_link)
     if run.scored:
-        verdicts = sections.verdicts_section(entries, run.verdicts, run.unscored)
-        yield msgspec.structs.replace(verdicts, notes=[*verdicts.notes, *_verdict_notes(run)])
-    slices = [*sections.group_sections(entries), *filter(None, [sections.limit_usage_section(entries)])]
+        verdicts_section = sections.make_verdicts_section(entries, run.verdicts, run.unscored)
+        yield msgspec.structs.replace(
+            verdicts_section, notes=[*verdicts_section.notes, *_make_verdict_notes(run)]
+        )
+    slice_sections = [
+        *sections.make_group_sections(entries),
+        *filter(None, [sections.make_limit_usage_section(entries)]),
+    ]
     no_slices_note = "No row contains a difficulty, tags or a year, and no limits are recorded."
     if entries:
-        yield from slices or [Section(title="Slices", tab=SLICES, notes=[no_slices_note])]
+        yield from slice_sections or [Section(title="Slices", tab=SLICES, notes=[no_slices_note])]
 
 
-def _verdict_notes(run: Summary) -> Iterator[str]:
+def _make_verdict_notes(run: Summary) -> Iterator[str]:
     if run.repeated:
         singular, plural = "repeats another program and shares its", "repeat another program and share its"
-        number = format_count(run.repeated, "submission")
-        yield f"{number} {singular if run.repeated == 1 else plural} result."
+        repeated_phrase = format_count(run.repeated, "submission")
+        yield f"{repeated_phrase} {singular if run.repeated == 1 else plural} result."
     if run.measured_again:
         yield (
             f"{format_count(run.measured_again, 'test')} took as long as"
@@ -267,7 +279,7 @@ def _has_subtasks(*models: ModelSummary) -> bool:
 # --- a model -----------------------------------------------------------------------------------------
 
 
-def _model_sections(
+def _make_model_sections(
     model: ModelSummary, folder: str, *, is_alone: bool, has_pages: bool
 ) -> Iterator[Section]:
     """Yield the tables of a model.
@@ -280,7 +292,7 @@ def _model_sections(
     """
     yield Section(
         title=model.model or ("Problems" if is_alone else "Submissions without a model's name"),
-        table=_problems_table(model, folder),
+        table=_make_problems_table(model, folder),
         long=not is_alone or len(model.problems) > _LONG,
     )
     if _has_subtasks(model):
@@ -292,7 +304,9 @@ def _model_sections(
                 format_number(subtask.weighted_score),
                 format_number(subtask.points),
                 subtask.status,
-                Link(text=subtask.key, href=f"{folder}{submission_page(subtask.key)}" if has_pages else "")
+                Link(
+                    text=subtask.key, href=f"{folder}{name_submission_page(subtask.key)}" if has_pages else ""
+                )
                 if subtask.weighted_score
                 else NOTHING,
             ]
@@ -309,10 +323,10 @@ def _model_sections(
         )
 
 
-def _problems_table(model: ModelSummary, folder: str) -> TableBlock:
+def _make_problems_table(model: ModelSummary, folder: str) -> TableBlock:
     statuses = list(model.verdicts)[::-1]
-    ks = sections.known_ks(problem.pass_at for problem in model.problems)
-    pass_heads = [f"pass@{k}" for k in ks]
+    k_values = sections.find_estimated_ks(problem.pass_at for problem in model.problems)
+    pass_heads = [f"pass@{k}" for k in k_values]
     return TableBlock(
         heads=[
             "Problem",
@@ -327,22 +341,22 @@ def _problems_table(model: ModelSummary, folder: str) -> TableBlock:
         ],
         rows=[
             [
-                Link(text=problem.problem_id, href=f"{folder}{problem_page(problem.problem_id)}")
+                Link(text=problem.problem_id, href=f"{folder}{name_problem_page(problem.problem_id)}")
                 if problem.scored
                 else problem.problem_id,
-                sections.points_text(problem),
-                sections.max_points_text([problem]),
+                sections.format_points(problem),
+                sections.format_max_points([problem]),
                 format_share(problem.mean_points, 1)
                 if problem.points is None
                 else format_number(problem.mean_points),
                 f"{problem.solved:,}",
                 *(
-                    sections.estimate_text(pass_at_k, brief=True)
+                    sections.format_estimate(pass_at_k, brief=True)
                     for pass_at_k in problem.pass_at
-                    if pass_at_k.k in ks
+                    if pass_at_k.k in k_values
                 ),
                 f"{problem.submissions:,}",
-                *sections.count_cells(problem.verdicts, statuses),
+                *sections.format_verdict_counts(problem.verdicts, statuses),
                 f"{problem.unscored:,}",
             ]
             for problem in model.problems
@@ -353,7 +367,7 @@ def _problems_table(model: ModelSummary, folder: str) -> TableBlock:
 # --- submissions that could not be judged, and the settings of the run -------------------------------
 
 
-def _failures_sections(run: Summary) -> Iterator[Section]:
+def _make_failures_sections(run: Summary) -> Iterator[Section]:
     if not run.unscored:
         return
     yield Section(
@@ -377,7 +391,7 @@ def _failures_sections(run: Summary) -> Iterator[Section]:
     )
 
 
-def _settings_sections(settings: Settings) -> Iterator[Section]:
+def _make_settings_sections(settings: Settings) -> Iterator[Section]:
     # Missing layers of confinement are listed outside the table of settings, because they matter for trust.
     missing_layers = [
         str(reason)
@@ -388,12 +402,12 @@ def _settings_sections(settings: Settings) -> Iterator[Section]:
     yield Section(
         title="Settings",
         table=TableBlock(
-            heads=["What", "Value"], rows=[list(pair) for pair in _setting_rows(settings)], align="ll"
+            heads=["What", "Value"], rows=[list(pair) for pair in _make_setting_rows(settings)], align="ll"
         ),
         items=[f"Missing confinement: {reason}" for reason in dict.fromkeys(missing_layers)],
     )
     if default_rows := [
-        [name, _setting_text(value)] for name, value in _filter_options(settings, has_default=True)
+        [name, _format_setting(value)] for name, value in _filter_options(settings, has_default=True)
     ]:
         yield Section(
             title="Options with their default",
@@ -413,16 +427,16 @@ def _settings_sections(settings: Settings) -> Iterator[Section]:
     )
 
 
-def _setting_rows(settings: Settings) -> Iterator[tuple[str, str]]:
+def _make_setting_rows(settings: Settings) -> Iterator[tuple[str, str]]:
     yield from (
-        (name.replace("_", " ").capitalize(), _setting_text(value))
+        (name.replace("_", " ").capitalize(), _format_setting(value))
         for name, value in settings.given.items()
         if name != _COMMAND
     )
     if settings.dump:
         yield "Dump", f"sha256 {settings.dump[:16]}… (complete in run.json)"
     yield from (
-        (f"Option {name}", _setting_text(value))
+        (f"Option {name}", _format_setting(value))
         for name, value in _filter_options(settings, has_default=False)
     )
     yield from ((f"Version of {name}", value) for name, value in sorted(settings.versions.items()))
@@ -437,7 +451,7 @@ def _setting_rows(settings: Settings) -> Iterator[tuple[str, str]]:
         ("Repaired", f"{name} ({format_count(submissions, 'submission')})")
         for name, submissions in settings.repairs.items()
     )
-    yield from (("Confinement", _confinement_text(confinement)) for confinement in settings.confinements)
+    yield from (("Confinement", _format_confinement(confinement)) for confinement in settings.confinements)
 
 
 def _filter_options(settings: Settings, *, has_default: bool) -> list[tuple[str, Any]]:
@@ -450,20 +464,20 @@ def _filter_options(settings: Settings, *, has_default: bool) -> list[tuple[str,
     ]
 
 
-def _setting_text(value: Any) -> str:
+def _format_setting(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
         return ", ".join(value) or NOTHING
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _confinement_text(report: Mapping[str, Any]) -> str:
+def _format_confinement(report: Mapping[str, Any]) -> str:
     """Return a confinement report (docs/protocol.md) as a line. Builds with a separate proctor come last."""
-    layer_texts = [_layers_text(report)] if set(report) != {"build"} else []
-    layer_texts += [f"builds: {_layers_text(report['build'])}"] if report.get("build") else []
+    layer_texts = [_format_layers(report)] if set(report) != {"build"} else []
+    layer_texts += [f"builds: {_format_layers(report['build'])}"] if report.get("build") else []
     return "; ".join(layer_texts)
 
 
-def _layers_text(report: Mapping[str, Any]) -> str:
+def _format_layers(report: Mapping[str, Any]) -> str:
     namespaces = " ".join(map(str, report.get("namespaces") or ()))
     layers = [
         f"Landlock ABI {report['landlock']}" if report.get("landlock") else "no Landlock",
@@ -514,15 +528,15 @@ def write_reports(
     if old_summary is None:
         return _write_report(folder, stamp, options or ReportOptions(), target, ProgressCounter(on_progress))
     if into is None and not (folder / TESTS).is_file():
-        with writing_tests(folder) as table:
-            summary(folder, options, table.add)
+        with open_tests_table(folder) as table:
+            summarize_run(folder, options, table.add)
     return old_summary
 
 
 def _has_same_rows(target: Path, rows: Path, page_sources: PageSources) -> bool:
     """Return False if rows were edited by hand, even if size, first bytes and last bytes are the same."""
     with contextlib.suppress(FileNotFoundError):
-        if rows.stat().st_mtime_ns >= PageSources.written_at(target / FOLDER):
+        if rows.stat().st_mtime_ns >= PageSources.read_write_time(target / FOLDER):
             return _digest_rows(rows, ())[0] == page_sources.covered
     return True
 
@@ -532,58 +546,61 @@ def _write_report(
 ) -> Summary:
     """Write a report. made.json is written last, so that the next call repeats an interrupted report."""
     sources_hash = hashlib.sha256(msgspec.json.encode((stamp.program, stamp.base, options))).hexdigest()
-    cache, tests_state = ReportCache(folder, target, sources_hash), TestsTableState()
-    old_index, row_callbacks = cache.old_index, list[RowCallback]()
-    with cache.lists(read_tasks(folder)) as lists, contextlib.ExitStack() as tables:
+    report_cache, tests_state = ReportCache(folder, target, sources_hash), TestsTableState()
+    old_index, row_callbacks = report_cache.old_index, list[RowCallback]()
+    with (
+        report_cache.open_lists(read_tasks(folder)) as submission_lists,
+        contextlib.ExitStack() as exit_stack,
+    ):
         row_pass = RowPass(folder, options, None if old_index is None else old_index.reading)
-        begin = counted_from = 0 if old_index is None else old_index.covered.size
+        first_offset = counted_from = 0 if old_index is None else old_index.covered.size
         if target == folder:
-            table = tables.enter_context(
-                writing_tests(folder, None if old_index is None else old_index.tests)
+            tests_table = exit_stack.enter_context(
+                open_tests_table(folder, None if old_index is None else old_index.tests)
             )
-            row_callbacks.append(table.add)
-            begin = 0 if old_index is None else min(begin, old_index.tests.begin)
+            row_callbacks.append(tests_table.add)
+            first_offset = 0 if old_index is None else min(first_offset, old_index.tests.begin)
         row_pass.read_rows(
-            lists.add,
+            submission_lists.add,
             *row_callbacks,
             progress_counter.add,
-            begin=begin,
+            begin=first_offset,
             counted_from=counted_from,
-            end=cache.covered.size,
-            known=lists.find_known,
+            end=report_cache.covered.size,
+            known=submission_lists.find_known_keys,
         )
-        lists.finish()
-        tables.close()
+        submission_lists.finish()
+        exit_stack.close()
         if target == folder:
-            tests_state = table.reusable_state
-        counts, run = row_pass.reusable_counts, row_pass.summary()
+            tests_state = tests_table.reusable_state
+        reusable_counts, run = row_pass.reusable_counts, row_pass.make_summary()
         write_json(target / SUMMARY, run)
         page_choice = choose_pages(run, options)
         validation, model_pages = (
             read_validation(folder),
-            _model_pages(run, page_choice is not PageChoice.NONE),
+            _make_model_pages(run, page_choice is not PageChoice.NONE),
         )
         write_document(
-            run_document(run, validation, page_choice=page_choice),
+            make_run_document(run, validation, page_choice=page_choice),
             target,
-            html_document=run_document(
+            html_document=make_run_document(
                 run, validation, has_model_pages=bool(model_pages), page_choice=page_choice
             ),
         )
-        selection, old_sources = PageSelection(page_choice, run), cache.old_sources
-        extra_files = (model_pages, sections.filters_json(run))
+        selection, old_sources = PageSelection(page_choice, run), report_cache.old_sources
+        extra_files = (model_pages, sections.make_filters_json(run))
         write_pages(
             folder,
             stamp,
-            cache.covered,
-            lists,
+            report_cache.covered,
+            submission_lists,
             selection,
             *extra_files,
             target,
             progress_counter,
             old_sources,
         )
-        cache.write(counts, lists, tests_state)
+        report_cache.write(reusable_counts, submission_lists, tests_state)
         return run
 
 
@@ -635,11 +652,11 @@ class ReportCache:
 
     def __init__(self, folder: Path, target: Path, sources_hash: str) -> None:
         self._target, self._sources_hash = target, sources_hash
-        self._draft = draft_path(target / ROWS)
-        stored = read_value(
-            target / INDEX, ReportIndex, decode=partial(msgspec.msgpack.decode, dec_hook=from_plain)
+        self._draft_file = draft_path(target / ROWS)
+        stored_index = read_value(
+            target / INDEX, ReportIndex, decode=partial(msgspec.msgpack.decode, dec_hook=convert_from_plain)
         )
-        index = stored if stored is not None and stored.made_of == sources_hash else None
+        index = stored_index if stored_index is not None and stored_index.made_of == sources_hash else None
         pages = PageSources.read(target / FOLDER)
         old_digests = {source.covered for source in (index, pages) if source is not None}
         self.covered, valid_digests = _digest_rows(folder / RESULTS, old_digests)
@@ -647,41 +664,41 @@ class ReportCache:
             index = None
         self.old_sources = pages if pages is not None and pages.covered in valid_digests else None
         """The sources of the last report's pages, or None if its rows have changed or disappeared."""
-        self.old_index, self._large = index, self.covered.size >= MIN_INDEXED_BYTES
+        self.old_index, self._is_large = index, self.covered.size >= MIN_INDEXED_BYTES
 
     def _has_files(self, index: ReportIndex) -> bool:
         try:
             with (self._target / ROWS).open("rb") as stream:
-                rows = hashlib.file_digest(stream, "sha256").hexdigest()
+                rows_hash = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError:
             return False
-        return rows == index.rows and index.tests.is_prefix_of(self._target / TESTS)
+        return rows_hash == index.rows and index.tests.is_prefix_of(self._target / TESTS)
 
     @contextlib.contextmanager
-    def lists(self, tasks: dict[str, Task]) -> Iterator[SubmissionLists]:
-        """Yield lists, with the rows of the last report if they can be used."""
+    def open_lists(self, tasks: dict[str, Task]) -> Iterator[SubmissionLists]:
+        """Yield the submission lists, with the rows of the last report if they can be used."""
         try:
             if self.old_index is not None:
-                shutil.copyfile(self._target / ROWS, self._draft)
+                shutil.copyfile(self._target / ROWS, self._draft_file)
             first_offset, state = (
                 (0, None) if self.old_index is None else (self.old_index.covered.size, self.old_index.lists)
             )
-            lists = SubmissionLists(tasks, self._draft if self._large else "", first_offset, state)
+            lists = SubmissionLists(tasks, self._draft_file if self._is_large else "", first_offset, state)
             try:
                 yield lists
             finally:
                 lists.close()
         finally:
-            self._draft.unlink(missing_ok=True)
+            self._draft_file.unlink(missing_ok=True)
 
     def write(self, counts: PassCounts | None, lists: SubmissionLists, tests_state: TestsTableState) -> None:
         """Write the index for the next report, or remove it. The lists are closed."""
-        if counts is None or not self._large:
+        if counts is None or not self._is_large:
             (self._target / INDEX).unlink(missing_ok=True)
             (self._target / ROWS).unlink(missing_ok=True)
             return
         lists.close()
-        with self._draft.open("rb") as stream:
+        with self._draft_file.open("rb") as stream:
             rows_hash = hashlib.file_digest(stream, "sha256").hexdigest()
         index = ReportIndex(
             covered=self.covered,
@@ -691,31 +708,32 @@ class ReportCache:
             lists=lists.state,
             tests=tests_state,
         )
-        self._draft.replace(self._target / ROWS)
-        replace(self._target / INDEX, [msgspec.msgpack.encode(index, enc_hook=to_plain)])
+        self._draft_file.replace(self._target / ROWS)
+        replace(self._target / INDEX, [msgspec.msgpack.encode(index, enc_hook=convert_to_plain)])
 
 
 def _digest_rows(path: Path, old_digests: Collection[RowsDigest]) -> tuple[RowsDigest, set[RowsDigest]]:
     """Return the digest of all complete lines, and the old digests that are still valid."""
-    digest, size, valid_digests = hashlib.sha256(), 0, set[RowsDigest]()
-    complete = RowsDigest(size=0, sha256=digest.hexdigest())
+    digest, read_bytes, valid_digests = hashlib.sha256(), 0, set[RowsDigest]()
+    complete_digest = RowsDigest(size=0, sha256=digest.hexdigest())
     stop_offsets = sorted({old_digest.size for old_digest in old_digests})
     with contextlib.suppress(FileNotFoundError), path.open("rb") as stream:
         while True:
             valid_digests |= {
                 old_digest
                 for old_digest in old_digests
-                if old_digest == RowsDigest(size=size, sha256=digest.hexdigest())
+                if old_digest == RowsDigest(size=read_bytes, sha256=digest.hexdigest())
             }
             stop_offset = next(
-                (stop_offset for stop_offset in stop_offsets if stop_offset > size), size + _CHUNK_BYTES
+                (stop_offset for stop_offset in stop_offsets if stop_offset > read_bytes),
+                read_bytes + _CHUNK_BYTES,
             )
-            if not (chunk := stream.read(min(_CHUNK_BYTES, stop_offset - size))):
-                return complete, valid_digests
+            if not (chunk := stream.read(min(_CHUNK_BYTES, stop_offset - read_bytes))):
+                return complete_digest, valid_digests
             complete_length = chunk.rfind(b"\n") + 1
             digest.update(chunk[:complete_length])
             if complete_length:
-                complete = RowsDigest(size=size + complete_length, sha256=digest.hexdigest())
+                complete_digest = RowsDigest(size=read_bytes + complete_length, sha256=digest.hexdigest())
             digest.update(chunk[complete_length:])
-            size += len(chunk)
-    return complete, valid_digests
+            read_bytes += len(chunk)
+    return complete_digest, valid_digests

@@ -24,7 +24,7 @@ import msgspec
 
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import STATUS_ORDER, SubmissionResult, Value, Verdict
-from ioi_eval.registries import Registry, registered_versions
+from ioi_eval.registries import Registry, list_entry_versions
 from ioi_eval.reports.document import (
     ALL,
     EQUAL,
@@ -40,17 +40,17 @@ from ioi_eval.reports.document import (
     Meter,
     Section,
     TableBlock,
-    attempts_script,
+    compute_sample_number,
     format_number,
-    model_anchor,
-    part_page,
-    problem_page,
+    make_model_anchor,
+    name_attempts_script,
+    name_part_page,
+    name_problem_page,
+    name_submission_page,
     read_asset,
     render_html,
-    sample_number,
-    submission_page,
 )
-from ioi_eval.reports.parts import part_files
+from ioi_eval.reports.parts import list_part_files
 from ioi_eval.reports.plots import draw_columns, make_figure
 from ioi_eval.reports.records import VALIDATION, LimitUsage, PageChoice, ReportOptions, Summary
 from ioi_eval.reports.statements import StatementHtml
@@ -59,7 +59,7 @@ from ioi_eval.reports.submissions import (
     AttemptIndex,
     find_first_failed_test,
     list_limit_texts,
-    submission_document,
+    make_submission_document,
 )
 from ioi_eval.reports.summary import measure_limit_usage
 from ioi_eval.reports.trust import TRUST
@@ -79,7 +79,7 @@ from ioi_eval.store.tasks import TASKS, Task
 
 # Maximum number of submissions in a run whose programs are all coloured. In a larger run, only the best
 # program of each model for each problem is coloured. If these are more than the second number, only the best
-# program for each problem is.
+# program for each problem is coloured.
 _COLOURED, _BESTS = 3000, 1000
 SAMPLE_SIZE = 10_000  # minimum number of submissions in a sample, which has at most twice as many
 LONGEST_LIST = 10_000  # maximum number of submissions on a page of the list of submissions
@@ -97,9 +97,14 @@ class PageSelection:
     """The choice of submissions that get a page."""
 
     def __init__(self, page_choice: PageChoice, run: Summary) -> None:
-        best = (best.key for model in run.models for problem in model.problems for best in problem.subtasks)
+        best_keys = (
+            best_subtask.key
+            for model in run.models
+            for problem in model.problems
+            for best_subtask in problem.subtasks
+        )
         self.pages, self.author = page_choice, run.settings.author
-        self.named = frozenset([*best, *(key for cause in run.causes for key in cause.examples)])
+        self.named_keys = frozenset([*best_keys, *(key for cause in run.causes for key in cause.examples)])
         # The step of the sample is a power of two, so that the sample of a growing run changes little.
         self.step = 1 << max(0, (run.scored // SAMPLE_SIZE).bit_length() - 1)
 
@@ -109,24 +114,26 @@ class PageSelection:
             case PageChoice.NONE:
                 return False
             case PageChoice.FAILED:
-                return verdict != Verdict.AC or key in self.named
+                return verdict != Verdict.AC or key in self.named_keys
             case PageChoice.SAMPLE:
-                return sample_number(key) % self.step == 0 or key in self.named
+                return compute_sample_number(key) % self.step == 0 or key in self.named_keys
         return True
 
-    def link(self, key: str, verdict: str) -> Link:
+    def make_link(self, key: str, verdict: str) -> Link:
         """Return a link to a submission's page, or only its key if it has no page."""
-        return Link(text=key, href=submission_page(key) if self.has_page(key, verdict) else "")
+        return Link(text=key, href=name_submission_page(key) if self.has_page(key, verdict) else "")
 
-    def report_link(self, key: str) -> Link:
+    def make_report_link(self, key: str) -> Link:
         """Return a link from the report to a submission that it names."""
         has_page = self.pages is not PageChoice.NONE
-        return Link(text=key, href=f"{FOLDER}/{submission_page(key)}" if has_page else "")
+        return Link(text=key, href=f"{FOLDER}/{name_submission_page(key)}" if has_page else "")
 
     @property
     def sha256(self) -> str:
         """Return a hash of everything that decides the choice."""
-        return hashlib.sha256(msgspec.json.encode((self.pages, self.step, sorted(self.named)))).hexdigest()
+        return hashlib.sha256(
+            msgspec.json.encode((self.pages, self.step, sorted(self.named_keys)))
+        ).hexdigest()
 
 
 class ListState(msgspec.Struct):
@@ -156,19 +163,19 @@ class SubmissionLists:
             state: The state after the rows before `first_offset`.
         """
         self.tasks, self.state = tasks, state or ListState()
-        self._rows, self._begin = sqlite3.connect(file), first_offset
-        self._rows.execute("PRAGMA journal_mode = OFF")
-        self._rows.execute("PRAGMA synchronous = OFF")
-        self._rows.execute(f"CREATE TABLE IF NOT EXISTS rows ({_COLUMNS}, place, draw)")
-        self._buffered = list[tuple[Any, ...]]()
+        self._row_database, self._first_offset = sqlite3.connect(file), first_offset
+        self._row_database.execute("PRAGMA journal_mode = OFF")
+        self._row_database.execute("PRAGMA synchronous = OFF")
+        self._row_database.execute(f"CREATE TABLE IF NOT EXISTS rows ({_COLUMNS}, place, draw)")
+        self._buffered_rows = list[tuple[Any, ...]]()
 
     def add(self, row: Mapping[str, Any], result: SubmissionResult, offset: int) -> None:
-        if offset < self._begin:
+        if offset < self._first_offset:
             return
         attempt, language = as_number(row.get("solution_number")), as_label(row.get("language") or "")
         list_row = ListRow.of(result, model_of_row(row), attempt, language)
-        self._buffered.append((*list_row, offset, sample_number(list_row.key)))
-        if len(self._buffered) == _MAX_BUFFERED:
+        self._buffered_rows.append((*list_row, offset, compute_sample_number(list_row.key)))
+        if len(self._buffered_rows) == _MAX_BUFFERED:
             self._flush()
         sort_key, problem_and_model = (-list_row.points, list_row.key), (list_row.problem, list_row.model)
         self.state.bests[problem_and_model] = min(self.state.bests.get(problem_and_model, sort_key), sort_key)
@@ -176,30 +183,32 @@ class SubmissionLists:
         statistics.add(result, list_row.model, self.tasks.get(list_row.problem))
 
     def _flush(self) -> None:
-        self._rows.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._buffered)
-        self._buffered.clear()
+        self._row_database.executemany(
+            "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._buffered_rows
+        )
+        self._buffered_rows.clear()
 
     def finish(self) -> None:
         """Write the remaining rows, after the last call of `add`."""
         self._flush()
-        self._rows.execute("CREATE INDEX IF NOT EXISTS of_problem ON rows (problem, place)")
-        self._rows.commit()
+        self._row_database.execute("CREATE INDEX IF NOT EXISTS of_problem ON rows (problem, place)")
+        self._row_database.commit()
 
     def close(self) -> None:
-        self._rows.close()
+        self._row_database.close()
 
-    def find_known(self, keys: Collection[str]) -> set[str]:
+    def find_known_keys(self, keys: Collection[str]) -> set[str]:
         """Return the keys that occur in rows before `first_offset`."""
-        self._rows.execute("CREATE TEMP TABLE asked (key PRIMARY KEY)")
-        self._rows.executemany("INSERT OR IGNORE INTO asked VALUES (?)", ((key,) for key in keys))
+        self._row_database.execute("CREATE TEMP TABLE asked (key PRIMARY KEY)")
+        self._row_database.executemany("INSERT OR IGNORE INTO asked VALUES (?)", ((key,) for key in keys))
         query = "SELECT key FROM rows WHERE place < ? AND key IN (SELECT key FROM asked)"
-        known_keys = {key for (key,) in self._rows.execute(query, (self._begin,))}
-        self._rows.execute("DROP TABLE asked")
+        known_keys = {key for (key,) in self._row_database.execute(query, (self._first_offset,))}
+        self._row_database.execute("DROP TABLE asked")
         return known_keys
 
-    def coloured(self) -> frozenset[str] | None:
-        """Return the submissions whose code has colours, or None if all have."""
-        [[row_count]] = self._rows.execute("SELECT count(*) FROM rows")
+    def find_coloured_keys(self) -> frozenset[str] | None:
+        """Return the keys of the submissions whose code has colours, or None if all code has colours."""
+        [[row_count]] = self._row_database.execute("SELECT count(*) FROM rows")
         if row_count <= _COLOURED:
             return None
         if len(self.state.bests) <= _BESTS:
@@ -217,12 +226,14 @@ class SubmissionLists:
             PageChoice.FAILED: f"ending <> '{Verdict.AC}' OR key IN (SELECT key FROM named)",
             PageChoice.SAMPLE: f"draw % {selection.step} = 0 OR key IN (SELECT key FROM named)",
         }[selection.pages]
-        self._rows.execute("CREATE TEMP TABLE named (key PRIMARY KEY)")
-        self._rows.executemany("INSERT INTO named VALUES (?)", ((key,) for key in selection.named))
-        yield from self._rows.execute(
+        self._row_database.execute("CREATE TEMP TABLE named (key PRIMARY KEY)")
+        self._row_database.executemany(
+            "INSERT INTO named VALUES (?)", ((key,) for key in selection.named_keys)
+        )
+        yield from self._row_database.execute(
             f"SELECT place, key, repeats FROM rows WHERE {condition} ORDER BY place"
         )
-        self._rows.execute("DROP TABLE named")
+        self._row_database.execute("DROP TABLE named")
 
     def write(self, folder: Path, selection: PageSelection, old_pages: OldPages) -> None:
         """Write all pages except those of submissions into the folder of a new report.
@@ -230,32 +241,33 @@ class SubmissionLists:
         Args:
             folder: The folder.
             selection: The submissions that have pages.
-            old_pages: The last report. Its pages are linked if the new ones would be the same.
+            old_pages: The last report. Its pages are linked if the new pages would be the same.
         """
 
         def are_linked(names: Sequence[str]) -> bool:
-            return all(old_pages.link(name, folder) for name in names)
+            return all(old_pages.reuse_page(name, folder) for name in names)
 
-        counts = dict(self._rows.execute(_SELECT_COUNTS, (_MAX_OFFSET,)))
-        old_counts = dict(self._rows.execute(_SELECT_COUNTS, (old_pages.lists,)))
-        if sum(counts.values()) <= LONGEST_LIST:
+        row_count_by_problem = dict(self._row_database.execute(_SELECT_COUNTS, (_MAX_OFFSET,)))
+        old_counts = dict(self._row_database.execute(_SELECT_COUNTS, (old_pages.lists,)))
+        if sum(row_count_by_problem.values()) <= LONGEST_LIST:
             _write_html(
                 folder / ALL,
                 Document(
-                    title=f"All {format_count(sum(counts.values()), 'submission')}",
+                    title=f"All {format_count(sum(row_count_by_problem.values()), 'submission')}",
                     tab=SUBMISSIONS,
                     script=_CHOICES,
                     sections=[
-                        _submissions_section(
-                            (row for name in counts for row in self._select_rows(name)), selection
+                        _make_submissions_section(
+                            (row for name in row_count_by_problem for row in self._select_rows(name)),
+                            selection,
                         )
                     ],
                 ),
             )
         else:
-            list_pages, old_list_pages = divide_list(counts), divide_list(old_counts)
+            list_pages, old_list_pages = divide_list(row_count_by_problem), divide_list(old_counts)
             for number, list_page in enumerate(list_pages):
-                name, is_last = part_page(number), number == len(list_pages) - 1
+                name, is_last = name_part_page(number), number == len(list_pages) - 1
                 has_old_page = number < len(old_list_pages) and is_last == (number == len(old_list_pages) - 1)
                 is_same = (
                     has_old_page
@@ -263,7 +275,7 @@ class SubmissionLists:
                     and sum(old_counts.values()) > LONGEST_LIST
                 )
                 is_same = is_same and all(
-                    counts[problem_slice.problem] == old_counts[problem_slice.problem]
+                    row_count_by_problem[problem_slice.problem] == old_counts[problem_slice.problem]
                     for problem_slice in list_page
                 )
                 if not (is_same and are_linked([name])):
@@ -277,39 +289,40 @@ class SubmissionLists:
                         )
                     ]
                     _write_html(
-                        folder / name, list_part_document(rows, number, list_page, is_last, selection)
+                        folder / name, make_list_part_document(rows, number, list_page, is_last, selection)
                     )
-            _write_html(folder / ALL, list_index_document(list_pages, counts))
-        for problem in counts:
-            names = [problem_page(problem)]
-            names += [attempts_script(problem)] if selection.pages is not PageChoice.NONE else []
-            if old_counts.get(problem) == counts[problem] and are_linked(names):
+            _write_html(folder / ALL, make_list_index_document(list_pages, row_count_by_problem))
+        for problem in row_count_by_problem:
+            page_names = [name_problem_page(problem)]
+            page_names += [name_attempts_script(problem)] if selection.pages is not PageChoice.NONE else []
+            if old_counts.get(problem) == row_count_by_problem[problem] and are_linked(page_names):
                 continue
             attempt_index = AttemptIndex(selection)
-            by_model = groupby(
-                attempt_index.noting(self._select_rows(problem)), lambda list_row: list_row.model
+            rows_by_model = groupby(
+                attempt_index.record_rows(self._select_rows(problem)), lambda list_row: list_row.model
             )
             # The first submissions of each model for the problem, and the number of the model's other
             # submissions.
             submissions_by_model = {
-                model: (list(islice(rows, _MAX_LISTED)), sum(1 for _ in rows)) for model, rows in by_model
+                model: (list(islice(rows, _MAX_LISTED)), sum(1 for _ in rows))
+                for model, rows in rows_by_model
             }
             statistics, task = self.state.tests[problem], self.tasks.get(problem)
-            page = problem_document(problem, submissions_by_model, statistics, task, selection)
+            page = make_problem_document(problem, submissions_by_model, statistics, task, selection)
             # Remove a page before it is written, because it may be a hard link, which must not be overwritten
             # in place.
-            for name in names:
+            for name in page_names:
                 (folder / name).unlink(missing_ok=True)
-            _write_html(folder / problem_page(problem), page)
+            _write_html(folder / name_problem_page(problem), page)
             if selection.pages is not PageChoice.NONE:
-                (folder / attempts_script(problem)).write_text(attempt_index.script(), "utf-8")
+                (folder / name_attempts_script(problem)).write_text(attempt_index.make_script(), "utf-8")
 
     def _select_rows(self, problem: str) -> Iterator[ListRow]:
-        return map(ListRow._make, self._rows.execute(_SELECT_PROBLEM, (problem,)))
+        return map(ListRow._make, self._row_database.execute(_SELECT_PROBLEM, (problem,)))
 
 
 def _write_html(path: Path, page: Document) -> None:
-    path.write_text(render_html(page, beside=True), "utf-8")
+    path.write_text(render_html(page, has_asset_files=True), "utf-8")
 
 
 class ProblemSlice(NamedTuple):
@@ -351,17 +364,17 @@ class ProgressCounter:
     """Counts the rows that a report has read and the pages that it has written."""
 
     def __init__(self, on_progress: OnProgress) -> None:
-        self._on_progress, self._read, self._pages = on_progress, 0, 0
+        self._on_progress, self._read_count, self._page_count = on_progress, 0, 0
 
     def add(self, row: Mapping[str, Any], result: object, offset: int) -> None:
-        self._read += 1
-        if self._read % ROWS_PER_EVENT == 0:
-            self._on_progress(self._read, None)
+        self._read_count += 1
+        if self._read_count % ROWS_PER_EVENT == 0:
+            self._on_progress(self._read_count, None)
 
     def add_page(self) -> None:
-        self._pages += 1
-        if self._pages % ROWS_PER_EVENT == 0:
-            self._on_progress(self._read, self._pages)
+        self._page_count += 1
+        if self._page_count % ROWS_PER_EVENT == 0:
+            self._on_progress(self._read_count, self._page_count)
 
 
 def write_pages(
@@ -399,7 +412,7 @@ def write_pages(
         (draft / _CHOICES).write_text(f"const CHOICES = {filters};\n", "utf-8")
         for name, page in extra_pages.items():
             _write_html(draft / name, page)
-        coloured_keys, confinement_reports = lists.coloured(), read_confinements(folder)
+        coloured_keys, confinement_reports = lists.find_coloured_keys(), read_confinements(folder)
         page_sources = PageSources(
             stamp=stamp,
             covered=covered,
@@ -412,13 +425,13 @@ def write_pages(
         lists.write(draft, selection, old_pages)
         for offset, key, repeats in lists.select_pages(selection):
             progress_counter.add_page()
-            name = submission_page(key)
-            if old_pages.has_valid_page(offset, key, repeats) and old_pages.link(name, draft):
+            name = name_submission_page(key)
+            if old_pages.has_valid_page(offset, key, repeats) and old_pages.reuse_page(name, draft):
                 continue
             row = read_row_at(folder, offset, confinement_reports)
             has_colours = coloured_keys is None or key in coloured_keys
             task, result = lists.tasks.get(row["problem_id"]), read_result(row)
-            page_document = submission_document(row, result, task, selection, coloured=has_colours)
+            page_document = make_submission_document(row, result, task, selection, coloured=has_colours)
             _write_html(draft / name, page_document)
         page_sources.write(draft)
         shutil.rmtree(target / FOLDER, ignore_errors=True)
@@ -440,7 +453,7 @@ class OldPages:
             new_sources.stamp.base,
         ):
             old_sources = None
-        self._size = 0 if old_sources is None else old_sources.covered.size
+        self._covered_bytes = 0 if old_sources is None else old_sources.covered.size
         self._has_same_links = old_sources is not None and old_sources.selection == new_sources.selection
         self._recoloured_keys: Collection[str] | None = ()
         if old_sources is not None and old_sources.coloured != new_sources.coloured:
@@ -452,16 +465,16 @@ class OldPages:
             new_sources.pages,
             new_sources.step,
         )
-        self.lists = self._size if is_same_choice else 0
+        self.lists = self._covered_bytes if is_same_choice else 0
         """Bytes of results.jsonl. Lists of problems without later rows can be used as they are."""
 
     def has_valid_page(self, offset: int, key: str, repeats: str) -> bool:
-        """Return True if the old page of a submission would still be right. It may not exist."""
-        if offset >= self._size or self._recoloured_keys is None or key in self._recoloured_keys:
+        """Return True if the old page of a submission, which may be missing, is still valid."""
+        if offset >= self._covered_bytes or self._recoloured_keys is None or key in self._recoloured_keys:
             return False
         return self._has_same_links or not repeats
 
-    def link(self, name: str, folder: Path) -> bool:
+    def reuse_page(self, name: str, folder: Path) -> bool:
         """Link an old page into the folder of a new report, and return True if that worked."""
         try:
             os.link(self._folder / name, folder / name)
@@ -474,7 +487,7 @@ class OldPages:
 
 
 class ListRow(NamedTuple):
-    """A submission in lists."""
+    """A row of the lists of submissions."""
 
     key: str
     model: str
@@ -540,12 +553,12 @@ class TestStatistics(msgspec.Struct):
         if not result.compiles or is_solved:
             return
         for tests in [subtask.test_results for subtask in result.subtasks] or [result.tests]:
-            failed = [test for test in tests if test.status is not Verdict.AC]
-            if len(failed) == 1 and failed[0].status is not Verdict.SKIPPED:
-                self.decided[failed[0].test_name] += 1
+            failed_tests = [test for test in tests if test.status is not Verdict.AC]
+            if len(failed_tests) == 1 and failed_tests[0].status is not Verdict.SKIPPED:
+                self.decided[failed_tests[0].test_name] += 1
 
 
-def problem_document(
+def make_problem_document(
     problem: str,
     submissions_by_model: Mapping[str, tuple[Sequence[ListRow], int]],
     statistics: TestStatistics,
@@ -564,9 +577,9 @@ def problem_document(
     model_sections = (
         Section(
             title=model or "Submissions without a model's name",
-            anchor=model_anchor(model),
+            anchor=make_model_anchor(model),
             level=3,
-            table=_submissions_table(
+            table=_make_submissions_table(
                 shown_rows,
                 selection,
                 columns=("key", "attempt", "status", "points", "feedback")
@@ -582,23 +595,23 @@ def problem_document(
     submissions = [list_row for shown_rows, _ in submissions_by_model.values() for list_row in shown_rows]
     return Document(
         title=f"Problem {problem}",
-        about=_problem_line(task) if task else "",
+        about=_format_problem_line(task) if task else "",
         tab=PROBLEMS,
         sections=[
-            *(_statement_section(task) if task else ()),
-            *_subtasks_section(task),
-            *_histogram_sections(statistics, task),
-            _solved_by_section(submissions_by_model, statistics, selection.author),
+            *(_make_statement_section(task) if task else ()),
+            *_make_subtasks_section(task),
+            *_make_histogram_sections(statistics, task),
+            _make_solved_by_section(submissions_by_model, statistics, selection.author),
             Section(title="Submissions", text=[f"By {selection.author}, those with the most points first."]),
             *model_sections,
-            *_equal_programs_section(submissions, selection),
-            _tests_section(statistics),
-            *(_solutions_section(task) if task else ()),
+            *_make_equal_programs_section(submissions, selection),
+            _make_tests_section(statistics),
+            *(_make_solutions_section(task) if task else ()),
         ],
     )
 
 
-def _problem_line(task: Task) -> str:
+def _format_problem_line(task: Task) -> str:
     """Return a line with a problem's name, type, limits and checker."""
     tests = format_count(task.tests, "test") if task.tests else ""
     return ", ".join(
@@ -608,7 +621,7 @@ def _problem_line(task: Task) -> str:
     )
 
 
-def _subtasks_section(task: Task | None) -> Iterator[Section]:
+def _make_subtasks_section(task: Task | None) -> Iterator[Section]:
     if task is not None and task.subtasks:
         rows = [
             [subtask.name, format_number(subtask.points), f"{subtask.tests:,}"] for subtask in task.subtasks
@@ -616,7 +629,7 @@ def _subtasks_section(task: Task | None) -> Iterator[Section]:
         yield Section(title="Subtasks", table=TableBlock(heads=["Subtask", "Points", "Tests"], rows=rows))
 
 
-def _solved_by_section(
+def _make_solved_by_section(
     submissions_by_model: Mapping[str, tuple[Sequence[ListRow], int]],
     statistics: TestStatistics,
     author: str,
@@ -625,16 +638,16 @@ def _solved_by_section(
     models = sorted(
         submissions_by_model, key=lambda model: (-statistics.solved[model] / statistics.judged[model], model)
     )
-    solvers = sum(statistics.solved[model] > 0 for model in submissions_by_model)
+    solver_count = sum(statistics.solved[model] > 0 for model in submissions_by_model)
     return Section(
         title="Solved by",
-        lead=f"{format_count(solvers, author)} of {len(models):,}"
-        f" {'solves' if solvers == 1 else 'solve'} it.",
+        lead=f"{format_count(solver_count, author)} of {len(models):,}"
+        f" {'solves' if solver_count == 1 else 'solve'} it.",
         table=TableBlock(
             heads=[author.capitalize(), "Share", "Solved", "of", "Best points"],
             rows=[
                 [
-                    Link(text=model or "no model's name", href=f"#{model_anchor(model)}"),
+                    Link(text=model or "no model's name", href=f"#{make_model_anchor(model)}"),
                     Meter(part=statistics.solved[model], whole=statistics.judged[model]),
                     f"{statistics.solved[model]:,}",
                     f"{statistics.judged[model]:,}",
@@ -647,10 +660,10 @@ def _solved_by_section(
     )
 
 
-def _histogram_sections(statistics: TestStatistics, task: Task | None) -> Iterator[Section]:
+def _make_histogram_sections(statistics: TestStatistics, task: Task | None) -> Iterator[Section]:
     """Yield histograms of the submissions, by their points and by their times."""
-    labels = ["0", *(f"to {high}" for high in range(10, 100, 10)), "below 100", "100"]
-    score_bars = [(label, (statistics.shares[index],)) for index, label in enumerate(labels)]
+    bar_labels = ["0", *(f"to {high_step}" for high_step in range(10, 100, 10)), "below 100", "100"]
+    score_bars = [(label, (statistics.shares[index],)) for index, label in enumerate(bar_labels)]
     title = "Submissions by score, in percent of the points"
     figures = [
         make_figure(
@@ -663,13 +676,13 @@ def _histogram_sections(statistics: TestStatistics, task: Task | None) -> Iterat
     if task is not None and task.cpu_time and statistics.times:
         limit_steps = round(1 / LimitUsage.STEP)
         time_bars = list[tuple[str, tuple[int, ...]]]()
-        for low in (*range(0, limit_steps, _STEPS_OF_BAR), limit_steps):
-            high = low + _STEPS_OF_BAR if low < limit_steps else 0
+        for low_step in (*range(0, limit_steps, _STEPS_OF_BAR), limit_steps):
+            high_step = low_step + _STEPS_OF_BAR if low_step < limit_steps else 0
             counts = Counter[bool]()
             for (steps, solved), count in statistics.times.items():
-                if (low < steps or low == steps == 0) and (not high or steps <= high):
+                if (low_step < steps or low_step == steps == 0) and (not high_step or steps <= high_step):
                     counts[solved] += count
-            label = f"to {high * LimitUsage.STEP * task.cpu_time:.3g} s" if high else "more"
+            label = f"to {high_step * LimitUsage.STEP * task.cpu_time:.3g} s" if high_step else "more"
             time_bars.append((label, (counts[True], counts[False])))
         title = f"Submissions by the CPU time of their slowest test (limit {task.cpu_time:g} s)"
         legend_entries = [("solved", "v-ac"), ("not solved", "v-wa")]
@@ -685,7 +698,7 @@ def _histogram_sections(statistics: TestStatistics, task: Task | None) -> Iterat
     yield Section(title="Scores and times", figures=figures)
 
 
-def _statement_section(task: Task) -> Iterator[Section]:
+def _make_statement_section(task: Task) -> Iterator[Section]:
     pdf_note = f"The package also has it as a PDF: {task.document}." if task.document else ""
     if task.statement:
         yield Section(
@@ -698,20 +711,22 @@ def _statement_section(task: Task) -> Iterator[Section]:
         )
 
 
-def _equal_programs_section(submissions: Sequence[ListRow], selection: PageSelection) -> Iterator[Section]:
+def _make_equal_programs_section(
+    submissions: Sequence[ListRow], selection: PageSelection
+) -> Iterator[Section]:
     """Yield a table of submissions that were not judged because their program equals another program."""
-    repeated = sorted(
+    repeating_rows = sorted(
         (submission for submission in submissions if submission.repeats),
         key=lambda each: (each.repeats, each.key),
     )
     rows: list[list[Cell]] = [
         [
-            selection.link(list_row.repeats, list_row.ending),
-            selection.link(list_row.key, list_row.ending),
+            selection.make_link(list_row.repeats, list_row.ending),
+            selection.make_link(list_row.key, list_row.ending),
             list_row.model or NOTHING,
             list_row.ending,
         ]
-        for list_row in repeated[:_MAX_LISTED]
+        for list_row in repeating_rows[:_MAX_LISTED]
     ]
     if rows:
         yield Section(
@@ -722,11 +737,13 @@ def _equal_programs_section(submissions: Sequence[ListRow], selection: PageSelec
                 rows=rows,
                 align="llll",
             ),
-            notes=[f"The first {_MAX_LISTED:,} of {len(repeated):,}."] if len(repeated) > _MAX_LISTED else [],
+            notes=[f"The first {_MAX_LISTED:,} of {len(repeating_rows):,}."]
+            if len(repeating_rows) > _MAX_LISTED
+            else [],
         )
 
 
-def _solutions_section(task: Task) -> Iterator[Section]:
+def _make_solutions_section(task: Task) -> Iterator[Section]:
     if task.solutions:
         yield Section(
             title="Solutions of the package",
@@ -741,14 +758,14 @@ def _solutions_section(task: Task) -> Iterator[Section]:
         )
 
 
-def _tests_section(statistics: TestStatistics) -> Section:
+def _make_tests_section(statistics: TestStatistics) -> Section:
     found_statuses = {status for ends in statistics.ends.values() for status in ends}
-    statuses = [status for status in STATUS_ORDER[::-1] if status in found_statuses]
+    shown_statuses = [status for status in STATUS_ORDER[::-1] if status in found_statuses]
     failure_counts = {
         name: sum(ends.values()) - ends[Verdict.AC] - ends[Verdict.SKIPPED]
         for name, ends in statistics.ends.items()
     }
-    never_failed = [name for name, failing in failure_counts.items() if not failing]
+    never_failed_tests = [name for name, failing in failure_counts.items() if not failing]
     return Section(
         title="Tests",
         text=[
@@ -756,34 +773,35 @@ def _tests_section(statistics: TestStatistics) -> Section:
             "tests ran, and this one alone failed. A test is skipped once no score depends on it."
         ],
         table=TableBlock(
-            heads=["Test", "Failed by", "Decides", *statuses],
+            heads=["Test", "Failed by", "Decides", *shown_statuses],
             rows=[
                 [
                     name,
                     f"{failure_counts[name]:,}",
                     f"{statistics.decided[name]:,}",
-                    *(f"{ends[status]:,}" for status in statuses),
+                    *(f"{ends[status]:,}" for status in shown_statuses),
                 ]
                 for name, ends in statistics.ends.items()
             ],
         ),
         notes=[
-            f"{format_count(len(never_failed), 'test')} that no submission fails: {', '.join(never_failed)}."
+            f"{format_count(len(never_failed_tests), 'test')} that no submission fails:"
+            f" {', '.join(never_failed_tests)}."
         ]
-        if never_failed
+        if never_failed_tests
         else [],
     )
 
 
-def _submissions_section(submissions: Iterable[ListRow], selection: PageSelection) -> Section:
+def _make_submissions_section(submissions: Iterable[ListRow], selection: PageSelection) -> Section:
     columns = ("key", "model", "problem", "status", "points", "language", "feedback")
     return Section(
         title="Submissions",
-        table=_submissions_table(submissions, selection, columns=columns, kind="submissions"),
+        table=_make_submissions_table(submissions, selection, columns=columns, kind="submissions"),
     )
 
 
-def list_part_document(
+def make_list_part_document(
     submissions: Sequence[ListRow],
     number: int,
     list_page: Sequence[ProblemSlice],
@@ -792,20 +810,24 @@ def list_part_document(
 ) -> Document:
     neighbours = [("Before", number - 1)] if number else []
     neighbours += [] if is_last else [("Next", number + 1)]
-    first, last = list_page[0], list_page[-1]
-    problem_range = first.problem if len(list_page) == 1 else f"{first.problem} to {last.problem}"
-    is_whole_problem = not first.begin and (len(list_page) > 1 or last.end < LONGEST_LIST)
+    first_slice, last_slice = list_page[0], list_page[-1]
+    problem_range = (
+        first_slice.problem if len(list_page) == 1 else f"{first_slice.problem} to {last_slice.problem}"
+    )
+    is_whole_problem = not first_slice.begin and (len(list_page) > 1 or last_slice.end < LONGEST_LIST)
     return Document(
         title=f"Submissions for {problem_range}"
-        + ("" if is_whole_problem else f", from {first.begin + 1:,} on"),
+        + ("" if is_whole_problem else f", from {first_slice.begin + 1:,} on"),
         tab=SUBMISSIONS,
         script=_CHOICES,
-        links=[Link(text=label, href=part_page(neighbour)) for label, neighbour in neighbours],
-        sections=[_submissions_section(submissions, selection)],
+        links=[Link(text=label, href=name_part_page(neighbour)) for label, neighbour in neighbours],
+        sections=[_make_submissions_section(submissions, selection)],
     )
 
 
-def list_index_document(list_pages: Sequence[Sequence[ProblemSlice]], counts: Mapping[str, int]) -> Document:
+def make_list_index_document(
+    list_pages: Sequence[Sequence[ProblemSlice]], counts: Mapping[str, int]
+) -> Document:
     """Return the page that lists the page on which each problem's submissions start."""
     first_pages = {
         problem_slice.problem: page_number
@@ -823,9 +845,12 @@ def list_index_document(list_pages: Sequence[Sequence[ProblemSlice]], counts: Ma
                     heads=["Problem", "Submissions", "From page"],
                     rows=[
                         [
-                            Link(text=problem, href=problem_page(problem)),
+                            Link(text=problem, href=name_problem_page(problem)),
                             f"{page_number:,}",
-                            Link(text=f"{first_pages[problem] + 1:,}", href=part_page(first_pages[problem])),
+                            Link(
+                                text=f"{first_pages[problem] + 1:,}",
+                                href=name_part_page(first_pages[problem]),
+                            ),
                         ]
                         for problem, page_number in counts.items()
                     ],
@@ -835,7 +860,7 @@ def list_index_document(list_pages: Sequence[Sequence[ProblemSlice]], counts: Ma
     )
 
 
-def _submissions_table(
+def _make_submissions_table(
     submissions: Iterable[ListRow], selection: PageSelection, *, columns: Sequence[str], kind: str = ""
 ) -> TableBlock:
     column_heads = {
@@ -851,10 +876,10 @@ def _submissions_table(
     rows: list[list[Cell]] = []
     for list_row in submissions:
         cells: dict[str, Cell] = {
-            "key": selection.link(list_row.key, list_row.ending),
+            "key": selection.make_link(list_row.key, list_row.ending),
             "attempt": format_number(list_row.attempt),
             "model": list_row.model or NOTHING,
-            "problem": Link(text=list_row.problem, href=problem_page(list_row.problem)),
+            "problem": Link(text=list_row.problem, href=name_problem_page(list_row.problem)),
             "language": list_row.language or NOTHING,
             "status": list_row.ending,
             "points": format_number(list_row.points),
@@ -893,19 +918,19 @@ class Stamp(Value):
 
     @classmethod
     def of(cls, folder: Path, options: ReportOptions) -> Stamp:
-        rows = folder / RESULTS
-        size, ends = rows.stat().st_size if rows.exists() else 0, ""
-        if size:
-            with rows.open("rb") as stream:
-                chunk_size = min(_CHUNK_BYTES, size)
-                head = stream.read(chunk_size)
-                stream.seek(size - chunk_size)
-                ends = hashlib.sha256(head + stream.read(chunk_size)).hexdigest()
+        rows_path = folder / RESULTS
+        size_bytes, ends_hash = rows_path.stat().st_size if rows_path.exists() else 0, ""
+        if size_bytes:
+            with rows_path.open("rb") as stream:
+                chunk_size = min(_CHUNK_BYTES, size_bytes)
+                first_bytes = stream.read(chunk_size)
+                stream.seek(size_bytes - chunk_size)
+                ends_hash = hashlib.sha256(first_bytes + stream.read(chunk_size)).hexdigest()
         other_files, judge_base = (
             hashlib.sha256(msgspec.json.encode((options, is_written_now(folder)))),
             hashlib.sha256(),
         )
-        for name in (RUN, FAILURES, VALIDATION, TRUST, TASKS, *part_files()):
+        for name in (RUN, FAILURES, VALIDATION, TRUST, TASKS, *list_part_files()):
             path = folder / name
             content = path.read_bytes() if path.exists() else b""
             other_files.update(content)
@@ -914,9 +939,9 @@ class Stamp(Value):
                 judge_base.update(content)
         judge_base.update(msgspec.json.encode(read_confinements(folder), order="sorted"))
         return cls(
-            program=_sources_hash(),
-            size=size,
-            ends=ends,
+            program=_compute_sources_hash(),
+            size=size_bytes,
+            ends=ends_hash,
             others=other_files.hexdigest(),
             base=judge_base.hexdigest(),
         )
@@ -946,7 +971,7 @@ class PageSources(Value):
         return read_value(folder / _NAME, cls)
 
     @staticmethod
-    def written_at(folder: Path) -> int:
+    def read_write_time(folder: Path) -> int:
         """Return when the file was written, in nanoseconds as its file system counts them."""
         return (folder / _NAME).stat().st_mtime_ns
 
@@ -955,7 +980,7 @@ class PageSources(Value):
 
 
 @cache
-def _sources_hash() -> str:
+def _compute_sources_hash() -> str:
     """Return a hash of this package's sources and of the libraries that write its pages and tables."""
     package_folder = Path(__file__).parent
     digest = hashlib.sha256(code_digest().encode())
@@ -965,6 +990,6 @@ def _sources_hash() -> str:
     for name in ("ioi-eval", *_PAGE_LIBRARIES):
         with contextlib.suppress(PackageNotFoundError):
             digest.update(f"{name} {version(name)}\n".encode())
-    digest.update("\n".join(registered_versions(Registry.REPORT_SECTIONS)).encode())
+    digest.update("\n".join(list_entry_versions(Registry.REPORT_SECTIONS)).encode())
     digest.update(sys.version.encode())
     return digest.hexdigest()

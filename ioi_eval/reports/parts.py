@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ioi_eval.registries import Registry, registered
+from ioi_eval.registries import Registry, load_entries
 from ioi_eval.reports.document import Section
 from ioi_eval.reports.headline import Entry
 from ioi_eval.reports.records import ModelSummary, Summary
@@ -52,7 +52,7 @@ class ReportPart:
 def add_model_numbers(models: Sequence[ModelSummary], folder: Path) -> tuple[ModelSummary, ...]:
     """Return the models with the numbers of all parts."""
     numbers: list[dict[str, Any]] = [{} for _ in models]
-    for name, report_part in _registered_parts().items():
+    for name, report_part in _load_registered_parts().items():
         for numbers_of_model, value in zip(numbers, report_part.numbers(folder, models), strict=True):
             if value is not None:
                 numbers_of_model[name] = value
@@ -62,35 +62,36 @@ def add_model_numbers(models: Sequence[ModelSummary], folder: Path) -> tuple[Mod
 
 
 def collect_run_numbers(models: Sequence[ModelSummary], folder: Path) -> dict[str, Any]:
-    """Return the numbers of all parts that have some for the whole run, by the names of the parts."""
+    """Return the numbers for the whole run by the names of the parts that compute such numbers."""
     values = {
-        name: report_part.run_numbers(folder, models) for name, report_part in _registered_parts().items()
+        name: report_part.run_numbers(folder, models)
+        for name, report_part in _load_registered_parts().items()
     }
     return {name: value for name, value in values.items() if value is not None}
 
 
-def part_files() -> list[str]:
+def list_part_files() -> list[str]:
     """Return the names of the files in a run's folder that parts read."""
-    return sorted({name for report_part in _registered_parts().values() for name in report_part.files})
+    return sorted({name for report_part in _load_registered_parts().values() for name in report_part.files})
 
 
-def part_warnings(folder: Path) -> Iterator[str]:
+def collect_part_warnings(folder: Path) -> Iterator[str]:
     """Yield the warnings of all parts, in the order of their names."""
-    for report_part in _registered_parts().values():
+    for report_part in _load_registered_parts().values():
         yield from report_part.warnings(folder)
 
 
-def first_part_sections(run: Summary) -> Iterator[Section]:
+def make_first_part_sections(run: Summary) -> Iterator[Section]:
     """Yield the sections that come first, in the order of the parts' names."""
-    for report_part in _registered_parts().values():
+    for report_part in _load_registered_parts().values():
         yield from report_part.first_sections(run)
 
 
-def part_sections(entries: Sequence[Entry]) -> Iterator[Section]:
+def make_part_sections(entries: Sequence[Entry]) -> Iterator[Section]:
     """Yield the sections of all parts, in the order of their names."""
-    for report_part in _registered_parts().values():
+    for report_part in _load_registered_parts().values():
         yield from report_part.sections(entries)
 
 
-def _registered_parts() -> dict[str, ReportPart]:
-    return {name: make() for name, make in registered(Registry.REPORT_SECTIONS).items()}
+def _load_registered_parts() -> dict[str, ReportPart]:
+    return {name: make() for name, make in load_entries(Registry.REPORT_SECTIONS).items()}

@@ -58,8 +58,8 @@ def shorten_names(names: Sequence[str], max_length: int = _NAME) -> list[str]:
     if len(set(visible_names)) < 2:
         return [shorten_name(visible_name, max_length) for visible_name in visible_names]
     prefix_length, suffix_length = (
-        _common_words_length(visible_names),
-        _common_words_length([visible_name[::-1] for visible_name in visible_names]),
+        _count_common_letters(visible_names),
+        _count_common_letters([visible_name[::-1] for visible_name in visible_names]),
     )
     folder = visible_names[0].rfind("/", 0, prefix_length) + 1
     for first, last in (
@@ -69,15 +69,15 @@ def shorten_names(names: Sequence[str], max_length: int = _NAME) -> list[str]:
         (folder, suffix_length),
         (prefix_length, suffix_length),
     ):
-        shortened = [
-            f"{'…' * (first > 0)}{t[first : len(t) - last]}{'…' * (last > 0)}" for t in visible_names
+        shortened_names = [
+            f"{'…' * (first > 0)}{text[first : len(text) - last]}{'…' * (last > 0)}" for text in visible_names
         ]
-        if all(len(visible_name) <= max_length for visible_name in shortened):
-            return shortened
-    return [shorten_name(visible_name, max_length) for visible_name in shortened]
+        if all(len(visible_name) <= max_length for visible_name in shortened_names):
+            return shortened_names
+    return [shorten_name(visible_name, max_length) for visible_name in shortened_names]
 
 
-def _common_words_length(strings: Sequence[str]) -> int:
+def _count_common_letters(strings: Sequence[str]) -> int:
     """Return the length of the common first words of the strings, less than the length of any string."""
     common_letters = takewhile(
         lambda letters: len(set(letters)) == 1, zip(*(string[:-1] for string in strings), strict=False)
@@ -94,7 +94,7 @@ class Axis(Value):
     min_value: float = 0.0
     whole: bool = False  # True if the axis has ticks only at whole numbers
 
-    def ticks(self) -> list[float]:
+    def compute_ticks(self) -> list[float]:
         span = self.max_value - self.min_value
         step = 10 ** math.floor(math.log10(span / 4)) if span > 0 else 1.0
         if self.whole:
@@ -104,7 +104,7 @@ class Axis(Value):
         first = math.ceil(self.min_value / step)
         return [step * multiple for multiple in range(first, math.floor(self.max_value / step + 1e-9) + 1)]
 
-    def label(self, value: float) -> str:
+    def format_value(self, value: float) -> str:
         return f"{100 * value:g} %" if self.percent else f"{value:,.10g}"
 
 
@@ -115,35 +115,35 @@ class _Drawing:
         from markupsafe import escape
 
         self.width, self.height = width, 0.0
-        self._pieces, self._escape = list[str](), escape
+        self._svg_pieces, self._escape = list[str](), escape
 
-    def text(self, x: float, y: float, label: str, anchor: str = "start", attributes: str = "") -> None:
-        self._pieces.append(
-            f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{attributes}>{self.escape(label)}</text>'
+    def draw_text(self, x: float, y: float, label: str, anchor: str = "start", attributes: str = "") -> None:
+        self._svg_pieces.append(
+            f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{attributes}>{self.escape_label(label)}</text>'
         )
 
-    def add(self, name: str, style: str, *, title: str = "", **attributes: float | str) -> None:
+    def add_element(self, name: str, style: str, *, title: str = "", **attributes: float | str) -> None:
         attribute_text = "".join(
             f' {key}="{value if isinstance(value, str) else format(round(value, 2), "g")}"'
             for key, value in attributes.items()
         )
-        closing = f"><title>{self.escape(title)}</title></{name}>" if title else "/>"
-        self._pieces.append(f'<{name} class="{style}"{attribute_text}{closing}')
+        closing = f"><title>{self.escape_label(title)}</title></{name}>" if title else "/>"
+        self._svg_pieces.append(f'<{name} class="{style}"{attribute_text}{closing}')
 
     def add_svg(self, svg: str) -> None:
-        self._pieces.append(svg)
+        self._svg_pieces.append(svg)
 
-    def escape(self, label: str) -> str:
+    def escape_label(self, label: str) -> str:
         return str(self._escape(shorten(visible(label), 200)))
 
     @contextmanager
-    def group(self, name: str) -> Iterator[None]:
+    def open_group(self, name: str) -> Iterator[None]:
         """Context manager that assigns all shapes drawn within it to a model, which readers can hide."""
-        self.add_svg(f'<g data-of="{self.escape(name)}">')
+        self.add_svg(f'<g data-of="{self.escape_label(name)}">')
         yield
         self.add_svg("</g>")
 
-    def legend(self, entries: Iterable[tuple[str, str]]) -> None:
+    def draw_legend(self, entries: Iterable[tuple[str, str]]) -> None:
         """Draw a legend of names and their colours' classes, in as many lines as needed."""
         x = 0.0
         self.height += 14
@@ -152,21 +152,21 @@ class _Drawing:
             width = 30 + _LETTER * len(short_name)
             if x and x + width > self.width:
                 x, self.height = 0.0, self.height + 18
-            self.add("rect", f"{style} key", x=x, y=self.height - 10, width=12, height=12)
-            self.text(x + 17, self.height, short_name)
+            self.add_element("rect", f"{style} key", x=x, y=self.height - 10, width=12, height=12)
+            self.draw_text(x + 17, self.height, short_name)
             x += width
         self.height += 12
 
-    def svg(self, title: str) -> str:
-        label = self.escape(title)
+    def make_svg(self, title: str) -> str:
+        label = self.escape_label(title)
         return (
             f'<svg viewBox="0 0 {self.width:g} {math.ceil(self.height)}" '
             f'width="{self.width:g}" height="{math.ceil(self.height)}" role="img" aria-label="{label}">'
-            f"{''.join(self._pieces)}</svg>"
+            f"{''.join(self._svg_pieces)}</svg>"
         )
 
 
-def _colour_class(index: int) -> str:
+def _name_colour_class(index: int) -> str:
     return f"m{index % SERIES}"
 
 
@@ -176,8 +176,8 @@ def _colour_class(index: int) -> str:
 def draw_curves(
     title: str,
     series: Sequence[Series],
-    x: Axis,
-    y: Axis,
+    x_axis: Axis,
+    y_axis: Axis,
     vertical_line: tuple[float, str] | None,
 ) -> str:
     """Return curves with names at their right as SVG. Only the first eight curves have colours.
@@ -186,52 +186,69 @@ def draw_curves(
     """
     drawing, grey_series, series = _Drawing(WIDE), series[SERIES:], series[:SERIES]
     names = shorten_names([line.name for line in series])
-    left, top = 58.0, 30.0
-    right, bottom = WIDE - _LEADER - 12 - _LETTER * max(map(len, names), default=0), top + _PLOT
-    x_position, y_position = _make_scale(x, left, right), _make_scale(y, bottom, top)
-    _draw_axes(drawing, x, y, x_position, y_position)
+    left_x, top_y = 58.0, 30.0
+    right_x, bottom_y = WIDE - _LEADER - 12 - _LETTER * max(map(len, names), default=0), top_y + _PLOT
+    x_position, y_position = _make_scale(x_axis, left_x, right_x), _make_scale(y_axis, bottom_y, top_y)
+    _draw_axes(drawing, x_axis, y_axis, x_position, y_position)
     if grey_series:
-        drawing.text(
-            right,
-            y_position(y.max_value) - 10,
+        drawing.draw_text(
+            right_x,
+            y_position(y_axis.max_value) - 10,
             f"grey: the {len(grey_series)} below the first {SERIES}",
             "end",
         )
     for line in grey_series:
-        with drawing.group(line.name):
-            drawing.add(
-                "path", "other curve", d=_svg_path(line.points, x_position, y_position), title=line.name
+        with drawing.open_group(line.name):
+            drawing.add_element(
+                "path",
+                "other curve",
+                d=_format_svg_path(line.points, x_position, y_position),
+                title=line.name,
             )
     if vertical_line is not None:
         x_value = x_position(vertical_line[0])
-        drawing.add("line", "rule", x1=x_value, x2=x_value, y1=top, y2=bottom)
-        end = x_value > (left + right) / 2
-        drawing.text(x_value + (-5 if end else 5), bottom - 7, vertical_line[1], "end" if end else "start")
+        drawing.add_element("line", "rule", x1=x_value, x2=x_value, y1=top_y, y2=bottom_y)
+        is_right_half = x_value > (left_x + right_x) / 2
+        drawing.draw_text(
+            x_value + (-5 if is_right_half else 5),
+            bottom_y - 7,
+            vertical_line[1],
+            "end" if is_right_half else "start",
+        )
     free_indexes = (
         colour_index for colour_index in range(SERIES) if all(line.place != colour_index for line in series)
     )
-    styles = [_colour_class(next(free_indexes) if line.place is None else line.place) for line in series]
+    styles = [_name_colour_class(next(free_indexes) if line.place is None else line.place) for line in series]
     for style, line in zip(styles, series, strict=True):
         if len(line.band) > 1:
             outline = [(x_value, high) for x_value, _, high in line.band] + [
                 (x_value, low) for x_value, low, _ in line.band[::-1]
             ]
-            with drawing.group(line.name):
-                drawing.add("path", f"{style} band", d=_svg_path(outline, x_position, y_position) + "Z")
-    ends = [line.points[-1] if line.points else (x.min_value, y.min_value) for line in series]
-    heights = spread_labels([y_position(value) for _, value in ends], top, bottom)
-    for style, line, name, (x_value, value), height in zip(styles, series, names, ends, heights, strict=True):
-        with drawing.group(line.name):
+            with drawing.open_group(line.name):
+                drawing.add_element(
+                    "path", f"{style} band", d=_format_svg_path(outline, x_position, y_position) + "Z"
+                )
+    end_points = [line.points[-1] if line.points else (x_axis.min_value, y_axis.min_value) for line in series]
+    heights = spread_labels([y_position(value) for _, value in end_points], top_y, bottom_y)
+    for style, line, name, (x_value, value), height in zip(
+        styles, series, names, end_points, heights, strict=True
+    ):
+        with drawing.open_group(line.name):
             end_y = y_position(value)
-            leader = f"M{x_position(x_value) + 5:.1f} {end_y:.1f}L{right + 8:.1f} {end_y:.1f}"
-            drawing.add("path", f"{style} leader", d=f"{leader}L{right + _LEADER:.1f} {height:.1f}")
-            drawing.text(right + _LEADER + 5, height + 4, name)
-            drawing.add(
-                "path", f"{style} curve", d=_svg_path(line.points, x_position, y_position), title=line.name
+            leader = f"M{x_position(x_value) + 5:.1f} {end_y:.1f}L{right_x + 8:.1f} {end_y:.1f}"
+            drawing.add_element("path", f"{style} leader", d=f"{leader}L{right_x + _LEADER:.1f} {height:.1f}")
+            drawing.draw_text(right_x + _LEADER + 5, height + 4, name)
+            drawing.add_element(
+                "path",
+                f"{style} curve",
+                d=_format_svg_path(line.points, x_position, y_position),
+                title=line.name,
             )
             for point_x, point_y in line.points if len(line.points) <= 20 else ():
-                dot_title = f"{line.name}: {y.label(round(point_y, 4))} at {x.label(point_x)}"
-                drawing.add(
+                dot_title = (
+                    f"{line.name}: {y_axis.format_value(round(point_y, 4))} at {x_axis.format_value(point_x)}"
+                )
+                drawing.add_element(
                     "circle",
                     f"{style} dot",
                     cx=x_position(point_x),
@@ -239,20 +256,20 @@ def draw_curves(
                     r=3,
                     title=dot_title,
                 )
-    drawing.height = bottom + 40
-    return drawing.svg(title)
+    drawing.height = bottom_y + 40
+    return drawing.make_svg(title)
 
 
 def spread_labels(heights: Sequence[float], lowest: float, highest: float) -> list[float]:
     """Return heights for labels, as near to `heights` as possible without overlaps."""
-    placed, order = [*heights], sorted(range(len(heights)), key=heights.__getitem__)
-    previous = lowest - _LABEL
-    for index in order:
-        placed[index] = previous = max(placed[index], previous + _LABEL)
-    following = max(highest, lowest + _LABEL * (len(order) - 1)) + _LABEL
-    for index in reversed(order):
-        placed[index] = following = min(placed[index], following - _LABEL)
-    return placed
+    placed_heights, indexes_by_height = [*heights], sorted(range(len(heights)), key=heights.__getitem__)
+    previous_height = lowest - _LABEL
+    for index in indexes_by_height:
+        placed_heights[index] = previous_height = max(placed_heights[index], previous_height + _LABEL)
+    next_height = max(highest, lowest + _LABEL * (len(indexes_by_height) - 1)) + _LABEL
+    for index in reversed(indexes_by_height):
+        placed_heights[index] = next_height = min(placed_heights[index], next_height - _LABEL)
+    return placed_heights
 
 
 def _make_scale(axis: Axis, start: float, end: float) -> _Scale:
@@ -260,19 +277,23 @@ def _make_scale(axis: Axis, start: float, end: float) -> _Scale:
     return lambda value: start + (end - start) * (value - axis.min_value) / span
 
 
-def _svg_path(points: Sequence[tuple[float, float]], x_position: _Scale, y_position: _Scale) -> str:
+def _format_svg_path(points: Sequence[tuple[float, float]], x_position: _Scale, y_position: _Scale) -> str:
     return "M" + "L".join(f"{x_position(x):.1f} {y_position(y):.1f}" for x, y in points)
 
 
-def _draw_axes(drawing: _Drawing, x: Axis, y: Axis, x_position: _Scale, y_position: _Scale) -> None:
-    left, right, bottom = x_position(x.min_value), x_position(x.max_value), y_position(y.min_value)
-    for tick in y.ticks():
-        drawing.add("line", "axis", x1=left, x2=right, y1=y_position(tick), y2=y_position(tick))
-        drawing.text(left - 7, y_position(tick) + 4, y.label(tick), "end")
-    for tick in x.ticks():
-        drawing.text(x_position(tick), bottom + 17, x.label(tick), "middle")
-    drawing.text((left + right) / 2, bottom + 35, x.title, "middle")
-    drawing.text(4, y_position(y.max_value) - 10, y.title)
+def _draw_axes(drawing: _Drawing, x_axis: Axis, y_axis: Axis, x_position: _Scale, y_position: _Scale) -> None:
+    left_x, right_x, bottom_y = (
+        x_position(x_axis.min_value),
+        x_position(x_axis.max_value),
+        y_position(y_axis.min_value),
+    )
+    for tick in y_axis.compute_ticks():
+        drawing.add_element("line", "axis", x1=left_x, x2=right_x, y1=y_position(tick), y2=y_position(tick))
+        drawing.draw_text(left_x - 7, y_position(tick) + 4, y_axis.format_value(tick), "end")
+    for tick in x_axis.compute_ticks():
+        drawing.draw_text(x_position(tick), bottom_y + 17, x_axis.format_value(tick), "middle")
+    drawing.draw_text((left_x + right_x) / 2, bottom_y + 35, x_axis.title, "middle")
+    drawing.draw_text(4, y_position(y_axis.max_value) - 10, y_axis.title)
 
 
 # --- columns -----------------------------------------------------------------------------------------
@@ -291,10 +312,10 @@ def draw_columns(
     """
     drawing = _Drawing(total_width)
     if legend_entries:
-        drawing.legend(legend_entries)
+        drawing.draw_legend(legend_entries)
     max_count = max((sum(counts) for _, counts in bars), default=0) or 1
-    top, width = drawing.height + 18, total_width / max(1, len(bars))
-    baseline, gap = top + _COLUMN, min(2.0, width / 8)
+    top_y, width = drawing.height + 18, total_width / max(1, len(bars))
+    baseline, gap = top_y + _COLUMN, min(2.0, width / 8)
     has_labels = len(bars) <= _MAX_LABELS
     for index, (label, counts) in enumerate(bars):
         x, y, total = width * index, baseline, sum(counts)
@@ -303,20 +324,20 @@ def draw_columns(
             y -= height
             if count or has_labels:
                 title_text = f"{label}: {count:,}"
-                drawing.add(
+                drawing.add_element(
                     "rect", style, x=x + gap, y=y, width=width - 2 * gap, height=height, title=title_text
                 )
         if has_labels and total:
-            drawing.text(x + width / 2, y - 4, f"{total:,}", "middle")
+            drawing.draw_text(x + width / 2, y - 4, f"{total:,}", "middle")
         if has_labels:
-            drawing.text(x + width / 2, baseline + 16, label, "middle", ' class="small"')
+            drawing.draw_text(x + width / 2, baseline + 16, label, "middle", ' class="small"')
     if not has_labels:
-        drawing.text(0, top - 4, f"{max_count:,}")
-        drawing.text(0, baseline + 16, bars[0][0], attributes=' class="small"')
-        drawing.text(total_width, baseline + 16, bars[-1][0], "end", ' class="small"')
-    drawing.add("line", "axis", x1=0, x2=total_width, y1=baseline, y2=baseline)
+        drawing.draw_text(0, top_y - 4, f"{max_count:,}")
+        drawing.draw_text(0, baseline + 16, bars[0][0], attributes=' class="small"')
+        drawing.draw_text(total_width, baseline + 16, bars[-1][0], "end", ' class="small"')
+    drawing.add_element("line", "axis", x1=0, x2=total_width, y1=baseline, y2=baseline)
     drawing.height = baseline + 24
-    return drawing.svg(title)
+    return drawing.make_svg(title)
 
 
 # --- numbers -----------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.text import format_count, visible
 from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Value, Verdict
-from ioi_eval.reports.document import format_percent, sample_number
+from ioi_eval.reports.document import compute_sample_number, format_percent
 from ioi_eval.reports.medals import Award, Contests
 from ioi_eval.rules.expectations import ExpectedSolution
 from ioi_eval.rules.metrics import PassAtK
@@ -71,13 +71,13 @@ def has_feedback(options: Mapping[str, Any]) -> bool:
     return options.get(WITH_FEEDBACK) is True
 
 
-def author_noun(options: Mapping[str, Any]) -> str:
+def choose_author_noun(options: Mapping[str, Any]) -> str:
     """Return the noun for an author of programs in a run: model, or participant of a contest."""
     return "participant" if has_feedback(options) else "model"
 
 
 class Measure(StrEnum):
-    """The kinds of headlines: the number of a run that counts."""
+    """The kinds of headlines. A headline is the main number of a run."""
 
     PASS_AT_1 = "pass@1"
     POINTS = "points"
@@ -128,7 +128,7 @@ class ProblemSummary(Value):
     budgets: Mapping[Budget, float] = {}
     handed_in: int = 0  # number of submissions that count within the budget `limited`
     pass_at: tuple[PassAtK, ...] = ()
-    # pass@1, whichever k the report shows. None if nothing was scored, or in runs with feedback.
+    # pass@1, even if the report shows other k. None if nothing was scored, or in runs with feedback.
     pass_at_1: float | None = None
     languages: Mapping[str, LanguageSummary] = {}  # summaries by the programming language of the submissions
 
@@ -144,8 +144,8 @@ class ProblemSummary(Value):
         if self.max_points is None:
             return self.solved > 0
         if mode is ScoreMode.MAX_SUBTASK:
-            counting = select_scored_subtasks(self.subtasks)
-            return bool(counting) and all(best.exact_score >= 1 for best in counting)
+            scored_subtasks = select_scored_subtasks(self.subtasks)
+            return bool(scored_subtasks) and all(best.exact_score >= 1 for best in scored_subtasks)
         return self.points is not None and self.points >= self.max_points - 1e-9
 
 
@@ -170,7 +170,7 @@ class LimitUsage(Value):
     # Number of submissions that used 0, up to 1 step, up to 2 steps, ..., and last: more of the limit.
     counts: tuple[int, ...]
 
-    def within(self, share: float) -> float:
+    def compute_share_within(self, share: float) -> float:
         """Return the part of submissions that used up to `share`, a multiple of STEP, of the limit."""
         return sum(self.counts[: round(share / self.STEP) + 1]) / sum(self.counts)
 
@@ -203,7 +203,7 @@ class ModelSummary(Value):
     # Lower bound of the 95 % interval of `share`; None if all problems have the same result.
     share_low: float | None = None
     share_high: float | None = None
-    # pass@1, whichever k the report shows. None if nothing was scored, or in runs with feedback.
+    # pass@1, even if the report shows other k. None if nothing was scored, or in runs with feedback.
     pass_at_1: PassAtK | None = None
     # Figures that plugins compute, by the plugins' names in the registry of report sections.
     more: Mapping[str, Any] = {}
@@ -288,7 +288,7 @@ class Settings(Value):
     @property
     def author(self) -> str:
         """Return the noun for an author of programs: model, or participant of a contest."""
-        return author_noun(self.options)
+        return choose_author_noun(self.options)
 
 
 class Summary(Value, kw_only=True):
@@ -438,18 +438,18 @@ def find_cause(result: SubmissionResult) -> str:
     if not result.compiles:
         lines = [line for line in result.compile_output.splitlines() if line.strip()]
         if find_unjudged_reason(result) is Reason.NO_PROGRAM:
-            return _cause_text(Reason.NO_PROGRAM, lines[0] if lines else "")
+            return _format_cause(Reason.NO_PROGRAM, lines[0] if lines else "")
         line = next(filter(_ERROR.search, lines), lines[0] if lines else "")
-        return _cause_text(verdict, _QUOTED.sub("‘…’", _SOURCE_POSITION.sub("", line.strip())))  # noqa: RUF001
+        return _format_cause(verdict, _QUOTED.sub("‘…’", _SOURCE_POSITION.sub("", line.strip())))  # noqa: RUF001
     failed_test = next((test for test in result.tests if test.status is verdict), None)
     if failed_test is None:
         return str(verdict)
-    samples = {
+    sample_tests = {
         test.test_name for subtask in result.subtasks if not subtask.points for test in subtask.test_results
     }
-    if any(test.status is verdict and test.test_name in samples for test in result.tests):
+    if any(test.status is verdict and test.test_name in sample_tests for test in result.tests):
         return f"{verdict}: at a sample"
-    return _cause_text(verdict, _find_run_time_error(failed_test.feedback) if verdict is Verdict.RE else "")
+    return _format_cause(verdict, _find_run_time_error(failed_test.feedback) if verdict is Verdict.RE else "")
 
 
 def _find_run_time_error(feedback: str) -> str:
@@ -463,7 +463,7 @@ def _find_run_time_error(feedback: str) -> str:
     return exception["name"] if is_value else f"{exception['name']}: {message}"
 
 
-def _cause_text(verdict: str, line: str) -> str:
+def _format_cause(verdict: str, line: str) -> str:
     return shorten(visible(f"{verdict}: {line}" if line else str(verdict)), _MAX_CAUSE)
 
 
@@ -479,20 +479,20 @@ class Causes(msgspec.Struct):
         if name and name not in self.examples and len(self.examples) >= _MAX_CAUSES:
             name = f"{name.partition(':')[0]}: other lines"
         if name:
-            example = sample_number(result.key), result.key
+            example = compute_sample_number(result.key), result.key
             self.examples[name] = sorted([*self.examples.get(name, ()), example])[:_MAX_EXAMPLES]
         return name
 
     def count_causes(self, models: Iterable[ModelSummary]) -> tuple[Cause, ...]:
         """Return the causes with their numbers of submissions, in order of decreasing frequency."""
-        total = Counter[str]()
+        cause_counts = Counter[str]()
         for model in models:
             for problem in model.problems:
                 for language in problem.languages.values():
-                    total.update(language.causes)
+                    cause_counts.update(language.causes)
         return tuple(
             Cause(cause=name, submissions=submissions, examples=tuple(key for _, key in self.examples[name]))
-            for name, submissions in sorted(total.items(), key=lambda pair: (-pair[1], pair[0]))
+            for name, submissions in sorted(cause_counts.items(), key=lambda pair: (-pair[1], pair[0]))
         )
 
 
@@ -571,10 +571,10 @@ class EndingCounts(msgspec.Struct):
         With fewer than ten rows, the only suspicion is that no row contains a program.
         """
         rows = self.no_program.total()
-        is_enough = self.scored >= MIN_SUSPICIOUS_ROWS or rows == self.scored
+        has_enough_rows = self.scored >= MIN_SUSPICIOUS_ROWS or rows == self.scored
         endings: list[tuple[Reason | None, str, int]] = []
-        if rows and is_enough:
-            endings.append((Reason.NO_PROGRAM, _most_frequent_reason(self.no_program)[0], rows))
+        if rows and has_enough_rows:
+            endings.append((Reason.NO_PROGRAM, _find_most_frequent_reason(self.no_program)[0], rows))
         if self.scored >= MIN_SUSPICIOUS_ROWS:
             endings += [(ending_reason, line, count) for (ending_reason, line), count in self.alike.items()]
         for ending_reason, line, count in endings:
@@ -589,36 +589,44 @@ class EndingCounts(msgspec.Struct):
                 )
 
 
-def _most_frequent_reason(reasons: Counter[str]) -> tuple[str, int]:
+def _find_most_frequent_reason(reasons: Counter[str]) -> tuple[str, int]:
     """Return the most frequent reason and its number of rows. A tie is decided by name."""
     return min(reasons.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def no_program_warning(ends: Mapping[str, EndingCounts]) -> str:
+def make_no_program_warning(counts_by_model: Mapping[str, EndingCounts]) -> str:
     """Return a warning if 5 % of all rows, or of a model's rows, contain no program, or "".
 
-    `ends`: counts by model. A model with a `Suspicion` about this has its own warning.
+    `counts_by_model`: counts by model. A model with a `Suspicion` about this has its own warning.
     """
-    scored = sum(end.scored for end in ends.values())
-    reasons = sum((end.no_program for end in ends.values()), Counter[str]())
+    scored_count = sum(end.scored for end in counts_by_model.values())
+    reason_counts = sum((end.no_program for end in counts_by_model.values()), Counter[str]())
     models_without_programs = [
-        model for model, end in ends.items() if _no_program_share(end) >= _MIN_NO_PROGRAM
+        model for model, end in counts_by_model.items() if _compute_no_program_share(end) >= _MIN_NO_PROGRAM
     ]
-    suspicious = {
+    rows_by_model_without_programs = {
         suspicion.model
-        for model, end in ends.items()
+        for model, end in counts_by_model.items()
         for suspicion in end.find_suspicions(model)
         if suspicion.reason is Reason.NO_PROGRAM
     }
-    is_frequent = len(ends) > 1 and reasons.total() >= _MIN_NO_PROGRAM * scored
-    if not reasons or (suspicious.issuperset(models_without_programs) and not is_frequent):
+    is_frequent = len(counts_by_model) > 1 and reason_counts.total() >= _MIN_NO_PROGRAM * scored_count
+    if not reason_counts or (
+        rows_by_model_without_programs.issuperset(models_without_programs) and not is_frequent
+    ):
         return ""
-    sentence = f"{_rows_text(reasons, scored)} contain no program.{_main_reason_sentence(reasons)}"
-    if len(ends) == 1:
+    sentence = (
+        f"{_format_rows(reason_counts, scored_count)} contain no program."
+        f"{_make_main_reason_sentence(reason_counts)}"
+    )
+    if len(counts_by_model) == 1:
         return sentence
-    models_without_programs.sort(key=lambda model: (-_no_program_share(ends[model]), model))
+    models_without_programs.sort(
+        key=lambda model: (-_compute_no_program_share(counts_by_model[model]), model)
+    )
     model_sentences = [
-        _model_sentence(model, ends[model], reasons) for model in models_without_programs[:_MAX_MODELS]
+        _make_model_sentence(model, counts_by_model[model], reason_counts)
+        for model in models_without_programs[:_MAX_MODELS]
     ]
     other_count = len(models_without_programs) - _MAX_MODELS
     return " ".join(
@@ -630,26 +638,28 @@ def no_program_warning(ends: Mapping[str, EndingCounts]) -> str:
     )
 
 
-def _model_sentence(model: str, end: EndingCounts, reasons: Counter[str]) -> str:
+def _make_model_sentence(model: str, ending_counts: EndingCounts, reasons: Counter[str]) -> str:
     """Return a sentence about a model's rows without a program, with its commonest reason if it differs."""
-    reasons_of_model = end.no_program
+    reasons_of_model = ending_counts.no_program
     main_reason = (
-        _main_reason_sentence(reasons_of_model)
-        if _most_frequent_reason(reasons_of_model)[0] != _most_frequent_reason(reasons)[0]
+        _make_main_reason_sentence(reasons_of_model)
+        if _find_most_frequent_reason(reasons_of_model)[0] != _find_most_frequent_reason(reasons)[0]
         else ""
     )
-    return f"{visible(model) or 'Without a name'}: {_rows_text(reasons_of_model, end.scored)}.{main_reason}"
+    rows_text = _format_rows(reasons_of_model, ending_counts.scored)
+    return f"{visible(model) or 'Without a name'}: {rows_text}.{main_reason}"
 
 
-def _no_program_share(end: EndingCounts) -> float:
-    return end.no_program.total() / end.scored if end.scored else 0.0
+def _compute_no_program_share(ending_counts: EndingCounts) -> float:
+    return ending_counts.no_program.total() / ending_counts.scored if ending_counts.scored else 0.0
 
 
-def _rows_text(reasons: Counter[str], scored: int) -> str:
+def _format_rows(reasons: Counter[str], scored_count: int) -> str:
     rows = reasons.total()
-    return f"{rows:,} of {format_count(scored, 'scored submission')} ({format_percent(rows / scored, 1)} %)"
+    percent = format_percent(rows / scored_count, 1)
+    return f"{rows:,} of {format_count(scored_count, 'scored submission')} ({percent} %)"
 
 
-def _main_reason_sentence(reasons: Counter[str]) -> str:
-    line, rows = _most_frequent_reason(reasons)
+def _make_main_reason_sentence(reasons: Counter[str]) -> str:
+    line, rows = _find_most_frequent_reason(reasons)
     return f" The main reason: {line} ({rows:,})." if line else ""

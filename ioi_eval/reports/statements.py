@@ -65,18 +65,18 @@ class StatementHtml(Value):
         source = remove_invisible(self.text.replace("\r\n", "\n"), "\n\t")
         # True if the text is a LaTeX document instead of Markdown.
         is_latex = _LATEX.search(self.text) is not None
-        shown = f"<pre>{html.escape(source)}</pre>" if is_latex else _markdown(source)
-        group = '<div class="statement" tabindex="0" role="group" aria-label="Statement">'
-        return Markup(f"{group}\n{shown}</div>\n")
+        statement_html = f"<pre>{html.escape(source)}</pre>" if is_latex else _render_markdown(source)
+        opening_tag = '<div class="statement" tabindex="0" role="group" aria-label="Statement">'
+        return Markup(f"{opening_tag}\n{statement_html}</div>\n")
 
 
-def _markdown(text: str) -> str:
+def _render_markdown(text: str) -> str:
     try:
         parser = _make_parser()
     except ModuleNotFoundError:  # the package is installed without its optional dependencies
         return f"<pre>{html.escape(text)}</pre>"
     tokens = parser.parse(text)
-    _restrict(tokens)
+    _restrict_tokens(tokens)
     return str(parser.renderer.render(tokens, parser.options, {}))
 
 
@@ -85,24 +85,24 @@ def _make_parser() -> Any:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    parser.inline.ruler.before("escape", "formula", _take_formula)
-    parser.add_render_rule("formula", _formula_html)
-    parser.add_render_rule("image", _picture_name)
+    parser.inline.ruler.before("escape", "formula", _parse_formula)
+    parser.add_render_rule("formula", _render_formula)
+    parser.add_render_rule("image", _render_picture_name)
     return parser
 
 
-def _restrict(tokens: Sequence[Any]) -> None:
+def _restrict_tokens(tokens: Sequence[Any]) -> None:
     """Change tokens in place: headings continue the page's levels, and links lead to the web or nowhere.
 
     Tables get the class `plain`, so that the page's scripts leave them alone.
     """
-    level = 2  # level of the heading of the section around the statement
+    section_level = 2  # level of the heading of the section around the statement
     used_tags = sorted({token.tag for token in tokens if token.type == "heading_open"})
     open_tags = list[str]()
     for token in tokens:
         if token.type == "heading_open":
-            level = min(6, level + 1, 3 + used_tags.index(token.tag))
-            open_tags.append(f"h{level}")
+            section_level = min(6, section_level + 1, 3 + used_tags.index(token.tag))
+            open_tags.append(f"h{section_level}")
             token.tag = open_tags[-1]
         elif token.type == "heading_close":
             token.tag = open_tags.pop()
@@ -114,7 +114,7 @@ def _restrict(tokens: Sequence[Any]) -> None:
                 child.attrs = {"href": address, "rel": "noreferrer"} if _WEB.match(address) else {}
 
 
-def _picture_name(_renderer: Any, tokens: Sequence[Any], index: int, _options: Any, _env: Any) -> str:
+def _render_picture_name(_renderer: Any, tokens: Sequence[Any], index: int, _options: Any, _env: Any) -> str:
     """Return a picture's name as HTML. The picture itself is not loaded."""
     token = tokens[index]
     address = shorten(str(token.attrs.get("src", "")), _MAX_ADDRESS)
@@ -125,7 +125,7 @@ def _picture_name(_renderer: Any, tokens: Sequence[Any], index: int, _options: A
 # --- formulas ----------------------------------------------------------------------------------------
 
 
-def _take_formula(state: Any, silent: bool) -> bool:
+def _parse_formula(state: Any, silent: bool) -> bool:
     """Return True if a formula starts at the current position, and parse it. A rule of markdown-it.
 
     If `silent` is true, the position moves and no token is created.
@@ -144,14 +144,14 @@ def _take_formula(state: Any, silent: bool) -> bool:
 _BODIES = ("wide", "plain", "round", "square")
 
 
-def _formula_html(_renderer: Any, tokens: Sequence[Any], index: int, _options: Any, _env: Any) -> str:
+def _render_formula(_renderer: Any, tokens: Sequence[Any], index: int, _options: Any, _env: Any) -> str:
     token = tokens[index]
-    formula = mathml(token.content, block=token.block)
+    formula = render_mathml(token.content, block=token.block)
     return f'<code class="tex">{html.escape(token.markup)}</code>' if formula is None else formula
 
 
 @lru_cache(1 << 12)
-def mathml(tex: str, *, block: bool = False) -> str | None:
+def render_mathml(tex: str, *, block: bool = False) -> str | None:
     """Return a formula as MathML, or None if it cannot be converted or defines commands."""
     try:
         from latex2mathml.converter import Converter
@@ -160,19 +160,19 @@ def mathml(tex: str, *, block: bool = False) -> str | None:
     if _DEFINES.search(tex):
         return None
     try:
-        root = Converter(display="block" if block else "inline").convert_to_element(tex)
-        return _render_formula_element(root, 0)
-    except _converter_errors():
+        root_element = Converter(display="block" if block else "inline").convert_to_element(tex)
+        return _render_formula_element(root_element, 0)
+    except _list_converter_errors():
         return None
 
 
 @cache
-def _converter_errors() -> tuple[type[Exception], ...]:
+def _list_converter_errors() -> tuple[type[Exception], ...]:
     """Return the exceptions that the converter raises for a formula that it cannot convert."""
     from latex2mathml import exceptions
 
-    of_package = [kind for kind in vars(exceptions).values() if isinstance(kind, type)]
-    return (*of_package, StopIteration, LookupError, ValueError, TypeError, AttributeError, RuntimeError)
+    exception_types = [kind for kind in vars(exceptions).values() if isinstance(kind, type)]
+    return (*exception_types, StopIteration, LookupError, ValueError, TypeError, AttributeError, RuntimeError)
 
 
 def _render_formula_element(element: Element, depth: int) -> str:
@@ -182,12 +182,12 @@ def _render_formula_element(element: Element, depth: int) -> str:
     if len(element) != _PARTS.get(element.tag, len(element)):
         raise ValueError(f"a {element.tag} of the formula lacks a part")
     tag = element.tag if _ELEMENTS.fullmatch(element.tag) else "mrow"
-    more = "".join(
+    attribute_text = "".join(
         f' {name}="{html.escape(value)}"'
         for name, value in element.attrib.items()
         if _ATTRIBUTES.fullmatch(name) and _VALUE.fullmatch(value)
     )
-    inner = html.escape(html.unescape(element.text or "")) + "".join(
+    inner_html = html.escape(html.unescape(element.text or "")) + "".join(
         _render_formula_element(child, depth + 1) for child in element
     )
-    return f"<{tag}{more}>{inner}</{tag}>"
+    return f"<{tag}{attribute_text}>{inner_html}</{tag}>"

@@ -30,11 +30,11 @@ from ioi_eval.reports.document import (
     Section,
     Squares,
     TableBlock,
-    attempts_script,
     format_number,
-    model_anchor,
-    problem_page,
-    submission_page,
+    make_model_anchor,
+    name_attempts_script,
+    name_problem_page,
+    name_submission_page,
 )
 from ioi_eval.rules.extraction import extract, find_extraction
 from ioi_eval.rules.scoring import find_unjudged_reason, outcome_name
@@ -72,7 +72,7 @@ _LEXERS = {
 }
 
 
-def submission_document(
+def make_submission_document(
     row: Mapping[str, Any],
     result: SubmissionResult,
     task: Task | None,
@@ -84,9 +84,9 @@ def submission_document(
         title=f"Submission {result.key}",
         tab=SUBMISSIONS,
         links=[
-            Link(text=result.problem_id, href=problem_page(result.problem_id)),
-            Link(text="Other attempts", href=_attempts_address(row, result)),
-            Link(text="Link to this page", href=submission_page(result.key)),
+            Link(text=result.problem_id, href=name_problem_page(result.problem_id)),
+            Link(text="Other attempts", href=_make_attempts_address(row, result)),
+            Link(text="Link to this page", href=name_submission_page(result.key)),
         ],
         sections=[
             *(
@@ -101,8 +101,8 @@ def submission_document(
             *_make_program_sections(row, coloured),
             _make_tests_section(result),
         ],
-        page=submission_page(result.key),
-        script=attempts_script(result.problem_id),
+        page=name_submission_page(result.key),
+        script=name_attempts_script(result.problem_id),
     )
 
 
@@ -123,41 +123,41 @@ def find_first_failed_test(result: SubmissionResult) -> TestResult | None:
     return next((test for test in result.tests if test.status not in PASSED), None)
 
 
-def _attempts_address(row: Mapping[str, Any], result: SubmissionResult) -> str:
-    return f"{problem_page(result.problem_id)}#{model_anchor(model_of_row(row))}"
+def _make_attempts_address(row: Mapping[str, Any], result: SubmissionResult) -> str:
+    return f"{name_problem_page(result.problem_id)}#{make_model_anchor(model_of_row(row))}"
 
 
 def _make_verdict_section(row: Mapping[str, Any], result: SubmissionResult) -> Section:
     """Return a submission's result in a sentence or two."""
     failed_test = find_first_failed_test(result)
-    lead = (
+    lead_sentence = (
         f"{outcome_name(result)}: {format_number(result.points)} of"
-        f" {format_number(_max_points(result))} points."
+        f" {format_number(_compute_max_points(result))} points."
     )
     if result.compiles and failed_test is not None:
         feedback = f": {shorten(visible(failed_test.feedback), MAX_FEEDBACK)}" if failed_test.feedback else ""
-        lead += f" The first failed test is {failed_test.test_name} ({failed_test.status}){feedback}"
+        lead_sentence += f" The first failed test is {failed_test.test_name} ({failed_test.status}){feedback}"
     has_no_output = result.compiles and failed_test is not None and not row.get("wrong_output")
-    return Section(title="Result", lead=lead, notes=[_NOT_KEPT] if has_no_output else [])
+    return Section(title="Result", lead=lead_sentence, notes=[_NOT_KEPT] if has_no_output else [])
 
 
-def _max_points(result: SubmissionResult) -> float:
+def _compute_max_points(result: SubmissionResult) -> float:
     return sum(subtask.points for subtask in result.subtasks) if result.subtasks else 1.0
 
 
 def _make_facts_section(
     row: Mapping[str, Any], result: SubmissionResult, task: Task | None, selection: PageSelection
 ) -> Section:
-    same = selection.link(result.repeats, result.verdict) if result.repeats else NOTHING
+    repeated_cell = selection.make_link(result.repeats, result.verdict) if result.repeats else NOTHING
     attempts_link = Link(
-        text=f"all of this {selection.author} for this problem", href=_attempts_address(row, result)
+        text=f"all of this {selection.author} for this problem", href=_make_attempts_address(row, result)
     )
-    equal = f"{problem_page(result.problem_id)}#{EQUAL}"
+    equal = f"{name_problem_page(result.problem_id)}#{EQUAL}"
     rows: list[list[Cell]] = [
-        ["Problem", Link(text=result.problem_id, href=problem_page(result.problem_id))],
+        ["Problem", Link(text=result.problem_id, href=name_problem_page(result.problem_id))],
         [selection.author.capitalize(), model_of_row(row) or NOTHING],
         ["Verdict", outcome_name(result)],
-        ["Points", f"{format_number(result.points)} of {format_number(_max_points(result))}"],
+        ["Points", f"{format_number(result.points)} of {format_number(_compute_max_points(result))}"],
         ["Language", str(row.get("language") or NOTHING)],
         ["Compiled with", result.compiler or NOTHING],
         ["Checker", result.checker or NOTHING],
@@ -166,12 +166,12 @@ def _make_facts_section(
         ["Target subtask", str(row.get("target_subtask") or NOTHING)],
         ["Repaired", ", ".join(result.repairs) or NOTHING],
         ["Attempts", attempts_link],
-        ["Same result as", same],  # link to the equal submission that was judged
+        ["Same result as", repeated_cell],  # link to the equal submission that was judged
         ["Equal programs", Link(text="all of this problem", href=equal) if result.repeats else NOTHING],
     ]
     rows += [[name, limit] for name, limit in (list_limit_texts(task) if task else ())]
-    shown = [line for line in rows if line[1] != NOTHING]
-    return Section(title="Submission", table=TableBlock(heads=["What", "Value"], rows=shown, align="ll"))
+    known_rows = [line for line in rows if line[1] != NOTHING]
+    return Section(title="Submission", table=TableBlock(heads=["What", "Value"], rows=known_rows, align="ll"))
 
 
 def _find_id_column(row: Mapping[str, Any], key: str) -> str:
@@ -193,13 +193,13 @@ def make_wrong_output_sections(row: Mapping[str, Any]) -> Iterator[Section]:
     )
     if test_input is not None:
         yield _make_text_section(f"Input of test {name}", test_input)
-    title = f"Output of test {name}"
+    section_title = f"Output of test {name}"
     if output is None:  # the output was empty, or the program was stopped before it wrote
         if expected is not None:
             yield _make_text_section(f"Expected output of test {name}", expected)
         return
     if expected is None:
-        yield Section(title=title, lines=[CodeLines(lines=output.splitlines())])
+        yield Section(title=section_title, lines=[CodeLines(lines=output.splitlines())])
         return
     is_cut = max(len(output.encode()), len(expected.encode())) >= MAX_OUTPUT
     notes = [f"Only the first {MAX_OUTPUT:,} bytes of both are shown."] if is_cut else []
@@ -208,18 +208,20 @@ def make_wrong_output_sections(row: Mapping[str, Any]) -> Iterator[Section]:
     if not is_cut and output.endswith("\n") != expected.endswith("\n"):
         names = ("output", "expected output") if expected.endswith("\n") else ("expected output", "output")
         notes.append("The {} does not end with a line break, the {} does.".format(*names))
-    yield Section(title=title, outputs=Outputs(output=output, expected=expected), notes=[*notes, _BLANKS])
+    yield Section(
+        title=section_title, outputs=Outputs(output=output, expected=expected), notes=[*notes, _BLANKS]
+    )
 
 
 def _make_text_section(title: str, text: str) -> Section:
-    cut = f", its first {MAX_OUTPUT:,} bytes" if len(text.encode()) >= MAX_OUTPUT else ""
-    return Section(title=title + cut, lines=[CodeLines(lines=text.removesuffix("\n").split("\n"))])
+    cut_note = f", its first {MAX_OUTPUT:,} bytes" if len(text.encode()) >= MAX_OUTPUT else ""
+    return Section(title=title + cut_note, lines=[CodeLines(lines=text.removesuffix("\n").split("\n"))])
 
 
 def _make_compilation_sections(result: SubmissionResult) -> Iterator[Section]:
     if result.compile_output:
-        title = "No program" if find_unjudged_reason(result) is Reason.NO_PROGRAM else "Compiler"
-        yield Section(title=title, lines=[CodeLines(lines=result.compile_output.splitlines())])
+        section_title = "No program" if find_unjudged_reason(result) is Reason.NO_PROGRAM else "Compiler"
+        yield Section(title=section_title, lines=[CodeLines(lines=result.compile_output.splitlines())])
     if result.subtasks:
         yield Section(
             title="Subtasks",
@@ -244,12 +246,12 @@ def _make_compilation_sections(result: SubmissionResult) -> Iterator[Section]:
 
 
 def _make_squares_cell(tests: Sequence[TestResult]) -> Cell:
-    shown = [(test.test_name, str(test.status)) for test in tests[:_MAX_SQUARES]]
-    return Squares(tests=shown) if shown else NOTHING
+    visible_tests = [(test.test_name, str(test.status)) for test in tests[:_MAX_SQUARES]]
+    return Squares(tests=visible_tests) if visible_tests else NOTHING
 
 
 def _make_tests_section(result: SubmissionResult) -> Section:
-    skipped = [test.test_name for test in result.tests if test.status is Verdict.SKIPPED]
+    skipped_tests = [test.test_name for test in result.tests if test.status is Verdict.SKIPPED]
     return Section(
         title="Tests",
         long=len(result.tests) > _MANY_TESTS,
@@ -271,9 +273,10 @@ def _make_tests_section(result: SubmissionResult) -> Section:
             align="llrrrrl",
         ),
         notes=[
-            f"{format_count(len(skipped), 'test')} skipped, as no score depends on it: {', '.join(skipped)}."
+            f"{format_count(len(skipped_tests), 'test')} skipped, as no score depends on it:"
+            f" {', '.join(skipped_tests)}."
         ]
-        if skipped
+        if skipped_tests
         else [],
     )
 
@@ -284,27 +287,35 @@ def _read_text(row: Mapping[str, Any], kind: str, standard_column: str) -> str |
     Columns of the dump may be nested: `choices.0.text`. A reply in chat messages is the last message.
     """
     column = (row.get("read_from") or {}).get(kind, standard_column)
-    value: Any = row
-    for key in (column,) if column in row else column.split("."):
+    column_value: Any = row
+    for column_part in (column,) if column in row else column.split("."):
         try:
-            value = value[int(key)] if isinstance(value, list) else value[key]
+            column_value = (
+                column_value[int(column_part)]
+                if isinstance(column_value, list)
+                else column_value[column_part]
+            )
         except (KeyError, IndexError, TypeError, ValueError):
             return None
-    if isinstance(value, list) and value and isinstance(value[-1], dict):
-        value = value[-1].get("content")
-    return value if isinstance(value, str) else None
+    if isinstance(column_value, list) and column_value and isinstance(column_value[-1], dict):
+        column_value = column_value[-1].get("content")
+    return column_value if isinstance(column_value, str) else None
 
 
 def _make_program_sections(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
     """Yield the program before any repair, and the reply that contains it, folded."""
-    code, written = _read_text(row, "program", "code"), _read_text(row, "reply", "generation") or ""
+    code, generation_text = _read_text(row, "program", "code"), _read_text(row, "reply", "generation") or ""
     try:
         language = find_language(str(row.get("language") or "c++"))
     except InputError:
         code = None
     else:
         if not (code and code.strip()):
-            code = extract(written, language, find_extraction(row.get("repairs") or ())) if written else None
+            code = (
+                extract(generation_text, language, find_extraction(row.get("repairs") or ()))
+                if generation_text
+                else None
+            )
         yield (
             Section(title="Code", text=["The run's rows contain no code."], side=_CODE)
             if code is None
@@ -314,16 +325,16 @@ def _make_program_sections(row: Mapping[str, Any], coloured: bool) -> Iterator[S
                 code=Code(text=code, lexer=_LEXERS.get(language.name, "") if coloured else ""),
             )
         )
-    if not written:
+    if not generation_text:
         return
     program = code.strip("\n") if code else ""
-    reply = written.replace(program, _SHOWN_ABOVE, 1) if program else written
+    reply = generation_text.replace(program, _SHOWN_ABOVE, 1) if program else generation_text
     if reply.strip() == _SHOWN_ABOVE:
         return
     is_cut = len(reply) > _MAX_GENERATION
     yield Section(
         title="Reply",
-        folded=f"The reply of {format_count(len(written), 'character')}"
+        folded=f"The reply of {format_count(len(generation_text), 'character')}"
         + (f", the first {_MAX_GENERATION:,} of them" if is_cut else ""),
         lines=[CodeLines(lines=shorten(reply, _MAX_GENERATION).splitlines())],
     )
@@ -337,40 +348,47 @@ class AttemptIndex:
 
     def __init__(self, selection: PageSelection) -> None:
         self._selection = selection
-        self._rows = list[tuple[str, str, int, float | None, str, str]]()
+        self._attempt_rows = list[tuple[str, str, int, float | None, str, str]]()
         self._models: dict[str, int] = {}
         self._is_whole = True
 
-    def noting(self, rows: Iterable[ListRow]) -> Iterator[ListRow]:
+    def record_rows(self, rows: Iterable[ListRow]) -> Iterator[ListRow]:
         """Yield the rows unchanged, and add each to the index."""
         for list_row in rows:
             if self._selection.has_page(list_row.key, list_row.ending):
                 model = self._models.setdefault(list_row.model, len(self._models))
                 judged_key = list_row.repeats or list_row.key
-                self._rows.append(
+                self._attempt_rows.append(
                     (
                         list_row.key,
                         judged_key,
                         model,
                         list_row.attempt,
                         list_row.ending,
-                        submission_page(list_row.key),
+                        name_submission_page(list_row.key),
                     )
                 )
             else:
                 self._is_whole = False
             yield list_row
 
-    def script(self) -> str:
-        equal = Counter(judged_key for _, judged_key, *_ in self._rows)
-        groups = {
+    def make_script(self) -> str:
+        count_by_judged_key = Counter(judged_key for _, judged_key, *_ in self._attempt_rows)
+        number_by_judged_key = {
             judged_key: group_number
-            for group_number, (judged_key, number) in enumerate(equal.items(), 1)
+            for group_number, (judged_key, number) in enumerate(count_by_judged_key.items(), 1)
             if number > 1
         }
         rows = [
-            (page, shorten(visible(key), _MAX_KEY), model, attempt, ending, groups.get(judged_key, 0))
-            for key, judged_key, model, attempt, ending, page in self._rows
+            (
+                page,
+                shorten(visible(key), _MAX_KEY),
+                model,
+                attempt,
+                ending,
+                number_by_judged_key.get(judged_key, 0),
+            )
+            for key, judged_key, model, attempt, ending, page in self._attempt_rows
         ]
         shown = json.dumps(
             {"author": self._selection.author, "whole": self._is_whole, "rows": rows}, separators=(",", ":")

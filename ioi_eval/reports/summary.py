@@ -25,8 +25,8 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports.headline import make_headline, sort_models
-from ioi_eval.reports.medals import award_medal, find_contest_problems, known_contests
-from ioi_eval.reports.parts import add_model_numbers, collect_run_numbers, part_warnings
+from ioi_eval.reports.medals import award_medal, find_contest_problems, load_known_contests
+from ioi_eval.reports.parts import add_model_numbers, collect_part_warnings, collect_run_numbers
 from ioi_eval.reports.records import (
     BudgetAward,
     Causes,
@@ -42,9 +42,9 @@ from ioi_eval.reports.records import (
     Step,
     Summary,
     TrustSummary,
-    author_noun,
+    choose_author_noun,
     has_feedback,
-    no_program_warning,
+    make_no_program_warning,
 )
 from ioi_eval.reports.trust import TRUST, Trust
 from ioi_eval.rules import scoring
@@ -86,17 +86,17 @@ _TRUE = frozenset({"true", "yes", "1"})
 
 def make_attempt(row: Mapping[str, Any], result: SubmissionResult) -> Attempt:
     """Return a row as an attempt, from which selections choose."""
-    target, metadata = row.get("target_subtask"), _parse_mapping(row.get("metadata"))
+    target_subtask, metadata = row.get("target_subtask"), _parse_mapping(row.get("metadata"))
     usage = _parse_mapping(metadata.get("usage"))
-    tokens = (number for name in _TOKENS if (number := as_number(usage.get(name))) is not None)
+    token_counts = (number for name in _TOKENS if (number := as_number(usage.get(name))) is not None)
     replies = (reply for name in _TEXTS if isinstance(reply := row.get(name), str) and reply)
     return Attempt(
         result=result,
-        target=target if isinstance(target, str) else None,
+        target=target_subtask if isinstance(target_subtask, str) else None,
         number=as_number(row.get("solution_number")),
-        time=_sortable_time(metadata.get("timestamp")),
+        time=_make_sortable_time(metadata.get("timestamp")),
         # Length in tokens if the row has their number, otherwise in characters.
-        length=int(next(tokens, len(next(replies, "")))),
+        length=int(next(token_counts, len(next(replies, "")))),
         tokened=str(row.get("tokened", "")).lower() in _TRUE,
     )
 
@@ -114,27 +114,30 @@ def _parse_mapping(value: Any) -> Mapping[str, Any]:
     return parsed if isinstance(parsed, Mapping) else {}
 
 
-def _sortable_time(value: Any) -> str:
+def _make_sortable_time(value: Any) -> str:
     """Return a string that sorts as times do, whatever their time zones; numbers sort by size."""
     if not isinstance(value, str):
         number = as_number(value)
         return "" if number is None else f"{number:030.6f}"
     try:
-        time = datetime.fromisoformat(value)
-        return value if time.tzinfo is None else time.astimezone(UTC).isoformat()
+        timestamp = datetime.fromisoformat(value)
+        return value if timestamp.tzinfo is None else timestamp.astimezone(UTC).isoformat()
     except (ValueError, OverflowError):
         return value
 
 
-def _similar_names_warnings(models: Iterable[str]) -> Iterator[str]:
+def _make_similar_name_warnings(models: Iterable[str]) -> Iterator[str]:
     """Yield a warning if names of models differ only in case or white space, which tables do not show."""
-    groups: dict[str, list[str]] = {}
+    names_by_key: dict[str, list[str]] = {}
     for model in models:
-        groups.setdefault(" ".join(model.casefold().split()), []).append(model)
-    for similar_names in groups.values():
+        names_by_key.setdefault(" ".join(model.casefold().split()), []).append(model)
+    for similar_names in names_by_key.values():
         if len(similar_names) > 1:
-            quoted = ", ".join(map(repr, sorted(similar_names)))
-            yield f"Models whose names differ only in case or white space are counted separately: {quoted}."
+            quoted_names = ", ".join(map(repr, sorted(similar_names)))
+            yield (
+                "Models whose names differ only in case or white space are counted separately:"
+                f" {quoted_names}."
+            )
 
 
 # --- properties of a problem --------------------------------------------------------------------------
@@ -220,7 +223,7 @@ class LanguageTally(msgspec.Struct):
                 self.best_parts.get(subtask.subtask, 0.0), subtask.weighted_score
             )
 
-    def points(self, mode: ScoreMode) -> float | None:
+    def compute_points(self, mode: ScoreMode) -> float | None:
         """Return the points of these submissions alone, or None if they are undefined in this mode."""
         if not self.best_parts or mode is ScoreMode.MAX_TOKENED_LAST:
             return None
@@ -257,30 +260,32 @@ class Tally(msgspec.Struct):
     def mean_points(self) -> float | None:
         return float(self.points / self.scored) if self.scored else None
 
-    def trials(self, problem: str) -> list[Trials]:
+    def list_trials(self, problem: str) -> list[Trials]:
         return count_trials(problem, *self.languages.values())
 
 
 def count_trials(problem: str, *languages: LanguageTally) -> list[Trials]:
     """Return the trials of each target. A target is the whole problem or a subtask."""
-    counts, passed = Counter[str | None](), Counter[str | None]()
+    trial_counts, passed_counts = Counter[str | None](), Counter[str | None]()
     for language in languages:
-        counts.update(language.asked)
-        passed.update(language.passed)
-    targets = sorted(counts, key=lambda target: target or "")
-    return [Trials(problem=problem, scored=counts[name], passed=passed[name]) for name in targets]
+        trial_counts.update(language.asked)
+        passed_counts.update(language.passed)
+    targets = sorted(trial_counts, key=lambda target: target or "")
+    return [
+        Trials(problem=problem, scored=trial_counts[name], passed=passed_counts[name]) for name in targets
+    ]
 
 
-def to_plain(value: object) -> Any:
+def convert_to_plain(value: object) -> Any:
     """Return a pool or a fraction as a value that msgspec can write."""
     return value.pack() if isinstance(value, SubmissionPool) else str(value)
 
 
-def from_plain(kind: Any, value: Any) -> Any:
+def convert_from_plain(target_type: Any, value: Any) -> Any:
     """Return the pool, fraction or counter of a value that msgspec has read."""
-    if get_origin(kind) is Counter:
-        return Counter(msgspec.convert(value, dict[get_args(kind)[0], int]))  # type: ignore[misc]
-    return SubmissionPool.unpack(value) if kind is SubmissionPool else Fraction(value)
+    if get_origin(target_type) is Counter:
+        return Counter(msgspec.convert(value, dict[get_args(target_type)[0], int]))  # type: ignore[misc]
+    return SubmissionPool.unpack(value) if target_type is SubmissionPool else Fraction(value)
 
 
 _MAX_STEPS = 31  # maximum number of steps of a limit that are counted; a larger share counts as this number
@@ -288,15 +293,15 @@ _MAX_STEPS = 31  # maximum number of steps of a limit that are counted; a larger
 
 def measure_limit_usage(result: SubmissionResult, task: Task) -> Iterator[tuple[str, int]]:
     """Yield the share of the time limit and of the memory limit that a submission used, in steps."""
-    times = [test.cpu_time for test in result.tests if test.cpu_time is not None]
-    sizes = [test.memory for test in result.tests if test.memory is not None]
-    if times and task.cpu_time:
-        yield "time", _limit_step(max(times) / task.cpu_time)
-    if sizes and task.memory:
-        yield "memory", _limit_step(max(sizes) / task.memory)
+    cpu_times_s = [test.cpu_time for test in result.tests if test.cpu_time is not None]
+    memory_sizes_bytes = [test.memory for test in result.tests if test.memory is not None]
+    if cpu_times_s and task.cpu_time:
+        yield "time", _find_limit_step(max(cpu_times_s) / task.cpu_time)
+    if memory_sizes_bytes and task.memory:
+        yield "memory", _find_limit_step(max(memory_sizes_bytes) / task.memory)
 
 
-def _limit_step(share: float) -> int:
+def _find_limit_step(share: float) -> int:
     # A row that was edited may contain a negative value.
     return max(0, min(_MAX_STEPS, math.ceil(share / LimitUsage.STEP)))
 
@@ -325,10 +330,10 @@ class SettingsOfRows(msgspec.Struct):
         self.repairs.update(set(result.repairs))
         self.checkers.setdefault(result.problem_id, set()).add(result.checker)
         if result.confinement:
-            same = {name: value for name, value in result.confinement.items() if name != "uid"}
-            self.confinements.add(msgspec.json.encode(same, order="sorted"))
+            comparable_report = {name: value for name, value in result.confinement.items() if name != "uid"}
+            self.confinements.add(msgspec.json.encode(comparable_report, order="sorted"))
 
-    def settings(self, info: RunInfo) -> Settings:
+    def make_settings(self, info: RunInfo) -> Settings:
         """Return the settings of the run's info and of its rows."""
         return Settings(
             dump=info.fingerprint.dump,
@@ -347,8 +352,8 @@ class SettingsOfRows(msgspec.Struct):
 
 
 def _sort_by_count(counter: Counter[str]) -> dict[str, int]:
-    pairs = sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))
-    return {name: count for name, count in pairs if name}
+    sorted_counts = sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))
+    return {name: count for name, count in sorted_counts if name}
 
 
 def count_verdicts(counters: Iterable[Mapping[str, int]]) -> dict[str, int]:
@@ -386,7 +391,7 @@ class ModelAccount:
         self._has_feedback = has_feedback
         self._options = msgspec.structs.replace(options, ks=()) if has_feedback else options
 
-    def summary(self, max_points: Mapping[str, float], traits: Mapping[str, Traits]) -> ModelSummary:
+    def make_summary(self, max_points: Mapping[str, float], traits: Mapping[str, Traits]) -> ModelSummary:
         """Return the model's summary.
 
         Args:
@@ -394,21 +399,21 @@ class ModelAccount:
             traits: Properties of problems.
         """
         problems = tuple(
-            self._problem(name, tally, max_points.get(name), traits.get(name, Traits()))
+            self._summarize_problem(name, tally, max_points.get(name), traits.get(name, Traits()))
             for name, tally in sorted(self._tallies.items())
         )
-        budgets = _points_by_budget(problems)
-        ks, trials = self._options.ks, self._trials(problems)
+        points_by_budget = _sum_points_by_budget(problems)
+        ks, trials = self._options.ks, self._list_trials(problems)
         # Largest k for which each problem has enough submissions for an estimate.
         min_scored = min((trial.scored for trial in trials), default=0)
         steps = () if self._has_feedback else (step for step in _STEPS if step <= min_scored)
         estimates = estimate_pass_at([] if self._has_feedback else trials, {1, *ks, *steps})
-        low, high = _share_interval(problems, means=not self._has_feedback)
+        low, high = _compute_share_interval(problems, means=not self._has_feedback)
         return ModelSummary(
             model=self._model,
             points=math.fsum(problem.points or 0 for problem in problems),
             max_points=math.fsum(problem.max_points or 0 for problem in problems),
-            problems_solved=self._solved(problems),
+            problems_solved=self._count_solved(problems),
             submissions=sum(problem.submissions for problem in problems),
             scored=sum(problem.scored for problem in problems),
             unscored=sum(problem.unscored for problem in problems),
@@ -416,11 +421,11 @@ class ModelAccount:
             solved=sum(problem.solved for problem in problems),
             verdicts=count_verdicts(problem.verdicts for problem in problems),
             problems=problems,
-            budgets=budgets,
-            mean_score=None if self._has_feedback else _mean_score(problems),
+            budgets=points_by_budget,
+            mean_score=None if self._has_feedback else _compute_mean_score(problems),
             pass_at=tuple(estimate for estimate in estimates if estimate.k in ks),
-            awards=tuple(self._find_awards(problems)) if budgets else (),
-            steps=tuple(self._steps(max_points)),
+            awards=tuple(self._find_awards(problems)) if points_by_budget else (),
+            steps=tuple(self._make_steps(max_points)),
             uses=summarize_limit_usage(self._tallies.values()),
             pass_curve=tuple(estimate for estimate in estimates if estimate.value is not None),
             share_low=low,
@@ -435,25 +440,30 @@ class ModelAccount:
             ),
         )
 
-    def _steps(self, max_points: Mapping[str, float]) -> Iterator[Step]:
+    def _make_steps(self, max_points: Mapping[str, float]) -> Iterator[Step]:
         all_pools = [tally.pool for name, tally in self._tallies.items() if name in max_points]
         pools = [pool.select(Budget.LIMITED) for pool in all_pools]
         limit = self._options.submissions
 
         @cache
         def worth(index: int, number: int) -> float:
-            return self._points_of(pools[index][:number])
+            return self._compute_points(pools[index][:number])
 
         for number in sorted({*(step for step in _STEPS if step < limit), limit} if all_pools else ()):
-            problem_points = (worth(index, min(number, len(chosen))) for index, chosen in enumerate(pools))
+            problem_points = (
+                worth(index, min(number, len(selected_attempts)))
+                for index, selected_attempts in enumerate(pools)
+            )
             yield Step(submissions=number, points=math.fsum(problem_points))
 
     # --- a problem ---
 
-    def _problem(self, name: str, tally: Tally, max_points: float | None, traits: Traits) -> ProblemSummary:
-        [pass_at_1] = estimate_pass_at([] if self._has_feedback else tally.trials(name), [1])
+    def _summarize_problem(
+        self, name: str, tally: Tally, max_points: float | None, traits: Traits
+    ) -> ProblemSummary:
+        [pass_at_1] = estimate_pass_at([] if self._has_feedback else tally.list_trials(name), [1])
         points = (
-            {budget: self._points_of(tally.pool.select(budget)) for budget in Budget}
+            {budget: self._compute_points(tally.pool.select(budget)) for budget in Budget}
             if max_points is not None
             else {}
         )
@@ -469,55 +479,57 @@ class ModelAccount:
             mean_points=None if self._has_feedback else tally.mean_points,
             best_pass_rate=None if max_points is not None else tally.best_pass_rate,
             verdicts=count_verdicts([tally.verdicts]),
-            subtasks=best_subtasks(tally),
+            subtasks=select_best_subtasks(tally),
             difficulty=traits.difficulty,
             tags=traits.tags,
             year=traits.year,
             date=traits.date,
             languages={
-                language: self._language(name, language_tally, max_points)
+                language: self._summarize_language(name, language_tally, max_points)
                 for language, language_tally in sorted(tally.languages.items())
             },
             budgets=points,
             handed_in=len(tally.pool.select(Budget.LIMITED)) if points else 0,
-            pass_at=estimate_pass_at(tally.trials(name), self._options.ks),
+            pass_at=estimate_pass_at(tally.list_trials(name), self._options.ks),
             pass_at_1=pass_at_1.value,
         )
 
-    def _language(self, name: str, tally: LanguageTally, max_points: float | None) -> LanguageSummary:
+    def _summarize_language(
+        self, name: str, tally: LanguageTally, max_points: float | None
+    ) -> LanguageSummary:
         [pass_at_1] = estimate_pass_at([] if self._has_feedback else count_trials(name, tally), [1])
         return LanguageSummary(
             scored=tally.scored,
             pass_at_1=pass_at_1.value,
-            points=None if max_points is None else tally.points(self._options.mode),
+            points=None if max_points is None else tally.compute_points(self._options.mode),
             causes={cause: count for cause, count in sorted(tally.causes.items()) if cause},
         )
 
-    def _points_of(self, attempts: Sequence[Attempt]) -> float:
+    def _compute_points(self, attempts: Sequence[Attempt]) -> float:
         tokened_keys = {attempt.result.key for attempt in attempts if attempt.tokened}
-        return scoring.compute_problem_points(self._options.mode, results(attempts), tokened_keys)
+        return scoring.compute_problem_points(self._options.mode, collect_results(attempts), tokened_keys)
 
-    def _trials(self, problems: Iterable[ProblemSummary]) -> list[Trials]:
-        names = [problem.problem_id for problem in problems]
-        return [trials for name in names for trials in self._tallies[name].trials(name)]
+    def _list_trials(self, problems: Iterable[ProblemSummary]) -> list[Trials]:
+        problem_names = [problem.problem_id for problem in problems]
+        return [trials for name in problem_names for trials in self._tallies[name].list_trials(name)]
 
-    def _solved(self, problems: Iterable[ProblemSummary]) -> int:
+    def _count_solved(self, problems: Iterable[ProblemSummary]) -> int:
         return sum(problem.is_solved(self._options.mode) for problem in problems)
 
     def _find_awards(self, problems: Sequence[ProblemSummary]) -> Iterator[BudgetAward]:
         """Yield the medals of each year that has problems in the run and cut-offs in the contests' table."""
-        contests = known_contests() if self._options.contests is None else self._options.contests
+        contests = load_known_contests() if self._options.contests is None else self._options.contests
         years = {problem.year for problem in problems if problem.year is not None}
         for year in sorted(years & contests.keys()):
             problems_of_year = [problem.problem_id for problem in problems if problem.year == year]
-            names = find_contest_problems(contests[year], problems_of_year, self._source)
-            contest_problems = [problem for problem in problems if problem.problem_id in names]
+            problem_names = find_contest_problems(contests[year], problems_of_year, self._source)
+            contest_problems = [problem for problem in problems if problem.problem_id in problem_names]
             max_points = {problem.problem_id: problem.max_points for problem in contest_problems}
-            for budget, points in _points_by_budget(contest_problems).items():
+            for budget, points in _sum_points_by_budget(contest_problems).items():
                 yield BudgetAward(budget=budget, award=award_medal(year, contests[year], max_points, points))
 
 
-def results(attempts: Iterable[Attempt]) -> list[SubmissionResult]:
+def collect_results(attempts: Iterable[Attempt]) -> list[SubmissionResult]:
     return [attempt.result for attempt in attempts]
 
 
@@ -526,31 +538,35 @@ def summarise(submissions: Iterable[tuple[str, Attempt]], options: ReportOptions
     tallies: dict[str, Tally] = {}
     for label, attempt in submissions:
         tallies.setdefault(label, Tally(SubmissionPool(options.submissions))).add(attempt)
-    bests = {label: best_subtasks(tally) for label, tally in tallies.items()}
+    best_by_label = {label: select_best_subtasks(tally) for label, tally in tallies.items()}
     max_points = {
         label: math.fsum(subtask.points for subtask in subtasks)
-        for label, subtasks in bests.items()
+        for label, subtasks in best_by_label.items()
         if subtasks
     }
-    return ModelAccount("", tallies, options).summary(max_points, {})
+    return ModelAccount("", tallies, options).make_summary(max_points, {})
 
 
-def best_subtasks(tally: Tally) -> tuple[BestSubtask, ...]:
-    bests = scoring.collect_best_subtasks(results(tally.pool.select(Budget.UNLIMITED)))
+def select_best_subtasks(tally: Tally) -> tuple[BestSubtask, ...]:
+    bests = scoring.collect_best_subtasks(collect_results(tally.pool.select(Budget.UNLIMITED)))
     return next((best.subtasks for best in bests.values()), ())
 
 
-def _points_by_budget(problems: Iterable[ProblemSummary]) -> dict[Budget, float]:
+def _sum_points_by_budget(problems: Iterable[ProblemSummary]) -> dict[Budget, float]:
     """Return the total points by budget, or {} if no problem has subtasks."""
-    columns = [problem.budgets for problem in problems if problem.budgets]
-    return {budget: math.fsum(column[budget] for column in columns) for budget in Budget if columns}
+    points_by_budget = [problem.budgets for problem in problems if problem.budgets]
+    return {
+        budget: math.fsum(column[budget] for column in points_by_budget)
+        for budget in Budget
+        if points_by_budget
+    }
 
 
-def _mean_score(problems: Iterable[ProblemSummary]) -> float | None:
+def _compute_mean_score(problems: Iterable[ProblemSummary]) -> float | None:
     return mean([score for problem in problems if (score := problem.mean_score) is not None])
 
 
-def _share_interval(
+def _compute_share_interval(
     problems: Sequence[ProblemSummary], *, means: bool
 ) -> tuple[float, float] | tuple[None, None]:
     """Return the 95 % interval of a model's share of the points, over problems.
@@ -580,7 +596,7 @@ _MAX_REASONS, _MAX_EXAMPLES = 100, 5
 _MAX_SHARDS = 10  # maximum number of missing shards that a warning lists
 
 
-def summary(folder: Path, options: ReportOptions | None = None, *row_callbacks: RowCallback) -> Summary:
+def summarize_run(folder: Path, options: ReportOptions | None = None, *row_callbacks: RowCallback) -> Summary:
     """Return the numbers of a run's folder, which a process may still be writing.
 
     Args:
@@ -590,7 +606,7 @@ def summary(folder: Path, options: ReportOptions | None = None, *row_callbacks: 
     """
     row_pass = RowPass(folder, options or ReportOptions())
     row_pass.read_rows(*row_callbacks)
-    return row_pass.summary()
+    return row_pass.make_summary()
 
 
 class PassCounts(msgspec.Struct):
@@ -613,7 +629,7 @@ class RowPass:
 
     def __init__(self, folder: Path, options: ReportOptions, counts: PassCounts | None = None) -> None:
         """`counts`: counts of the rows that `read_rows` skips."""
-        self._folder, self._options, self._counts = folder, options, counts or PassCounts()
+        self._folder, self._options, self._pass_counts = folder, options, counts or PassCounts()
         # Failures of the folder; `read_rows` removes the submissions that have a row.
         self._failures = read_failures(folder)
         self._tasks, self._info = read_tasks(folder), check_run(folder)
@@ -634,10 +650,10 @@ class RowPass:
             begin: Offset of the first row in results.jsonl.
             counted_from: Offset of the first row that is counted.
             end: Offset after the last row. None means that all later rows are read.
-            known: Returns the keys, of some keys, that occur in rows before `counted_from`.
+            known: Returns which of some keys occur in rows before `counted_from`.
         """
         new_keys = set[str]()
-        with reduced_garbage_collection():
+        with reduce_garbage_collection():
             for offset, row, result in read_results(self._folder, begin, end):
                 if offset >= counted_from:
                     if row["key"] in new_keys:
@@ -647,8 +663,8 @@ class RowPass:
                     self._count_row(row, result)
                 for callback in row_callbacks:
                     callback(row, result, offset)
-        old_keys = known({*new_keys, *self._failures}) if counted_from else ()
-        for key in old_keys:
+        already_counted_keys = known({*new_keys, *self._failures}) if counted_from else ()
+        for key in already_counted_keys:
             if key in new_keys:
                 refuse_duplicate_key(self._folder, key)
             self._failures.pop(key, None)
@@ -657,7 +673,7 @@ class RowPass:
         """Raise InputError if a problem's rows have different subtasks or points: they cannot be added up."""
         points_of_subtasks = tuple((subtask.subtask, subtask.points) for subtask in result.subtasks)
         if (
-            self._counts.points_of_subtasks.setdefault(result.problem_id, points_of_subtasks)
+            self._pass_counts.points_of_subtasks.setdefault(result.problem_id, points_of_subtasks)
             != points_of_subtasks
         ):
             with locate_errors(self._folder / RESULTS, offset):
@@ -668,9 +684,9 @@ class RowPass:
 
     def _count_row(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
         self._failures.pop(row["key"], None)
-        counts, model, problem = self._counts, model_of_row(row), result.problem_id
+        counts, model, problem = self._pass_counts, model_of_row(row), result.problem_id
         counts.traits[problem] = counts.traits.get(problem, Traits()).merge(read_traits(row))
-        tally = counts.tallies.setdefault((model, problem), self._new_tally())
+        tally = counts.tallies.setdefault((model, problem), self._create_tally())
         tally.add(make_attempt(row, result), as_label(row.get("language") or ""), counts.causes.add(result))
         if (task := self._tasks.get(problem)) is not None:
             tally.uses.update(measure_limit_usage(result, task))
@@ -681,22 +697,22 @@ class RowPass:
         counts.repeated_tests += len(repeated_tests)
         counts.saved += sum(test.status is not Verdict.TLE for test in repeated_tests)
 
-    def _new_tally(self) -> Tally:
+    def _create_tally(self) -> Tally:
         return Tally(SubmissionPool(self._options.submissions))
 
     @property
     def reusable_counts(self) -> PassCounts | None:
         """Return the counts from which a later pass can continue, or None if it must read all rows."""
-        return None if self._has_feedback else self._counts
+        return None if self._has_feedback else self._pass_counts
 
-    def summary(self) -> Summary:
+    def make_summary(self) -> Summary:
         """Return the numbers, including unjudged submissions, which `reusable_counts` omits."""
-        counts = self._counts
+        counts = self._pass_counts
         tallies, traits = dict(counts.tallies), dict(counts.traits)
         for row in self._failures.values():
             problem = str(row.get("problem_id", ""))
             traits[problem] = traits.get(problem, Traits()).merge(read_traits(row))
-            tally = tallies.get((model_of_row(row), problem)) or self._new_tally()
+            tally = tallies.get((model_of_row(row), problem)) or self._create_tally()
             tallies[model_of_row(row), problem] = msgspec.structs.replace(tally, unscored=tally.unscored + 1)
         models = self._summarize_models(tallies, traits)
         models = add_model_numbers(models, self._folder)
@@ -707,19 +723,19 @@ class RowPass:
         ]
         submissions, expected = sum(model.submissions for model in models), self._info.expected
         is_complete = not self._info.unread and submissions >= (expected or 0)
-        warnings = [] if is_complete else [self._incomplete_warning(submissions)]
-        if missing_shards := _missing_shards_warning(self._info.shard):
+        warnings = [] if is_complete else [self._make_incomplete_warning(submissions)]
+        if missing_shards := _make_missing_shards_warning(self._info.shard):
             is_complete = False
             warnings.append(missing_shards)
         warnings.extend(map(str, suspicious))
-        warnings.extend(filter(None, [no_program_warning(counts.ends)]))
-        warnings.extend(_similar_names_warnings(model.model for model in models))
+        warnings.extend(filter(None, [make_no_program_warning(counts.ends)]))
+        warnings.extend(_make_similar_name_warnings(model.model for model in models))
         if has_incomplete_line(self._folder / RESULTS):
             warnings.append(
                 f"The last line of {RESULTS} is incomplete and in no number here. Repeat the command that"
                 " made the run, which judges that submission again. If only the newline is missing, add it."
             )
-        warnings.extend(part_warnings(self._folder))
+        warnings.extend(collect_part_warnings(self._folder))
         return Summary(
             mode=self._options.mode,
             submission_limit=self._options.submissions,
@@ -729,24 +745,24 @@ class RowPass:
             of=expected,
             scored=sum(model.scored for model in models),
             unscored=len(self._failures),
-            problems=len(self._all_problems(tallies)),
+            problems=len(self._list_all_problems(tallies)),
             verdicts=count_verdicts(model.verdicts for model in models),
             models=models,
             headline=self._make_headline(models),
-            trust=self._trusted_headline(tallies, traits),
+            trust=self._make_trusted_headline(tallies, traits),
             failures=_group_failures(self._failures.values()),
             causes=counts.causes.count_causes(models),
-            date=_date_of_progress(read_progress(self._folder)),
+            date=_format_progress_date(read_progress(self._folder)),
             warnings=tuple(warnings),
             repeated=counts.repeated,
             measured_again=counts.repeated_tests,
             saved=counts.saved,
             suspicious=tuple(suspicious),
             more=collect_run_numbers(models, self._folder),
-            settings=counts.facts.settings(self._info),
+            settings=counts.facts.make_settings(self._info),
         )
 
-    def _trusted_headline(
+    def _make_trusted_headline(
         self, tallies: Mapping[tuple[str, str], Tally], traits: dict[str, Traits]
     ) -> TrustSummary | None:
         """Return the headline over the problems that the run's audit trusts, or None without an audit."""
@@ -763,16 +779,16 @@ class RowPass:
         )
 
     def _make_headline(self, models: Sequence[ModelSummary]) -> Headline:
-        author = author_noun(self._info.fingerprint.options)
+        author = choose_author_noun(self._info.fingerprint.options)
         return make_headline(models, self._options.mode, self._options.submissions, author)
 
-    def _incomplete_warning(self, judged: int) -> str:
+    def _make_incomplete_warning(self, judged_count: int) -> str:
         """Return the warning about a run in which submissions lack a result."""
         expected = self._info.expected
         progress = (
-            f"{format_count(judged, 'submission')} judged, and its dump is not read to the end"
+            f"{format_count(judged_count, 'submission')} judged, and its dump is not read to the end"
             if expected is None
-            else f"{judged:,} of {format_count(expected, 'submission')} judged"
+            else f"{judged_count:,} of {format_count(expected, 'submission')} judged"
         )
         if is_written_now(self._folder):
             next_step = "A process is judging this run now: make the report again when it has ended."
@@ -785,7 +801,7 @@ class RowPass:
             f" model may be missing. {next_step}"
         )
 
-    def _all_problems(self, tallies: Iterable[tuple[str, str]]) -> set[str]:
+    def _list_all_problems(self, tallies: Iterable[tuple[str, str]]) -> set[str]:
         """Return all problems of the run, so that models are compared over the same problems.
 
         If authors got feedback, they chose the problems to try: problems without a submission score 0 points.
@@ -801,11 +817,11 @@ class RowPass:
         self, tallies: Mapping[tuple[str, str], Tally], traits: dict[str, Traits]
     ) -> tuple[ModelSummary, ...]:
         # Find the maximum points of each problem with subtasks that has any scored submission.
-        best_parts = ((problem, best_subtasks(tally)) for (_, problem), tally in tallies.items())
+        best_parts = ((problem, select_best_subtasks(tally)) for (_, problem), tally in tallies.items())
         max_points = {
             problem: math.fsum(best.points for best in bests) for problem, bests in best_parts if bests
         }
-        problems = self._all_problems(tallies)
+        problems = self._list_all_problems(tallies)
         for name in problems - {problem for _, problem in tallies}:
             task = self._tasks[name]
             if task.subtasks:
@@ -813,41 +829,44 @@ class RowPass:
             traits[name] = Traits(difficulty=task.difficulty, tags=task.tags, year=task.year)
         models, source = list[ModelSummary](), str(self._info.settings.get("problems", ""))
         for model in {model for model, _ in tallies}:
-            tallies_of_model = {name: tallies.get((model, name)) or self._new_tally() for name in problems}
+            tallies_of_model = {name: tallies.get((model, name)) or self._create_tally() for name in problems}
             account = ModelAccount(
                 model, tallies_of_model, self._options, source, has_feedback=self._has_feedback
             )
-            models.append(account.summary(max_points, traits))
+            models.append(account.make_summary(max_points, traits))
         return sort_models(models)
 
 
-def _date_of_progress(progress: Progress | None) -> str:
+def _format_progress_date(progress: Progress | None) -> str:
     """Return the last day on which the run was judging, in UTC, or "" if it is unknown."""
     timestamp = None if progress is None else progress.at
     return "" if timestamp is None else datetime.fromtimestamp(timestamp, UTC).date().isoformat()
 
 
-def _missing_shards_warning(shard: str) -> str:
+def _make_missing_shards_warning(shard: str) -> str:
     """Return the warning about a run that has only some shards, such as `1,3/4`, or "" if it has all."""
-    present, _, last_shard = shard.partition("/")
-    shards = int(last_shard or 0)
-    missing = [str(index) for index in range(1, shards + 1) if str(index) not in present.split(",")]
-    if not missing:
+    present_shards, _, last_shard = shard.partition("/")
+    shard_count = int(last_shard or 0)
+    missing_indexes = [
+        str(index) for index in range(1, shard_count + 1) if str(index) not in present_shards.split(",")
+    ]
+    if not missing_indexes:
         return ""
-    if len(missing) > _MAX_SHARDS:
-        subject = f"{len(missing):,} of {shards:,} shards are"
-    elif len(missing) == 1:
-        subject = f"shard {missing[0]} of {shards} is"
+    if len(missing_indexes) > _MAX_SHARDS:
+        subject = f"{len(missing_indexes):,} of {shard_count:,} shards are"
+    elif len(missing_indexes) == 1:
+        subject = f"shard {missing_indexes[0]} of {shard_count} is"
     else:
-        subject = f"shards {', '.join(missing)} of {shards} are"
+        subject = f"shards {', '.join(missing_indexes)} of {shard_count} are"
     return (
         f"{INCOMPLETE}: {subject} missing. No number here counts their rows."
-        f" `ioi-eval report DIR DIR ...` with the folders of all {shards:,} shards makes one run of them."
+        f" `ioi-eval report DIR DIR ...` with the folders of all {shard_count:,} shards"
+        " makes one run of them."
     )
 
 
 @contextlib.contextmanager
-def reduced_garbage_collection() -> Iterator[None]:
+def reduce_garbage_collection() -> Iterator[None]:
     """Context manager that runs the garbage collector less often. Rows contain no cycles."""
     old_thresholds = gc.get_threshold()
     if old_thresholds[0]:  # 0 means that the garbage collector is switched off

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ioi_eval.model.values import SubmissionResult, TestResult, Value
 from ioi_eval.reports.records import ReportOptions, Summary
-from ioi_eval.reports.summary import check_run, summary
+from ioi_eval.reports.summary import check_run, summarize_run
 from ioi_eval.store.files import draft_path, write_error
 from ioi_eval.store.folder import read_failures, read_results
 from ioi_eval.store.rows import TEST_COLUMNS, model_of_row
@@ -54,7 +54,7 @@ class Results:
 
     def summary(self, options: ReportOptions | None = None) -> Summary:
         """Return the numbers of summary.json."""
-        return summary(self.folder, options)
+        return summarize_run(self.folder, options)
 
     def __iter__(self) -> Iterator[SubmissionResult]:
         """Iterate over the results in the order of completion."""
@@ -70,10 +70,11 @@ class Results:
         for _, row, result in read_results(self.folder):
             failures.pop(row["key"], None)
             result_columns = {"judged": True, "verdict": result.verdict.value, "points": result.points}
-            rows.append({**_dump_columns(row), **_identity_columns(row), **result_columns})
+            rows.append({**_select_dump_columns(row), **_select_identity_columns(row), **result_columns})
         unjudged_columns = {"judged": False, "verdict": None, "points": None}
         rows += [
-            {**_dump_columns(row), **_identity_columns(row), **unjudged_columns} for row in failures.values()
+            {**_select_dump_columns(row), **_select_identity_columns(row), **unjudged_columns}
+            for row in failures.values()
         ]
         return _make_frame(rows, (*_IDENTITY, "judged", "verdict", "points"))
 
@@ -88,14 +89,14 @@ class Results:
     def _part_rows(self, field: str, columns: Iterable[str]) -> Iterator[dict[str, Any]]:
         for _, row, result in read_results(self.folder):
             for item in getattr(result, field):
-                yield {**_identity_columns(row), **{name: getattr(item, name) for name in columns}}
+                yield {**_select_identity_columns(row), **{name: getattr(item, name) for name in columns}}
 
 
-def _dump_columns(row: Mapping[str, Any]) -> dict[str, Any]:
+def _select_dump_columns(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in _NESTED}
 
 
-def _identity_columns(row: Mapping[str, Any]) -> dict[str, Any]:
+def _select_identity_columns(row: Mapping[str, Any]) -> dict[str, Any]:
     return {"key": row["key"], "problem_id": row.get("problem_id", ""), "model": model_of_row(row)}
 
 
@@ -166,7 +167,7 @@ class TestsTable:
 
 
 @contextlib.contextmanager
-def writing_tests(folder: Path, old_groups: TestsTableState | None = None) -> Iterator[TestsTable]:
+def open_tests_table(folder: Path, old_groups: TestsTableState | None = None) -> Iterator[TestsTable]:
     """Context manager: yield a table to which tests are added. The old table stays until it is complete.
 
     `old_groups`: row groups of the old table with which the new table starts.
@@ -177,34 +178,34 @@ def writing_tests(folder: Path, old_groups: TestsTableState | None = None) -> It
         yield TestsTable()
         return
 
-    draft = draft_path(folder / TESTS)
+    draft_file = draft_path(folder / TESTS)
     try:
-        with draft.open("wb") as stream:
+        with draft_file.open("wb") as stream:
             table = _Parquet(stream, folder / TESTS, old_groups or TestsTableState())
             try:
                 yield table
                 table.close()
             finally:
                 table.abandon()
-        draft.replace(folder / TESTS)
+        draft_file.replace(folder / TESTS)
     except OSError as error:
         raise write_error(folder / TESTS, error) from error
     finally:
-        draft.unlink(missing_ok=True)
+        draft_file.unlink(missing_ok=True)
 
 
 class _Parquet(TestsTable):
-    """Writes groups that stay as they are, and a last group, which the next table writes again."""
+    """Writes row groups that never change, and a last group, which the next table writes again."""
 
     def __init__(self, stream: BinaryIO, old_table: Path, old_groups: TestsTableState) -> None:
         import pyarrow
         import pyarrow.parquet
 
-        lists = {"strings": pyarrow.list_(pyarrow.string()), "numbers": pyarrow.list_(pyarrow.float64())}
+        list_types = {"strings": pyarrow.list_(pyarrow.string()), "numbers": pyarrow.list_(pyarrow.float64())}
         self._schema = pyarrow.schema(
-            [(name, lists.get(kind) or getattr(pyarrow, kind)()) for name, kind in COLUMNS.items()]
+            [(name, list_types.get(kind) or getattr(pyarrow, kind)()) for name, kind in COLUMNS.items()]
         )
-        self._buffered: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+        self._buffered_columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
         self._begin = self._first = old_groups.begin
         self._sink = _Sink(stream)
         self._metadata: Any = None  # metadata of the written row groups, for the footer
@@ -217,11 +218,11 @@ class _Parquet(TestsTable):
     def add(self, row: Mapping[str, Any], result: SubmissionResult, offset: int) -> None:
         if offset < self._begin:
             return
-        if len(self._buffered["key"]) > _MAX_BUFFERED:
+        if len(self._buffered_columns["key"]) > _MAX_BUFFERED:
             self._flush()
-        if not self._buffered["key"]:
+        if not self._buffered_columns["key"]:
             self._first = offset
-        _buffer_tests(result, model_of_row(row), self._buffered)
+        _buffer_tests(result, model_of_row(row), self._buffered_columns)
 
     def close(self) -> None:
         self._close_writer()
@@ -272,8 +273,8 @@ class _Parquet(TestsTable):
     def _flush(self) -> None:
         import pyarrow
 
-        self._writer.write_table(pyarrow.Table.from_pydict(self._buffered, self._schema))
-        for column in self._buffered.values():
+        self._writer.write_table(pyarrow.Table.from_pydict(self._buffered_columns, self._schema))
+        for column in self._buffered_columns.values():
             column.clear()
 
 

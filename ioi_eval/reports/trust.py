@@ -12,7 +12,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.text import format_count, visible
 from ioi_eval.model.values import Value
 from ioi_eval.reports.document import Section, TableBlock, format_number
-from ioi_eval.reports.headline import NO_NAME, percent_or_dash
+from ioi_eval.reports.headline import NO_NAME, format_percent_or_dash
 from ioi_eval.reports.records import HeadlineRow, Measure, Summary
 
 TRUST = "trust.json"  # name of the file in a run's folder
@@ -47,30 +47,34 @@ def read_audit(path: str | Path) -> Trust:
     return Trust(audit=str(path), sha256=hashlib.sha256(content).hexdigest(), problems=audit.untrusted)
 
 
-def trust_sentence(run: Summary) -> str:
+def make_trust_sentence(run: Summary) -> str:
     """Return a sentence with each model's headline over all problems and over trusted problems."""
     trust = run.trust
     if trust is None:
         return ""
     if not trust.problems:
         return f"{trust.audit} trusts all problems of this run."
-    trusted = {row.model: row for row in trust.headline.models}
+    trusted_rows = {row.model: row for row in trust.headline.models}
     numbers = "; ".join(
-        f"{visible(row.model or NO_NAME)} {_format_value(trusted.get(row.model), trust.headline.measure)}"
+        f"{visible(row.model or NO_NAME)}"
+        f" {_format_value(trusted_rows.get(row.model), trust.headline.measure)}"
         f" (all problems: {_format_value(row, run.headline.measure)})"
         for row in run.headline.models
     )
-    left_out = format_count(len(trust.problems), "problem")
-    return f"{run.headline.measure.value} without {left_out} that {trust.audit} does not trust: {numbers}."
+    excluded_phrase = format_count(len(trust.problems), "problem")
+    return (
+        f"{run.headline.measure.value} without {excluded_phrase} that {trust.audit} does not trust:"
+        f" {numbers}."
+    )
 
 
-def trust_section(run: Summary) -> Section | None:
+def make_trust_section(run: Summary) -> Section | None:
     """Return a sentence with both headlines, and a table of the problems that the audit does not trust."""
     if (trust := run.trust) is None:
         return None
     return Section(
         title="Trusted problems",
-        text=[trust_sentence(run)],
+        text=[make_trust_sentence(run)],
         table=TableBlock(
             heads=["Problem", "Not trusted because"],
             rows=[[name, reason] for name, reason in sorted(trust.problems.items())],
@@ -84,4 +88,4 @@ def trust_section(run: Summary) -> Section | None:
 
 def _format_value(row: HeadlineRow | None, measure: Measure) -> str:
     value = None if row is None else row.value
-    return percent_or_dash(value) if measure is Measure.PASS_AT_1 else format_number(value)
+    return format_percent_or_dash(value) if measure is Measure.PASS_AT_1 else format_number(value)

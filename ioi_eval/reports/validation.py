@@ -42,14 +42,14 @@ def make_validation(
 
     Every solution's key is in `results` or, if it could not be judged, with the reason in `failures`.
     """
-    solution_checks, unjudged, counted = (
+    solution_checks, unjudged, keyword_checks = (
         list[SolutionCheck](),
         list[UnjudgedSolution](),
         list[tuple[str, Check]](),
     )
-    unknown = Counter[str]()
+    unknown_keywords = Counter[str]()
     for case in cases:
-        unknown.update(case.unknown)
+        unknown_keywords.update(case.unknown)
         problem = problems[case.problem]
         try:
             if case.key not in results:
@@ -68,24 +68,24 @@ def make_validation(
         else:
             solution_checks.append(solution)
             # Count each check under its keyword in the confusion matrix.
-            counted += [(check.expected, check) for check in solution.checks[: len(case.words)]]
+            keyword_checks += [(check.expected, check) for check in solution.checks[: len(case.words)]]
             if case.score is not None:
-                counted.append((classify_expected_score(case, problem), solution.checks[-1]))
-    differ = sum(not check.agrees for _, check in counted)
+                keyword_checks.append((classify_expected_score(case, problem), solution.checks[-1]))
+    differing_count = sum(not check.agrees for _, check in keyword_checks)
     return Validation(
         solutions=tuple(solution_checks),
         unjudged=tuple(unjudged),
-        expectations=len(counted),
-        differences=differ,
+        expectations=len(keyword_checks),
+        differences=differing_count,
         numbers={
-            "compared": len(counted),
-            "agree": len(counted) - differ,
-            "differ": differ,
+            "compared": len(keyword_checks),
+            "agree": len(keyword_checks) - differing_count,
+            "differ": differing_count,
             "nothing expected": sum(not solution.checks for solution in solution_checks),
             "not judged": len(unjudged),
         },
-        unknown=dict(sorted(unknown.items())),
-        confusion=count_confusions(counted),
+        unknown=dict(sorted(unknown_keywords.items())),
+        confusion=count_confusions(keyword_checks),
         limits=limits or {},
     )
 
@@ -96,9 +96,11 @@ def count_confusions(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verd
     for keyword, check in checks:
         row = counts.setdefault(keyword, {})
         row[check.status] = row.get(check.status, 0) + 1
-    best_first = STATUS_ORDER[::-1]
+    statuses_best_first = STATUS_ORDER[::-1]
     return {
-        keyword: {status: counts[keyword][status] for status in best_first if status in counts[keyword]}
+        keyword: {
+            status: counts[keyword][status] for status in statuses_best_first if status in counts[keyword]
+        }
         for keyword in sorted(counts)
     }
 
@@ -109,8 +111,8 @@ def count_confusions(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verd
 def check_solution(case: KeyedExpectation, problem: Problem, result: SubmissionResult) -> SolutionCheck:
     """Return a solution's result with all its expectations."""
     tests = {test.test_name: test for test in result.tests}
-    share = _points_share(problem, result)
-    checks = [_check_keyword(expectation, tests, share) for expectation in case.words]
+    points_share = _compute_points_share(problem, result)
+    checks = [_check_keyword(expectation, tests, points_share) for expectation in case.words]
     if case.score is not None:
         checks.append(_check_score(case, case.score, problem, result, tests))
     by_subtask = {check.subtask: check for check in checks if check.subtask}
@@ -141,7 +143,7 @@ def check_solution(case: KeyedExpectation, problem: Problem, result: SubmissionR
     )
 
 
-def _points_share(problem: Problem, result: SubmissionResult) -> float:
+def _compute_points_share(problem: Problem, result: SubmissionResult) -> float:
     """Return a submission's share of the points: exactly 1 for full marks, else less.
 
     Without subtasks it is 1 for an accepted submission and 0 otherwise.
@@ -154,7 +156,7 @@ def _points_share(problem: Problem, result: SubmissionResult) -> float:
 
 def _check_keyword(expectation: Expectation, tests: Mapping[str, TestResult], share: float) -> Check:
     """Return the check of an expected keyword. `share`: the submission's share of the points."""
-    executed_tests = _executed_tests(expectation.tests, tests)
+    executed_tests = _select_executed_tests(expectation.tests, tests)
     check = _make_check(
         expectation.subtask,
         expectation.word,
@@ -175,25 +177,25 @@ def _check_score(
     tests: Mapping[str, TestResult],
 ) -> Check:
     """Return the check of an expected score."""
-    executed_tests = _executed_tests(list_counting_tests(problem), tests)
+    executed_tests = _select_executed_tests(list_counting_tests(problem), tests)
     # Compare with exact points and with the sum of rounded subtasks, because authors expect either of them.
-    rounded = (
+    rounded_points = (
         math.fsum(subtask.weighted_score for subtask in result.subtasks) if result.subtasks else result.points
     )
     max_points = max_problem_points(problem) if expected.fraction else 1.0
-    candidates = (result.points / max_points, rounded / max_points) if max_points else (0.0,)
+    candidate_scores = (result.points / max_points, rounded_points / max_points) if max_points else (0.0,)
     low, high = expected.value, expected.value if expected.most is None else expected.most
     tolerance = 0.5 * 0.1**expected.digits + _BINARY
     return _make_check(
         "",
         case.expected,
         executed_tests,
-        score=candidates[0],
-        agrees=any(low - tolerance <= score <= high + tolerance for score in candidates),
+        score=candidate_scores[0],
+        agrees=any(low - tolerance <= score <= high + tolerance for score in candidate_scores),
     )
 
 
-def _executed_tests(names: Iterable[str], tests: Mapping[str, TestResult]) -> list[TestResult]:
+def _select_executed_tests(names: Iterable[str], tests: Mapping[str, TestResult]) -> list[TestResult]:
     """Return the results of tests that must all have run: a skipped test would count as wrong."""
     executed_tests = [tests[name] for name in names]
     for test in executed_tests:
@@ -209,9 +211,9 @@ def _executed_tests(names: Iterable[str], tests: Mapping[str, TestResult]) -> li
 def _make_check(
     subtask: str, expected: str, executed_tests: Sequence[TestResult], *, score: float, agrees: bool
 ) -> Check:
-    wrong = [test for test in executed_tests if test.status is not Verdict.AC]
+    wrong_tests = [test for test in executed_tests if test.status is not Verdict.AC]
     # Evidence are the first tests without AC or, if there are none, the tests nearest to the time limit.
-    evidence = wrong or sorted(executed_tests, key=lambda test: -(test.cpu_time or 0.0))
+    evidence = wrong_tests or sorted(executed_tests, key=lambda test: -(test.cpu_time or 0.0))
     return Check(
         subtask=subtask,
         expected=expected,
@@ -219,7 +221,7 @@ def _make_check(
         score=score,
         agrees=agrees,
         tests=len(executed_tests),
-        not_right=len(wrong),
+        not_right=len(wrong_tests),
         evidence=() if agrees else tuple(evidence[:_SHOWN]),
     )
 
@@ -246,7 +248,7 @@ def describe_conclusion(outcome: Validation) -> str:
     return f"{sentence}; {unjudged} could not be judged" if outcome.unjudged else sentence
 
 
-def number_sentences(outcome: Validation) -> Iterator[str]:
+def make_number_sentences(outcome: Validation) -> Iterator[str]:
     """Yield sentences with the numbers of expectations, and the unknown keywords."""
     yield ", ".join(f"{name} {count:,}" for name, count in outcome.numbers.items())
     if outcome.unknown:
@@ -275,7 +277,7 @@ def make_table_rows(outcome: Validation) -> Iterator[list[str]]:
             solution.solution,
             solution.expected or NOTHING,
             solution.status,
-            _points_text(solution.points, solution.max_points),
+            _format_points(solution.points, solution.max_points),
             agreement if solution.checks else NOTHING,
             " ".join(
                 f"PA({format_number(subtask.score)})" if subtask.status == "PA" else subtask.status
@@ -285,7 +287,7 @@ def make_table_rows(outcome: Validation) -> Iterator[list[str]]:
         ]
         for subtask in filter(lambda subtask: subtask.expected, solution.subtasks):
             earned, agrees = (
-                _points_text(subtask.weighted_score, subtask.points),
+                _format_points(subtask.weighted_score, subtask.points),
                 "yes" if subtask.agrees else "NO",
             )
             yield ["", _SUBTASK + subtask.subtask, subtask.expected, subtask.status, earned, agrees, ""]
@@ -296,14 +298,14 @@ def make_table_rows(outcome: Validation) -> Iterator[list[str]]:
         last_problem = unjudged.problem
 
 
-def _points_text(part: float, whole: float) -> str:
+def _format_points(part: float, whole: float) -> str:
     return f"{format_number(part)} of {format_number(whole)}"
 
 
-def confusion_matrix(outcome: Validation) -> tuple[list[str], list[list[str]]]:
+def make_confusion_matrix(outcome: Validation) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of the confusion matrix: expected keywords by verdicts."""
-    present = {status for row in outcome.confusion.values() for status in row}
-    statuses = [status for status in STATUS_ORDER[::-1] if status in present]
+    present_statuses = {status for row in outcome.confusion.values() for status in row}
+    statuses = [status for status in STATUS_ORDER[::-1] if status in present_statuses]
     counts = outcome.confusion.items()
     count_rows = [[keyword, *(str(row.get(status, 0)) for status in statuses)] for keyword, row in counts]
     return ["expected", *statuses], count_rows
@@ -316,13 +318,15 @@ def describe_differences(outcome: Validation) -> Iterator[tuple[str, list[str]]]
     """Yield a sentence for each difference, and the lines of its evidence."""
     for solution in outcome.differing:
         for check in solution.differences:
-            scope = f", subtask {check.subtask}" if check.subtask else ""
-            got = f"expected {check.expected}, got {check.status} with a score of {check.score:g}"
-            sentence = f"{solution.problem}, {solution.solution}{scope}: {got}"
-            yield sentence, list(_evidence_lines(solution, check))
+            subtask_note = f", subtask {check.subtask}" if check.subtask else ""
+            difference_phrase = (
+                f"expected {check.expected}, got {check.status} with a score of {check.score:g}"
+            )
+            sentence = f"{solution.problem}, {solution.solution}{subtask_note}: {difference_phrase}"
+            yield sentence, list(_format_evidence(solution, check))
 
 
-def _evidence_lines(solution: SolutionCheck, check: Check) -> Iterator[str]:
+def _format_evidence(solution: SolutionCheck, check: Check) -> Iterator[str]:
     if not solution.compiles:
         lines = [line for line in solution.compile_output.splitlines() if line.strip()]
         yield from (visible(line) for line in lines[:_COMPILE_LINES])
@@ -331,17 +335,22 @@ def _evidence_lines(solution: SolutionCheck, check: Check) -> Iterator[str]:
         yield f"all of its {format_count(check.tests, 'test')} are right; the slowest:"
     else:
         yield f"{check.not_right:,} of {format_count(check.tests, 'test')} not right; the first:"
-    yield from (evidence_line(test) for test in check.evidence)
+    yield from (format_evidence_line(test) for test in check.evidence)
 
 
-def evidence_line(test: TestResult) -> str:
+def format_evidence_line(test: TestResult) -> str:
     """Return a test's result as a line."""
     feedback = shorten(visible(test.feedback), _MAX_FEEDBACK)
-    status = f"{test.test_name} {test.status} {test.score:g}"
-    cpu = "" if test.cpu_time is None else f"{test.cpu_time:.3f} s CPU"
-    wall = "" if test.wall_time is None else f"{test.wall_time:.3f} s wall"
-    memory = "" if test.memory is None else f"{test.memory / (1 << 20):.1f} MiB"
-    return ", ".join(filter(None, (f"{status}: {feedback}" if feedback else status, cpu, wall, memory)))
+    status_text = f"{test.test_name} {test.status} {test.score:g}"
+    cpu_text = "" if test.cpu_time is None else f"{test.cpu_time:.3f} s CPU"
+    wall_text = "" if test.wall_time is None else f"{test.wall_time:.3f} s wall"
+    memory_text = "" if test.memory is None else f"{test.memory / (1 << 20):.1f} MiB"
+    return ", ".join(
+        filter(
+            None,
+            (f"{status_text}: {feedback}" if feedback else status_text, cpu_text, wall_text, memory_text),
+        )
+    )
 
 
 # --- the page ----------------------------------------------------------------------------------------
@@ -349,20 +358,20 @@ def evidence_line(test: TestResult) -> str:
 
 def make_sections(outcome: Validation) -> Iterator[Section]:
     """Yield the sections of a validation's report."""
-    column_heads, counts = confusion_matrix(outcome)
+    column_heads, counts = make_confusion_matrix(outcome)
     yield Section(
         title="Expected against got",
         lead=f"{describe_conclusion(outcome)}.",
         text=[
             "Every test ran; no early stop.",
-            *(f"{line[0].upper()}{line[1:]}." for line in number_sentences(outcome)),
+            *(f"{line[0].upper()}{line[1:]}." for line in make_number_sentences(outcome)),
         ],
         table=TableBlock(
             heads=[head.capitalize() for head in HEADS],
             rows=[[*row[:1], row[1].strip(), *row[2:]] for row in make_table_rows(outcome)],
             align="".join("r" if head in RIGHT else "l" for head in HEADS),
         ),
-        notes=list(_limit_notes(outcome)),
+        notes=list(_make_limit_notes(outcome)),
     )
     yield Section(
         title="Confusion",
@@ -377,11 +386,11 @@ def make_sections(outcome: Validation) -> Iterator[Section]:
         yield Section(title="Differences", level=3, lines=evidence)
 
 
-def _limit_notes(outcome: Validation) -> Iterator[str]:
+def _make_limit_notes(outcome: Validation) -> Iterator[str]:
     for problem, limit in outcome.limits.items():
         if limit.forks_by:
-            files = ", ".join(limit.forks_by)
-            process_limit = f"{limit.processes} in all, which accepted solutions need with {files}"
+            process_files = ", ".join(limit.forks_by)
+            process_limit = f"{limit.processes} in all, which accepted solutions need with {process_files}"
             yield f"Processes of {problem}: {process_limit}."
         if not limit.multiplier:
             continue

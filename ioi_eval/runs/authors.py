@@ -51,7 +51,7 @@ from ioi_eval.runs.sources import (
     Source,
     benchmark_of,
     language_of,
-    no_problem_error,
+    make_no_problem_error,
     open_problem_source,
     source_name,
 )
@@ -97,8 +97,8 @@ class GeneratedRun(Value):
 
     def as_json(self) -> dict[str, Any]:
         """Return the content of the command's JSON output."""
-        call = {"out": self.out, "this_call": self.call, "instances": self.instances}
-        return {**call, "unwritten": self.unwritten, **self.summary.as_json()}
+        json_fields = {"out": self.out, "this_call": self.call, "instances": self.instances}
+        return {**json_fields, "unwritten": self.unwritten, **self.summary.as_json()}
 
 
 async def run(
@@ -166,7 +166,7 @@ def create_prompts(
     asking: Asking | None = None,
     store: Store | None = None,
 ) -> list[str]:
-    """Return the prompts that a model would get, or an agent."""
+    """Return the prompts that a model would get or, if `agent` is true, an agent."""
     with _open_nonempty_source(problems, choice, store or Store.private()) as loaded_problems:
         return [
             ask.prompt
@@ -175,7 +175,7 @@ def create_prompts(
 
 
 class _RunCall(NamedTuple):
-    """A call of `run`."""
+    """The arguments of a call of `run`."""
 
     source: Source
     author: AnyAuthor
@@ -253,7 +253,7 @@ def _open_nonempty_source(
     """Context manager: the problems of a source. Raises InputError if there are none."""
     with open_problem_source(source, choice, store) as problems:
         if not problems:
-            raise no_problem_error(source)
+            raise make_no_problem_error(source)
         yield problems
 
 
@@ -326,30 +326,34 @@ def _create_requests(source: Source, problems: Problems, asking: Asking, *, agen
 
     Raises InputError if a problem is incomplete, or if the language is wrong for all problems.
     """
-    requests, refusals, usable = Requests(source, asking, agent=agent), dict[str, str](), []
+    requests, refusals, usable_problems = Requests(source, asking, agent=agent), dict[str, str](), []
     for label, problem in problems.items():
         if reason := requests.refusal_reason(problem):
             refusals[label] = reason
         else:
-            usable.append((problem, requests.choose_language(problem).language))
-    if not usable and (
+            usable_problems.append((problem, requests.choose_language(problem).language))
+    if not usable_problems and (
         wrong_reasons := [refusals[label] for label in refusals if not problems[label].unusable]
     ):
         field = "choice" if all(map(_is_output_only, problems.values())) else "language"
         raise InputError(
             wrong_reasons[0], where=source_name(source), field=field, remedy="Choose another language"
         )
-    return _RequestList(make_requests(usable, requests.make_prompt, samples=asking.samples), refusals)
+    return _RequestList(
+        make_requests(usable_problems, requests.make_prompt, samples=asking.samples), refusals
+    )
 
 
 async def _refuse_unjudgeable_requests(
-    judge: Judge, problems: Problems, asks: Iterable[ModelRequest], generations: Generations
+    judge: Judge, problems: Problems, requests: Iterable[ModelRequest], generations: Generations
 ) -> None:
     """Raise InputError if the engine cannot judge some of the programs that are not written yet."""
-    unwritten = [ask for ask in asks if ask.key not in generations]
-    languages_by_problem = {(ask.problem_id, ask.year): ask.language for ask in unwritten}
-    pairs = [(problems.find(name, year), language) for (name, year), language in languages_by_problem.items()]
-    await refuse_unjudgeable_programs(judge, problems.packages, pairs)
+    unwritten_requests = [ask for ask in requests if ask.key not in generations]
+    languages_by_problem = {(ask.problem_id, ask.year): ask.language for ask in unwritten_requests}
+    needed_programs = [
+        (problems.find(name, year), language) for (name, year), language in languages_by_problem.items()
+    ]
+    await refuse_unjudgeable_programs(judge, problems.packages, needed_programs)
 
 
 async def refuse_unjudgeable_programs(
@@ -389,8 +393,8 @@ def author_settings(author: AnyAuthor) -> dict[str, Any]:
         return {"command": author.command, "timeout_seconds": author.timeout}
     if not isinstance(author, ModelOptions):
         return {}
-    settings = {"system": author.system, **msgspec.structs.asdict(author.sampling)}
-    return {name: value for name, value in settings.items() if value not in (None, "", {})}
+    all_settings = {"system": author.system, **msgspec.structs.asdict(author.sampling)}
+    return {name: value for name, value in all_settings.items() if value not in (None, "", {})}
 
 
 @contextlib.asynccontextmanager
@@ -467,7 +471,7 @@ def _submission_of_generation(
 ) -> Submission:
     """Return the submission of a generation. `choose_language` returns a problem's requested language."""
     problem = problems.find(row["problem_id"], row.get("year"))
-    language, requested = find_language(row["language"]), choose_language(problem)
+    language, requested_language = find_language(row["language"]), choose_language(problem)
     code = row.get("code")
     code = code if isinstance(code, str) else extract(row["generation"], language)
     return Submission(
@@ -476,7 +480,9 @@ def _submission_of_generation(
         code=code,
         no_program=explain_missing_program(row["generation"]) if code is None else "",
         language=language.name,
-        language_from=requested.source if language.name == requested.language else LanguageFrom.ROW,
+        language_from=requested_language.source
+        if language.name == requested_language.language
+        else LanguageFrom.ROW,
         year=problem.year,
         row=row,
     )
@@ -486,7 +492,7 @@ def _submission_of_generation(
 
 
 def _make_instance_lines(
-    out: Path, problems: Problems, request_list: _RequestList, unwritten: Mapping[str, str]
+    out: Path, problems: Problems, request_list: _RequestList, unwritten_reasons: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
     """Yield a line for each requested program, and for each problem without requests."""
     results = {row["key"]: row for row in read_rows(out)}
@@ -497,14 +503,19 @@ def _make_instance_lines(
         instance_columns = {"instance_id": label, **({"sample": ask.number} if has_several_samples else {})}
         if ask.key in results:
             result = read_result(results[ask.key])
-            points = {"points": result.points} if result.subtasks else {}
-            yield {**instance_columns, **pass_rate(result).columns, "resolved": result.solved, **points}
+            points_column = {"points": result.points} if result.subtasks else {}
+            yield {
+                **instance_columns,
+                **pass_rate(result).columns,
+                "resolved": result.solved,
+                **points_column,
+            }
         else:
-            failure = failures.get(ask.key, {}).get("reason")
+            failure_reason = failures.get(ask.key, {}).get("reason")
             yield {
                 **instance_columns,
                 "resolved": None,
-                "error": str(failure or unwritten.get(ask.key, "not judged")),
+                "error": str(failure_reason or unwritten_reasons.get(ask.key, "not judged")),
             }
     for label, reason in request_list.refused.items():
         yield {"instance_id": label, "resolved": False, "error": reason}
@@ -512,5 +523,8 @@ def _make_instance_lines(
 
 def _natural_sort_key(instance: Mapping[str, Any]) -> list[tuple[str, int]]:
     """Return a sort key with which apps_9 comes before apps_10."""
-    pairs = re.findall(r"([^0-9]*)([0-9]*)", instance["instance_id"])
-    return [*((letters, int(digits or 0)) for letters, digits in pairs), ("", instance.get("sample", 0))]
+    letter_digit_pairs = re.findall(r"([^0-9]*)([0-9]*)", instance["instance_id"])
+    return [
+        *((letters, int(digits or 0)) for letters, digits in letter_digit_pairs),
+        ("", instance.get("sample", 0)),
+    ]

@@ -35,7 +35,7 @@ def set_server_callback(engine: Engine, on_server: OnServer) -> None:
         cluster.on_event = on_server
 
 
-def servers_found_event(engine: Engine) -> ServersFound | None:
+def make_servers_found_event(engine: Engine) -> ServersFound | None:
     """Return the event about the servers of an open engine, or None for an engine without servers."""
     if (cluster := as_cluster(engine)) is None:
         return None

@@ -237,7 +237,7 @@ class TimelineCounter:
     """Counts results by verdict in intervals of time."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock, self._start, self._interval_s = clock, clock(), _FIRST_STEP_S
+        self._clock, self._started_at, self._interval_s = clock, clock(), _FIRST_STEP_S
         self._counts = [Counter[str]()]
 
     def add(self, verdict: str) -> None:
@@ -245,14 +245,14 @@ class TimelineCounter:
         self._advance()
         self._counts[-1][verdict] += 1
 
-    def timeline(self) -> Timeline:
+    def make_timeline(self) -> Timeline:
         """Return the counts so far."""
         self._advance()
-        return Timeline(begin=self._start, step=self._interval_s, counts=tuple(map(dict, self._counts)))
+        return Timeline(begin=self._started_at, step=self._interval_s, counts=tuple(map(dict, self._counts)))
 
     def _advance(self) -> None:
         """Append intervals up to the current time, and double their length if there are too many."""
-        while (index := int((self._clock() - self._start) / self._interval_s)) >= _MAX_STEPS:
+        while (index := int((self._clock() - self._started_at) / self._interval_s)) >= _MAX_STEPS:
             counts = [*self._counts, Counter[str]()]
             self._counts = [count + other for count, other in zip(counts[::2], counts[1::2], strict=False)]
             self._interval_s *= 2
@@ -268,7 +268,7 @@ class ProgressWriter:
     def __init__(self, folder: Path, on_event: OnEvent, clock: Callable[[], float] = time.time) -> None:
         self._folder, self._on_event = folder, on_event
         self._progress, self._written_progress = Progress(), Progress()
-        self._has_run, self._tests, self._timeline_counter = False, 0, TimelineCounter(clock)
+        self._has_run, self._test_count, self._timeline_counter = False, 0, TimelineCounter(clock)
 
     def __call__(self, event: Event) -> None:
         """Record an event, and pass it on."""
@@ -283,7 +283,7 @@ class ProgressWriter:
                 self._change_progress(standings=standings)
             case SubmissionJudged(status=status, reason=reason, tests=tests):
                 self._timeline_counter.add(reason if reason is Reason.NO_PROGRAM else status)
-                self._tests += tests
+                self._test_count += tests
             case SubmissionFailed():
                 self._timeline_counter.add(_UNSCORED)
             case SubmissionsNow():
@@ -293,8 +293,8 @@ class ProgressWriter:
                     building=event.building,
                     builds_waiting=event.builds_waiting,
                     submissions=event.longest,
-                    tests=self._tests,
-                    timeline=self._timeline_counter.timeline(),
+                    tests=self._test_count,
+                    timeline=self._timeline_counter.make_timeline(),
                 )
             case RunFinished():
                 self._mark_ended(stopped=False)
@@ -313,9 +313,9 @@ class ProgressWriter:
 
     def _mark_ended(self, *, stopped: bool) -> None:
         idle_values = {"under_way": 0, "building": 0, "builds_waiting": 0, "submissions": ()}
-        timeline = self._timeline_counter.timeline()
+        timeline = self._timeline_counter.make_timeline()
         self._change_progress(
-            ended=True, stopped=stopped, tests=self._tests, timeline=timeline, **idle_values
+            ended=True, stopped=stopped, tests=self._test_count, timeline=timeline, **idle_values
         )
 
     def _write(self) -> None:
@@ -346,7 +346,7 @@ class _ProgressBar:
 
         self._tqdm: Any = tqdm
         self._bar: Any = None
-        self._tests = self._failed = 0
+        self._test_count = self._failed_count = 0
 
     def __call__(self, event: Event) -> None:
         match event:
@@ -354,21 +354,21 @@ class _ProgressBar:
                 self._tqdm.write(f"Rows: {event.rows}")
             case RunStarted():
                 self._close()
-                self._tests = self._failed = 0
+                self._test_count = self._failed_count = 0
                 self._bar = self._tqdm(total=event.total, initial=event.skipped, unit=" submissions")
             case SubmissionJudged():
-                self._tests += event.tests
+                self._test_count += event.tests
                 self._advance()
             case SubmissionFailed():
-                self._failed += 1
+                self._failed_count += 1
                 self._advance()
             case RunFinished() | EngineStopped():
                 self._close()
 
     def _advance(self) -> None:
         if self._bar is not None:
-            failed = {"failed": self._failed} if self._failed else {}
-            self._bar.set_postfix(tests=self._tests, **failed, refresh=False)
+            failed = {"failed": self._failed_count} if self._failed_count else {}
+            self._bar.set_postfix(tests=self._test_count, **failed, refresh=False)
             self._bar.update()
 
     def _close(self) -> None:

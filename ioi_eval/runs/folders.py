@@ -19,7 +19,7 @@ from ioi_eval.reports import (
     ReportOptions,
     Summary,
     name_runs,
-    summary,
+    summarize_run,
     write_comparison,
     write_reports,
 )
@@ -79,7 +79,7 @@ async def report(
     """
     if not folders:
         raise InputError(
-            "no folder of a run is named", field="folders", remedy="Name a run's folder, or several"
+            "no folder of a run is given", field="folders", remedy="Name a run's folder, or several"
         )
     named_paths = [*map(Path, [folders] if isinstance(folders, str | Path) else folders)]
     # A folder that is named twice is used once.
@@ -89,20 +89,24 @@ async def report(
     _refuse_shared_folders(distinct_paths, runs_folder)
     on_event(ReportStarted(runs=1 if shards else len(distinct_paths)))
     if shards:
-        runs = [await asyncio.to_thread(merge_shards, shards, None if out is None else Path(out))]
+        run_folders = [await asyncio.to_thread(merge_shards, shards, None if out is None else Path(out))]
     else:
-        runs = [
+        run_folders = [
             await asyncio.to_thread(convert_rows_to_run, path, runs_folder) if path.is_file() else path
             for path in distinct_paths
         ]
     summaries = dict[Path, Summary]()
-    for folder in runs:
-        on_progress = _progress_callback(on_event, str(folder))
-        run_summary, written = await asyncio.to_thread(
-            _summarize_run, folder, options or ReportOptions(), on_progress, alone=len(runs) == 1
+    for folder in run_folders:
+        on_progress = _make_progress_callback(on_event, str(folder))
+        run_summary, is_written = await asyncio.to_thread(
+            _summarize_and_write_if_writable,
+            folder,
+            options or ReportOptions(),
+            on_progress,
+            is_only_run=len(run_folders) == 1,
         )
         summaries[folder] = run_summary
-        on_event(RunReported(folder=str(folder), submissions=run_summary.submissions, written=written))
+        on_event(RunReported(folder=str(folder), submissions=run_summary.submissions, written=is_written))
     reports = await asyncio.to_thread(_write_comparison, summaries, Path(out or _COMPARISON))
     on_event(ReportFinished(page=reports.page))
     return reports
@@ -122,13 +126,13 @@ def _write_comparison(summaries: Mapping[Path, Summary], out: Path) -> WrittenRe
         if len(run_folders) == 1
         else write_comparison(compared_runs, out, run_differences)
     )
-    by_folder = {str(path): run_summary for path, run_summary in summaries.items()}
+    summary_by_folder = {str(path): run_summary for path, run_summary in summaries.items()}
     return WrittenReports(
-        summaries=by_folder, runs=compared_runs, page=str(page), differences=run_differences
+        summaries=summary_by_folder, runs=compared_runs, page=str(page), differences=run_differences
     )
 
 
-def _progress_callback(on_event: OnEvent, folder: str) -> OnProgress:
+def _make_progress_callback(on_event: OnEvent, folder: str) -> OnProgress:
     """Return a callback for another thread, which emits the progress of a report in this event loop."""
     loop = asyncio.get_running_loop()
 
@@ -138,22 +142,22 @@ def _progress_callback(on_event: OnEvent, folder: str) -> OnProgress:
     return on_progress
 
 
-def _summarize_run(
-    folder: Path, options: ReportOptions, on_progress: OnProgress, *, alone: bool
+def _summarize_and_write_if_writable(
+    folder: Path, options: ReportOptions, on_progress: OnProgress, *, is_only_run: bool
 ) -> tuple[Summary, bool]:
     """Return the summary of a run, and True if its reports were written.
 
-    If the folder is read-only, no reports are written. That is an InputError if the run is `alone`.
+    If the folder is read-only, no reports are written. That is an InputError if `is_only_run` is true.
     """
     if os.access(folder, os.W_OK | os.X_OK):
         return write_reports(folder, options, on_progress=on_progress), True
-    if alone and folder.exists():
+    if is_only_run and folder.exists():
         raise InputError(
             "the folder cannot be written",
             where=str(folder),
             remedy="Reports are written into the run's folder: copy it to a writable place and name the copy",
         )
-    return summary(folder, options), False
+    return summarize_run(folder, options), False
 
 
 # --- rows of other judges ----------------------------------------------------------------------------
@@ -186,11 +190,11 @@ _REMEDY = "docs/results.md lists the columns of results"
 _SOURCE_SETTING = "rows of"  # name of the setting with the file that was converted
 
 
-def _refuse_shared_folders(paths: Collection[Path], runs: Path) -> None:
+def _refuse_shared_folders(paths: Collection[Path], runs_folder: Path) -> None:
     """Raise InputError if two files would be converted to the same folder."""
     path_by_folder = dict[Path, Path]()
     for path in paths:
-        folder = _choose_folder(path, runs) if path.is_file() else path
+        folder = _choose_folder(path, runs_folder) if path.is_file() else path
         if (earlier_path := path_by_folder.setdefault(folder.resolve(), path)) is not path:
             raise InputError(
                 f"this file and {earlier_path} would both be converted to the folder {folder}",
@@ -199,16 +203,16 @@ def _refuse_shared_folders(paths: Collection[Path], runs: Path) -> None:
             )
 
 
-def _choose_folder(file: Path, runs: Path) -> Path:
+def _choose_folder(file: Path, runs_folder: Path) -> Path:
     """Return the folder for the run to which a file is converted."""
-    return runs / name_without_suffixes(file)
+    return runs_folder / name_without_suffixes(file)
 
 
-def convert_rows_to_run(file: Path, runs: Path) -> Path:
-    """Convert a file to a run's folder in `runs`, and return the folder. An earlier version is replaced."""
-    folder = _choose_folder(file, runs)
-    info = read_info(folder)
-    if info is not None and _SOURCE_SETTING not in info.settings:
+def convert_rows_to_run(file: Path, runs_folder: Path) -> Path:
+    """Convert a file to a run's folder in `runs_folder`, and return it. An earlier version is replaced."""
+    folder = _choose_folder(file, runs_folder)
+    run_info = read_info(folder)
+    if run_info is not None and _SOURCE_SETTING not in run_info.settings:
         raise InputError(
             "the folder contains a run that was judged here",
             where=str(folder),
@@ -238,15 +242,15 @@ def _read_result_rows(file: Path) -> Iterator[dict[str, Any]]:
     known_keys = set[str]()
     # Points of the subtasks, and the number of the first row for the problem, by problem and year.
     points_by_problem = dict[tuple[str, int | None], tuple[dict[str, float], int]]()
-    for number, row in enumerate(read_rows(file), start=1):
-        result_row = _make_result_row(row.columns, str(file), number)
+    for row_number, row in enumerate(read_rows(file), start=1):
+        result_row = _make_result_row(row.columns, str(file), row_number)
         if result_row["key"] in known_keys:
-            raise InputError(f"duplicate key {result_row['key']!r}", where=str(file), row=number)
+            raise InputError(f"duplicate key {result_row['key']!r}", where=str(file), row=row_number)
         known_keys.add(result_row["key"])
         problem = result_row["problem_id"]
         points = {subtask["subtask"]: subtask["points"] for subtask in result_row["all_subtasks_results"]}
         year = read_traits(result_row).year
-        first_points, first_row = points_by_problem.setdefault((problem, year), (points, number))
+        first_points, first_row = points_by_problem.setdefault((problem, year), (points, row_number))
         if points != first_points:
             points_total, first_total = math.fsum(points.values()), math.fsum(first_points.values())
             raise InputError(
@@ -255,7 +259,7 @@ def _read_result_rows(file: Path) -> Iterator[dict[str, Any]]:
                 if points_total != first_total
                 else f"problem {problem!r} has other subtasks here than in line {first_row}",
                 where=str(file),
-                row=number,
+                row=row_number,
                 remedy="Give each row of a problem the same `max_points`, or subtasks of the same points",
             )
         yield result_row
@@ -273,7 +277,7 @@ def _make_result_row(columns: Mapping[str, Any], where: str, row_number: int) ->
     row = {
         **_DEFAULTS,
         **columns,
-        **{name: _parse_structured(columns[name]) for name in _STRUCTURED_COLUMNS if name in columns},
+        **{name: _parse_structured_column(columns[name]) for name in _STRUCTURED_COLUMNS if name in columns},
     }
     problem = next((columns[name] for name in PROBLEM_COLUMNS if columns.get(name) not in (None, "")), None)
     if problem is None:
@@ -299,14 +303,14 @@ def _make_result_row(columns: Mapping[str, Any], where: str, row_number: int) ->
             for subtask_result in subtask_rows
         ]
         row.setdefault("all_subtasks_exact_scores", scores)
-        row["all_subtasks_points"] = next(_numbers_in_columns(columns, ("all_subtasks_points",)), None)
+        row["all_subtasks_points"] = next(_read_numbers(columns, ("all_subtasks_points",)), None)
     elif columns.get("all_subtasks_results") not in (None, ""):
         raise _invalid_value_error(columns, where, row_number, "all_subtasks_results", "a list")
     else:
-        points, max_points = _read_points(columns, where, row_number)
+        points, max_points = _read_points_and_maximum(columns, where, row_number)
         if not 0 <= points <= max_points or not max_points:
             raise InputError(
-                f"the row has {points:g} points of {max_points:g}",
+                f"the row has {points:g} points, which is not between 0 and its maximum of {max_points:g}",
                 where=where,
                 row=row_number,
                 remedy="Give `max_points`, the points of the whole problem",
@@ -342,57 +346,62 @@ def _locate_row_errors(where: str, row_number: int) -> Iterator[None]:
         raise error.with_details(where=where, row=row_number, remedy=_REMEDY) from error
 
 
-def _parse_structured(value: Any) -> Any:
+def _parse_structured_column(value: Any) -> Any:
     """Return the value of a structured column, which may be a JSON string in a table.
 
     Tables turn whole numbers into floats, which become integers again.
     """
     content = parse_structured(value)
-    return _as_integers(as_json_value(content)) if isinstance(value, str) else content
+    return _convert_whole_floats(as_json_value(content)) if isinstance(value, str) else content
 
 
-def _as_integers(value: Any) -> Any:
+def _convert_whole_floats(value: Any) -> Any:
     if isinstance(value, list):
-        return [_as_integers(item) for item in value]
+        return [_convert_whole_floats(item) for item in value]
     if isinstance(value, dict):
-        return {name: _as_integers(item) for name, item in value.items()}
+        return {name: _convert_whole_floats(item) for name, item in value.items()}
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _read_points(columns: Mapping[str, Any], where: str, row_number: int) -> tuple[float, float]:
+def _read_points_and_maximum(columns: Mapping[str, Any], where: str, row_number: int) -> tuple[float, float]:
     """Return a row's points and maximum points. A row that is only solved or not has 1 or 0 points of 1."""
-    points = next(_numbers_in_columns(columns, _POINTS_COLUMNS), None)
+    points = next(_read_numbers(columns, _POINTS_COLUMNS), None)
     if points is not None:
-        return points, next(_numbers_in_columns(columns, _MAX_POINTS_COLUMNS), 1.0)
+        return points, next(_read_numbers(columns, _MAX_POINTS_COLUMNS), 1.0)
     solved_values = (_BOOLEAN_NAMES.get(str(columns.get(name)).lower()) for name in _SOLVED_COLUMNS)
     is_solved = next((value for value in solved_values if value is not None), None)
     if is_solved is None:
-        names = ("all_subtasks_results", *_POINTS_COLUMNS, *_SOLVED_COLUMNS)
-        raise _missing_column_error(columns, where, row_number, names)
+        column_names = ("all_subtasks_results", *_POINTS_COLUMNS, *_SOLVED_COLUMNS)
+        raise _missing_column_error(columns, where, row_number, column_names)
     return float(is_solved), 1.0
 
 
-def _numbers_in_columns(columns: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[float]:
+def _read_numbers(columns: Mapping[str, Any], column_names: tuple[str, ...]) -> Iterator[float]:
     """Yield the numbers in some columns."""
-    return (number for name in names if (number := as_number(columns.get(name))) is not None)
+    return (number for name in column_names if (number := as_number(columns.get(name))) is not None)
 
 
 def _invalid_value_error(
-    columns: Mapping[str, Any], where: str, row_number: int, name: str, expected: str
+    columns: Mapping[str, Any], where: str, row_number: int, column_name: str, expected: str
 ) -> InputError:
-    value = shorten(repr(columns[name]), _MAX_VALUE)
+    shortened_value = shorten(repr(columns[column_name]), _MAX_VALUE)
     return InputError(
-        f"{name} is {value}", where=where, row=row_number, remedy=f"Give {expected}, or leave the column out"
+        f"{column_name} is {shortened_value}",
+        where=where,
+        row=row_number,
+        remedy=f"Give {expected}, or leave the column out",
     )
 
 
 def _missing_column_error(
-    columns: Mapping[str, Any], where: str, row_number: int, names: tuple[str, ...]
+    columns: Mapping[str, Any], where: str, row_number: int, column_names: tuple[str, ...]
 ) -> InputError:
-    values = [f"{name} is {shorten(repr(columns[name]), _MAX_VALUE)}" for name in names if name in columns]
+    values = [
+        f"{name} is {shorten(repr(columns[name]), _MAX_VALUE)}" for name in column_names if name in columns
+    ]
     detail = ", ".join(values) or f"The columns are: {', '.join(map(str, columns))}"
     return InputError(
-        f"{'no value' if values else 'missing column'}: one of {', '.join(names)}. {detail}",
+        f"{'no value' if values else 'missing column'}: one of {', '.join(column_names)}. {detail}",
         where=where,
         row=row_number,
         remedy=_REMEDY,

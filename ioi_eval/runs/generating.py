@@ -56,7 +56,7 @@ async def generate(
         InputError: A package does not describe how its tests are generated, a program fails, or a validator
         rejects a test.
     """
-    copies = list[Path]()
+    copied_folders = list[Path]()
     with ExitStack() as opened_archives:
         async with open_test_runner(EmbeddedEngine(store=store), store) as runner:
             for folder, location in package_folders(source, store.root / "packages", opened_archives):
@@ -65,11 +65,11 @@ async def generate(
                     raise InputError(
                         "packages of this format do not describe how tests are generated", where=location
                     )
-                target = Path(out) / (package_format.package_id(folder, location) or folder.name)
-                if target.exists():
+                target_folder = Path(out) / (package_format.package_id(folder, location) or folder.name)
+                if target_folder.exists():
                     raise InputError(
                         "exists already",
-                        where=str(target),
+                        where=str(target_folder),
                         remedy="Remove the folder, or name another folder",
                     )
                 faults = Faults(location)
@@ -79,12 +79,12 @@ async def generate(
                 files = await _TestGenerator(runner.builder, folder, location, seconds).create_missing_files(
                     test_plan
                 )
-                shutil.copytree(folder, target)
+                shutil.copytree(folder, target_folder)
                 for name, content in files.items():
-                    (target / name).parent.mkdir(parents=True, exist_ok=True)
-                    (target / name).write_bytes(content.read())
-                copies.append(target)
-    return tuple(copies)
+                    (target_folder / name).parent.mkdir(parents=True, exist_ok=True)
+                    (target_folder / name).write_bytes(content.read())
+                copied_folders.append(target_folder)
+    return tuple(copied_folders)
 
 
 generate_sync = synchronous(generate)
@@ -146,7 +146,7 @@ class _TestGenerator:
         program: Executable,
         arguments: tuple[str, ...],
         test_input: Blob | None,
-        failure: str,
+        failure_message: str,
         *,
         input_name: str = "",
         output_name: str = "",
@@ -158,7 +158,7 @@ class _TestGenerator:
             program: The program, which is compiled if necessary.
             arguments: Its arguments.
             test_input: Its input; `None` means no input.
-            failure: Start of the InputError's message if the program fails.
+            failure_message: Start of the InputError's message if the program fails.
             input_name: Name of the input file, or "" for standard input.
             output_name: Name of the output file, or "" for standard output.
             interactor: An interactor that runs with the program. The output is then the interactor's file.
@@ -171,12 +171,12 @@ class _TestGenerator:
             suffix = PurePosixPath(built_interactor.name).suffix
             files.append(NamedBlob(name=f"{_PARTNER}{suffix}", content=built_interactor.content))
         stdin = "-" if test_input is None else f"./{_INPUT}"
-        python = find_language("python")
+        python_language = find_language("python")
         spec = BuildSpec(
             kind=GENERATED,
             output=_OUTPUT,
             command=(
-                *(python.command, "-I", f"./{_SCRIPT}"),
+                *(python_language.command, "-I", f"./{_SCRIPT}"),
                 *(
                     _OUTPUT,
                     stdin,
@@ -191,7 +191,7 @@ class _TestGenerator:
             control=NamedBlob(name="ioi-eval-control.py", content=Blob.of("print()\n")),
             limits=self._limits,
         )
-        return (await self._build_or_raise(spec, failure)).artifact
+        return (await self._build_or_raise(spec, failure_message)).artifact
 
     async def _build_executable(self, program: Executable) -> NamedBlob:
         """Return the compiled program, or its script."""
@@ -216,13 +216,15 @@ class _TestGenerator:
             self._executables[program] = NamedBlob(name=name, content=content)
         return self._executables[program]
 
-    async def _build_or_raise(self, spec: BuildSpec, failure: str) -> BuildSuccess:
-        """Return a successful build. Raises InputError, whose message starts with `failure`, if it fails."""
-        outcome = await self._builder.build(spec)
-        if isinstance(outcome, CompileError):
-            log = " ".join(outcome.log.split()).replace("The compiler was stopped: ", "")
+    async def _build_or_raise(self, spec: BuildSpec, failure_message: str) -> BuildSuccess:
+        """Return a successful build. Raises InputError, with `failure_message` first, if the build fails."""
+        build_outcome = await self._builder.build(spec)
+        if isinstance(build_outcome, CompileError):
+            compiler_log = " ".join(build_outcome.log.split()).replace("The compiler was stopped: ", "")
             remedy = "Correct it in the package"
-            if spec.kind == GENERATED and "took too long" in log:
+            if spec.kind == GENERATED and "took too long" in compiler_log:
                 remedy += f", or allow more than {self._limits.cpu_time:g} s (seconds=S)"
-            raise InputError(f"{failure}: {log[:300].rstrip('.')}", where=self._where, remedy=remedy)
-        return outcome
+            raise InputError(
+                f"{failure_message}: {compiler_log[:300].rstrip('.')}", where=self._where, remedy=remedy
+            )
+        return build_outcome

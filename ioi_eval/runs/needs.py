@@ -18,7 +18,7 @@ from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Problem, TaskType, Value
 from ioi_eval.rules.languages import choose_language, list_allowed_languages
 from ioi_eval.runs.scorer import Scorer
-from ioi_eval.runs.sources import check_source_problems, language_of, packages_of
+from ioi_eval.runs.sources import check_source_problems, find_promised_packages, language_of
 from ioi_eval.runs.work import synchronous
 from ioi_eval.store import Store
 
@@ -46,30 +46,37 @@ async def check_needs(
     problems are not built. Raises InputError if the source is empty.
     """
     packages, default_language = check_source_problems(source, choice, store), language_of(source)
-    broken = [
+    failed_package_checks = [
         HealthCheck(name=PurePath(package.where).name, ok=False, detail=error.problem, remedy=error.remedy)
         for package in packages
         for error in package.errors
     ]
     problems = [package.problem for package in packages if package.problem is not None]
-    opened_engine, trusted = open_engine(engine, store, packages_of(source, choice))
+    opened_engine, trusted_engine = open_engine(engine, store, find_promised_packages(source, choice))
     judge_options = JudgeOptions(job=engine.job, allow_unconfined=engine.allow_unconfined)
-    async with Scorer(opened_engine, store=store, options=judge_options, trusted=trusted) as scorer:
+    async with Scorer(opened_engine, store=store, options=judge_options, trusted=trusted_engine) as scorer:
         unmet_needs = [
             need
             for problem in problems
             for need in await _find_unmet_needs(problem, default_language, scorer.judge)
         ]
-        promises = await _check_promised_packages(source, choice, scorer.judge)
+        promised_package_checks = await _check_promised_packages(source, choice, scorer.judge)
     unfit_problems = {need.problem for need in unmet_needs if not need.of_solution}
     problem_count = sum(bool(package.problem or package.errors) for package in packages)
     fit_count = len(problems) - len(unfit_problems)
     overall_check = HealthCheck(
         name="problems",
-        ok=bool(fit_count) and not broken and all(need.ok is not False for need in unmet_needs),
+        ok=bool(fit_count)
+        and not failed_package_checks
+        and all(need.ok is not False for need in unmet_needs),
         detail=f"{fit_count} of {format_count(problem_count, 'problem')} of {source} can be judged",
     )
-    return (overall_check, *promises, *broken, *_make_health_checks(unmet_needs))
+    return (
+        overall_check,
+        *promised_package_checks,
+        *failed_package_checks,
+        *_make_health_checks(unmet_needs),
+    )
 
 
 check_needs_sync = synchronous(check_needs)
@@ -77,14 +84,16 @@ check_needs_sync = synchronous(check_needs)
 
 async def _check_promised_packages(source: str, choice: BenchmarkOptions, judge: Judge) -> list[HealthCheck]:
     """Return a health check of the Python packages that the source promises, or nothing if there are none."""
-    promised = packages_of(source, choice)
-    if not promised:
+    promised_packages = find_promised_packages(source, choice)
+    if not promised_packages:
         return []
     try:
-        await judge.check_packages(promised, ["python"])
+        await judge.check_packages(promised_packages, ["python"])
     except InputError as error:
         return [HealthCheck(name="packages", ok=False, detail=error.problem, remedy=error.remedy)]
-    return [HealthCheck(name="packages", ok=True, detail=f"submissions may import {', '.join(promised)}")]
+    return [
+        HealthCheck(name="packages", ok=True, detail=f"submissions may import {', '.join(promised_packages)}")
+    ]
 
 
 async def _find_unmet_needs(problem: Problem, default_language: str, judge: Judge) -> list[Need]:
@@ -93,12 +102,12 @@ async def _find_unmet_needs(problem: Problem, default_language: str, judge: Judg
     errors = await judge.find_unmet_needs(
         problem, None if problem.task_type is TaskType.OUTPUT_ONLY else language
     )
-    needs = [_need_from_error(problem, error) for error in errors]
+    needs = [_make_need(problem, error) for error in errors]
     if not problem.unusable and any(_is_final_failure(error) for error in errors):
         other_languages = [
-            other.name
-            for other in list_allowed_languages(problem)
-            if not await judge.find_unmet_needs(problem, other)
+            allowed_language.name
+            for allowed_language in list_allowed_languages(problem)
+            if not await judge.find_unmet_needs(problem, allowed_language)
         ]
         needs = [need for need, error in zip(needs, errors, strict=True) if not _is_final_failure(error)]
         detail = (
@@ -119,9 +128,7 @@ async def _find_unmet_needs(problem: Problem, default_language: str, judge: Judg
                 problem, solution_language, "" if solution.files else solution.code
             )
             for need in (
-                _need_from_error(problem, error)
-                for error in solution_errors
-                if str(error) not in known_errors
+                _make_need(problem, error) for error in solution_errors if str(error) not in known_errors
             ):
                 detail = f"a solution: {need.detail}"
                 needs.append(msgspec.structs.replace(need, ok=None, detail=detail, of_solution=True))
@@ -132,7 +139,7 @@ def _is_final_failure(error: JudgeFailure | InputError) -> bool:
     return isinstance(error, JudgeFailure) and error.final
 
 
-def _need_from_error(problem: Problem, error: JudgeFailure | InputError) -> Need:
+def _make_need(problem: Problem, error: JudgeFailure | InputError) -> Need:
     return Need(
         problem=problem.id,
         ok=None if _is_final_failure(error) else False,
@@ -142,7 +149,7 @@ def _need_from_error(problem: Problem, error: JudgeFailure | InputError) -> Need
 
 
 def _make_health_checks(needs: Iterable[Need]) -> Iterator[HealthCheck]:
-    """Yield a condition for each distinct need, which names the problems that have it."""
+    """Yield a health check for each distinct need, with the names of the problems that have it."""
     problems_by_need = dict[tuple[bool | None, str, str], dict[str, None]]()
     for need in needs:
         detail = need.detail.replace(f"problem {need.problem} ", "the problem ")

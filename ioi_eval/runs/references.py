@@ -153,9 +153,9 @@ async def judge_references(
         for label, problem in problems.items()
     ]
     submissions = {
-        submission.key: submission for selection in selections for submission in selection.submissions()
+        submission.key: submission for selection in selections for submission in selection.make_submissions()
     }
-    cache_keys = _cache_keys(submissions.values(), fingerprint(problems), timing, capabilities)
+    cache_keys = _make_cache_keys(submissions.values(), fingerprint(problems), timing, capabilities)
     outcomes = _OutcomeCache(store, cache_keys, fresh=fresh)
     if submissions.keys() - outcomes.done:
         await judge_all(
@@ -174,9 +174,9 @@ async def judge_references(
 
 
 def with_references(problems: Problems, max_solutions: int) -> tuple[Problems, dict[str, int]]:
-    """Return the problems with up to `max_solutions` solutions of each kind, and the excluded numbers.
+    """Return the problems with up to `max_solutions` solutions of each kind, and the exclusions.
 
-    The numbers are by reason and count excluded solutions and problems. Problems of packages are unchanged.
+    The exclusions are numbers of solutions and problems, by reason. Problems of packages are unchanged.
     """
     excluded_counts = Counter[str]()
     if not isinstance(problems, LoadedProblems):
@@ -239,19 +239,19 @@ async def check_references(
             prepare=judge.prepare,
             on_event=setup.on_event,
         )
-    unreliable = outcomes.labels(Reliability.UNRELIABLE)
-    return problems.exclude(unreliable, LEFT_OUT) if options.skip else problems, outcomes
+    unreliable_labels = outcomes.labels(Reliability.UNRELIABLE)
+    return problems.exclude(unreliable_labels, LEFT_OUT) if options.skip else problems, outcomes
 
 
 def summarize_references(outcomes: References, options: ReferenceOptions) -> str:
-    """Return a summary as a sentence."""
-    counts = {reliability: len(outcomes.labels(reliability)) for reliability in Reliability}
-    exclusion_note = " (left out)" if options.skip and counts[Reliability.UNRELIABLE] else ""
+    """Return a sentence with the numbers of reliable, unreliable and unknown problems."""
+    problem_counts = {reliability: len(outcomes.labels(reliability)) for reliability in Reliability}
+    exclusion_note = " (left out)" if options.skip and problem_counts[Reliability.UNRELIABLE] else ""
     return (
         f"up to {outcomes.most} of each of {format_count(len(outcomes.problems), 'problem')} judged: "
-        f"{counts[Reliability.RELIABLE]} reliable, {counts[Reliability.UNRELIABLE]}"
+        f"{problem_counts[Reliability.RELIABLE]} reliable, {problem_counts[Reliability.UNRELIABLE]}"
         f" unreliable{exclusion_note}, "
-        f"{counts[Reliability.UNKNOWN]} unknown"
+        f"{problem_counts[Reliability.UNKNOWN]} unknown"
     )
 
 
@@ -271,13 +271,13 @@ class _SelectedSolutions(Value):
         cls,
         label: str,
         problem: Problem,
-        solutions: Callable[[str], tuple[Solution, ...]],
+        find_solutions: Callable[[str], tuple[Solution, ...]],
         max_solutions: int,
     ) -> _SelectedSolutions:
         if problem.unusable:
             return cls(label=label, note=problem.unusable)
         try:
-            right_solutions = [solution for solution in solutions(label) if solution.expected == _RIGHT]
+            right_solutions = [solution for solution in find_solutions(label) if solution.expected == _RIGHT]
         except InputError as error:  # only this row of the benchmark is unusable
             return cls(label=label, note=str(error))
         chosen_solutions = tuple(
@@ -291,7 +291,7 @@ class _SelectedSolutions(Value):
             note="" if chosen_solutions else missing_note,
         )
 
-    def submissions(self) -> Iterator[Submission]:
+    def make_submissions(self) -> Iterator[Submission]:
         for solution in self.solutions:
             yield Submission(
                 key=_solution_key(self.label, solution),
@@ -307,7 +307,7 @@ class _SelectedSolutions(Value):
         )
         return ProblemReferences(
             problem=self.label,
-            reliability=reliability(references),
+            reliability=rate_reliability(references),
             references=references,
             others=self.others,
             note=self.note,
@@ -326,37 +326,42 @@ def _is_known_language(language: str) -> bool:
     return True
 
 
-def reliability(references: Iterable[Reference]) -> Reliability:
+def rate_reliability(references: Iterable[Reference]) -> Reliability:
     """Return the reliability of a problem. It is reliable if a solution passes and none is wrong."""
     statuses = {reference.status for reference in references if reference.status is not None}
     if not statuses:
         return Reliability.UNKNOWN
-    passes = Verdict.AC in statuses and not statuses & _WRONG
-    return Reliability.RELIABLE if passes else Reliability.UNRELIABLE
+    has_passed = Verdict.AC in statuses and not statuses & _WRONG
+    return Reliability.RELIABLE if has_passed else Reliability.UNRELIABLE
 
 
 # --- cached outcomes ---------------------------------------------------------------------------------
 
 
-def _cache_keys(
+def _make_cache_keys(
     submissions: Iterable[Submission],
     fingerprints: Mapping[str, str],
     timing: Timing,
     capabilities: Capabilities | None,
 ) -> dict[str, str]:
     """Return the key in the store of each submission's outcome."""
-    cache_keys, prefix = dict[str, str](), ["reference", _VERSION, version("ioi-eval")]
+    cache_keys, key_prefix = dict[str, str](), ["reference", _VERSION, version("ioi-eval")]
     for submission in submissions:
-        program = [fingerprints[submission.problem_id], submission.language, submission.code]
+        program_content = [fingerprints[submission.problem_id], submission.language, submission.code]
         tools = find_language(submission.language).tools if capabilities is not None else ()
-        versions = sorted(
+        tool_identities = sorted(
             tool.identity
             for name in tools
             if capabilities is not None
             for tool in capabilities.list_toolchains(name)
         )
-        content = [*prefix, *program, *sorted(timing.result_settings.items()), *versions]
-        cache_keys[submission.key] = hashlib.sha256(msgspec.json.encode(content)).hexdigest()
+        key_content = [
+            *key_prefix,
+            *program_content,
+            *sorted(timing.result_settings.items()),
+            *tool_identities,
+        ]
+        cache_keys[submission.key] = hashlib.sha256(msgspec.json.encode(key_content)).hexdigest()
     return cache_keys
 
 
@@ -366,11 +371,11 @@ class _OutcomeCache:
     def __init__(self, store: Store, cache_keys: Mapping[str, str], *, fresh: bool) -> None:
         """`cache_keys`: the key in the store, by submission. `fresh`: ignore cached outcomes."""
         self._store, self._cache_keys, self._failures = store, cache_keys, dict[str, str]()
-        cached = (
+        cached_outcomes = (
             (key, read_cached(store, cache_key, Reference))
             for key, cache_key in (() if fresh else cache_keys.items())
         )
-        self._outcomes = {key: entry[0] for key, entry in cached if entry is not None}
+        self._outcomes = {key: entry[0] for key, entry in cached_outcomes if entry is not None}
 
     @property
     def done(self) -> Set[str]:
@@ -408,6 +413,8 @@ class _OutcomeCache:
         self._failures[row["key"]] = row["reason"]
 
     def read_reference(self, key: str, solution: Solution) -> Reference:
-        unjudged = Reference(solution="", language="", reason=self._failures.get(key, "it has no result"))
-        outcome = self._outcomes.get(key, unjudged)
+        unjudged_reference = Reference(
+            solution="", language="", reason=self._failures.get(key, "it has no result")
+        )
+        outcome = self._outcomes.get(key, unjudged_reference)
         return msgspec.structs.replace(outcome, solution=solution.name, language=solution.language)

@@ -34,7 +34,7 @@ from ioi_eval.model.errors import (
     IoiEvalError,
     JudgeFailure,
     ProgramBroken,
-    raise_first_of_group,
+    raise_first_error_of_group,
 )
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.rules import scoring
@@ -147,10 +147,9 @@ async def judge_all(
         journal: Stores the results, and contains earlier results.
         workers: Number of submissions at a time, or a function that returns it, for engines that grow.
         check: Called with the languages of the submissions before anything is built. It raises an error if
-        any
-        of these languages cannot be judged. Submissions without a length are not checked.
+            any of these languages cannot be judged. Submissions without a length are not checked.
         prepare: Builds the programs of a problem. If it fails for all problems, the run stops. If it
-        fails for some, only their submissions fail.
+            fails for some problems, only their submissions fail.
         with_limits: Returns the problem with the limits for judging.
         expected: Number of submissions without a length, for events.
         share: Judge equal submissions once.
@@ -163,18 +162,25 @@ async def judge_all(
     """
     if isinstance(workers, int) and workers < 1:
         raise InputError(
-            f"{workers} workers cannot judge anything", field="workers", remedy="Give at least one worker"
+            f"the number of workers must be at least 1, not {workers}",
+            field="workers",
+            remedy="Give at least one worker",
         )
-    run = _JudgingRun(judge, problems, journal, with_limits, share, outputs, on_event or (lambda event: None))
-    needed_problems, source = run.survey_submissions(submissions, expected), _SubmissionSource(submissions)
+    judging_run = _JudgingRun(
+        judge, problems, journal, with_limits, share, outputs, on_event or (lambda event: None)
+    )
+    needed_problems, source = (
+        judging_run.survey_submissions(submissions, expected),
+        _SubmissionSource(submissions),
+    )
     # Errors that the caller can fix are raised first, before errors of callbacks such as `on_event`.
-    with raise_first_of_group(Exception), raise_first_of_group(InputError):
+    with raise_first_error_of_group(Exception), raise_first_error_of_group(InputError):
         if check is not None:
-            await check(run.languages)
+            await check(judging_run.languages)
         if prepare is not None:
             await prepare_problems(prepare, needed_problems)
-        await run.run_workers(source, workers)
-    return run.finish()
+        await judging_run.run_workers(source, workers)
+    return judging_run.finish()
 
 
 class _SubmissionSource:
@@ -183,25 +189,25 @@ class _SubmissionSource:
     def __init__(self, submissions: Iterable[Submission] | AsyncIterable[Submission]) -> None:
         # No set of keys is needed if the submissions were read before, because their keys are then distinct.
         self._known_keys = None if isinstance(submissions, IndexedSubmissions) else set[str]()
-        self._rows: Iterator[Submission] | None = None
+        self._row_iterator: Iterator[Submission] | None = None
         if isinstance(submissions, Iterable):
-            self._rows = iter(submissions)
+            self._row_iterator = iter(submissions)
         else:
             self._stream, self._stream_lock = aiter(submissions), asyncio.Lock()
 
     async def next_submission(self) -> Submission | None:
         """Return the next submission, or None after the last."""
-        if self._rows is not None:
-            submission = next(self._rows, None)
+        if self._row_iterator is not None:
+            submission = next(self._row_iterator, None)
         else:
             async with self._stream_lock:
                 submission = await anext(self._stream, None)
         if submission is not None and self._known_keys is not None:
-            _check_distinct(submission.key, self._known_keys)
+            _refuse_duplicate_key(submission.key, self._known_keys)
         return submission
 
 
-def _check_distinct(key: str, known_keys: set[str]) -> None:
+def _refuse_duplicate_key(key: str, known_keys: set[str]) -> None:
     """Add the key to `known_keys`. A key that was already in it is an InputError."""
     if key in known_keys:
         raise InputError(
@@ -215,10 +221,10 @@ def _check_distinct(key: str, known_keys: set[str]) -> None:
 class _Claim:
     """Equal submissions without a result. The first of them is judged, and the rest wait for its result."""
 
-    def __init__(self, problem: Problem, first: Submission, identity: str) -> None:
+    def __init__(self, problem: Problem, first_submission: Submission, identity: str) -> None:
         self.problem, self.identity = problem, identity
-        self.waiting = deque([first])
-        self.is_over = asyncio.Event()
+        self.waiting_submissions = deque([first_submission])
+        self.end_event = asyncio.Event()
 
 
 class _JudgingRun:
@@ -235,14 +241,14 @@ class _JudgingRun:
         on_event: Callable[[Event], None],
     ) -> None:
         self._judge, self._problems, self._journal, self._on_event = judge, problems, journal, on_event
-        self._add_limits, self._share, self._outputs = with_limits, share, outputs
+        self._add_limits, self._shares_results, self._stores_outputs = with_limits, share, outputs
         self._claims: dict[str, _Claim] = {}  # by identity
         # Submissions in progress, in the order in which they started.
-        self._active = dict[TrackedSubmission, None]()
-        self._numbers: Counter[str] = Counter()
-        self._verdicts: Counter[str] = Counter()
+        self._active_submissions = dict[TrackedSubmission, None]()
+        self._outcome_counts: Counter[str] = Counter()
+        self._verdict_counts: Counter[str] = Counter()
         self._overload_detector = OverloadDetector()
-        self._skipped_counted = False  # True if survey_submissions has counted the skipped submissions
+        self._are_skipped_counted = False  # True if survey_submissions has counted the skipped submissions
         self.languages = set[str]()  # languages of the submissions that will be judged
 
     # --- before judging ---
@@ -263,7 +269,7 @@ class _JudgingRun:
         skipped_count = 0
         needed_problems = dict[str, Problem]()
         for submission in submissions:
-            _check_distinct(submission.key, known_keys)
+            _refuse_duplicate_key(submission.key, known_keys)
             problem = self._find_problem(submission)
             if submission.key in self._journal.done:
                 skipped_count += 1
@@ -276,20 +282,20 @@ class _JudgingRun:
 
     def _survey_indexed(self, submissions: IndexedSubmissions) -> list[Problem]:
         """Survey submissions that were read before. Only the first submissions determine the languages."""
-        ids, done_keys = submissions.problem_ids, self._journal.done
+        problem_id_by_key, done_keys = submissions.problem_ids, self._journal.done
         open_count, needed_problems = 0, dict[str, Problem]()
-        for key in ids:
+        for key in problem_id_by_key:
             if key not in done_keys:
                 open_count += 1
-                problem_id = ids[key]
+                problem_id = problem_id_by_key[key]
                 needed_problems[problem_id] = self._problems[problem_id]
-        self._skipped_counted, self._numbers["skipped"] = True, len(ids) - open_count
+        self._are_skipped_counted, self._outcome_counts["skipped"] = True, len(problem_id_by_key) - open_count
         self.languages |= {
             submission.language
             for submission in islice(submissions, _LANGUAGE_SAMPLE)
             if submission.code is not None and submission.key not in done_keys
         }
-        self._on_event(RunStarted(total=len(ids), skipped=len(ids) - open_count))
+        self._on_event(RunStarted(total=len(problem_id_by_key), skipped=len(problem_id_by_key) - open_count))
         return list(needed_problems.values())
 
     def _find_problem(self, submission: Submission) -> Problem:
@@ -308,24 +314,25 @@ class _JudgingRun:
 
     async def run_workers(self, source: _SubmissionSource, workers: int | Callable[[], int]) -> None:
         """Run workers until there are no more submissions. Add workers if the engine grows."""
-        worker_tasks, reporting = set[asyncio.Task[None]](), asyncio.create_task(self._report_active())
+        worker_tasks, reporting_task = set[asyncio.Task[None]](), asyncio.create_task(self._report_active())
         try:
-            async with asyncio.TaskGroup() as group:
+            async with asyncio.TaskGroup() as task_group:
                 while not any(task.done() for task in worker_tasks):
-                    size = workers if isinstance(workers, int) else max(1, workers())
+                    worker_count = workers if isinstance(workers, int) else max(1, workers())
                     worker_tasks |= {
-                        group.create_task(self.run_worker(source)) for _ in range(size - len(worker_tasks))
+                        task_group.create_task(self.run_worker(source))
+                        for _ in range(worker_count - len(worker_tasks))
                     }
-                    timeout = None if isinstance(workers, int) else _WORKER_CHECK_S
-                    await asyncio.wait(worker_tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+                    timeout_s = None if isinstance(workers, int) else _WORKER_CHECK_S
+                    await asyncio.wait(worker_tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            await cancel_tasks(reporting)
+            await cancel_tasks(reporting_task)
 
     async def _report_active(self) -> None:
         """Emit an event about active submissions every `_PROGRESS_S` seconds, until cancelled."""
         while True:
             await asyncio.sleep(_PROGRESS_S)
-            self._on_event(active_submissions_event(self._active))
+            self._on_event(make_active_submissions_event(self._active_submissions))
 
     async def run_worker(self, source: _SubmissionSource) -> None:
         """Run a worker, which judges submissions from the source until the source is empty."""
@@ -333,11 +340,11 @@ class _JudgingRun:
             if (claim := await self._claim_submission(submission)) is None:
                 continue
             try:
-                while claim.waiting:
+                while claim.waiting_submissions:
                     await self._judge_claim(claim)
             finally:
                 self._claims.pop(claim.identity, None)
-                claim.is_over.set()
+                claim.end_event.set()
 
     async def _judge_claim(self, claim: _Claim) -> None:
         """Judge the first submission of a claim and record its result for all of them.
@@ -345,23 +352,23 @@ class _JudgingRun:
         If the judge fails, only the first submission fails, and the rest are judged one by one. There is no
         `await` between the result and the last row, so cancelling cannot separate them.
         """
-        submission, problem = claim.waiting.popleft(), claim.problem
+        submission, problem = claim.waiting_submissions.popleft(), claim.problem
         try:
             limited_problem = problem if self._add_limits is None else await self._add_limits(problem)
-            with track_submission(submission.key, problem.id) as active:
-                self._active[active] = None
+            with track_submission(submission.key, problem.id) as tracked_submission:
+                self._active_submissions[tracked_submission] = None
                 try:
                     result = await self._judge.judge(limited_problem, submission)
                 finally:
-                    del self._active[active]
+                    del self._active_submissions[tracked_submission]
         except (JudgeFailure, EngineError, ProgramBroken) as error:
             self._record_failure(problem, submission, error)
             return
-        checked_result = self._without_foreign_repeat(submission, claim.identity, result)
+        checked_result = self._drop_reference_to_other_run(submission, claim.identity, result)
         self._record_result(problem, submission, checked_result, repeated=bool(result.repeats))
-        while claim.waiting:
+        while claim.waiting_submissions:
             self._record_result(
-                problem, claim.waiting.popleft(), mark_as_repeated(checked_result), repeated=True
+                problem, claim.waiting_submissions.popleft(), mark_as_repeated(checked_result), repeated=True
             )
 
     async def _claim_submission(self, submission: Submission) -> _Claim | None:
@@ -370,24 +377,24 @@ class _JudgingRun:
         It needs no judging if it has a result, or if an equal submission has a result or is being judged.
         """
         if submission.key in self._journal.done:
-            self._numbers["skipped"] += not self._skipped_counted
+            self._outcome_counts["skipped"] += not self._are_skipped_counted
             await asyncio.sleep(0)  # lets the event loop cancel this task while many rows are skipped
             return None
         problem = self._find_problem(submission)
         identity = rows.submission_identity(problem, submission)
         claim = _Claim(problem, submission, identity)
         # Submissions without a program are not equal programs, and need no judging that could be saved.
-        may_share = self._share and (submission.code is not None or bool(submission.outputs))
+        may_share = self._shares_results and (submission.code is not None or bool(submission.outputs))
         while may_share and (other_claim := self._claims.get(identity)) is not None:
             # The number is limited because waiting submissions are in memory.
-            if len(other_claim.waiting) < _MAX_WAITING:
-                other_claim.waiting.append(submission)
+            if len(other_claim.waiting_submissions) < _MAX_WAITING:
+                other_claim.waiting_submissions.append(submission)
                 return None
-            await other_claim.is_over.wait()
+            await other_claim.end_event.wait()
         row = self._journal.find_result(identity, submission.problem_id)
         # The row belongs to this run or to another run.
         if row is not None and (may_share or row["key"] == submission.key):
-            earlier_result = self._without_foreign_repeat(
+            earlier_result = self._drop_reference_to_other_run(
                 submission, identity, mark_as_repeated(rows.read_result(row))
             )
             self._record_result(problem, submission, earlier_result, repeated=True, is_earlier=True)
@@ -397,7 +404,7 @@ class _JudgingRun:
             self._claims[identity] = claim
         return claim
 
-    def _without_foreign_repeat(
+    def _drop_reference_to_other_run(
         self, submission: Submission, identity: str, result: SubmissionResult
     ) -> SubmissionResult:
         """Return the result without its reference to an equal row, unless that row is in this run.
@@ -422,26 +429,28 @@ class _JudgingRun:
         """Write the row of a result and emit an event. `repeated`: an equal submission has this result."""
         # Replies may contain equal code, although they differ in text and repairs.
         own_result = msgspec.structs.replace(result, key=submission.key, repairs=submission.repairs)
-        row = rows.compact_result_row(submission, problem, own_result, outputs=self._outputs)
+        row = rows.compact_result_row(submission, problem, own_result, outputs=self._stores_outputs)
         self._journal.record_result(row, is_earlier=is_earlier)
-        verdicts = Counter(test.status for test in own_result.tests)
-        tests_run = 0 if repeated else sum(verdicts[status] for status in verdicts.keys() - _NOT_RUN)
-        self._numbers.update(judged=1, repeated=int(repeated), tests=tests_run)
-        self._verdicts[scoring.outcome_name(own_result)] += 1
+        verdict_counts = Counter(test.status for test in own_result.tests)
+        run_test_count = (
+            0 if repeated else sum(verdict_counts[status] for status in verdict_counts.keys() - _NOT_RUN)
+        )
+        self._outcome_counts.update(judged=1, repeated=int(repeated), tests=run_test_count)
+        self._verdict_counts[scoring.outcome_name(own_result)] += 1
         self._on_event(
             SubmissionJudged(
                 key=own_result.key,
                 problem_id=own_result.problem_id,
                 status=own_result.verdict,
                 points=own_result.points,
-                verdicts=verdicts,
-                tests=tests_run,
+                verdicts=verdict_counts,
+                tests=run_test_count,
                 repeated=repeated,
                 reason=scoring.find_unjudged_reason(own_result),
             )
         )
-        if not repeated and (overloaded := self._overload_detector.add(result)) is not None:
-            self._on_event(overloaded)
+        if not repeated and (overload_event := self._overload_detector.add(result)) is not None:
+            self._on_event(overload_event)
 
     def _record_failure(self, problem: Problem, submission: Submission, error: IoiEvalError) -> None:
         """Write the row of a judge failure and emit an event."""
@@ -452,7 +461,7 @@ class _JudgingRun:
         )
         _log.debug("%s: not judged: %s", submission.key, failure)
         self._journal.record_failure(rows.failure_row(submission, failure, problem))
-        self._numbers["failed"] += 1
+        self._outcome_counts["failed"] += 1
         self._on_event(
             SubmissionFailed(key=submission.key, problem_id=submission.problem_id, reason=str(failure))
         )
@@ -462,15 +471,15 @@ class _JudgingRun:
     def finish(self) -> RunSummary:
         """Emit the last event and return the summary."""
         self._journal.start_run()  # creates the run's files even if the run has no rows
-        summary = RunSummary(**self._numbers, verdicts=dict(self._verdicts))
+        summary = RunSummary(**self._outcome_counts, verdicts=dict(self._verdict_counts))
         self._on_event(RunFinished(summary=summary))
         return summary
 
 
-def active_submissions_event(active_submissions: Collection[TrackedSubmission]) -> SubmissionsNow:
+def make_active_submissions_event(active_submissions: Collection[TrackedSubmission]) -> SubmissionsNow:
     """Return an event about the active submissions. `active_submissions` are sorted by start time."""
     steps = [current.step for current in active_submissions]
-    oldest = (
+    described_submissions = (
         ActiveSubmission(
             key=rows.shorten(submission.key, _MAX_NAME),
             problem=rows.shorten(submission.problem, _MAX_NAME),
@@ -485,7 +494,7 @@ def active_submissions_event(active_submissions: Collection[TrackedSubmission]) 
         number=len(steps),
         building=sum(step.kind == BUILD for step in steps),
         builds_waiting=sum(step.kind == BUILD and not step.where for step in steps),
-        longest=tuple(islice(oldest, _MAX_REPORTED)),
+        longest=tuple(islice(described_submissions, _MAX_REPORTED)),
     )
 
 
@@ -493,18 +502,18 @@ class OverloadDetector:
     """Detects an overloaded machine: programs waited longer for a CPU than they computed."""
 
     def __init__(self) -> None:
-        self._waited = self._computed = 0.0
-        self._reported = False
+        self._waited_s = self._computed_s = 0.0
+        self._is_reported = False
 
     def add(self, result: SubmissionResult) -> Overloaded | None:
         """Add the times of a result. Return an event when overload is detected for the first time."""
-        self._waited += math.fsum(test.waited_time or 0.0 for test in result.tests)
-        self._computed += math.fsum(test.cpu_time or 0.0 for test in result.tests)
-        has_enough_data = self._computed >= _MIN_COMPUTED_S or self._waited >= _MIN_WAITED_S
-        if self._reported or not has_enough_data or self._waited <= self._computed:
+        self._waited_s += math.fsum(test.waited_time or 0.0 for test in result.tests)
+        self._computed_s += math.fsum(test.cpu_time or 0.0 for test in result.tests)
+        has_enough_data = self._computed_s >= _MIN_COMPUTED_S or self._waited_s >= _MIN_WAITED_S
+        if self._is_reported or not has_enough_data or self._waited_s <= self._computed_s:
             return None
-        self._reported = True
-        return Overloaded(waited=self._waited, computed=self._computed)
+        self._is_reported = True
+        return Overloaded(waited=self._waited_s, computed=self._computed_s)
 
 
 async def prepare_problems(prepare: Callable[[Problem], Awaitable[object]], problems: list[Problem]) -> None:
@@ -519,8 +528,8 @@ async def prepare_problems(prepare: Callable[[Problem], Awaitable[object]], prob
             pass  # the machine is at fault, and the rows of the problem's submissions will contain the error
         return None
 
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(prepare_problem(problem)) for problem in problems]
+    async with asyncio.TaskGroup() as task_group:
+        tasks = [task_group.create_task(prepare_problem(problem)) for problem in problems]
     errors = [error for task in tasks if (error := task.result()) is not None]
     # If only some problems fail, the rows of their submissions contain the error.
     if errors and len(errors) == len(problems):

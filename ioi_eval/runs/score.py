@@ -100,16 +100,16 @@ class ScoredDump(Value):
 
     def as_json(self) -> dict[str, Any]:
         """Return the content of the command's JSON output."""
-        names = ("left_out", "rejected", "noted", "other_files", "understood")
-        dump_counts = {name: getattr(self.dump, name) for name in names}
-        json = {
+        count_names = ("left_out", "rejected", "noted", "other_files", "understood")
+        dump_counts = {name: getattr(self.dump, name) for name in count_names}
+        json_fields = {
             "out": self.out,
             "report": f"{self.out}/report.md",
             "this_call": self.call,
             "dump": dump_counts,
         }
-        references = {} if self.references is None else {"references": self.references}
-        return {**json, **references, **self.summary.as_json()}
+        references_field = {} if self.references is None else {"references": self.references}
+        return {**json_fields, **references_field, **self.summary.as_json()}
 
 
 async def score_dump(
@@ -157,26 +157,30 @@ async def score_dump(
         paths, audit = tuple(map(dump_name, dump_files)), None if trust is None else read_audit(trust)
         setup = RunSetup.create(out or _default_folder(paths[0], selection), engine, options, store, on_event)
         rows = Rows.create(dump_files, reading, selection, problems, setup)
-        with open_problem_source(problems, choice, setup.store, rows.named_problem_ids) as loaded:
-            dump = (beginning := rows.open_beginning(loaded, setup)) or read_dump(rows, loaded, setup)
+        with open_problem_source(problems, choice, setup.store, rows.named_problem_ids) as loaded_problems:
+            dump = (beginning := rows.open_beginning(loaded_problems, setup)) or read_dump(
+                rows, loaded_problems, setup
+            )
             setup.on_event(RowsUnderstood(rows=dump.info.understood))
-            usable, reference_outcomes = await check_references(loaded, references, setup)
-            if usable is not loaded:
-                dump = (beginning := rows.open_beginning(usable, setup)) or rows.open_dump(usable)
+            usable_problems, reference_outcomes = await check_references(loaded_problems, references, setup)
+            if usable_problems is not loaded_problems:
+                dump = (beginning := rows.open_beginning(usable_problems, setup)) or rows.open_dump(
+                    usable_problems
+                )
             result_settings = {**(references.result_settings if references else {}), **setup.result_settings}
             limit = rows.selection.limit
             arguments: dict[str, Any] = {"dumps": list(paths), "problems": source_name(problems)}
             arguments |= {} if limit is None else {LIMIT: limit}
             arguments |= choice.report_settings if choice is not None else {}
-            settings = {**arguments, **_report_settings(dump, reference_outcomes, references)}
-            work = rows.make_work(dump, usable, result_settings, settings)
+            settings = {**arguments, **_make_report_settings(dump, reference_outcomes, references)}
+            work = rows.make_work(dump, usable_problems, result_settings, settings)
             if beginning is None:
                 call_summary = await judge_work(work, setup)
                 write_index(setup.folder, dump.index)
             else:
-                tail = DumpTail(rows, beginning, usable, setup)
-                call_summary = await judge_work(tail.extend_work(work), setup)
-                dump = tail.whole
+                dump_tail = DumpTail(rows, beginning, usable_problems, setup)
+                call_summary = await judge_work(dump_tail.extend_work(work), setup)
+                dump = dump_tail.whole_dump
             write_rejected(setup.folder, dump.rejected)
     if reference_outcomes is not None:
         write_json(setup.folder / REFERENCES, reference_outcomes)
@@ -208,8 +212,8 @@ class DumpTail:
 
     def __init__(self, rows: Rows, beginning: Dump, problems: Problems, setup: RunSetup) -> None:
         self._rows, self._beginning, self._problems, self._setup = rows, beginning, problems, setup
-        self._stopped = False
-        self.whole = beginning  # the whole dump, when it has been read; until then, its first part
+        self._is_stopped = False
+        self.whole_dump = beginning  # the whole dump, when it has been read; until then, its first part
 
     def extend_work(self, work: Work) -> Work:
         """Return the work for the whole dump. `work`: the work for its beginning."""
@@ -223,55 +227,55 @@ class DumpTail:
         )
 
     def _set_settle_callback(
-        self, settle: Callable[[Fingerprint, Mapping[str, Any], Collection[str]], None]
+        self, settle_results: Callable[[Fingerprint, Mapping[str, Any], Collection[str]], None]
     ) -> None:
-        self._settle_results = settle
+        self._settle_results = settle_results
 
     def _finish_reading(self, whole_dump: Dump) -> None:
         """Write the dump's index and fingerprint, so that a later call need not read the dump again."""
         for file in (*self._beginning.info.files, *whole_dump.info.files):
             # Raises an InputError if the file has changed, because its first rows were already judged.
             file.check_unchanged()
-        self.whole = whole_dump
+        self.whole_dump = whole_dump
         self._setup.on_event(RowsRead(rows=whole_dump.info.rows, selected=len(whole_dump)))
         whole_fingerprint = msgspec.structs.replace(self._fingerprint, dump=whole_dump.info.sha256)
         self._settle_results(
-            whole_fingerprint, _report_settings(whole_dump, None, None), whole_dump.info.keys
+            whole_fingerprint, _make_report_settings(whole_dump, None, None), whole_dump.info.keys
         )
         write_index(self._setup.folder, whole_dump.index)
         whole_dump.index = None  # free the index, which needs 150 MB for a million rows
 
     async def _check_beginning(self, judge: Judge) -> None:
         """Check the problems and languages of the beginning before anything is judged."""
-        names = dict.fromkeys(self._beginning.problem_ids.values())
+        problem_names = dict.fromkeys(self._beginning.problem_ids.values())
         languages = {row.language for row in self._beginning if row.code is not None}
         await judge.check_packages(self._problems.packages, languages)
-        await prepare_problems(judge.prepare, [self._problems[name] for name in names])
+        await prepare_problems(judge.prepare, [self._problems[name] for name in problem_names])
 
     async def _submissions(self) -> AsyncGenerator[Submission]:
         """Yield the submissions of the dump's first part, then all later submissions."""
         loop = asyncio.get_running_loop()
 
         def on_rows(number: int) -> None:
-            if self._stopped:
+            if self._is_stopped:
                 raise InterruptedError
             loop.call_soon_threadsafe(self._setup.on_event, RowsRead(rows=number))
 
-        reading = asyncio.create_task(
+        reading_task = asyncio.create_task(
             asyncio.to_thread(read_dump, self._rows, self._problems, self._setup, on_rows)
         )
         try:
             for submission in self._beginning:
                 yield submission
-                if reading.done():
-                    reading.result()  # raises errors in later rows as soon as possible
-            self._finish_reading(await reading)
-            for submission in islice(self.whole, len(self._beginning), None):
+                if reading_task.done():
+                    reading_task.result()  # raises errors in later rows as soon as possible
+            self._finish_reading(await reading_task)
+            for submission in islice(self.whole_dump, len(self._beginning), None):
                 yield submission
         finally:
-            self._stopped = True
-            await asyncio.wait([reading])
-            reading.exception()  # marks the error as handled, which was raised above
+            self._is_stopped = True
+            await asyncio.wait([reading_task])
+            reading_task.exception()  # marks the error as handled, which was raised above
 
 
 def read_dump(
@@ -286,11 +290,11 @@ def read_dump(
         raise BadRows(error.errors, str(write_rejected(setup.folder, error.errors))) from error
 
 
-def _report_settings(
+def _make_report_settings(
     dump: Dump, outcomes: References | None, references: ReferenceOptions | None
 ) -> dict[str, Any]:
     """Return settings for reports: notes about the rows, and the outcomes of reference solutions."""
-    settings: dict[str, Any] = {"rows": rows} if (rows := skipped_row_notes(dump.info)) else {}
+    settings: dict[str, Any] = {"rows": rows} if (rows := make_skipped_row_notes(dump.info)) else {}
     if outcomes is None or references is None:
         return settings
     return {**settings, "own_solutions": summarize_references(outcomes, references)}
@@ -299,7 +303,7 @@ def _report_settings(
 _MAX_NAMED = 3  # maximum number of files that a note names
 
 
-def skipped_row_notes(info: DumpInfo) -> list[str]:
+def make_skipped_row_notes(info: DumpInfo) -> list[str]:
     """Return notes about rows that are not judged, except by the user's choice, and about ambiguous rows."""
     unrequested_counts = {
         reason: number for reason, number in info.left_out.items() if reason not in ASKED_FOR
@@ -353,10 +357,10 @@ class Rows(NamedTuple):
         if not reading.default_language:
             reading = msgspec.structs.replace(reading, default_language=language_of(problems))
         index_folder = None if earlier_info is None else setup.folder
-        folders = (dump for dump in dumps if not isinstance(dump, RowFile))
-        other_names = tuple(map(str, other_files(folders)))
-        names, dump_files = tuple(map(dump_name, dumps)), find_dumps(dumps)
-        return cls(names, dump_files, reading, selection or Selection(), index_folder, other_names)
+        dump_folders = (dump for dump in dumps if not isinstance(dump, RowFile))
+        other_names = tuple(map(str, other_files(dump_folders)))
+        dump_names, dump_files = tuple(map(dump_name, dumps)), find_dumps(dumps)
+        return cls(dump_names, dump_files, reading, selection or Selection(), index_folder, other_names)
 
     def named_problem_ids(self) -> Collection[str] | None:
         """Return the names of the problems in the rows, or None if they are unknown."""
@@ -407,15 +411,15 @@ class Rows(NamedTuple):
 
         `result_settings`: settings except `reading` that can change results. `settings`: for reports.
         """
-        reading: dict[str, Any] = msgspec.to_builtins(self.reading)
-        reading |= reading.pop("repairs")  # a fingerprint contains no nested options
-        del reading["skip_bad_rows"]  # this option changes no result
+        reading_settings: dict[str, Any] = msgspec.to_builtins(self.reading)
+        reading_settings |= reading_settings.pop("repairs")  # a fingerprint contains no nested options
+        del reading_settings["skip_bad_rows"]  # this option changes no result
         return Work(
             problems=problems,
             submissions=dump,
             keys=dump.info.keys,
             others=dump.info.passed_over,
-            fingerprint=make_fingerprint(dump.info.sha256, problems, {**reading, **result_settings}),
+            fingerprint=make_fingerprint(dump.info.sha256, problems, {**reading_settings, **result_settings}),
             settings=settings,
             shard=str(self.selection.shard or ""),
         )
@@ -485,14 +489,14 @@ def forecast_dump(
             out or _default_folder(dump_name(paths[0]), selection), engine, options, store, ignore
         )
         rows = Rows.create(paths, reading, selection, problems, setup)
-        with open_problem_source(problems, choice, setup.store, rows.named_problem_ids) as loaded:
-            dump = rows.open_dump(loaded)
-            work = rows.make_work(dump, loaded, setup.result_settings, {})
+        with open_problem_source(problems, choice, setup.store, rows.named_problem_ids) as loaded_problems:
+            dump = rows.open_dump(loaded_problems)
+            work = rows.make_work(dump, loaded_problems, setup.result_settings, {})
             with open_journal(work, setup) as journal:
                 judged_again = supersede_outdated_results(work, journal)
-                new_submissions, empty_count = _unjudged_submissions(work, journal, setup.options.share)
+                new_submissions, empty_count = _find_unjudged_submissions(work, journal, setup.options.share)
                 timed_problems = [
-                    with_time_factor(loaded[submission.problem_id], setup.options.timing.factor)
+                    with_time_factor(loaded_problems[submission.problem_id], setup.options.timing.factor)
                     for submission in new_submissions
                 ]
                 limits = [
@@ -512,15 +516,15 @@ def forecast_dump(
                     tests=sum(tests for _, tests in limits),
                     problems=len({submission.problem_id for submission in new_submissions}),
                     cpu_hours=None if None in max_times_s else math.fsum(filter(None, max_times_s)) / _HOUR_S,
-                    expected_cpu_hours=_expected_cpu_hours(journal, new_submissions),
+                    expected_cpu_hours=_estimate_cpu_hours(journal, new_submissions),
                     rejected=dump.info.rejected,
                     understood=dump.info.understood,
-                    notes=tuple(skipped_row_notes(msgspec.structs.replace(dump.info, rejected=0))),
+                    notes=tuple(make_skipped_row_notes(msgspec.structs.replace(dump.info, rejected=0))),
                     again=judged_again,
                 )
 
 
-def _unjudged_submissions(work: Work, journal: ResultLog, share: bool) -> tuple[list[Submission], int]:
+def _find_unjudged_submissions(work: Work, journal: ResultLog, share: bool) -> tuple[list[Submission], int]:
     """Return the submissions to judge, without their code, and the number of empty submissions.
 
     Args:
@@ -528,7 +532,7 @@ def _unjudged_submissions(work: Work, journal: ResultLog, share: bool) -> tuple[
         journal: The results of earlier calls.
         share: Equal submissions are judged once.
     """
-    unjudged: list[Submission] = []
+    unjudged_submissions: list[Submission] = []
     identities = set[str]()
     empty_count = 0
     for submission in work.submissions if isinstance(work.submissions, Iterable) else ():
@@ -544,16 +548,23 @@ def _unjudged_submissions(work: Work, journal: ResultLog, share: bool) -> tuple[
         ):
             continue
         identities.add(identity)
-        unjudged.append(Submission(key=submission.key, problem_id=submission.problem_id, code=None))
-    return unjudged, empty_count
+        unjudged_submissions.append(
+            Submission(key=submission.key, problem_id=submission.problem_id, code=None)
+        )
+    return unjudged_submissions, empty_count
 
 
-def _expected_cpu_hours(journal: ResultLog, submissions: Iterable[Submission]) -> float | None:
+def _estimate_cpu_hours(journal: ResultLog, submissions: Iterable[Submission]) -> float | None:
     """Return the expected CPU hours, by the mean of the problem's results or else of all results."""
     times_by_problem: Mapping[str, list[float]] = journal.cpu_times()
-    all_times = [seconds for times in times_by_problem.values() for seconds in times]
-    if not all_times:
+    all_times_s = [seconds for times_s in times_by_problem.values() for seconds in times_s]
+    if not all_times_s:
         return None
-    overall_mean = math.fsum(all_times) / len(all_times)
-    means = {problem: math.fsum(times) / len(times) for problem, times in times_by_problem.items()}
-    return math.fsum(means.get(submission.problem_id, overall_mean) for submission in submissions) / _HOUR_S
+    overall_mean_s = math.fsum(all_times_s) / len(all_times_s)
+    mean_s_by_problem = {
+        problem: math.fsum(times_s) / len(times_s) for problem, times_s in times_by_problem.items()
+    }
+    return (
+        math.fsum(mean_s_by_problem.get(submission.problem_id, overall_mean_s) for submission in submissions)
+        / _HOUR_S
+    )

@@ -70,37 +70,41 @@ class Scorer:
                 f"the argument `engine` must be an engine, not {str(engine)!r}", field="engine", remedy=remedy
             )
         self._engine, self._store, self._options, self._builds = engine, store, options, builds
-        self._trusted = trusted
-        self._open = AsyncExitStack()
+        self._trusted_engine = trusted
+        self._exit_stack = AsyncExitStack()
         self._judge: Judge | None = None
 
     async def __aenter__(self) -> Self:
-        async with AsyncExitStack() as opening:
+        async with AsyncExitStack() as exit_stack:
             if (store := self._store) is None and self._engine is None:
                 store = Store.private()
             elif store is None:
-                folder = tempfile.TemporaryDirectory(prefix="ioi-eval-store-", ignore_cleanup_errors=True)
-                store = Store(Path(opening.enter_context(folder)))
+                temporary_folder = tempfile.TemporaryDirectory(
+                    prefix="ioi-eval-store-", ignore_cleanup_errors=True
+                )
+                store = Store(Path(exit_stack.enter_context(temporary_folder)))
             engine = self._engine or _open_embedded_engine(store, self._options)
-            tests = await opening.enter_async_context(open_test_runner(engine, store, self._builds))
-            trusted: Builder | None = None
-            if self._trusted is not None:
+            test_runner = await exit_stack.enter_async_context(open_test_runner(engine, store, self._builds))
+            trusted_builder: Builder | None = None
+            if self._trusted_engine is not None:
                 # If this machine has no compiler, the engine itself builds.
                 with contextlib.suppress(EngineUnavailable):
-                    scorer_folder = await opening.enter_async_context(
-                        open_test_runner(self._trusted, store, self._builds)
+                    scorer_folder = await exit_stack.enter_async_context(
+                        open_test_runner(self._trusted_engine, store, self._builds)
                     )
-                    trusted = scorer_folder.builder
+                    trusted_builder = scorer_folder.builder
             limits = self._builds.limits if self._builds is not None else None
-            self._judge = Judge(tests, Artifacts(tests.builder, limits, trusted=trusted), self._options)
-            self._open = opening.pop_all()
+            self._judge = Judge(
+                test_runner, Artifacts(test_runner.builder, limits, trusted=trusted_builder), self._options
+            )
+            self._exit_stack = exit_stack.pop_all()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._judge = None
-        await self._open.__aexit__(kind, error, trace)
+        await self._exit_stack.__aexit__(kind, error, trace)
 
     @property
     def judge(self) -> Judge:
@@ -114,7 +118,7 @@ class Scorer:
         """Return the number of builds and batches that run at the same time."""
         return self.judge.slots
 
-    def judge_with(self, *, all_tests: bool, borderline: Borderline | None, echo: int = 0) -> Judge:
+    def make_judge(self, *, all_tests: bool, borderline: Borderline | None, echo: int = 0) -> Judge:
         """Return a judge with other options, which shares the engine and the built programs."""
         return self.judge.with_options(all_tests=all_tests, borderline=borderline, echo=echo)
 
@@ -142,10 +146,10 @@ class Scorer:
             return await judge.judge(problem, submission)
 
 
-def check_type(value: object, kind: type, field: str, remedy: str) -> None:
+def check_type(value: object, expected_type: type, field: str, remedy: str) -> None:
     """Raise InputError if an argument does not have the expected type."""
-    if not isinstance(value, kind):
-        message = f"{field} must be a {kind.__name__}, not {type(value).__name__}"
+    if not isinstance(value, expected_type):
+        message = f"{field} must be a {expected_type.__name__}, not {type(value).__name__}"
         raise InputError(message, field=field, remedy=remedy)
 
 
@@ -159,13 +163,13 @@ def _check_arguments(problem: Problem, submission: Submission) -> None:
     if submission.code is not None and not submission.language:
         remedy = 'Name it, as in Submission(..., language="python")'
         raise InputError("the language of the code is missing", where=where, field="language", remedy=remedy)
-    names = {problem.id, f"{problem.id}@{problem.year or 'none'}"}
+    problem_names = {problem.id, f"{problem.id}@{problem.year or 'none'}"}
     is_other_year = None not in (problem.year, submission.year) and problem.year != submission.year
-    if submission.problem_id in names and not is_other_year:
+    if submission.problem_id in problem_names and not is_other_year:
         return
-    of_year = f" of {submission.year}" if is_other_year else ""
+    year_phrase = f" of {submission.year}" if is_other_year else ""
     raise InputError(
-        f"the submission is for problem {submission.problem_id!r}{of_year}, not {problem.id!r}",
+        f"the submission is for problem {submission.problem_id!r}{year_phrase}, not {problem.id!r}",
         where=where,
         field="year" if is_other_year else "problem_id",
         remedy=f"Give it to the problem that it names, or set problem_id={problem.id!r}",
@@ -208,21 +212,23 @@ def score_sync(
     return run_coroutine(score, "scorer.score(...)` of an open Scorer")
 
 
-def run_coroutine(call: Callable[[], Coroutine[Any, Any, _T]], instead: str) -> _T:
+def run_coroutine(call: Callable[[], Coroutine[Any, Any, _T]], awaitable_expression: str) -> _T:
     """Run an async call, and return its result. Raises IoiEvalError if an event loop is running.
 
-    `instead`: the expression that can be awaited there.
+    `awaitable_expression`: the expression that can be awaited there.
     """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(call())
-    raise IoiEvalError(f"an event loop is already running, as in a notebook: write `await {instead}")
+    raise IoiEvalError(
+        f"an event loop is already running, as in a notebook: write `await {awaitable_expression}"
+    )
 
 
 def _open_embedded_engine(store: Store, options: JudgeOptions | None) -> Engine:
     # Imported here, because it is needed only if this machine judges.
     from ioi_eval.engines.embedded import EmbeddedEngine
 
-    unconfined = options is not None and options.allow_unconfined
-    return EmbeddedEngine(store=store, allow_unconfined=unconfined, python=CALLER)
+    allows_unconfined = options is not None and options.allow_unconfined
+    return EmbeddedEngine(store=store, allow_unconfined=allows_unconfined, python=CALLER)

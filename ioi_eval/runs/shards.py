@@ -45,53 +45,58 @@ def find_shards(folders: Sequence[Path]) -> list[ShardFolder]:
     Raises:
         InputError: A shard occurs twice, a folder is not a shard, or the shards belong to different runs.
     """
-    infos = {folder: read_info(folder) for folder in folders if folder.is_dir()}
+    info_by_folder = {folder: read_info(folder) for folder in folders if folder.is_dir()}
     shards = [
         ShardFolder(folder, info, Shard.parse(info.shard))
         for folder in folders
-        if (info := infos.get(folder)) is not None and info.shard and not info.merged
+        if (info := info_by_folder.get(folder)) is not None and info.shard and not info.merged
     ]
     if not shards or len(folders) == 1:
         return []
-    first, *other_shards = shards
-    if strange := [folder for folder in folders if folder not in {shard.folder for shard in shards}]:
+    first_shard, *other_shards = shards
+    if folders_without_shard := [
+        folder for folder in folders if folder not in {shard.folder for shard in shards}
+    ]:
         raise InputError(
-            f"the folder does not contain a shard, unlike {first.folder}",
-            where=str(strange[0]),
+            f"the folder does not contain a shard, unlike {first_shard.folder}",
+            where=str(folders_without_shard[0]),
             remedy="Name only the folders of one run's shards. To compare runs, name their merged folders",
         )
     for other in other_shards:
-        if differences := _find_differences(first, other):
+        if differences := _find_differences(first_shard, other):
             raise InputError(
-                f"the folder does not contain a shard of the run in {first.folder}: {'; '.join(differences)}",
+                f"the folder does not contain a shard of the run in {first_shard.folder}:"
+                f" {'; '.join(differences)}",
                 where=str(other.folder),
                 remedy="Name only the folders of one run's shards, or score this"
                 " shard again with the options of the others",
             )
-    by_number = dict[int, Path]()
+    folder_by_number = dict[int, Path]()
     for shard in shards:
-        if shard.shard.index in by_number:
-            reason = f"shard {shard.shard} is in {by_number[shard.shard.index]} already"
+        if shard.shard.index in folder_by_number:
+            reason = f"shard {shard.shard} is in {folder_by_number[shard.shard.index]} already"
             raise InputError(reason, where=str(shard.folder), remedy="Name one folder for each shard")
-        by_number[shard.shard.index] = shard.folder
+        folder_by_number[shard.shard.index] = shard.folder
     return sorted(shards, key=lambda shard: shard.shard.index)
 
 
-def _find_differences(one: ShardFolder, other: ShardFolder) -> list[str]:
+def _find_differences(shard: ShardFolder, other_shard: ShardFolder) -> list[str]:
     """Return the reasons why two shards do not belong to the same run."""
-    fingerprint, other_fingerprint = one.info.fingerprint, other.info.fingerprint
+    fingerprint, other_fingerprint = shard.info.fingerprint, other_shard.info.fingerprint
     differences = [
         f"{name}: {value} -> {other_value}"
         for name, value, other_value in (
-            ("number of shards", one.shard.number, other.shard.number),
-            ("limit of rows", *(shard.info.settings.get(LIMIT) for shard in (one, other))),
+            ("number of shards", shard.shard.number, other_shard.shard.number),
+            ("limit of rows", *(each_shard.info.settings.get(LIMIT) for each_shard in (shard, other_shard))),
         )
         if value != other_value
     ]
     differences += fingerprint_changes(fingerprint, other_fingerprint, include_reading=True)
     # The hash of a dump is unknown if the dump was not read completely.
-    is_read = not one.info.unread and not other.info.unread
-    differences += ["another dump"] if is_read and fingerprint.dump != other_fingerprint.dump else []
+    were_both_dumps_read = not shard.info.unread and not other_shard.info.unread
+    differences += (
+        ["another dump"] if were_both_dumps_read and fingerprint.dump != other_fingerprint.dump else []
+    )
     return differences + (["other problems"] if fingerprint.problems != other_fingerprint.problems else [])
 
 
@@ -105,24 +110,26 @@ def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
     Raises:
         InputError: The folder has other content, or the shards cannot be merged.
     """
-    first = shards[0]
-    folder = out or first.folder.parent / f"{_SUFFIX.sub('', first.folder.resolve().name)}-merged"
+    first_shard = shards[0]
+    folder = out or first_shard.folder.parent / f"{_SUFFIX.sub('', first_shard.folder.resolve().name)}-merged"
     old_info = read_info(folder)
     if old_info is not None and not old_info.merged:
         reason = "the folder contains a judged run, which the shards would replace"
         raise InputError(reason, where=str(folder), remedy="Choose another out=FOLDER for the merged run")
-    limits = _common_limits(shards)
+    limits = _merge_limits(shards)
     with ResultLog.open(
         folder,
-        first.info.fingerprint,
-        settings=_common_settings(shards),
+        first_shard.info.fingerprint,
+        settings=_merge_settings(shards),
         fresh=True,
         shard=_list_present_shards(shards),
         merged=[shard.folder for shard in shards],
     ) as journal:
-        expected = [shard.info.expected for shard in shards]
-        if None not in expected or any(shard.info.unread for shard in shards):
-            journal.set_expected_count(None if None in expected else sum(filter(None, expected)))
+        expected_counts = [shard.info.expected for shard in shards]
+        if None not in expected_counts or any(shard.info.unread for shard in shards):
+            journal.set_expected_count(
+                None if None in expected_counts else sum(filter(None, expected_counts))
+            )
         journal.start_run()
         for shard in shards:
             _copy_rows(shard, journal)
@@ -134,17 +141,21 @@ def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
 
 def _list_present_shards(shards: Sequence[ShardFolder]) -> str:
     """Return the present shards, such as `1,3/4`, or "" if all are present."""
-    number = shards[0].shard.number
-    return "" if len(shards) == number else f"{','.join(str(shard.shard.index) for shard in shards)}/{number}"
+    shard_count = shards[0].shard.number
+    return (
+        ""
+        if len(shards) == shard_count
+        else f"{','.join(str(shard.shard.index) for shard in shards)}/{shard_count}"
+    )
 
 
-def _common_settings(shards: Sequence[ShardFolder]) -> Mapping[str, Any]:
+def _merge_settings(shards: Sequence[ShardFolder]) -> Mapping[str, Any]:
     settings = {**shards[0].info.settings, _COMMAND: ""}
     engines = [str(shard.info.settings[_ENGINE]) for shard in shards if _ENGINE in shard.info.settings]
     return settings | ({_ENGINE: ",".join(dict.fromkeys(engines))} if engines else {})
 
 
-def _common_limits(shards: Sequence[ShardFolder]) -> dict[str, MeasuredLimit]:
+def _merge_limits(shards: Sequence[ShardFolder]) -> dict[str, MeasuredLimit]:
     """Return the limits that the shards measured. Raises InputError if two shards differ."""
     limits = dict[str, MeasuredLimit]()
     for shard in shards:
@@ -179,14 +190,15 @@ def _copy_rows(shard: ShardFolder, journal: ResultLog) -> None:
 
 def _copy_descriptions(shards: Sequence[Path], folder: Path) -> None:
     """Copy the descriptions of problems, the results of people, and the list of rejected rows."""
-    tasks = [read_tasks(shard) for shard in shards]
+    all_tasks = [read_tasks(shard) for shard in shards]
     write_tasks(
-        folder, dict(sorted((name, task) for shard_tasks in tasks for name, task in shard_tasks.items()))
+        folder,
+        dict(sorted((name, task) for shard_tasks in all_tasks for name, task in shard_tasks.items())),
     )
     if people := next(
         (shard_people for shard in shards if (shard_people := read_people(shard)) is not None), None
     ):
         write_people(folder, people)
     for name in (REFERENCES, REJECTED):
-        if source := next((shard / name for shard in shards if (shard / name).exists()), None):
-            shutil.copyfile(source, folder / name)
+        if source_file := next((shard / name for shard in shards if (shard / name).exists()), None):
+            shutil.copyfile(source_file, folder / name)

@@ -48,7 +48,7 @@ from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import DistanceMeasured, OnEvent, RunSummary, ignore
 from ioi_eval.runs.references import MOST, with_references
 from ioi_eval.runs.runner import SubmissionJudge
-from ioi_eval.runs.score import Rows, read_dump, run_name, skipped_row_notes
+from ioi_eval.runs.score import Rows, make_skipped_row_notes, read_dump, run_name
 from ioi_eval.runs.sources import Source, open_problem_source, source_name
 from ioi_eval.runs.work import (
     RunOptions,
@@ -86,7 +86,7 @@ class ValidatedSolutions(Value):
 
     @property
     def conclusion(self) -> str:
-        """Return a summary as a sentence."""
+        """Return a sentence that summarises the comparison with the expected results."""
         return describe_conclusion(self.validation)
 
     def differences(self) -> list[tuple[str, list[str]]]:
@@ -146,19 +146,19 @@ async def validate(
     Raises:
         InputError: The input is unusable. Nothing has been written.
     """
-    _check_kind(solutions, problems)
+    _check_source_kind(solutions, problems)
     if problems is None:
         _refuse_columns(column, scale, reading or DumpOptions())
     folder = out or Path("runs") / f"validate-{run_name(source_name(solutions))}"
     options = msgspec.structs.replace(options or RunOptions(), all_tests=all_tests)
     setup = RunSetup.create(folder, engine, options, store, on_event)
     if problems is None:
-        planning = _plan_packages(solutions, choice, most, selection, setup)
+        plan_context = _plan_packages(solutions, choice, most, selection, setup)
     else:
         rows = Rows.create([str(solutions)], reading, selection, problems, setup)
-        planning = _plan_file(rows, problems, choice, column, scale, setup)
-    with planning as plan:
-        call = await judge_work(plan.work, setup)
+        plan_context = _plan_file(rows, problems, choice, column, scale, setup)
+    with plan_context as plan:
+        call_summary = await judge_work(plan.work, setup)
         keys, judged_problems = {case.key for case in plan.cases}, plan.work.problems
         results = {row["key"]: read_result(row) for row in read_rows(setup.folder) if row["key"] in keys}
         failures = {**plan.unjudgeable, **setup.read_failures(keys - results.keys())}
@@ -168,14 +168,18 @@ async def validate(
     write_json(setup.folder / VALIDATION, result)
     write_reports(setup.folder)
     return ValidatedSolutions(
-        out=str(setup.folder), call=call, validation=result, note=plan.note, rejected=len(plan.rejected)
+        out=str(setup.folder),
+        call=call_summary,
+        validation=result,
+        note=plan.note,
+        rejected=len(plan.rejected),
     )
 
 
 validate_sync = synchronous(validate)
 
 
-def _check_kind(solutions: Source, problems: Source | None) -> None:
+def _check_source_kind(solutions: Source, problems: Source | None) -> None:
     """Raise InputError if a file of solutions lacks problems, or if packages are combined with problems."""
     name = source_name(solutions)
     suffix = "" if isinstance(solutions, Problems) else Path(solutions).suffix.lower()
@@ -189,9 +193,9 @@ def _check_kind(solutions: Source, problems: Source | None) -> None:
 
 def _refuse_columns(column: str | None, scale: str | None, reading: DumpOptions) -> None:
     """Raise an InputError for options that need a file of solutions."""
-    defaults = DumpOptions()
+    default_options = DumpOptions()
     changed_options = {
-        name: getattr(reading, name) != getattr(defaults, name) for name in reading.__struct_fields__
+        name: getattr(reading, name) != getattr(default_options, name) for name in reading.__struct_fields__
     }
     given_options = {"column": column is not None, "scale": scale is not None, **changed_options}
     if unused_option := next((name for name in given_options if given_options[name]), ""):
@@ -229,7 +233,7 @@ def _plan_file(
             note=". ".join(
                 [
                     f"Column {reference_scores.column} has the expected {reference_scores.kind}",
-                    *skipped_row_notes(dump.info),
+                    *make_skipped_row_notes(dump.info),
                 ]
             ),
             rejected=dump.rejected,
@@ -247,13 +251,13 @@ def read_solutions(
         rows = open_dump(find_dumps(files), problems=problems, options=DumpOptions(), selection=Selection())
         cases = {case.key: case for case in read_reference_scores(rows, problems, column=column).cases}
         return [
-            (submission.problem_id, _as_solution(submission, cases[submission.key], problems))
+            (submission.problem_id, _make_solution(submission, cases[submission.key], problems))
             for submission in rows
             if submission.code is not None
         ]
 
 
-def _as_solution(submission: Submission, case: KeyedExpectation, problems: Problems) -> Solution:
+def _make_solution(submission: Submission, case: KeyedExpectation, problems: Problems) -> Solution:
     score = case.score
     points = (
         max_problem_points(problems[submission.problem_id]) if score is not None and score.fraction else 1.0
@@ -280,11 +284,11 @@ def _plan_packages(
 ) -> Iterator[_ValidationPlan]:
     """Yield the plan for the solutions of packages or of a benchmark."""
     where, selected_keys = source_name(source), selection.keys if selection else frozenset()
-    with open_problem_source(source, choice, setup.store) as loaded:
-        if most != MOST and not isinstance(loaded, LoadedProblems):
+    with open_problem_source(source, choice, setup.store) as loaded_problems:
+        if most != MOST and not isinstance(loaded_problems, LoadedProblems):
             problem = "only a benchmark's solutions are counted: all of a package are judged"
             raise InputError(problem, field="most", remedy="Leave out the option")
-        problems, excluded_counts = with_references(loaded, most)
+        problems, excluded_counts = with_references(loaded_problems, most)
         submissions, cases_of_all = collect_package_solutions(problems)
         if not cases_of_all:
             raise InputError("the source has no solutions", where=where, remedy="Is it the right source?")
@@ -319,20 +323,22 @@ def _select_cases(
     cases: Iterable[KeyedExpectation], selected_keys: Collection[str], where: str
 ) -> tuple[KeyedExpectation, ...]:
     """Return the cases with these keys or names of solutions, or all cases if `selected_keys` is empty."""
-    cases, names = tuple(cases), set(selected_keys)
-    if not names:
+    cases, selected_names = tuple(cases), set(selected_keys)
+    if not selected_names:
         return cases
-    selected = tuple(case for case in cases if names & {case.key, case.solution})
-    if missing := sorted(names - {name for case in selected for name in (case.key, case.solution)}):
+    selected_cases = tuple(case for case in cases if selected_names & {case.key, case.solution})
+    if missing_names := sorted(
+        selected_names - {name for case in selected_cases for name in (case.key, case.solution)}
+    ):
         # Suggest keys if the unknown name looks like a key, otherwise names of files.
-        alternatives = dict.fromkeys(case.key if "/" in missing[0] else case.solution for case in cases)
+        known_names = dict.fromkeys(case.key if "/" in missing_names[0] else case.solution for case in cases)
         raise InputError(
-            f"the source has no solution {', '.join(map(repr, missing))}",
+            f"the source has no solution {', '.join(map(repr, missing_names))}",
             where=where,
             field="selection.keys",
-            remedy=suggest_names(missing[0], tuple(alternatives)),
+            remedy=suggest_names(missing_names[0], tuple(known_names)),
         )
-    return selected
+    return selected_cases
 
 
 def _language_error(submission: Submission) -> str:
@@ -402,29 +408,32 @@ async def compare_checkers(
         other_outcome = await validate(
             solutions, problems, out=Path(out) / kind.value, choice=kind_choice, **arguments
         )
-        own_results, other_results = _accepted_by_key(own_outcome), _accepted_by_key(other_outcome)
+        own_results, other_results = (
+            _find_acceptance_by_key(own_outcome),
+            _find_acceptance_by_key(other_outcome),
+        )
         # For each problem, a value for each solution that is judged differently: True if only the new
         # comparison accepts it.
         changed_decisions = dict[str, list[bool]]()
-        for key, (problem_id, solved) in own_results.items():
-            if key in other_results and other_results[key][1] != solved:
-                changed_decisions.setdefault(problem_id, []).append(not solved)
+        for key, (problem_id, is_accepted) in own_results.items():
+            if key in other_results and other_results[key][1] != is_accepted:
+                changed_decisions.setdefault(problem_id, []).append(not is_accepted)
         decisions += [
             Decision(
                 problem=name,
                 checker=kind.value,
-                accepts=sum(accepted_now),
-                rejects=len(accepted_now) - sum(accepted_now),
+                accepts=sum(newly_accepted),
+                rejects=len(newly_accepted) - sum(newly_accepted),
             )
-            for name, accepted_now in sorted(changed_decisions.items())
+            for name, newly_accepted in sorted(changed_decisions.items())
         ]
     return own_outcome, tuple(decisions)
 
 
-def _accepted_by_key(outcome: ValidatedSolutions) -> dict[str, tuple[str, bool]]:
+def _find_acceptance_by_key(outcome: ValidatedSolutions) -> dict[str, tuple[str, bool]]:
     """Return the problem of each solution, and whether the solution was accepted, by key."""
-    checks = outcome.validation.solutions
-    return {check.key: (check.problem, check.status is Verdict.AC) for check in checks}
+    solution_checks = outcome.validation.solutions
+    return {check.key: (check.problem, check.status is Verdict.AC) for check in solution_checks}
 
 
 # --- the distance of solutions from their time limits ------------------------------------------------
@@ -498,12 +507,12 @@ async def _measure_solutions(
         on_event(DistanceMeasured(distance=outcome))
         return outcome
 
-    numbers = [number for problem in problems.values() for number in range(len(problem.solutions))]
-    async with asyncio.TaskGroup() as group:
+    solution_numbers = [number for problem in problems.values() for number in range(len(problem.solutions))]
+    async with asyncio.TaskGroup() as task_group:
         tasks = [
-            group.create_task(measure_solution(problems[submission.problem_id], number, submission))
-            for number, submission in zip(numbers, submissions, strict=True)
+            task_group.create_task(measure_solution(problems[submission.problem_id], number, submission))
+            for number, submission in zip(solution_numbers, submissions, strict=True)
         ]
     outcomes = [task.result() for task in tasks]
-    distances = [outcome for outcome in outcomes if isinstance(outcome, TimeRatio)]
-    return propose_time_factor(distances, [outcome for outcome in outcomes if isinstance(outcome, str)])
+    time_ratios = [outcome for outcome in outcomes if isinstance(outcome, TimeRatio)]
+    return propose_time_factor(time_ratios, [outcome for outcome in outcomes if isinstance(outcome, str)])

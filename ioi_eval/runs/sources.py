@@ -90,13 +90,13 @@ def open_source(
     benchmark = benchmark_of(source)
     if benchmark is None:
         _refuse_benchmark_options(options)
-        cache, change = store.root / "packages", options.apply_limits
+        cache, apply_limits = store.root / "packages", options.apply_limits
         return load_packages(
             source,
             cache=cache,
             only=options.problems,
-            choose=_package_filter(options),
-            change=change,
+            choose=_make_package_filter(options),
+            change=apply_limits,
             packages=options.packages or (),
         )
     if Path(source).suffix.lower() in _ROW_SUFFIXES:
@@ -141,23 +141,23 @@ def check_source_problems(source: str, options: BenchmarkOptions, store: Store) 
             source,
             cache=store.root / "packages",
             only=options.problems,
-            choose=_package_filter(options),
+            choose=_make_package_filter(options),
             change=options.apply_limits,
         )
     with open_problem_source(source, options, store) as problems:
         usable_packages = [
             Package(where=source, format=benchmark.name, problem=problem) for problem in problems.values()
         ]
-        left_out = problems.left_out
-    if not usable_packages and not left_out:
-        raise no_problem_error(source)
+        excluded_counts = problems.left_out
+    if not usable_packages and not excluded_counts:
+        raise make_no_problem_error(source)
     unusable_counts = Counter(
         package.problem.unusable
         for package in usable_packages
         if package.problem and package.problem.unusable
     )
     notes = tuple(
-        f"{format_count(number, 'problem')} left out: {reason}" for reason, number in left_out.items()
+        f"{format_count(number, 'problem')} left out: {reason}" for reason, number in excluded_counts.items()
     )
     notes += tuple(
         f"{format_count(number, 'problem')} that cannot be judged: {unusable_reason}"
@@ -166,8 +166,8 @@ def check_source_problems(source: str, options: BenchmarkOptions, store: Store) 
     return (*usable_packages, *([Package(where=source, format=benchmark.name, notes=notes)] if notes else []))
 
 
-def no_problem_error(source: Source) -> InputError:
-    """Return the error for filters that have problems each, and none together."""
+def make_no_problem_error(source: Source) -> InputError:
+    """Return the error for a source without any problem that matches all filters."""
     return InputError(
         "no problem matches the filters",
         where=source_name(source),
@@ -216,26 +216,30 @@ def language_of(source: Source | None) -> str:
     return "c++" if benchmark is None else benchmark.language
 
 
-def packages_of(source: str, options: BenchmarkOptions) -> tuple[str, ...]:
+def find_promised_packages(source: str, options: BenchmarkOptions) -> tuple[str, ...]:
     """Return the Python packages that programs may import: from the options, else from the benchmark."""
     benchmark = benchmark_of(source)
     return (() if benchmark is None else benchmark.packages) if options.packages is None else options.packages
 
 
-def _package_filter(options: BenchmarkOptions) -> Callable[[Sequence[str]], Sequence[str]] | None:
+def _make_package_filter(options: BenchmarkOptions) -> Callable[[Sequence[str]], Sequence[str]] | None:
     """Return the function that selects packages by their ids, or None for all packages."""
     return None if options.first is None and options.sample is None else partial(_choose_ids, options)
 
 
 def _choose_ids(options: BenchmarkOptions, ids: Sequence[str]) -> Sequence[str]:
     """Return the first packages, or a sample of them, which depends only on the seed."""
-    first = ids[: options.first]
-    return first if options.sample is None else choose_sample(first, options.sample, options.seed, key=str)
+    first_ids = ids[: options.first]
+    return (
+        first_ids
+        if options.sample is None
+        else choose_sample(first_ids, options.sample, options.seed, key=str)
+    )
 
 
 def _refuse_benchmark_options(options: BenchmarkOptions) -> None:
     """Raise InputError for options of benchmarks, which packages would silently ignore."""
-    plain = msgspec.structs.replace(
+    plain_options = msgspec.structs.replace(
         options,
         problems=frozenset(),
         first=None,
@@ -246,7 +250,7 @@ def _refuse_benchmark_options(options: BenchmarkOptions) -> None:
         memory_limit=None,
     )
     for field in msgspec.structs.fields(BenchmarkOptions):
-        if getattr(plain, field.name) != field.default:
+        if getattr(plain_options, field.name) != field.default:
             raise InputError(
                 "this option selects only problems of a benchmark",
                 field=f"choice.{field.name}",

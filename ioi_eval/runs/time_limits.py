@@ -50,14 +50,14 @@ class TimeLimits:
     def __init__(
         self,
         judge: SubmissionJudge,
-        known: Mapping[str, MeasuredLimit] | None = None,
+        known_limits: Mapping[str, MeasuredLimit] | None = None,
         on_measured: Callable[[str, MeasuredLimit], None] | None = None,
         *,
-        others: Mapping[str, MeasuredLimit] = MappingProxyType({}),
+        reused_limits: Mapping[str, MeasuredLimit] = MappingProxyType({}),
         factor: float = 1.0,
     ) -> None:
-        self._judge, self._factor = judge, factor
-        self._limits, self._reused_limits = dict(known or {}), others
+        self._judge, self._time_factor = judge, factor
+        self._limits, self._reused_limits = dict(known_limits or {}), reused_limits
         self._on_measured = on_measured or (lambda key, limit: None)
         self._failures: dict[str, JudgeFailure] = {}
         self._locks: dict[str, asyncio.Lock] = {}
@@ -69,19 +69,19 @@ class TimeLimits:
 
         Raises JudgeFailure if the limit cannot be measured with the problem's solutions.
         """
-        if not is_measured(problem) and self._factor == 1:
+        if not is_measured(problem) and self._time_factor == 1:
             return problem
         name = f"{problem.id} {problem.year}"
-        cached = self._limited_problems.get(name)
-        if cached is None or cached[0] is not problem:
-            cached = problem, await self._with_limits(problem)
-            self._limited_problems.keep(name, cached, count_problem_cache_entries(problem))
-        return cached[1]
+        cached_problems = self._limited_problems.get(name)
+        if cached_problems is None or cached_problems[0] is not problem:
+            cached_problems = problem, await self._add_limits_to_problem(problem)
+            self._limited_problems.keep(name, cached_problems, count_problem_cache_entries(problem))
+        return cached_problems[1]
 
-    async def _with_limits(self, problem: Problem) -> Problem:
+    async def _add_limits_to_problem(self, problem: Problem) -> Problem:
         """Return the problem with its limits, which are measured if they are unknown."""
         if not is_measured(problem):
-            return with_time_factor(problem, self._factor)
+            return with_time_factor(problem, self._time_factor)
         key = limit_identity(problem)
         async with self._locks.setdefault(key, asyncio.Lock()):
             if (failure := self._failures.get(key)) is not None:
@@ -89,20 +89,24 @@ class TimeLimits:
                     failure.reason, phase=failure.phase, test=failure.test, remedy=failure.remedy
                 )
             if not _is_valid(self._limits.get(key), problem):
-                other = self._reused_limits.get(key)
+                reused_limit = self._reused_limits.get(key)
                 try:
-                    measured = other if other and _is_valid(other, problem) else await self._measure(problem)
+                    new_limit = (
+                        reused_limit
+                        if reused_limit and _is_valid(reused_limit, problem)
+                        else await self._measure(problem)
+                    )
                 except JudgeFailure as failed:
                     self._failures[key] = failed
                     raise
-                self._on_measured(key, measured)
-                self._limits[key] = measured
+                self._on_measured(key, new_limit)
+                self._limits[key] = new_limit
         limit = self._limits[key]
         if problem.forks_by:
             problem = with_forks(problem, limit.processes - 1)
         if is_timed(problem):
             return with_limit(problem, limit.cpu_time)
-        return problem if self._factor == 1 else with_time_factor(problem, self._factor)
+        return problem if self._time_factor == 1 else with_time_factor(problem, self._time_factor)
 
     async def _measure(self, problem: Problem) -> MeasuredLimit:
         """Judge the accepted solutions one by one, and return the limits.
@@ -110,10 +114,12 @@ class TimeLimits:
         Solutions in a language that cannot run here are skipped. Raises JudgeFailure if no solution is left.
         """
         raised_limits = (
-            with_limit(problem, _MAX_CPU_S) if is_timed(problem) else with_time_factor(problem, self._factor)
+            with_limit(problem, _MAX_CPU_S)
+            if is_timed(problem)
+            else with_time_factor(problem, self._time_factor)
         )
         raised_limits = with_forks(raised_limits, _MAX_FORKS) if problem.forks_by else raised_limits
-        times, skipped, processes = list[tuple[float, str, str]](), list[str](), 1
+        measured_times, skipped_solutions, process_count = list[tuple[float, str, str]](), list[str](), 1
         for solution in accepted_solutions(problem):
             try:
                 if solution.language:
@@ -130,36 +136,36 @@ class TimeLimits:
                     ),
                 )
             except (ToolMissing, ModuleMissing) as missing_tool:
-                skipped.append(f"{solution.name}: {missing_tool.reason}")
+                skipped_solutions.append(f"{solution.name}: {missing_tool.reason}")
             except InputError as language_error:
                 if language_error.field != "language":
                     raise
-                skipped.append(f"{solution.name}: {language_error.problem}")
+                skipped_solutions.append(f"{solution.name}: {language_error.problem}")
             else:
                 failed_test = next((test for test in result.tests if test.status not in _MEASURABLE), None)
                 if problem.forks_by and failed_test is not None:
-                    skipped.append(
+                    skipped_solutions.append(
                         f"{solution.name}: {failed_test.status} on {failed_test.test_name},"
                         f" {failed_test.feedback}"
                     )
                     continue
-                times.extend(_measured_times(solution, result))
-                processes = max(processes, *(test.processes or 1 for test in result.tests))
-        if not times:
-            raise _measuring_failure(problem, skipped)
-        slowest, solution_name, test = max(times)
+                measured_times.extend(_list_measured_times(solution, result))
+                process_count = max(process_count, *(test.processes or 1 for test in result.tests))
+        if not measured_times:
+            raise _measuring_failure(problem, skipped_solutions)
+        slowest_time_s, solution_name, slowest_test = max(measured_times)
         multiplier = (problem.time_from_solutions or 1.0) if is_timed(problem) else 0.0
         package_limit = problem.limits.cpu_time or 0.0
         return MeasuredLimit(
             problem=problem.id,
-            processes=processes,
+            processes=process_count,
             forks_by=problem.forks_by,
-            cpu_time=compute_time_limit(slowest, multiplier, problem.time_resolution)
+            cpu_time=compute_time_limit(slowest_time_s, multiplier, problem.time_resolution)
             if is_timed(problem)
             else package_limit,
-            slowest=slowest,
+            slowest=slowest_time_s,
             solution=solution_name,
-            test=test,
+            test=slowest_test,
             multiplier=multiplier,
             made_of=problem_digest(problem),
         )
@@ -170,7 +176,7 @@ def _is_valid(limit: MeasuredLimit | None, problem: Problem) -> bool:
     return limit is not None and limit.made_of in ("", problem_digest(problem))
 
 
-def _measured_times(solution: Solution, result: SubmissionResult) -> Iterator[tuple[float, str, str]]:
+def _list_measured_times(solution: Solution, result: SubmissionResult) -> Iterator[tuple[float, str, str]]:
     """Yield CPU time, solution and test for each test that the solution passes, fully or partially.
 
     Raises JudgeFailure if the solution exceeds the time limit for measuring.
@@ -187,9 +193,12 @@ def _measured_times(solution: Solution, result: SubmissionResult) -> Iterator[tu
             yield test.cpu_time or 0.0, solution.name, test.test_name
 
 
-def _measuring_failure(problem: Problem, skipped: Sequence[str]) -> JudgeFailure:
-    """Return the error for a problem without a measurable solution. `skipped`: solutions with reasons."""
-    skipped_note = f" ({'; '.join(skipped)})" if skipped else ""
+def _measuring_failure(problem: Problem, skipped_solutions: Sequence[str]) -> JudgeFailure:
+    """Return the error for a problem without a measurable solution.
+
+    `skipped_solutions`: the solutions that were not measured, with reasons.
+    """
+    skipped_note = f" ({'; '.join(skipped_solutions)})" if skipped_solutions else ""
     if problem.forks_by:
         return JudgeFailure(
             f"{problem.forks_by[0]} starts processes, and no accepted solution passes with fork, pipe and "

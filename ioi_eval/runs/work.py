@@ -33,7 +33,7 @@ from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.limits import parse_borderline
-from ioi_eval.runs.engine import AnyEngine, emit_server_events, servers_found_event, set_server_callback
+from ioi_eval.runs.engine import AnyEngine, emit_server_events, make_servers_found_event, set_server_callback
 from ioi_eval.runs.events import (
     EngineStarting,
     EngineStopped,
@@ -92,8 +92,10 @@ class Timing(Value):
     @property
     def result_settings(self) -> Mapping[str, Any]:
         """Return the settings that differ from the defaults, which can change results."""
-        band = {} if self.borderline == Borderline() else {"borderline": str(self.borderline or "1:1")}
-        return {**band, **({} if self.factor == 1 else {"time_factor": self.factor})}
+        band_setting = (
+            {} if self.borderline == Borderline() else {"borderline": str(self.borderline or "1:1")}
+        )
+        return {**band_setting, **({} if self.factor == 1 else {"time_factor": self.factor})}
 
 
 class RunOptions(Value):
@@ -158,15 +160,15 @@ class RunSetup(NamedTuple):
     @property
     def result_settings(self) -> Mapping[str, Any]:
         """Return the settings that can change results. Classic jobs have the limits of their scripts."""
-        classic = isinstance(self.engine, EngineChoice) and self.engine.job == "classic"
-        shape = {"job": "classic"} if classic else {}
-        return {"all_tests": self.options.all_tests, **shape, **self.options.timing.result_settings}
+        is_classic = isinstance(self.engine, EngineChoice) and self.engine.job == "classic"
+        job_setting = {"job": "classic"} if is_classic else {}
+        return {"all_tests": self.options.all_tests, **job_setting, **self.options.timing.result_settings}
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """Return the settings that reports show."""
-        engine = self.engine.settings if isinstance(self.engine, EngineChoice) else {}
-        return {"command": self.options.command, **engine, **self.options.timing.result_settings}
+        engine_settings = self.engine.settings if isinstance(self.engine, EngineChoice) else {}
+        return {"command": self.options.command, **engine_settings, **self.options.timing.result_settings}
 
     def read_failures(self, keys: Collection[str]) -> dict[str, str]:
         """Return the reasons of the judge failures among some keys."""
@@ -213,12 +215,14 @@ class Work(Value):
 
 def make_fingerprint(dump: str, problems: Mapping[str, Problem], options: Mapping[str, Any]) -> Fingerprint:
     """Return the fingerprint of a run. `dump`: a hash of the submissions."""
-    hashes = fingerprint(problems)
+    problem_hashes = fingerprint(problems)
     for label, problem in problems.items():
         if is_measured(problem):  # the problem's limits depend on its solutions
-            hashes[label] = hashlib.sha256(f"{hashes[label]} {limit_identity(problem)}".encode()).hexdigest()
+            problem_hashes[label] = hashlib.sha256(
+                f"{problem_hashes[label]} {limit_identity(problem)}".encode()
+            ).hexdigest()
     return Fingerprint(
-        dump=dump, problems=hashes, options=options, versions={"ioi-eval": version("ioi-eval")}
+        dump=dump, problems=problem_hashes, options=options, versions={"ioi-eval": version("ioi-eval")}
     )
 
 
@@ -236,13 +240,15 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
         setup = setup._replace(on_event=on_event)
         if (change_event := supersede_outdated_results(work, journal)) is not None:
             setup.on_event(change_event)
-        keys, done_before = work.keys, journal.done
+        keys, keys_done_before = work.keys, journal.done
         if keys is None:
             journal.set_expected_count(work.expected)
         else:
             journal.set_expected_keys(keys, work.others)
         is_done = (
-            keys is not None and len(keys) <= len(done_before) and all(key in done_before for key in keys)
+            keys is not None
+            and len(keys) <= len(keys_done_before)
+            and all(key in keys_done_before for key in keys)
         )
         if is_done and not is_fresh:
             journal.start_run()  # creates the run's files even if there are no submissions
@@ -262,7 +268,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             if work.trusted:
                 judge = judge.with_options(trusts_submissions=True)
             deduplication = Deduplication(find_result) if setup.options.share else None
-            limited = create_time_limits(judge, setup, journal).with_limits
+            add_limits = create_time_limits(judge, setup, journal).with_limits
             if work.on_settle_available is not None:
                 work.on_settle_available(journal.complete_run_info)
             call_summary = await judge_all(
@@ -278,13 +284,13 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
                 ),
                 check=partial(judge.check_packages, work.problems.packages),
                 prepare=judge.prepare,
-                with_limits=limited,
+                with_limits=add_limits,
                 expected=work.expected,
                 share=deduplication is not None,
                 outputs=setup.options.keep_outputs,
                 on_event=setup.on_event,
             )
-            await describe_problems(work, setup, journal, limited)
+            await describe_problems(work, setup, journal, add_limits)
             return call_summary
 
 
@@ -306,19 +312,21 @@ async def describe_problems(
             limits are missing.
         untried: Also describe problems without results.
     """
-    factor = setup.options.timing.factor
+    time_factor = setup.options.timing.factor
     tasks_before, tried_problems = read_tasks(setup.folder), journal.problems
-    hashes = {name: work.fingerprint.problems.get(name, "") for name in tried_problems}
+    problem_hashes = {name: work.fingerprint.problems.get(name, "") for name in tried_problems}
     if untried:  # an empty hash means that these problems are described again when they have results
-        hashes |= dict.fromkeys(work.problems.keys() - tried_problems, "")
+        problem_hashes |= dict.fromkeys(work.problems.keys() - tried_problems, "")
     tasks = dict(tasks_before)
-    for name, sha256 in sorted(hashes.items()):
+    for name, sha256 in sorted(problem_hashes.items()):
         problem = work.problems.get(name)
         if problem is None or (name in tasks_before and tasks_before[name].sha256 == sha256):
             continue
         with contextlib.suppress(JudgeFailure):  # if no limit could be measured, the reason is in the rows
             limit_problem = with_limits if name in tried_problems else None
-            problem = await limit_problem(problem) if limit_problem else with_time_factor(problem, factor)
+            problem = (
+                await limit_problem(problem) if limit_problem else with_time_factor(problem, time_factor)
+            )
         tasks[name] = Task.from_problem(problem, sha256)
     if tasks != tasks_before:
         write_tasks(setup.folder, tasks)
@@ -360,15 +368,15 @@ def supersede_outdated_results(work: Work, journal: ResultLog) -> JudgedAgain | 
         return supersede_changed_submissions(journal, work.problems, (), keys)
     if (
         isinstance(work.submissions, Dump)
-        and (appended := appended_rows(work.submissions, journal)) is not None
+        and (appended_dump := find_appended_rows(work.submissions, journal)) is not None
     ):
         return supersede_changed_submissions(
-            journal, work.problems, appended, {*work.others, *appended.before}
+            journal, work.problems, appended_dump, {*work.others, *appended_dump.before}
         )
     return supersede_changed_submissions(journal, work.problems, work.submissions, work.others)
 
 
-def appended_rows(dump: Dump, journal: ResultLog) -> Dump | None:
+def find_appended_rows(dump: Dump, journal: ResultLog) -> Dump | None:
     """Return the rows that were appended to the dump since the run's results were compared with it.
 
     `None` means that other rows, or problems, may have changed.
@@ -386,9 +394,9 @@ async def open_judge(
 
     A scorer is used as it is, and stays open. Any other engine is opened and closed.
     """
-    given_engine, judge_options = setup.engine, _judge_options(setup)
+    given_engine, judge_options = setup.engine, _make_judge_options(setup)
     if isinstance(given_engine, Scorer):
-        judge = given_engine.judge_with(
+        judge = given_engine.make_judge(
             all_tests=judge_options.all_tests, borderline=judge_options.borderline, echo=judge_options.echo
         )
         yield judge, lambda: _SUBMISSIONS_PER_SLOT * judge.slots
@@ -399,7 +407,7 @@ async def open_judge(
     set_server_callback(engine, setup.on_event)
     try:
         async with Scorer(engine, store=setup.store, options=judge_options, trusted=trusted) as scorer:
-            if (event := servers_found_event(engine)) is not None:
+            if (event := make_servers_found_event(engine)) is not None:
                 setup.on_event(event)
             async with emit_server_events(engine, setup.on_event):
                 yield scorer.judge, lambda: _SUBMISSIONS_PER_SLOT * engine.slots
@@ -407,7 +415,7 @@ async def open_judge(
         setup.on_event(EngineStopped())
 
 
-def _judge_options(setup: RunSetup) -> JudgeOptions:
+def _make_judge_options(setup: RunSetup) -> JudgeOptions:
     engine, options = setup.engine, setup.options
     judge_options = JudgeOptions(
         all_tests=options.all_tests,
@@ -433,9 +441,13 @@ def create_time_limits(judge: Judge, setup: RunSetup, journal: ResultLog) -> Tim
         write_limits(setup.folder, limits)
         setup.on_event(LimitMeasured(limit=limit))
 
-    factor = setup.options.timing.factor
+    time_factor = setup.options.timing.factor
     return TimeLimits(
-        judge.with_options(trusts_submissions=True), limits, store_limit, others=reused_limits, factor=factor
+        judge.with_options(trusts_submissions=True),
+        limits,
+        store_limit,
+        reused_limits=reused_limits,
+        factor=time_factor,
     )
 
 
@@ -446,19 +458,19 @@ def supersede_changed_submissions(
     journal: ResultLog,
     problems: Mapping[str, Problem],
     submissions: Iterable[Submission],
-    others: Collection[str],
+    other_keys: Collection[str],
 ) -> JudgedAgain | None:
     """Supersede the results of submissions that have changed or are gone, and return an event about them.
 
-    `others`: keys that belong to the run and are not selected by this call. Raises InputError if the folder
-    would
-    lose more than half of its results: then the dump is a different dump, and nothing is superseded.
+    `other_keys`: keys that belong to the run and are not selected by this call. Raises InputError if the
+    folder would lose more than half of its results: then the dump is a different dump, and nothing is
+    superseded.
     """
     reasons = Counter(
         {ResultChange.PROBLEM: journal.edited.total(), ResultChange.COLUMNS: journal.relabelled}
     )
     earlier_keys = {*journal.done, *journal.superseded}
-    current_keys, current_programs, changed_keys = set(others), set[str](), set[str]()
+    current_keys, current_programs, changed_keys = set(other_keys), set[str](), set[str]()
     for submission in submissions:
         current_keys.add(submission.key)
         problem = problems.get(submission.problem_id)
@@ -466,7 +478,7 @@ def supersede_changed_submissions(
         has_program = submission.code is not None or submission.outputs
         if problem is not None and has_program and submission.key not in earlier_keys:
             current_programs.add(rows.submission_identity(problem, submission))
-        if (reason := _change_of_result(journal, problems, submission)) is not None:
+        if (reason := _find_result_change(journal, problems, submission)) is not None:
             journal.supersede(submission.key)
             reasons[reason] += 1
             changed_keys |= {submission.key} if reason is ResultChange.PROGRAM else set()
@@ -494,7 +506,7 @@ def supersede_changed_submissions(
     return JudgedAgain(reasons=reasons, problems=tuple(sorted(journal.edited)))
 
 
-def _change_of_result(
+def _find_result_change(
     journal: ResultLog, problems: Mapping[str, Problem], submission: Submission
 ) -> ResultChange | None:
     """Return why the result of a submission is outdated, or None."""

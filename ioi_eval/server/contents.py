@@ -25,18 +25,18 @@ _MIN_HASHES = 10_000
 class ContentCache:
     """Files by SHA-256: files that clients sent, and programs that jobs built."""
 
-    def __init__(self, blob_cache: BlobCache | None, max_job_bytes: int, counts: Counter[str]) -> None:
+    def __init__(self, blob_cache: BlobCache | None, max_job_bytes: int, event_counts: Counter[str]) -> None:
         """Create the cache.
 
         Args:
             blob_cache: the cache of files. `None` means that nothing is cached.
             max_job_bytes: maximum size of a file, and of all files of a job.
-            counts: counts of files by event, for the metrics.
+            event_counts: counts of files by event, for the metrics.
         """
-        self._blob_cache, self._max_job_bytes, self._counts = blob_cache, max_job_bytes, counts
-        self._uploads = 0
+        self._blob_cache, self._max_job_bytes, self._event_counts = blob_cache, max_job_bytes, event_counts
+        self._upload_count = 0
         # Hashes of the programs that jobs built; no other contents can be downloaded.
-        self._built = set[str]()
+        self._built_hashes = set[str]()
         self._max_hashes = _MIN_HASHES
 
     @property
@@ -61,7 +61,7 @@ class ContentCache:
 
         The path is `None` if the program is not cached.
         """
-        if self._blob_cache is None or sha256 not in self._built:
+        if self._blob_cache is None or sha256 not in self._built_hashes:
             yield None
             return
         with self._blob_cache.hold([sha256]):
@@ -73,12 +73,12 @@ class ContentCache:
 
         Programs that do not fit into the cache are missing in the returned result.
         """
-        stored = await run_to_end(lambda: self._move_programs(result))
-        self._counts["made"] += len(stored)
-        return msgspec.structs.replace(result, kept={}, stayed=stored)
+        stored_programs = await run_to_end(lambda: self._move_programs(result))
+        self._event_counts["made"] += len(stored_programs)
+        return msgspec.structs.replace(result, kept={}, stayed=stored_programs)
 
     def _move_programs(self, result: JobResult) -> dict[str, Blob]:
-        stored = dict[str, Blob]()
+        stored_programs = dict[str, Blob]()
         try:
             for name, path in result.kept.items():
                 content = Blob.of_file(Path(path))
@@ -89,14 +89,14 @@ class ContentCache:
                 ):
                     self._blob_cache.release(content.size)
                     if self._blob_cache.add(content):
-                        self._built.add(content.sha256)
-                        stored[name] = msgspec.structs.replace(content, path=None)
-            if self._blob_cache is not None and len(self._built) > self._max_hashes:
-                self._built = {sha256 for sha256 in self._built if self._blob_cache.has(sha256)}
-                self._max_hashes = max(_MIN_HASHES, 2 * len(self._built))
+                        self._built_hashes.add(content.sha256)
+                        stored_programs[name] = msgspec.structs.replace(content, path=None)
+            if self._blob_cache is not None and len(self._built_hashes) > self._max_hashes:
+                self._built_hashes = {sha256 for sha256 in self._built_hashes if self._blob_cache.has(sha256)}
+                self._max_hashes = max(_MIN_HASHES, 2 * len(self._built_hashes))
         finally:
             remove_kept_files(result)
-        return stored
+        return stored_programs
 
     async def receive_file(self, sha256: str, pieces: AsyncGenerator[bytes, None]) -> None:
         """Store a file that a client sends.
@@ -106,25 +106,24 @@ class ContentCache:
             EngineOverloaded: if the cache has no space, or too many files are being sent.
         """
         assert self._blob_cache is not None, "without a cache there is no route that calls this"
-        if self._uploads >= _MAX_UPLOADS:
+        if self._upload_count >= _MAX_UPLOADS:
             raise EngineOverloaded(f"clients are already uploading {_MAX_UPLOADS} files, the maximum")
-        self._uploads += 1
+        self._upload_count += 1
         try:
-            with self._blob_cache.receive(sha256) as arrival:
+            with self._blob_cache.receive(sha256) as incoming_file:
                 async with contextlib.aclosing(pieces):
                     async for piece in pieces:
-                        if not arrival.write(piece):
+                        if not incoming_file.write(piece):
                             raise EngineOverloaded("the cache of clients' files has no space for this file")
-                if (actual := arrival.keep()) != sha256:
-                    raise piston.RefusedRequest(f"the SHA-256 of this file is {actual}, not {sha256}")
+                if (actual_sha256 := incoming_file.keep()) != sha256:
+                    raise piston.RefusedRequest(f"the SHA-256 of this file is {actual_sha256}, not {sha256}")
         finally:
-            self._uploads -= 1
-        self._counts["received"] += 1
+            self._upload_count -= 1
+        self._event_counts["received"] += 1
 
     @contextlib.contextmanager
     def add_cached_files(self, job: Job) -> Iterator[Job]:
-        """Yield the job with the cached files that it names. They stay in the cache until the context is
-        left.
+        """Yield the job with the cached files that it names. They stay cached until the context is left.
 
         Raises:
             RefusedRequest: if some files are not cached, or all files together are too large.
@@ -134,10 +133,10 @@ class ContentCache:
             yield job
             return
         with self._blob_cache.hold(hashes):
-            if missing := self._blob_cache.missing_names(hashes):
-                self._counts["lacking"] += len(missing)
-                raise piston.make_missing_contents_refusal(missing)
-            self._counts["used"] += len(hashes)
+            if missing_hashes := self._blob_cache.missing_names(hashes):
+                self._event_counts["lacking"] += len(missing_hashes)
+                raise piston.make_missing_contents_refusal(missing_hashes)
+            self._event_counts["used"] += len(hashes)
             files = tuple(
                 msgspec.structs.replace(file, content=self._blob_cache.blob(file.content.sha256))
                 if _is_named_by_hash(file)

@@ -48,12 +48,12 @@ class NamedTokens:
             self.reload_if_changed(self._file)
         # This encoding is needed because a header can contain any bytes.
         encoded_token = token.encode(errors="surrogateescape")
-        matches = [
+        matching_names = [
             name
             for name, valid_token in self._tokens.items()
             if hmac.compare_digest(encoded_token, valid_token.encode())
         ]
-        return matches[0] if matches else None
+        return matching_names[0] if matching_names else None
 
     def reload_if_changed(self, file: Path) -> None:
         """Read the file again if it has changed. If it is invalid, the earlier tokens stay valid."""
@@ -87,16 +87,16 @@ def read_tokens(path: Path) -> Mapping[str, Secret]:
     if len(content.split()) == 1:  # a single token in the file has no name
         return {"": Secret(content.strip())}
     tokens = dict[str, Secret]()
-    for number, line in enumerate(content.splitlines(), 1):
+    for line_number, line in enumerate(content.splitlines(), 1):
         fields = line.split()
         if not fields or line.lstrip().startswith("#"):
             continue
         if len(fields) != 2 or not _NAME.fullmatch(fields[0]):
-            raise InputError("a line must be NAME TOKEN", where=str(path), row=number, remedy=_EXPECTED)
+            raise InputError("a line must be NAME TOKEN", where=str(path), row=line_number, remedy=_EXPECTED)
         name, token = fields
         if name in tokens or token in tokens.values():
             problem = "a line repeats a name or a token"
-            raise InputError(problem, where=str(path), row=number, remedy=_EXPECTED)
+            raise InputError(problem, where=str(path), row=line_number, remedy=_EXPECTED)
         tokens[name] = Secret(token)
     if not tokens:
         raise InputError("the file contains no token", where=str(path), remedy=_EXPECTED)
@@ -163,8 +163,14 @@ class Jobs:
 
     def _log(self, name: str, message: str, **facts: Any) -> None:
         """Log a message that may quote a client: shortened, and without control characters."""
-        short = message[:_MAX_MESSAGE_LENGTH]
-        self._emit(Event(name=name, message=short if short.isprintable() else ascii(short), facts=facts))
+        short_message = message[:_MAX_MESSAGE_LENGTH]
+        self._emit(
+            Event(
+                name=name,
+                message=short_message if short_message.isprintable() else ascii(short_message),
+                facts=facts,
+            )
+        )
 
     async def run_job(self, job: Job, entry: QueueEntry) -> JobResult:
         """Wait for a slot, run a job, and return its result.
@@ -172,7 +178,7 @@ class Jobs:
         Output that is too long as JSON is treated as exceeding the output limit.
         """
         await entry.acquire_slot()
-        started = time.monotonic()
+        start_s = time.monotonic()
         waited_s, entry.unreported_s = entry.unreported_s, 0.0
         self._metrics.wait_time.add_value(waited_s)
         outcome = "cancelled"
@@ -191,20 +197,24 @@ class Jobs:
             self._log("failed", f"a job in {job.runtime} failed: {error}", runtime=job.runtime)
             raise JobFailed(str(error)) from error
         finally:
-            run_s = time.monotonic() - started
+            run_s = time.monotonic() - start_s
             self._metrics.count_job(outcome, run_s)
             if self._logs_jobs:
                 message = f"a job in {job.runtime} waited {waited_s:.3f} s and took {run_s:.3f} s: {outcome}"
                 facts = {"outcome": outcome, "seconds": round(run_s, 3), "waited": round(waited_s, 3)}
                 self._log("job", message, runtime=job.runtime, **facts)
-        size = sum(len(stage.stdout) + len(stage.stderr) for stage in (result.run, result.compile) if stage)
-        return await _run_in_thread_if_large(size, partial(self.shorten_output, result))
+        output_bytes = sum(
+            len(stage.stdout) + len(stage.stderr) for stage in (result.run, result.compile) if stage
+        )
+        return await _run_in_thread_if_large(output_bytes, partial(self.shorten_output, result))
 
     def shorten_output(self, result: JobResult) -> JobResult:
         """Return the result with output that fits the limit of a reply."""
-        limit = self._max_json_bytes
-        compiled = piston.limit_output(result.compile, limit) if result.compile else None
-        return msgspec.structs.replace(result, run=piston.limit_output(result.run, limit), compile=compiled)
+        max_bytes = self._max_json_bytes
+        compile_stage = piston.limit_output(result.compile, max_bytes) if result.compile else None
+        return msgspec.structs.replace(
+            result, run=piston.limit_output(result.run, max_bytes), compile=compile_stage
+        )
 
     def add_limits(self, job: Job) -> Job:
         """Return the job with the server's limits as defaults for limits that the request does not set.
@@ -221,14 +231,16 @@ class Jobs:
             **{name: value for name, value in package.limits.items() if name in piston.LIMITS},
         }
         piston.check_limits(job, limits)
-        missing = {name: value for name, value in limits.items() if value > 0 and getattr(job, name) is None}
+        missing_limits = {
+            name: value for name, value in limits.items() if value > 0 and getattr(job, name) is None
+        }
         # If several files have the same name, the last file is used.
         files = tuple({file.name: file for file in job.files}.values())
         try:
             check_names(file.name for file in files)
         except JobRejected as error:
             raise JobFailed(str(error)) from error
-        return msgspec.structs.replace(job, files=files, **missing)
+        return msgspec.structs.replace(job, files=files, **missing_limits)
 
 
 async def _run_in_thread_if_large(size_bytes: int, function: Callable[[], _T]) -> _T:

@@ -21,15 +21,16 @@ _MAX_MESSAGES = 256  # maximum number of different messages whose repetition is 
 class Event(Value):
     """An event of the worker's log, for its operator."""
 
-    name: str  # one of: started, refused, failed, full, room, tokens, job, draining, drained, note, error
+    # Kind of the event: started, refused, failed, full, room, tokens, job, draining, drained, note or error.
+    name: str
     message: str
     facts: Mapping[str, Any] = {}
 
     def as_json(self) -> str:
         """Return the event as a line of JSON, with the present time."""
-        time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        timestamp = datetime.now(UTC).isoformat(timespec="milliseconds")
         return encode_terminal_safe_json(
-            {"time": time, "event": self.name, "message": self.message, **self.facts}
+            {"time": timestamp, "event": self.name, "message": self.message, **self.facts}
         ).decode()
 
 
@@ -41,7 +42,7 @@ class RepeatFilter:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._until = LruCache[float](_MAX_MESSAGES)
+        self._suppressed_until = LruCache[float](_MAX_MESSAGES)
 
     def is_repeated(self, message: str) -> bool:
         """Return True if the message was logged within the last hour.
@@ -49,9 +50,9 @@ class RepeatFilter:
         After many different messages the oldest message is forgotten, so the result may be False earlier.
         """
         now_s = self._clock()
-        if (self._until.get(message) or 0.0) > now_s:
+        if (self._suppressed_until.get(message) or 0.0) > now_s:
             return True
-        self._until.keep(message, now_s + _REPEAT_AFTER_S)
+        self._suppressed_until.keep(message, now_s + _REPEAT_AFTER_S)
         return False
 
 
@@ -59,20 +60,20 @@ class RefusalLog:
     """Logs once that the queue is full, and once that requests are accepted again."""
 
     def __init__(self, emit: EmitEvent) -> None:
-        self._emit, self._refused = emit, 0
+        self._emit, self._refused_count = emit, 0
 
     def count_refusal(self, reason: str) -> None:
         """Count a refused request. Log only the first."""
-        self._refused += 1
-        if self._refused == 1:
+        self._refused_count += 1
+        if self._refused_count == 1:
             self._emit(Event(name="full", message=f"requests are refused: {reason}"))
 
     def log_acceptance(self) -> None:
         """Log how many requests were refused before this accepted request, if there are any."""
-        if self._refused:
-            message = f"requests are accepted again; {self._refused} were refused"
-            self._emit(Event(name="room", message=message, facts={"refused": self._refused}))
-            self._refused = 0
+        if self._refused_count:
+            message = f"requests are accepted again; {self._refused_count} were refused"
+            self._emit(Event(name="room", message=message, facts={"refused": self._refused_count}))
+            self._refused_count = 0
 
 
 def ignore_event(event: Event) -> None:
@@ -94,20 +95,20 @@ class Histogram:
     """Counts of durations, by buckets with upper bounds."""
 
     def __init__(self) -> None:
-        self._counts = [0] * (len(_BUCKETS_S) + 1)
-        self._sum = 0.0
+        self._bucket_counts = [0] * (len(_BUCKETS_S) + 1)
+        self._value_sum = 0.0
 
     def add_value(self, value: float) -> None:
-        self._counts[bisect_left(_BUCKETS_S, value)] += 1
-        self._sum += value
+        self._bucket_counts[bisect_left(_BUCKETS_S, value)] += 1
+        self._value_sum += value
 
     def list_samples(self) -> Iterator[Sample]:
-        total = 0
-        for bound, count in zip((*_BUCKETS_S, None), self._counts, strict=True):
-            total += count
-            yield "_bucket", {"le": "+Inf" if bound is None else f"{bound:g}"}, total
-        yield "_sum", {}, self._sum
-        yield "_count", {}, total
+        cumulative_count = 0
+        for bound, count in zip((*_BUCKETS_S, None), self._bucket_counts, strict=True):
+            cumulative_count += count
+            yield "_bucket", {"le": "+Inf" if bound is None else f"{bound:g}"}, cumulative_count
+        yield "_sum", {}, self._value_sum
+        yield "_count", {}, cumulative_count
 
 
 class Metrics:
@@ -148,7 +149,7 @@ class Metrics:
             max_cached_bytes: limit of that size.
             caller_metrics: lines of further metrics, as `RequestQueue.format_metrics` yields them.
         """
-        families = (
+        metrics = (
             format_metric(
                 "jobs_total",
                 "counter",
@@ -190,7 +191,7 @@ class Metrics:
             *caller_metrics,
             format_metric("build_info", "gauge", "The version.", [("", {"version": version("ioi-eval")}, 1)]),
         )
-        return "".join(line for metric in families for line in metric)
+        return "".join(line for metric in metrics for line in metric)
 
 
 def format_metric(name: str, kind: str, help_text: str, samples: Iterable[Sample]) -> Iterator[str]:

@@ -72,9 +72,9 @@ class _GrowingFile:
 
     def __init__(self, path: Path, on_replaced: Callable[[], None]) -> None:
         self._path, self._on_replaced = path, on_replaced
-        self._file, self._offset, self._rest = 0, 0, b""
+        self._inode, self._offset, self._incomplete_line = 0, 0, b""
         # Time of the file's last change, as of the last time that it was read.
-        self.written: float | None = None
+        self.modified_at: float | None = None
 
     def has_new_data(self) -> bool:
         """Return True if there is anything to read. An unchanged file must cost next to nothing."""
@@ -82,7 +82,7 @@ class _GrowingFile:
             status = self._path.stat()
         except FileNotFoundError:
             return False
-        return (status.st_ino, status.st_size) != (self._file, self._offset)
+        return (status.st_ino, status.st_size) != (self._inode, self._offset)
 
     def read_lines(self) -> Iterator[bytes]:
         try:
@@ -91,14 +91,14 @@ class _GrowingFile:
             return
         with stream:
             status = os.fstat(stream.fileno())
-            self.written = status.st_mtime
-            if status.st_ino != self._file or status.st_size < self._offset:
-                self._file, self._offset, self._rest = status.st_ino, 0, b""
+            self.modified_at = status.st_mtime
+            if status.st_ino != self._inode or status.st_size < self._offset:
+                self._inode, self._offset, self._incomplete_line = status.st_ino, 0, b""
                 self._on_replaced()
             stream.seek(self._offset)
             while piece := stream.read(_READ_SIZE_BYTES):
                 self._offset += len(piece)
-                *complete_lines, self._rest = (self._rest + piece).split(b"\n")
+                *complete_lines, self._incomplete_line = (self._incomplete_line + piece).split(b"\n")
                 yield from complete_lines
 
 
@@ -113,25 +113,25 @@ class RunMonitor:
         self._result_file = _GrowingFile(folder / RESULTS, self._reset)
         self._failure_file = _GrowingFile(folder / FAILURES, lambda: None)
         # For each update: time, number of rows, number of tests.
-        self._times: deque[tuple[float, int, int]] = deque()
-        self._failures: dict[str, str] = {}  # name of the model by key of the failed submission
+        self._samples: deque[tuple[float, int, int]] = deque()
+        self._model_by_failed_key: dict[str, str] = {}  # name of the model by key of the failed submission
         self._progress, self._progress_mtime = Progress(), 0
         self._state: RunState | None = None
         self._built_at = 0.0
         self._reset()
 
     def _reset(self) -> None:
-        self._keys = set[str]()
-        self._verdicts: dict[str, Counter[str]] = {}
-        self._times.clear()
+        self._result_keys = set[str]()
+        self._verdicts_by_model: dict[str, Counter[str]] = {}
+        self._samples.clear()
 
     def poll(self) -> RunState:
         """Return the state after new rows. If nothing has changed, it is the same object as before."""
         now_s = self._clock()
         has_new_rows = self._read_rows()
-        self._times.append((now_s, len(self._keys), self._progress.tests))
+        self._samples.append((now_s, len(self._result_keys), self._progress.tests))
         self._drop_old_samples(now_s)
-        slide_interval = max(_SLIDE_S, (now_s - self._times[0][0]) / _MIN_ROWS)
+        slide_interval = max(_SLIDE_S, (now_s - self._samples[0][0]) / _MIN_ROWS)
         is_slide_due = (
             self._state is not None and self._state.rate and now_s >= self._built_at + slide_interval
         )
@@ -145,12 +145,12 @@ class RunMonitor:
         if not (self._result_file.has_new_data() or self._failure_file.has_new_data()):
             return has_progress_changed
         for row in _decode_rows(self._result_file):
-            if row.key not in self._keys:
-                self._keys.add(row.key)
+            if row.key not in self._result_keys:
+                self._result_keys.add(row.key)
                 outcome = row.reason if row.reason == Reason.NO_PROGRAM else row.verdict
-                self._verdicts.setdefault(_format_model(row), Counter())[outcome] += 1
+                self._verdicts_by_model.setdefault(_format_model(row), Counter())[outcome] += 1
         for failure in _decode_rows(self._failure_file):
-            self._failures[failure.key] = _format_model(failure)
+            self._model_by_failed_key[failure.key] = _format_model(failure)
         return True
 
     def _read_progress(self) -> bool:
@@ -165,48 +165,54 @@ class RunMonitor:
         return has_changed
 
     def _build_state(self) -> RunState:
-        unscored = Counter(model for key, model in self._failures.items() if key not in self._keys)
+        unscored_counts = Counter(
+            model for key, model in self._model_by_failed_key.items() if key not in self._result_keys
+        )
         progress = self._progress
-        judged_count, total = len(self._keys), progress.total
+        judged_count, total = len(self._result_keys), progress.total
         (first_time, first_rows, first_tests), (last_time, last_rows, last_tests) = (
-            self._times[0],
-            self._times[-1],
+            self._samples[0],
+            self._samples[-1],
         )
         seconds = last_time - first_time
         rate, tests_rate = (
-            max(0, number) / seconds if seconds > 0 else 0.0
-            for number in (last_rows - first_rows, last_tests - first_tests)
+            max(0, increase) / seconds if seconds > 0 else 0.0
+            for increase in (last_rows - first_rows, last_tests - first_tests)
         )
-        waiting = None if total is None else max(0, total - judged_count - unscored.total())
-        activity = {name: getattr(progress, name) for name in Activity.__struct_fields__}
-        activity["standings"] = tuple(
+        waiting_count = None if total is None else max(0, total - judged_count - unscored_counts.total())
+        activity_fields = {name: getattr(progress, name) for name in Activity.__struct_fields__}
+        activity_fields["standings"] = tuple(
             sorted(progress.standings, key=lambda standing: standing.state == _HEALTHY)
         )
         return RunState(
-            **activity,
+            **activity_fields,
             name=self._folder.resolve().name,
             command=self._command,
             judged=judged_count,
-            unscored=unscored.total(),
+            unscored=unscored_counts.total(),
             rate=rate,
             tests_rate=tests_rate,
-            left=waiting / rate if waiting is not None and rate and not progress.ended else None,
-            last=self._result_file.written if judged_count else None,
+            left=waiting_count / rate if waiting_count is not None and rate and not progress.ended else None,
+            last=self._result_file.modified_at if judged_count else None,
             models=tuple(
-                ModelCounts(model=name, verdicts=dict(self._verdicts.get(name, {})), unscored=unscored[name])
-                for name in sorted(self._verdicts.keys() | unscored.keys())
+                ModelCounts(
+                    model=name,
+                    verdicts=dict(self._verdicts_by_model.get(name, {})),
+                    unscored=unscored_counts[name],
+                )
+                for name in sorted(self._verdicts_by_model.keys() | unscored_counts.keys())
             ),
             alive=progress.at,
         )
 
     def _drop_old_samples(self, now: float) -> None:
         """Drop measurements before the window: the last minute, or longer if there were few rows."""
-        times, row_count = self._times, self._times[-1][1]
-        while len(times) > 1:
-            age, has_enough_rows = now - times[0][0], row_count - times[1][1] >= _MIN_ROWS
-            if age <= _WINDOW_S or (age <= _MAX_WINDOW_S and not has_enough_rows):
+        samples, row_count = self._samples, self._samples[-1][1]
+        while len(samples) > 1:
+            age_s, has_enough_rows = now - samples[0][0], row_count - samples[1][1] >= _MIN_ROWS
+            if age_s <= _WINDOW_S or (age_s <= _MAX_WINDOW_S and not has_enough_rows):
                 return
-            times.popleft()
+            samples.popleft()
 
 
 def _decode_rows(file: _GrowingFile) -> Iterator[_Row]:

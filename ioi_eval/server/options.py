@@ -30,7 +30,7 @@ _SIZE = re.compile(r"(\d+)\s*([kmg]?)i?b?", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
 
 
-def read_size(text: str) -> int:
+def parse_size_in_bytes(text: str) -> int:
     """Return a size such as 512mb in bytes."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
@@ -38,7 +38,7 @@ def read_size(text: str) -> int:
     return int(match[1]) << _UNITS[match[2].lower()]
 
 
-_SIZED = CliOption(typed=str, read=read_size, metavar="SIZE", key_only=True)
+_SIZED = CliOption(typed=str, read=parse_size_in_bytes, metavar="SIZE", key_only=True)
 _TIMED = CliOption(
     typed=int, read=lambda seconds: 1000 * seconds, minimum=1, metavar="SECONDS", key_only=True
 )
@@ -142,8 +142,8 @@ class ServerOptions(Value):
     @property
     def max_queued_bytes(self) -> int:
         """Maximum size of all bodies together, always enough for a single body."""
-        limit = machine_memory() // _MEMORY_PARTS if self.max_bodies is None else self.max_bodies
-        return max(self.max_body, limit)
+        max_bytes = machine_memory() // _MEMORY_PARTS if self.max_bodies is None else self.max_bodies
+        return max(self.max_body, max_bytes)
 
     @property
     def requires_token(self) -> bool:
@@ -157,9 +157,9 @@ class ServerOptions(Value):
                 remedy = "Also give tls_cert=FILE"
                 raise InputError("the private key needs a certificate", field="tls_key", remedy=remedy)
             return None
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        tls_context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         try:
-            context.load_cert_chain(self.tls_cert, self.tls_key, password="")  # no prompt
+            tls_context.load_cert_chain(self.tls_cert, self.tls_key, password="")  # no prompt
         except OSError as error:  # an ssl.SSLError is an OSError
             raise InputError(
                 f"the certificate and its key cannot be read: {error.strerror or error}",
@@ -167,7 +167,7 @@ class ServerOptions(Value):
                 field="tls_cert",
                 remedy="Give a certificate and its key in PEM, the key without a password",
             ) from error
-        return context
+        return tls_context
 
     def get_limits(self) -> Mapping[str, int]:
         """Return the limits by their names in requests. They are defaults and maximum values."""

@@ -69,34 +69,34 @@ def install_package(folder: Path, *, compiler: Path | None = None, headers: Sequ
     Raises:
         InputError: if the package cannot be written, or a header cannot be precompiled.
     """
-    info = _read_metadata()
-    relative_path = f"{info['language']}/{info['version']}"
-    package = folder / relative_path
-    earlier_compiler = package / _COMPILER if (package / _COMPILER).is_dir() else None
+    metadata = _read_metadata()
+    relative_path = f"{metadata['language']}/{metadata['version']}"
+    package_folder = folder / relative_path
+    earlier_compiler = package_folder / _COMPILER if (package_folder / _COMPILER).is_dir() else None
     try:
-        with _precompile_headers(compiler or earlier_compiler, headers) as precompiled:
-            package.mkdir(parents=True, exist_ok=True)
-            (package / INSTALLED).unlink(missing_ok=True)
-            for name, content in _list_package_files(info):
-                _write_file(package / name, content)
+        with _precompile_headers(compiler or earlier_compiler, headers) as precompiled_folder:
+            package_folder.mkdir(parents=True, exist_ok=True)
+            (package_folder / INSTALLED).unlink(missing_ok=True)
+            for name, content in _list_package_files(metadata):
+                _write_file(package_folder / name, content)
             if compiler is not None:
-                _replace_folder(package / _COMPILER, compiler)
+                _replace_folder(package_folder / _COMPILER, compiler)
                 # Remove headers that an earlier compiler precompiled.
-                shutil.rmtree(package / _HEADERS, ignore_errors=True)
+                shutil.rmtree(package_folder / _HEADERS, ignore_errors=True)
             if headers:
-                _replace_folder(package / _HEADERS, precompiled)
+                _replace_folder(package_folder / _HEADERS, precompiled_folder)
         # A server stores the variables that are set by sourcing `environment`, and not the file itself.
         server_path, variables = f"{SERVER_FOLDER}/{relative_path}", f"PATH={_PATH}\n"
-        if (package / _COMPILER).is_dir():
+        if (package_folder / _COMPILER).is_dir():
             prefix = f"{server_path}/{_COMPILER}"
             variables = f"PATH={prefix}/bin:{_PATH}\nLD_LIBRARY_PATH={prefix}/lib64:{prefix}/lib\n"
-        if (package / _HEADERS).is_dir():
+        if (package_folder / _HEADERS).is_dir():
             variables += f"{BROUGHT_HEADERS}={server_path}/{_HEADERS}\n"
-        _write_file(package / ".env", variables.encode())
-        _write_file(package / INSTALLED, str(time.time_ns() // 1_000_000).encode())
+        _write_file(package_folder / ".env", variables.encode())
+        _write_file(package_folder / INSTALLED, str(time.time_ns() // 1_000_000).encode())
     except OSError as error:
         raise InputError(f"the package cannot be written: {error}", where=os.fspath(folder)) from error
-    return package
+    return package_folder
 
 
 def publish_package(
@@ -110,30 +110,34 @@ def publish_package(
     if not re.fullmatch(r"https?://[^\s,]+", url):
         remedy = "Give the URL at which DIR is served: http://10.0.0.5:8000"
         raise InputError(f"servers cannot download packages from {url!r}", field="url", remedy=remedy)
-    info = _read_metadata()
-    name = f"{info['language']}-{info['version']}.pkg.tar.gz"
+    metadata = _read_metadata()
+    name = f"{metadata['language']}-{metadata['version']}.pkg.tar.gz"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _precompile_headers(compiler, headers) as precompiled:
-            archive = _build_archive(info, {_COMPILER: compiler, _HEADERS: precompiled if headers else None})
-        line = IndexLine(
-            language=info["language"],
-            version=info["version"],
+        with _precompile_headers(compiler, headers) as precompiled_folder:
+            archive = _build_archive(
+                metadata, {_COMPILER: compiler, _HEADERS: precompiled_folder if headers else None}
+            )
+        index_line = IndexLine(
+            language=metadata["language"],
+            version=metadata["version"],
             sha256=hashlib.sha256(archive).hexdigest(),
             url=f"{url.rstrip('/')}/{name}",
         )
         _write_file(folder / name, archive)
         # Lines of other packages stay in the file.
-        path = folder / "index"
-        old_lines = path.read_text().splitlines() if path.is_file() else []
-        prefix = f"{line.language},{line.version},"
+        index_path = folder / "index"
+        old_lines = index_path.read_text().splitlines() if index_path.is_file() else []
+        prefix = f"{index_line.language},{index_line.version},"
         other_lines = [
             old_line for old_line in old_lines if old_line.strip() and not old_line.startswith(prefix)
         ]
-        _write_file(folder / "index", "".join(f"{entry}\n" for entry in (*other_lines, str(line))).encode())
+        _write_file(
+            folder / "index", "".join(f"{entry}\n" for entry in (*other_lines, str(index_line))).encode()
+        )
     except OSError as error:
         raise InputError(f"the index cannot be written: {error}", where=os.fspath(folder)) from error
-    return line
+    return index_line
 
 
 def _read_metadata() -> dict[str, Any]:

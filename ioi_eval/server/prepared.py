@@ -59,10 +59,10 @@ class BuildCache:
         if self._store is None:
             return None
         with self._store.pin(key):
-            entry = read_cached(self._store, key, CachedBuild)
-        if entry is None:
+            cached_entry = read_cached(self._store, key, CachedBuild)
+        if cached_entry is None:
             return None
-        build, _ = entry
+        build, _ = cached_entry
         for content in (file.content for file in build.files):
             # The file was damaged by a power cut or the disk.
             if Blob.of(content.read()).sha256 != content.sha256:
@@ -86,8 +86,8 @@ class BuildCache:
         contents = {name: Blob.of(Path(path).read_bytes()) for name, path in paths.items()}
         files = (JobFile(name=name, content=contents[name], executable=True, text=False) for name in paths)
         build = CachedBuild(stage=stage, files=tuple(files))
-        size = sum(content.size for content in contents.values())
-        if self._store is not None and size <= self._store.largest:
+        total_bytes = sum(content.size for content in contents.values())
+        if self._store is not None and total_bytes <= self._store.largest:
             with contextlib.suppress(OSError):  # storing the build may fail, for example on a full disk
                 read_or_create_cached(self._store, key, CachedBuild, lambda _: build)
         return build
@@ -116,8 +116,8 @@ class SharedBuilds:
 
         async def find_or_build() -> CachedBuild:
             with hold_current_entry():
-                if (cached := await asyncio.to_thread(self._cache.find, key)) is not None:
-                    return cached
+                if (cached_build := await asyncio.to_thread(self._cache.find, key)) is not None:
+                    return cached_build
                 result = await run_job()
                 assert result.compile is not None, "the job has a compile script"
                 try:
@@ -160,7 +160,7 @@ class ClassicJobEngine:
             memory: memory limit of a sandbox of classic jobs, in bytes. Their scripts limit the submission.
         """
         self._engine, self._memory = engine, memory
-        self._script = (graders_folder() / "classic" / "compile").read_text()
+        self._compile_script = (graders_folder() / "classic" / "compile").read_text()
         self._builds = SharedBuilds(store)
 
     async def __aenter__(self) -> Self:
@@ -186,8 +186,8 @@ class ClassicJobEngine:
         """Execute a job. `check` is not called, because there is only this machine."""
         capabilities = await self._engine.capabilities()
         package = find_package(self.packages, job.runtime, job.version)
-        submission = None if package is None else _find_submission_name(job, package)
-        if package is None or submission is None:
+        submission_name = None if package is None else _find_submission_name(job, package)
+        if package is None or submission_name is None:
             return await self._engine.execute(job)
         if package.language == "java":
             builder = JobFile(
@@ -203,20 +203,20 @@ class ClassicJobEngine:
             for file in job.files
             if file.name not in _TEST_FILES
         ]
-        find_trusted_programs: tuple[JobFile, ...] = ()
+        trusted_programs: tuple[JobFile, ...] = ()
         if package.runtime == "cms_ioi":
-            trusted_sources = [file for file in sources if file.name != submission]
+            trusted_sources = [file for file in sources if file.name != submission_name]
             build = await self._build(_TRUSTED, job, package, capabilities, trusted_sources)
             # If the build failed, the compile stage of the job itself reports the error.
-            find_trusted_programs = build.files if build.stage.code == 0 else ()
+            trusted_programs = build.files if build.stage.code == 0 else ()
         if package.language == _CHECKER_LANGUAGE:
-            return await self._engine.execute(self._run_job(job, find_trusted_programs))
-        build = await self._build(_SUBMISSION, job, package, capabilities, [*sources, *find_trusted_programs])
+            return await self._engine.execute(self._make_run_job(job, trusted_programs))
+        build = await self._build(_SUBMISSION, job, package, capabilities, [*sources, *trusted_programs])
         if build.stage.code != 0:
             return JobResult(
                 run=build.stage, compile=build.stage, language=package.language, version=package.version
             )
-        result = await self._engine.execute(self._run_job(job, (*find_trusted_programs, *build.files)))
+        result = await self._engine.execute(self._make_run_job(job, (*trusted_programs, *build.files)))
         return msgspec.structs.replace(result, compile=build.stage)
 
     async def _build(
@@ -228,18 +228,18 @@ class ClassicJobEngine:
         files: Sequence[JobFile],
     ) -> CachedBuild:
         # All inputs that a build depends on: see "Artifact key" in docs/protocol.md.
-        command = (package.language, hashlib.sha256(self._script.encode()).hexdigest())
+        command = (package.language, hashlib.sha256(self._compile_script.encode()).hexdigest())
         key = artifact_key(
             kind, capabilities.architecture, capabilities.toolchains[package.needs], command, files
         )
 
         script_head = "only=trusted\n" if kind == _TRUSTED else ""
-        scripts = (_make_script("compile", script_head + self._script), _make_script("run", ":\n"))
+        scripts = (_make_script("compile", script_head + self._compile_script), _make_script("run", ":\n"))
         limits = {"run_memory_limit": self._memory, "keep": _OUTPUTS[kind]}
         build_job = msgspec.structs.replace(job, files=(*files, *scripts), **limits)
         return await self._builds.get_build(key, partial(self._engine.execute, build_job))
 
-    def _run_job(self, job: Job, programs: Iterable[JobFile]) -> Job:
+    def _make_run_job(self, job: Job, programs: Iterable[JobFile]) -> Job:
         return msgspec.structs.replace(job, files=(*job.files, *programs), run_memory_limit=self._memory)
 
 

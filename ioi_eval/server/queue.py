@@ -42,25 +42,25 @@ class RequestQueue:
 
     def __init__(self, slots: int, max_waiting: int, max_bytes: int) -> None:
         """`max_waiting`: requests without a slot. `max_bytes`: all bodies together."""
-        self._slots, self._max_waiting, self._max_bytes = slots, max_waiting, max_bytes
-        self._entries, self._running = set[QueueEntry](), set[QueueEntry]()
+        self._slot_count, self._max_waiting, self._max_bytes = slots, max_waiting, max_bytes
+        self._entries, self._running_entries = set[QueueEntry](), set[QueueEntry]()
         # Waiting requests by token; the first token gets the next free slot.
-        self._lines: dict[str, deque[QueueEntry]] = {}
+        self._waiting_by_token: dict[str, deque[QueueEntry]] = {}
         # Locks by token; the request that holds the lock is the next to enter the queue.
         self._entry_locks: dict[str, asyncio.Lock] = {}
-        self._changed = asyncio.Event()
-        self._served, self._refused = Counter[str](), Counter[str]()  # by token
+        self._change_event = asyncio.Event()
+        self._served_counts, self._refused_counts = Counter[str](), Counter[str]()  # by token
         self.draining = False
 
     @property
     def running(self) -> int:
         """The number of requests that have a slot."""
-        return len(self._running)
+        return len(self._running_entries)
 
     @property
     def queued(self) -> int:
         """The number of requests without a slot."""
-        return len(self._entries) - len(self._running)
+        return len(self._entries) - len(self._running_entries)
 
     @property
     def size(self) -> int:
@@ -76,9 +76,9 @@ class RequestQueue:
         if self.draining:
             raise Draining
         if self._is_full():
-            self._refused[token_name] += 1
+            self._refused_counts[token_name] += 1
             raise EngineOverloaded(
-                f"all {self._slots} slots are busy and {self._max_waiting} requests are waiting"
+                f"all {self._slot_count} slots are busy and {self._max_waiting} requests are waiting"
             )
         entry = QueueEntry(self, token_name)
         with entry.hold():
@@ -90,26 +90,26 @@ class RequestQueue:
 
     @asynccontextmanager
     async def enter_within(self, seconds: float, token_name: str = "") -> AsyncIterator[QueueEntry]:
-        """Do as `enter`, but wait up to `seconds` if the queue is full.
+        """Add a request as `enter` does, but wait up to `seconds` if the queue is full.
 
         Tokens enter in turn, and requests of the same token in the order of their arrival.
         """
-        started = asyncio.get_running_loop().time()
+        start_s = asyncio.get_running_loop().time()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds), self._entry_locks.setdefault(token_name, asyncio.Lock()):
                 while self._is_full() and not self.draining:
                     await self._wait_for_change()
         with self.enter(token_name) as entry:
-            entry.entrance_s = asyncio.get_running_loop().time() - started
+            entry.entrance_s = asyncio.get_running_loop().time() - start_s
             yield entry
 
     def drain(self) -> None:
         """Refuse all requests without a slot, and all later requests."""
         self.draining = True
-        for line in self._lines.values():
-            for entry in line:
+        for waiting_entries in self._waiting_by_token.values():
+            for entry in waiting_entries:
                 entry.slot_decided.set()
-        self._lines.clear()
+        self._waiting_by_token.clear()
         self.notify_waiting()
 
     async def wait_until_empty(self) -> None:
@@ -119,15 +119,20 @@ class RequestQueue:
     def format_metrics(self) -> Iterator[Iterator[str]]:
         """Yield the counts of each token that has a name."""
         requests = Counter(entry.token_name for entry in self._entries)
-        slots = Counter(entry.token_name for entry in self._running)
-        names = sorted({*self._served, *self._refused, *requests} - {""})
+        slots = Counter(entry.token_name for entry in self._running_entries)
+        token_names = sorted({*self._served_counts, *self._refused_counts, *requests} - {""})
         for name, kind, help_text, counts in (
-            ("caller_jobs_total", "counter", "Requests that got a slot, by the token's name.", self._served),
+            (
+                "caller_jobs_total",
+                "counter",
+                "Requests that got a slot, by the token's name.",
+                self._served_counts,
+            ),
             (
                 "caller_refusals_total",
                 "counter",
                 "Requests that were refused because the queue was full.",
-                self._refused,
+                self._refused_counts,
             ),
             ("caller_requests", "gauge", "Requests that run or wait.", requests),
             ("caller_slots", "gauge", "Slots that they have.", slots),
@@ -136,7 +141,7 @@ class RequestQueue:
                 name,
                 kind,
                 help_text,
-                [("", {"caller": token_name}, counts[token_name]) for token_name in names],
+                [("", {"caller": token_name}, counts[token_name]) for token_name in token_names],
             )
 
     # --- methods for entries; each of these leaves the queue consistent ----------------------------------
@@ -147,7 +152,7 @@ class RequestQueue:
     def remove(self, entry: QueueEntry) -> None:
         """Remove an entry from the queue, and free its slot."""
         self._entries.discard(entry)
-        self._running.discard(entry)
+        self._running_entries.discard(entry)
         self.notify_waiting()
         self._assign_slots()
 
@@ -155,53 +160,54 @@ class RequestQueue:
         """Let an entry wait for a slot; it gets a free slot at once. Raises Draining."""
         if self.draining:
             raise Draining
-        self._lines.setdefault(entry.token_name, deque()).append(entry)
+        self._waiting_by_token.setdefault(entry.token_name, deque()).append(entry)
         self._assign_slots()
 
     def leave_line(self, entry: QueueEntry) -> None:
-        line = self._lines.get(entry.token_name, deque())
-        if entry in line:
-            line.remove(entry)
-            if not line:
-                del self._lines[entry.token_name]
+        waiting_entries = self._waiting_by_token.get(entry.token_name, deque())
+        if entry in waiting_entries:
+            waiting_entries.remove(entry)
+            if not waiting_entries:
+                del self._waiting_by_token[entry.token_name]
 
     def notify_waiting(self) -> None:
         """Let requests that wait to enter look for a free place."""
-        self._changed.set()
+        self._change_event.set()
 
     def has_slot(self, entry: QueueEntry) -> bool:
-        return entry in self._running
+        return entry in self._running_entries
 
-    def check_body_size(self, entry: QueueEntry, more: int) -> None:
-        """Raise EngineOverloaded if the bodies exceed their bound with `more` bytes for this entry.
+    def check_body_size(self, entry: QueueEntry, more_bytes: int) -> None:
+        """Raise EngineOverloaded if the bodies exceed their bound with `more_bytes` bytes for this entry.
 
         A single body may always exceed it.
         """
-        size = self.size
-        if size > entry.size and size + more > self._max_bytes:
+        total_bytes = self.size
+        if total_bytes > entry.size and total_bytes + more_bytes > self._max_bytes:
             raise EngineOverloaded(
-                f"running and waiting requests have {size} bytes; their maximum is {self._max_bytes}"
+                f"running and waiting requests have {total_bytes} bytes; their maximum is {self._max_bytes}"
             )
 
     def _assign_slots(self) -> None:
         """Give free slots to entries that wait."""
-        while self._lines and len(self._running) < self._slots:
-            name = next(iter(self._lines))
-            line = self._lines.pop(name)
-            entry = line.popleft()
-            if line:
-                self._lines[name] = line  # the token is now after all other tokens
-            self._running.add(entry)
-            self._served[name] += 1
+        while self._waiting_by_token and len(self._running_entries) < self._slot_count:
+            token_name = next(iter(self._waiting_by_token))
+            waiting_entries = self._waiting_by_token.pop(token_name)
+            entry = waiting_entries.popleft()
+            if waiting_entries:
+                # The token is now after all other tokens.
+                self._waiting_by_token[token_name] = waiting_entries
+            self._running_entries.add(entry)
+            self._served_counts[token_name] += 1
             entry.slot_decided.set()
 
     def _is_full(self) -> bool:
         entry_count = sum(not entry.is_away for entry in self._entries)
-        return entry_count >= self._slots + self._max_waiting
+        return entry_count >= self._slot_count + self._max_waiting
 
     async def _wait_for_change(self) -> None:
-        self._changed.clear()
-        await self._changed.wait()
+        self._change_event.clear()
+        await self._change_event.wait()
 
 
 class QueueEntry:
@@ -216,18 +222,18 @@ class QueueEntry:
         # Seconds for which the request waited for its slot, until a job reports this time.
         self.unreported_s = 0.0
         self.slot_decided = asyncio.Event()  # set when the request has a slot, or will never get a slot
-        self._holders = 0
+        self._holder_count = 0
 
-    def count_bytes(self, more: int) -> None:
+    def count_bytes(self, more_bytes: int) -> None:
         """Count bytes of the request's body. Raises EngineOverloaded if all bodies together are too large."""
-        self._queue.check_body_size(self, more)
-        self.size += more
+        self._queue.check_body_size(self, more_bytes)
+        self.size += more_bytes
 
     async def acquire_slot(self) -> None:
         """Wait for a slot, unless the entry has one. Raises Draining."""
         if self._queue.has_slot(self):
             return
-        started = time.monotonic()
+        start_s = time.monotonic()
         self._queue.join_line(self)
         try:
             await self.slot_decided.wait()
@@ -235,7 +241,7 @@ class QueueEntry:
             self._queue.leave_line(self)
         if not self._queue.has_slot(self):
             raise Draining
-        self.unreported_s = time.monotonic() - started
+        self.unreported_s = time.monotonic() - start_s
 
     def release_place(self) -> None:
         """Free the place of this entry for the repeated request of its client."""
@@ -245,14 +251,14 @@ class QueueEntry:
     @contextmanager
     def hold(self) -> Iterator[None]:
         """Hold the entry for work that may outlast the request."""
-        if not self._holders:
+        if not self._holder_count:
             self._queue.add(self)
-        self._holders += 1
+        self._holder_count += 1
         try:
             yield
         finally:
-            self._holders -= 1
-            if not self._holders:
+            self._holder_count -= 1
+            if not self._holder_count:
                 self._queue.remove(self)
 
 

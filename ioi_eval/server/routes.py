@@ -23,7 +23,7 @@ from ioi_eval.engines.jobs.piston_api import RefusedRequest, make_size_refusal
 from ioi_eval.engines.piston.sending import HEADER, REQUEST
 from ioi_eval.model.doing import log_step, name_work_in_log
 from ioi_eval.model.errors import EngineOverloaded
-from ioi_eval.registries import VIEW_PAGE, Registry, find_registered, registered_names
+from ioi_eval.registries import VIEW_PAGE, Registry, list_entry_names, load_entry
 from ioi_eval.server.contents import ContentCache
 from ioi_eval.server.jobs import JobFailed, Jobs, NamedTokens, PackagedEngine
 from ioi_eval.server.log import CONTENT_TYPE, EmitEvent, Metrics, RefusalLog
@@ -93,15 +93,15 @@ class Routes:
     ) -> None:
         worker_parts = WorkerParts(engine, jobs, builds)
         self._plugin_routes: list[PluginRoutes] = [
-            find_registered(Registry.ROUTES, name)(worker_parts)
-            for name in registered_names(Registry.ROUTES)
+            load_entry(Registry.ROUTES, name)(worker_parts)
+            for name in list_entry_names(Registry.ROUTES)
             if not name.startswith(VIEW_PAGE)
         ]
         self._plugin_paths = frozenset(chain.from_iterable(routes.posts for routes in self._plugin_routes))
         self._builds = builds
         self._engine, self._options, self._tokens = engine, options, tokens
         self._queue, self._jobs, self._metrics = queue, jobs, metrics
-        self._contents, self._refusal_log = contents, RefusalLog(emit)
+        self._content_cache, self._refusal_log = contents, RefusalLog(emit)
 
     async def close(self) -> None:
         """Stop everything that runs without a request."""
@@ -140,11 +140,11 @@ class Routes:
                 web.post(path, partial(self._run_plugin_handler, answer, routes.patience))
                 for path, answer in routes.posts.items()
             )
-        if self._contents.limit_bytes:
+        if self._content_cache.limit_bytes:
             path = f"{_CONTENTS}{{sha256:{piston.HASH.pattern}}}"
             application.add_routes(
                 [
-                    web.head(path, self._has_file),
+                    web.head(path, self._answer_file_check),
                     web.get(path, self._send_program, allow_head=False),
                     web.put(path, self._receive_file),
                 ]
@@ -191,11 +191,11 @@ class Routes:
     async def _send_health(self, request: web.Request) -> web.Response:
         if self._queue.draining:
             return _make_json_response(b'{"status":"draining"}', status=HTTPStatus.SERVICE_UNAVAILABLE)
-        exclusive = (await self._engine.capabilities()).exclusive
-        health = {"status": "ok", "slots": self._engine.slots, "exclusive": exclusive}
-        limit = self._contents.limit_bytes
-        cache = {"contents": limit, "keeps_programs": True} if limit else {}
-        return _make_json_response(msgspec.json.encode(health | cache))
+        is_exclusive = (await self._engine.capabilities()).exclusive
+        health = {"status": "ok", "slots": self._engine.slots, "exclusive": is_exclusive}
+        limit = self._content_cache.limit_bytes
+        cache_fields = {"contents": limit, "keeps_programs": True} if limit else {}
+        return _make_json_response(msgspec.json.encode(health | cache_fields))
 
     async def _send_metrics(self, request: web.Request) -> web.Response:
         metrics_text = self._metrics.format_text(
@@ -203,8 +203,8 @@ class Routes:
             queued=self._queue.queued,
             caller_metrics=self._queue.format_metrics(),
             slots=self._engine.slots,
-            cached_bytes=self._contents.used_bytes,
-            max_cached_bytes=self._contents.limit_bytes,
+            cached_bytes=self._content_cache.used_bytes,
+            max_cached_bytes=self._content_cache.limit_bytes,
         )
         return web.Response(body=metrics_text.encode(), headers={"Content-Type": CONTENT_TYPE})
 
@@ -226,21 +226,21 @@ class Routes:
         with self._queue.enter(self._find_token_name(request)) as entry, _open_request_log(request):
             log_step(_log, "received")
             body = await self._read_body(request, entry)
-            job = await self._jobs.read_job(body, by_hash=self._contents.limit_bytes > 0)
-            with self._contents.add_cached_files(job) as complete_job:
+            job = await self._jobs.read_job(body, by_hash=self._content_cache.limit_bytes > 0)
+            with self._content_cache.add_cached_files(job) as complete_job:
                 result = await self._jobs.run_job(complete_job, entry)
             if result.kept:
-                result = await self._contents.store_programs(result)
+                result = await self._content_cache.store_programs(result)
             self._refusal_log.log_acceptance()
-            minimal = all(request.headers.get(name) == value for name, value in piston.MINIMAL.items())
-            return await self._send_reply(request, piston.encode_result_pieces(result, minimal=minimal))
+            is_minimal = all(request.headers.get(name) == value for name, value in piston.MINIMAL.items())
+            return await self._send_reply(request, piston.encode_result_pieces(result, minimal=is_minimal))
 
     async def _run_plugin_handler(
-        self, answer: Answer, patience: float, request: web.Request
+        self, handler: Answer, max_wait_s: float, request: web.Request
     ) -> web.StreamResponse:
-        async with self._queue.enter_within(patience, self._find_token_name(request)) as entry:
+        async with self._queue.enter_within(max_wait_s, self._find_token_name(request)) as entry:
             self._refusal_log.log_acceptance()
-            reply = await answer(await self._read_body(request, entry), entry)
+            reply = await handler(await self._read_body(request, entry), entry)
             return await self._send_reply(request, iter((reply,)))
 
     def _find_token_name(self, request: web.Request) -> str:
@@ -283,24 +283,24 @@ class Routes:
 
     # --- files that jobs name by their hash ------------------------------------------------------------
 
-    async def _has_file(self, request: web.Request) -> web.Response:
-        is_cached = self._contents.has_file(request.match_info["sha256"])
+    async def _answer_file_check(self, request: web.Request) -> web.Response:
+        is_cached = self._content_cache.has_file(request.match_info["sha256"])
         return web.Response(status=HTTPStatus.OK if is_cached else HTTPStatus.NOT_FOUND)
 
     async def _send_program(self, request: web.Request) -> web.StreamResponse:
-        with self._contents.pin_program(request.match_info["sha256"]) as path:
+        with self._content_cache.pin_program(request.match_info["sha256"]) as path:
             if path is None:
                 raise web.HTTPNotFound
             with path.open("rb") as stream:
-                length = {"Content-Length": str(path.stat().st_size)}
+                length_header = {"Content-Length": str(path.stat().st_size)}
                 pieces = iter(lambda: stream.read(_MAX_UNSTREAMED_BYTES), b"")
-                return await self._stream_reply(request, length, pieces)
+                return await self._stream_reply(request, length_header, pieces)
 
     async def _receive_file(self, request: web.Request) -> web.Response:
         if self._queue.draining:
             raise Draining
-        pieces = read_body_pieces(request, self._contents.max_file_bytes, self._count_received)
-        await self._contents.receive_file(request.match_info["sha256"], pieces)
+        pieces = read_body_pieces(request, self._content_cache.max_file_bytes, self._count_received)
+        await self._content_cache.receive_file(request.match_info["sha256"], pieces)
         return web.Response(status=HTTPStatus.CREATED)
 
     def _count_received(self, size: int) -> None:
@@ -308,12 +308,12 @@ class Routes:
 
     # --- packages, which are installed and removed in the worker's folder and not over the network ---
 
-    def _list_installed(self) -> Iterator[tuple[str, str]]:
+    def _list_installed_packages(self) -> Iterator[tuple[str, str]]:
         packages = self._engine.packages
         return ((package.runtime or package.language, package.version) for package in packages)
 
     async def _send_packages(self, request: web.Request) -> web.Response:
-        return _make_json_response(piston.encode_package_list(dict.fromkeys(self._list_installed())))
+        return _make_json_response(piston.encode_package_list(dict.fromkeys(self._list_installed_packages())))
 
     async def _refuse_install(self, request: web.Request) -> web.Response:
         await self._read_requested_package(request)
@@ -330,9 +330,9 @@ class Routes:
         """Return the language and the version of the installed package that a request names."""
         with self._queue.enter(self._find_token_name(request)) as entry:
             language, version = piston.decode_package(await self._read_body(request, entry))
-        for installed in self._list_installed():
-            if installed[0] == language and is_version_accepted(installed[1], version):
-                return installed
+        for installed_package in self._list_installed_packages():
+            if installed_package[0] == language and is_version_accepted(installed_package[1], version):
+                return installed_package
         raise piston.RefusedRequest(
             f"Requested package {language}-{version} does not exist", status=HTTPStatus.NOT_FOUND
         )
@@ -396,20 +396,20 @@ async def read_body_pieces(
     """
     encoding = request.headers.get("Content-Encoding", "").strip().lower()
     if encoding not in _ENCODINGS:
-        raise _make_bad_request(f'UnsupportedMediaTypeError: unsupported content encoding "{encoding}"')
-    announced = request.content_length or 0
-    if announced > limit:
+        raise _make_bad_request_error(f'UnsupportedMediaTypeError: unsupported content encoding "{encoding}"')
+    announced_bytes = request.content_length or 0
+    if announced_bytes > limit:
         raise make_size_refusal(limit)
-    count_bytes(announced)
-    size, started = 0, time.monotonic()
+    count_bytes(announced_bytes)
+    size_bytes, start_s = 0, time.monotonic()
     while piece := await _read_next_piece(request):
-        size += len(piece)
-        if size > limit:
+        size_bytes += len(piece)
+        if size_bytes > limit:
             raise make_size_refusal(limit)
-        if time.monotonic() - started > _BODY_TIME_S + size / _MIN_BYTES_PER_S:
+        if time.monotonic() - start_s > _BODY_TIME_S + size_bytes / _MIN_BYTES_PER_S:
             raise RefusedRequest("the request's body arrives too slowly", status=408)
-        count_bytes(max(0, size - announced))
-        announced = max(announced, size)
+        count_bytes(max(0, size_bytes - announced_bytes))
+        announced_bytes = max(announced_bytes, size_bytes)
         yield piece
 
 
@@ -421,8 +421,10 @@ async def _read_next_piece(request: web.Request) -> bytes:
         problem = f"no byte of the request's body arrived for {_READ_TIMEOUT_S:g} s"
         raise RefusedRequest(problem, status=408) from None
     except (web.RequestPayloadError, ClientPayloadError, HttpProcessingError) as error:
-        raise _make_bad_request(f"BadRequestError: the request's body cannot be read: {error}") from error
+        raise _make_bad_request_error(
+            f"BadRequestError: the request's body cannot be read: {error}"
+        ) from error
 
 
-def _make_bad_request(problem: str) -> RefusedRequest:
+def _make_bad_request_error(problem: str) -> RefusedRequest:
     return RefusedRequest(problem, body={"stack": problem})

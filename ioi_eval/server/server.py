@@ -75,11 +75,11 @@ class Server:
         self._queue = RequestQueue(engine.slots, self._options.queue, self._options.max_queued_bytes)
         metrics = Metrics()
         jobs = Jobs(engine, self._options, metrics, emit)
-        contents = ContentCache(blob_cache, self._options.max_body, metrics.contents)
+        content_cache = ContentCache(blob_cache, self._options.max_body, metrics.contents)
         self._engine = engine
         builds = SharedBuilds(store)
         self._routes = Routes(
-            engine, self._options, tokens, self._queue, jobs, metrics, contents, builds, emit
+            engine, self._options, tokens, self._queue, jobs, metrics, content_cache, builds, emit
         )
         self._exit_stack = contextlib.AsyncExitStack()
         self.port, self.url = 0, ""
@@ -90,7 +90,7 @@ class Server:
             "max_body": self._options.max_body,
             "max_bodies": self._options.max_queued_bytes,
             "max_output": self._options.max_output,
-            "max_contents": contents.limit_bytes,
+            "max_contents": content_cache.limit_bytes,
             "token": self._options.requires_token,
         }
         """The server's limits, for the log."""
@@ -134,7 +134,7 @@ class Server:
 @contextlib.asynccontextmanager
 async def listen_at_address(application: web.Application, options: ServerOptions) -> AsyncIterator[str]:
     """Serve an application, and yield its address. Raises InputError if it cannot listen."""
-    tls = options.make_tls_context()
+    tls_context = options.make_tls_context()
     logger = logging.getLogger(f"{__name__}.requests")
     logger.addFilter(_is_not_about_invalid_http)
     runner = web.AppRunner(
@@ -148,18 +148,18 @@ async def listen_at_address(application: web.Application, options: ServerOptions
     await runner.setup()
     try:
         try:
-            await web.TCPSite(runner, options.host, options.port, ssl_context=tls).start()
+            await web.TCPSite(runner, options.host, options.port, ssl_context=tls_context).start()
         except OSError as error:
-            where = f"{options.host}:{options.port}"
+            address_text = f"{options.host}:{options.port}"
             # asyncio's message would repeat the address. For an unknown host, errno is not usable.
-            number = None if isinstance(error, socket.gaierror) else error.errno
-            reason = error.strerror or str(error) if number is None else os.strerror(number)
+            error_number = None if isinstance(error, socket.gaierror) else error.errno
+            reason = error.strerror or str(error) if error_number is None else os.strerror(error_number)
             remedy = "Choose another port" if error.errno == errno.EADDRINUSE else ""
             raise InputError(
-                f"cannot listen on this address: {reason}", where=where, remedy=remedy
+                f"cannot listen on this address: {reason}", where=address_text, remedy=remedy
             ) from error
         host = f"[{options.host}]" if ":" in options.host else options.host
-        yield f"{'https' if tls else 'http'}://{host}:{runner.addresses[0][1]}"
+        yield f"{'https' if tls_context else 'http'}://{host}:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
 
@@ -204,12 +204,14 @@ async def serve(
     sandbox_memory = options.run_memory_limit
     with _open_blob_cache(options) as blob_cache:
         async with contextlib.AsyncExitStack() as exit_stack:
-            classic = ClassicJobEngine(engine, store, memory=sandbox_memory if sandbox_memory > 0 else None)
+            classic_engine = ClassicJobEngine(
+                engine, store, memory=sandbox_memory if sandbox_memory > 0 else None
+            )
             async with answer_while_starting(options):
                 await exit_stack.enter_async_context(engine)
-                await exit_stack.enter_async_context(classic)
+                await exit_stack.enter_async_context(classic_engine)
             yield await exit_stack.enter_async_context(
-                Server(classic, options, blob_cache=blob_cache, store=store, emit=emit)
+                Server(classic_engine, options, blob_cache=blob_cache, store=store, emit=emit)
             )
 
 
@@ -222,23 +224,23 @@ async def answer_while_starting(options: ServerOptions) -> AsyncIterator[None]:
     if not options.port:  # with port 0, clients cannot know the port yet
         yield
         return
-    builds = _BuildMonitor()
+    build_monitor = _BuildMonitor()
 
     async def answer(request: web.Request) -> web.Response:
         if request.path == "/":
             return web.json_response({"message": HELLO})
-        health = {"status": "starting", "message": "this worker is starting", "building": builds.names}
+        health = {"status": "starting", "message": "this worker is starting", "building": build_monitor.names}
         return web.json_response(health, status=HTTPStatus.SERVICE_UNAVAILABLE, headers={"Retry-After": "1"})
 
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", answer)
     logger = logging.getLogger("ioi_eval")
-    logger.addHandler(builds)
+    logger.addHandler(build_monitor)
     try:
         async with listen_at_address(application, options):
             yield
     finally:
-        logger.removeHandler(builds)
+        logger.removeHandler(build_monitor)
 
 
 class _BuildMonitor(logging.Handler):
@@ -256,8 +258,8 @@ class _BuildMonitor(logging.Handler):
 @contextlib.contextmanager
 def _open_blob_cache(options: ServerOptions) -> Iterator[BlobCache | None]:
     """Open the content cache in a temporary folder, which the next start removes after a crash."""
-    limit, folder = options.max_contents, Path(options.contents_folder or tempfile.gettempdir())
-    if limit == 0:
+    max_cache_bytes, folder = options.max_contents, Path(options.contents_folder or tempfile.gettempdir())
+    if max_cache_bytes == 0:
         yield None
         return
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
@@ -268,10 +270,15 @@ def _open_blob_cache(options: ServerOptions) -> Iterator[BlobCache | None]:
     sandboxes = Sandboxes(folder, runs_programs=False)
     sandboxes.open()
     try:
-        reserved = min(
-            _DEFAULT_CACHE_BYTES if limit is None else limit, Disk.measure(folder).free_bytes // _DISK_PARTS
+        reserved_bytes = min(
+            _DEFAULT_CACHE_BYTES if max_cache_bytes is None else max_cache_bytes,
+            Disk.measure(folder).free_bytes // _DISK_PARTS,
         )
-        sandboxes.publish_reservation(reserved)
-        yield BlobCache(sandboxes.folder / "kept", reserved if limit is None else limit, beside=BESIDE)
+        sandboxes.publish_reservation(reserved_bytes)
+        yield BlobCache(
+            sandboxes.folder / "kept",
+            reserved_bytes if max_cache_bytes is None else max_cache_bytes,
+            beside=BESIDE,
+        )
     finally:
         sandboxes.close()

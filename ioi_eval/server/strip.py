@@ -33,7 +33,7 @@ _SERVER_STATES = {
 }
 
 
-def strip_html(
+def make_strip_html(
     state: RunState, pages: Iterable[str], version: str, clock: Callable[[], float] = time.time
 ) -> str:
     """Return the strip. live.js replaces the parts that differ from the page's strip.
@@ -45,19 +45,19 @@ def strip_html(
         clock: Returns the seconds since 1970.
     """
     now_s = clock()
-    return _template().render(
+    return _load_template().render(
         run=state,
         version=version,
         pages=[*pages, "metrics"],
-        condition=_condition_text(state, now_s),
-        age=_age_text(state, now_s),
-        tiles=list(_tiles(state)),
-        tables=list(_tables(state, now_s)),
+        condition=_describe_condition(state, now_s),
+        age=_describe_last_result(state, now_s),
+        tiles=list(_list_tiles(state)),
+        tables=list(_make_tables(state, now_s)),
     )
 
 
 @cache
-def _template() -> jinja2.Template:
+def _load_template() -> jinja2.Template:
     import jinja2
 
     environment = jinja2.Environment(
@@ -72,51 +72,51 @@ def _template() -> jinja2.Template:
     return environment.get_template("live.html.j2")
 
 
-def span_text(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return a duration in whole seconds, in minutes or in hours."""
     if seconds < 90:
         return f"{max(0, round(seconds))} s"
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _condition_text(state: RunState, now: float) -> str:
+def _describe_condition(state: RunState, now: float) -> str:
     if state.stopped:
         return "The run was stopped before its end."
     if state.ended:
         return "The run has ended."
     silence_s = 0.0 if state.alive is None else now - state.alive
     if silence_s > _MAX_SILENCE_S:
-        return f"No sign of the run for {span_text(silence_s)}: it was interrupted, or its machine is."
+        return f"No sign of the run for {format_duration(silence_s)}: it was interrupted, or its machine is."
     return "Running."
 
 
-def _age_text(state: RunState, now: float) -> str:
+def _describe_last_result(state: RunState, now: float) -> str:
     """Return the age of the last result, or "" after the run."""
     if state.ended:
         return ""
-    return "No result yet." if state.last is None else f"Last result {span_text(now - state.last)} ago."
+    return "No result yet." if state.last is None else f"Last result {format_duration(now - state.last)} ago."
 
 
-def _tiles(state: RunState) -> Iterator[tuple[str, str]]:
+def _list_tiles(state: RunState) -> Iterator[tuple[str, str]]:
     """Yield names and values of the most important numbers."""
     yield "Done", f"{state.rows:,}" if state.total is None else f"{state.rows:,} of {state.total:,}"
     if not state.ended:
-        yield "A minute", _rate_text(60 * state.rate)
-        yield "Tests a second", _rate_text(state.tests_rate)
-        yield "Time left", NOTHING if state.left is None else f"about {span_text(state.left)}"
+        yield "A minute", _format_rate(60 * state.rate)
+        yield "Tests a second", _format_rate(state.tests_rate)
+        yield "Time left", NOTHING if state.left is None else f"about {format_duration(state.left)}"
         yield "Being judged", f"{state.under_way:,}"
     elif state.timeline is not None and state.timeline.counts:
-        yield "A minute, on average", _rate_text(_mean_per_minute(state.timeline))
+        yield "A minute, on average", _format_rate(_mean_per_minute(state.timeline))
     yield "Not judged", f"{state.unscored:,}"
 
 
-def _tables(state: RunState, now: float) -> Iterator[tuple[str, str, TableBlock]]:
+def _make_tables(state: RunState, now: float) -> Iterator[tuple[str, str, TableBlock]]:
     """Yield id, summary and table of the submissions in progress and of the servers, if there are any."""
     if state.under_way:
         summary = f"Being judged now: {format_count(state.under_way, 'submission')}"
         if state.building:
-            waiting = f" ({state.builds_waiting:,} waiting for a slot)" if state.builds_waiting else ""
-            summary += f", {format_count(state.building, 'build')}{waiting}"
+            waiting_note = f" ({state.builds_waiting:,} waiting for a slot)" if state.builds_waiting else ""
+            summary += f", {format_count(state.building, 'build')}{waiting_note}"
         if len(state.submissions) < state.under_way:
             summary += f". Here are the {len(state.submissions):,} that have taken the longest"
         column_heads = ["Submission", "Problem", "Step", "Where", "For"]
@@ -126,20 +126,20 @@ def _tables(state: RunState, now: float) -> Iterator[tuple[str, str, TableBlock]
                 submission.problem,
                 _STEPS.get(submission.step, submission.step),
                 submission.where or (NOTHING if submission.step == "waits" else "waits for a slot"),
-                span_text(now - submission.since),
+                format_duration(now - submission.since),
             ]
             for submission in state.submissions
         ]
         yield "now", summary, TableBlock(heads=column_heads, rows=rows, align="llllr")
     if state.standings or state.unreachable:
-        works = sum(server.state == "healthy" for server in state.standings)
-        summary = f"Servers: {works:,} of {len(state.standings) + len(state.unreachable):,} work"
+        healthy_count = sum(server.state == "healthy" for server in state.standings)
+        summary = f"Servers: {healthy_count:,} of {len(state.standings) + len(state.unreachable):,} work"
         column_heads = ["Server", "State", "Since", "Busy", "Slots", "Jobs a second", "Errors", "Last error"]
         rows = [
             [
                 server.url,
                 _SERVER_STATES.get(server.state, server.state),
-                NOTHING if server.since is None else _clock_text(server.since, "%H:%M:%S"),
+                NOTHING if server.since is None else _format_time_of_day(server.since, "%H:%M:%S"),
                 f"{server.busy:,}",
                 f"{server.slots:,}",
                 f"{server.rate:.2f}",
@@ -155,47 +155,51 @@ def _tables(state: RunState, now: float) -> Iterator[tuple[str, str, TableBlock]
 # --- results over time, as a section of the page -----------------------------------------------------
 
 
-def timeline_section(timeline: Timeline | None) -> Section | None:
+def make_timeline_section(timeline: Timeline | None) -> Section | None:
     """Return a figure of the results of a run's last call over time, or None without results."""
     if timeline is None or not any(timeline.counts):
         return None
-    present = {ending for counts in timeline.counts for ending in counts}
-    endings = [ending for ending in ENDINGS if ending in present] + sorted(present - set(ENDINGS))
+    present_endings = {ending for counts in timeline.counts for ending in counts}
+    endings = [ending for ending in ENDINGS if ending in present_endings] + sorted(
+        present_endings - set(ENDINGS)
+    )
     styles = [f"v-{ending.lower()}" if ending in _COLOURED else "v-none" for ending in endings]
     duration_s = timeline.step * len(timeline.counts)
     label_format = "%H:%M" if duration_s < _DAY_S else "%b %d, %H:%M"
-    steps = [
+    labelled_counts = [
         (
-            _clock_text(timeline.begin + timeline.step * index, label_format),
+            _format_time_of_day(timeline.begin + timeline.step * index, label_format),
             [counts.get(ending, 0) for ending in endings],
         )
         for index, counts in enumerate(timeline.counts)
     ]
-    max_per_minute = 60 / timeline.step * max(sum(counts) for _, counts in steps)
-    title = f"Results of this call, in steps of {span_text(timeline.step)}"
+    max_per_minute = 60 / timeline.step * max(sum(counts) for _, counts in labelled_counts)
+    title = f"Results of this call, in steps of {format_duration(timeline.step)}"
     return Section(
         title="Results per minute",
-        text=[f"{_rate_text(_mean_per_minute(timeline))} on average, at most {_rate_text(max_per_minute)}."],
+        text=[
+            f"{_format_rate(_mean_per_minute(timeline))} on average, at most {_format_rate(max_per_minute)}."
+        ],
         figures=[
             make_figure(
                 title,
-                draw_columns(title, steps, styles, list(zip(endings, styles, strict=True)), WIDE),
+                draw_columns(title, labelled_counts, styles, list(zip(endings, styles, strict=True)), WIDE),
                 ["time", *endings],
-                ([label, *counts] for label, counts in steps),
+                ([label, *counts] for label, counts in labelled_counts),
             )
         ],
         is_whole=True,
     )
 
 
-def _rate_text(rate: float) -> str:
+def _format_rate(rate: float) -> str:
     return f"{rate:,.0f}" if rate >= 100 else f"{rate:,.1f}"
 
 
 def _mean_per_minute(timeline: Timeline) -> float:
-    results = sum(sum(counts.values()) for counts in timeline.counts)
-    return 60 * results / (len(timeline.counts) * timeline.step)
+    result_count = sum(sum(counts.values()) for counts in timeline.counts)
+    return 60 * result_count / (len(timeline.counts) * timeline.step)
 
 
-def _clock_text(seconds: float, label_format: str) -> str:
+def _format_time_of_day(seconds: float, label_format: str) -> str:
     return time.strftime(label_format, time.localtime(seconds))

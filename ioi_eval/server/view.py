@@ -20,14 +20,14 @@ from aiohttp import web
 
 from ioi_eval.engines.jobs.piston_api import RefusedRequest
 from ioi_eval.model.errors import InputError
-from ioi_eval.registries import VIEW_PAGE, Registry, find_registered, registered_names
+from ioi_eval.registries import VIEW_PAGE, Registry, list_entry_names, load_entry
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.document import FOLDER, LiveBlock
 from ioi_eval.reports.interim import InterimReport
 from ioi_eval.server.monitor import RunMonitor, RunState, format_prometheus
 from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.server import listen_at_address
-from ioi_eval.server.strip import strip_html, timeline_section
+from ioi_eval.server.strip import make_strip_html, make_timeline_section
 
 _POLL_INTERVAL_S = 1.0  # seconds between two checks of the folder, and between two updates of the strip
 _KEEPALIVE_S = 15.0  # maximum seconds between two events that viewers receive
@@ -54,36 +54,36 @@ class PacedResult(Generic[_Result]):
 
     def __init__(
         self,
-        make: Callable[[RunState], _Result],
+        compute_result: Callable[[RunState], _Result],
         min_age_s: float,
         pause_factor: float = _PAUSE_FACTOR,
     ) -> None:
-        """`make` runs in a thread.
+        """`compute_result` runs in a thread.
 
         After each call, the pause is `pause_factor` times its CPU time or longer.
         """
-        self._make, self._min_age_s, self._pause_factor = make, min_age_s, pause_factor
+        self._compute_result, self._min_age_s, self._pause_factor = compute_result, min_age_s, pause_factor
         self._lock, self._stale_at = asyncio.Lock(), 0.0
         # The latest result, and the state of the run from which it was computed.
         self.latest: tuple[RunState, _Result] | None = None
 
-    async def get(self, current: RunState) -> _Result:
+    async def get(self, current_state: RunState) -> _Result:
         """Return the result for this state, or for an earlier state if it is too early for a new result."""
         async with self._lock:
-            if self.latest is None or self._is_outdated(self.latest[0], current):
+            if self.latest is None or self._is_outdated(self.latest[0], current_state):
                 cpu_start = time.process_time()
-                self.latest = current, await asyncio.to_thread(self._make, current)
+                self.latest = current_state, await asyncio.to_thread(self._compute_result, current_state)
                 pause_s = self._pause_factor * (time.process_time() - cpu_start)
                 self._stale_at = time.monotonic() + max(self._min_age_s, pause_s)
             return self.latest[1]
 
-    def _is_outdated(self, state: RunState, current: RunState) -> bool:
+    def _is_outdated(self, earlier_state: RunState, current_state: RunState) -> bool:
         # When the run has ended, compute the result at once, because it is final.
-        is_due = current.ended or time.monotonic() >= self._stale_at
-        return is_due and version_of(current) != version_of(state)
+        is_due = current_state.ended or time.monotonic() >= self._stale_at
+        return is_due and make_report_version(current_state) != make_report_version(earlier_state)
 
 
-def version_of(state: RunState) -> str:
+def make_report_version(state: RunState) -> str:
     """Return a name of everything in the state that changes the report."""
     return f"{state.judged}-{state.unscored}-{int(state.ended)}"
 
@@ -97,8 +97,8 @@ class LivePage:
         self._page = PacedResult(self._make_page, _MIN_PAGE_AGE_S)
         self._pages_folder = PacedResult(self._make_pages_folder, _MIN_FOLDER_AGE_S)
         self._state: RunState | None = None
-        self._is_read = asyncio.Event()
-        self._strip, self._strip_key = b"", (0.0, "")
+        self._read_event = asyncio.Event()
+        self._strip_json, self._strip_key = b"", (0.0, "")
         self._viewer_count = 0
         self._page_task: asyncio.Task[str] | None = None
         self._script = Path(__file__).with_name("live.js").read_text("utf-8")
@@ -132,7 +132,7 @@ class LivePage:
         # A file may be replaced at this moment; the next check will find it.
         with contextlib.suppress(OSError):
             self._state = await asyncio.to_thread(self._monitor.poll)
-            self._is_read.set()
+            self._read_event.set()
 
     # --- access --------------------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class LivePage:
             # Store the token in a cookie, so that further addresses do not contain it.
             reply: web.StreamResponse = web.Response(status=303, headers={"Location": request.path})
             reply.set_cookie(_COOKIE, token, httponly=True, samesite="Strict")
-        elif token and not any(_equals_token(received, token) for received in received_tokens):
+        elif token and not any(_equals_token(received_token, token) for received_token in received_tokens):
             reply = web.Response(status=401, text="Add ?token=... to the address.\n")
         else:
             reply = await handler(request)
@@ -171,9 +171,9 @@ class LivePage:
         return web.Response(text=page, content_type="text/html")
 
     def _make_page(self, state: RunState) -> str:
-        strip = strip_html(state, self._plugin_pages, version_of(state))
-        live = LiveBlock(html=strip, script=self._script)
-        return self._interim_report.html(live, timeline_section(state.timeline))
+        strip = make_strip_html(state, self._plugin_pages, make_report_version(state))
+        live_block = LiveBlock(html=strip, script=self._script)
+        return self._interim_report.render_html(live_block, make_timeline_section(state.timeline))
 
     async def _send_events(self, request: web.Request) -> web.StreamResponse:
         """Send the strip as server-sent events, whenever it has changed."""
@@ -198,12 +198,12 @@ class LivePage:
 
     def _make_strip(self, state: RunState) -> bytes:
         """Return the strip as JSON. All viewers share it for a second."""
-        version = version_of(state if self._page.latest is None else self._page.latest[0])
-        key = (time.monotonic() // _POLL_INTERVAL_S, version)
-        if key != self._strip_key:
-            strip = strip_html(state, self._plugin_pages, version)
-            self._strip, self._strip_key = msgspec.json.encode(strip), key
-        return self._strip
+        version = make_report_version(state if self._page.latest is None else self._page.latest[0])
+        strip_key = (time.monotonic() // _POLL_INTERVAL_S, version)
+        if strip_key != self._strip_key:
+            strip = make_strip_html(state, self._plugin_pages, version)
+            self._strip_json, self._strip_key = msgspec.json.encode(strip), strip_key
+        return self._strip_json
 
     async def _send_metrics(self, request: web.Request) -> web.Response:
         return web.Response(text=format_prometheus(await self._wait_for_state()))
@@ -227,7 +227,7 @@ class LivePage:
 
     async def _wait_for_state(self) -> RunState:
         """Return the run's state. Wait if the rows are being read for the first time."""
-        await self._is_read.wait()
+        await self._read_event.wait()
         assert self._state is not None
         return self._state
 
@@ -248,8 +248,8 @@ def _find_page_makers() -> dict[str, Callable[[Path], Callable[[], str] | None]]
     the page does not apply to the run.
     """
     return {
-        name.removeprefix(VIEW_PAGE): find_registered(Registry.ROUTES, name)
-        for name in registered_names(Registry.ROUTES)
+        name.removeprefix(VIEW_PAGE): load_entry(Registry.ROUTES, name)
+        for name in list_entry_names(Registry.ROUTES)
         if name.startswith(VIEW_PAGE)
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tarfile
 from pathlib import Path
 
-from ioi_eval.reports import ReportOptions, Summary, summary, write_reports
+from ioi_eval.reports import ReportOptions, Summary, summarize_run, write_reports
 from ioi_eval.rules.scoring import ScoreMode, score_submission
 from ioi_eval.runs.events import RunSummary
 from ioi_eval.runs.runner import judge_all
@@ -31,7 +31,7 @@ __all__ = [
     "read_rows",
     "result_row",
     "score_submission",
-    "summary",
+    "summarize_run",
 ]
 
 

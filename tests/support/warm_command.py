@@ -269,7 +269,7 @@ def _make_pages_once() -> None:
     page = document.Document(title="1", sections=[document.Section(title="1", code=code) for code in codes])
     document.render_markdown(page)
     for side_by_side in (True, False):
-        document.render_html(page, beside=side_by_side)
+        document.render_html(page, has_asset_files=side_by_side)
 
 
 def _called() -> None:

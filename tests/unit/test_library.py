@@ -35,11 +35,11 @@ async def test_problem_of_pairs_is_judged() -> None:
 @pytest.mark.parametrize(
     ("tests", "message"),
     [
-        ("1 2", "tests has the type str"),
-        ({"1 2": "3"}, "tests has the type dict"),
+        ("1 2", "tests must be a list of pairs, not str"),
+        ({"1 2": "3"}, "tests must be a list of pairs, not dict"),
         (["1 2"], "test 1 is not a pair, but '1 2'"),
         ([("1 2", "3"), ("1", "2", "3")], "test 2 is not a pair, but ('1', '2', '3')"),
-        ([(1, "3")], "test 1 holds int and str"),
+        ([(1, "3")], "test 1 must contain strings or bytes, not int and str"),
         ([], "tests is empty"),
     ],
 )
@@ -52,11 +52,11 @@ def test_tests_that_are_not_pairs_are_input_error(tests: Any, message: str) -> N
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        (Limits.contest(0, 256 << 20), "cpu_time is 0. Give a number above 0"),
-        (Limits.contest(-1.0, None), "cpu_time is -1.0"),
-        (Limits.contest(math.nan, None), "cpu_time is nan"),
-        (Limits.contest(1.0, 0), "memory is 0"),
-        (Limits(output=0), "output is 0"),
+        (Limits.contest(0, 256 << 20), "the limit cpu_time must be above 0, not 0. Give a number above 0"),
+        (Limits.contest(-1.0, None), "the limit cpu_time must be above 0, not -1.0"),
+        (Limits.contest(math.nan, None), "the limit cpu_time must be above 0, not nan"),
+        (Limits.contest(1.0, 0), "the limit memory must be above 0, not 0"),
+        (Limits(output=0), "the limit output must be above 0, not 0"),
     ],
 )
 def test_problem_of_refuses_limits_that_are_not_above_0(limits: Limits, message: str) -> None:

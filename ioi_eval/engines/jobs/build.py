@@ -741,7 +741,7 @@ class Builder:
         cached_outcome = await asyncio.to_thread(self._cache.find, key)
         if cached_outcome is None and demand.is_due(key, min_builds) and key not in self._background_builds:
             self._start_in_background(
-                key, self.build(msgspec.structs.replace(spec, limits=spec.limits.trusted))
+                key, self.build(msgspec.structs.replace(spec, limits=spec.limits.for_trusted_sources))
             )
         if cached_outcome is None and waits_for_build and key in self._background_builds:
             await asyncio.wait({self._background_builds[key]})

@@ -166,7 +166,7 @@ def make_header_spec(spec: BuildSpec, leading_includes: Sequence[str] = BIG) -> 
         command=spec.precompile,
         sources=(NamedBlob(name=WRAPPER, content=Blob.of(include_lines)),),
         control=spec.control,
-        limits=spec.limits.trusted,
+        limits=spec.limits.for_trusted_sources,
     )
 
 

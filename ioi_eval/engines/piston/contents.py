@@ -28,7 +28,7 @@ from ioi_eval.model.errors import (
     EngineOverloaded,
     JobRejected,
     JobTooLarge,
-    raise_first_of_group,
+    raise_first_error_of_group,
 )
 from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.retry import CONTENTS, DECLINED_FILE, WORKER_HEADER, WORKER_PROGRAM
@@ -271,7 +271,7 @@ class ContentSender:
     async def _upload_all(self, url: str, contents: ServerContents, missing_contents: Iterable[Blob]) -> None:
         """Send contents to a server. A content that several jobs need at the same time is sent once."""
         # All errors come from the same server, so raise only the first error.
-        with raise_first_of_group(Exception):
+        with raise_first_error_of_group(Exception):
             async with asyncio.TaskGroup() as group:
                 for content in missing_contents:
                     upload = partial(self._upload, url, contents, content)

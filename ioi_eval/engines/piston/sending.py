@@ -165,7 +165,8 @@ class Tokens:
             secret = words.pop(0)
             self._tokens_by_url[normalize_address(word)] = Login(secret) if ":" in secret else Secret(secret)
         named_tokens = (
-            token.forms if isinstance(token, Login) else (token,) for token in self._tokens_by_url.values()
+            token.strings_to_hide if isinstance(token, Login) else (token,)
+            for token in self._tokens_by_url.values()
         )
         self._all_tokens = tuple(filter(None, (self._worker_token, *chain(*named_tokens))))
 

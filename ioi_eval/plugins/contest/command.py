@@ -264,7 +264,7 @@ def _print_standings(folder: Path) -> None:
             (str(entrant.place), visible(entrant.participant), format_number(entrant.points))
             for entrant in entrants[:_MAX_STANDINGS]
         ],
-        right=("place", "points"),
+        right_aligned_heads=("place", "points"),
     )
     if len(entrants) > _MAX_STANDINGS:
         console.print_line(f"and {len(entrants) - _MAX_STANDINGS:,} more in the report")
@@ -278,7 +278,7 @@ async def _serve_client(server: Any, session: Session) -> None:
 
 def _set_up_log(quiet: bool) -> None:
     """Log on standard error before the SDK does, which would show this package's lines a second time."""
-    console.set_log_output(of_others=True)
+    console.set_log_output(of_other_packages=True)
     console.set_quiet(quiet)
 
 

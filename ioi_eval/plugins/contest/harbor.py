@@ -24,7 +24,7 @@ from ioi_eval.model.values import Problem, Value
 from ioi_eval.plugins.contest.rules import Statement, as_markdown, make_statement, select_samples
 from ioi_eval.problems.collection import load_problems, package_folders
 from ioi_eval.rules.expectations import must_be_right
-from ioi_eval.runs.sources import benchmark_of, no_problem_error, open_problem_source
+from ioi_eval.runs.sources import benchmark_of, make_no_problem_error, open_problem_source
 from ioi_eval.store import Store
 from ioi_eval.store.files import draft_path, error_reason
 
@@ -92,7 +92,7 @@ def write_tasks(
                     (Path(out) / task_name, package_folders_by_source[problem.source], problem, statement)
                 )
         if not tasks_to_write and not excluded:
-            raise no_problem_error(source)
+            raise make_no_problem_error(source)
         if not tasks_to_write:
             reasons = "; ".join(f"{label}: {reason}" for label, reason in excluded.items())
             raise InputError("no package can be exported as a task", where=source, remedy=reasons)

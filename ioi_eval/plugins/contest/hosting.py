@@ -33,7 +33,7 @@ from ioi_eval.generate.asks import (
 )
 from ioi_eval.generate.turns import Turns
 from ioi_eval.judge.judge import Judge
-from ioi_eval.model.errors import InputError, JudgeFailure, raise_first_of_group
+from ioi_eval.model.errors import InputError, JudgeFailure, raise_first_error_of_group
 from ioi_eval.model.languages import LANGUAGES, find_language
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.secret import Secret
@@ -61,9 +61,9 @@ from ioi_eval.runs.authors import (
 )
 from ioi_eval.runs.engine import AnyEngine, cancel_tasks
 from ioi_eval.runs.events import OnEvent, ignore
-from ioi_eval.runs.runner import active_submissions_event
+from ioi_eval.runs.runner import make_active_submissions_event
 from ioi_eval.runs.score import run_name
-from ioi_eval.runs.sources import Source, language_of, no_problem_error, open_problem_source, source_name
+from ioi_eval.runs.sources import Source, language_of, make_no_problem_error, open_problem_source, source_name
 from ioi_eval.runs.work import (
     RunOptions,
     RunSetup,
@@ -141,7 +141,7 @@ async def open_contest(
     languages = find_allowed_languages(rules, participants)  # raises an InputError before anything is opened
     with open_problem_source(source, choice, setup.store) as problems:
         if not problems:
-            raise no_problem_error(source)
+            raise make_no_problem_error(source)
         settings = {f"contest_{name}": value for name, value in msgspec.to_builtins(rules).items()}
         work = Work(
             problems=problems,
@@ -237,7 +237,7 @@ async def _write_progress(folder: Path, contest: Contest) -> AsyncIterator[None]
 
     def write(*, ended: bool = False) -> None:
         nonlocal last_written
-        snapshot = active_submissions_event(() if ended else contest.under_way)
+        snapshot = make_active_submissions_event(() if ended else contest.under_way)
         progress = Progress(
             under_way=snapshot.number,
             building=snapshot.building,
@@ -483,7 +483,7 @@ async def compete(
                     for number in range(len(participant_names))
                     for label in contest.problems
                 ]
-                with raise_first_of_group(InputError):
+                with raise_first_error_of_group(InputError):
                     async with asyncio.TaskGroup() as group:
                         for problem_work in problem_works:
                             session = contest.session(participant_names[problem_work.sample])

@@ -29,7 +29,7 @@ from ioi_eval.model.values import (
     Verdict,
 )
 from ioi_eval.plugins.contest.medals import MedalRule
-from ioi_eval.reports.document import fence_for
+from ioi_eval.reports.document import choose_code_fence
 from ioi_eval.rules.expectations import max_problem_points
 from ioi_eval.rules.languages import list_allowed_languages
 from ioi_eval.rules.scoring import ScoreMode
@@ -666,5 +666,5 @@ def as_markdown(statement: Statement) -> str:
 
 
 def _fence_text(text: str) -> str:
-    fence = fence_for(text)
+    fence = choose_code_fence(text)
     return f"{fence}\n{text.rstrip()}\n{fence}"

@@ -22,7 +22,7 @@ from ioi_eval.reports.document import (
     Section,
     TableBlock,
     format_number,
-    problem_page,
+    name_problem_page,
 )
 from ioi_eval.reports.parts import ReportPart
 from ioi_eval.reports.plots import SERIES, Axis, Series, draw_curves, make_figure
@@ -261,7 +261,7 @@ class ScoreboardPart(ReportPart):
         if _NAME in run.more:
             board = msgspec.convert(run.more[_NAME], Scoreboard)
             yield from make_scoreboard_sections(
-                board, lambda name: f"{FOLDER}/{problem_page(name)}", run.submission_limit
+                board, lambda name: f"{FOLDER}/{name_problem_page(name)}", run.submission_limit
             )
 
 

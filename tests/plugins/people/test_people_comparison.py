@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from run_samples import SUM, result, submission, write_run
-from support.runs import result_row, summary
+from support.runs import result_row, summarize_run
 
 from ioi_eval.models import Verdict
 from ioi_eval.plugins.people.standing import compare_with_people
@@ -93,9 +93,9 @@ def test_elo_rises_with_rank_in_the_contest() -> None:
 def test_report_contains_percentile_among_people(tmp_path: Path) -> None:
     rows = [result_row(submission(key), SUM, result(submission(key), {"3-a": Verdict.WA})) for key in "ab"]
     folder = write_run(tmp_path / "run", rows)
-    assert summary(folder).models[0].more == {}
+    assert summarize_run(folder).models[0].more == {}
     write_people(folder, People(source="the contest's table", contests=(contest("x", "sum"),)))
-    assert summary(folder).models[0].more["people"]["percentile"] == 50
+    assert summarize_run(folder).models[0].more["people"]["percentile"] == 50
     assert json.loads((folder / "people.json").read_text())["source"] == "the contest's table"
 
 

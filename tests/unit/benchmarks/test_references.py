@@ -25,7 +25,7 @@ from ioi_eval.runs.references import (
     References,
     Reliability,
     judge_references,
-    reliability,
+    rate_reliability,
 )
 from ioi_eval.runs.runner import SubmissionJudge
 from ioi_eval.testing import FakeEngine
@@ -239,7 +239,7 @@ async def test_dataset_without_solutions_has_unknown_reliability(scorer: Scorer,
 )
 def test_reliability_follows_statuses_of_solutions(statuses: list[V | None], expected: str) -> None:
     references = [Reference(solution="", language="", status=status) for status in statuses]
-    assert reliability(references).value == expected
+    assert rate_reliability(references).value == expected
 
 
 def test_references_are_written_as_json(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ from ioi_eval.engines.piston.uses import ServerRole
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.errors import InputError
 from ioi_eval.models import Toolchain
-from ioi_eval.runs.engine import servers_found_event
+from ioi_eval.runs.engine import make_servers_found_event
 
 # --- the choice of an engine -------------------------------------------------------------------------
 
@@ -110,7 +110,7 @@ def test_engine_choice_opens_engine(tmp_path: Path) -> None:
     assert isinstance(piston, PistonEngine)
     assert piston.slots == 5
     assert isinstance(trusted, EmbeddedEngine)
-    assert servers_found_event(embedded) is None
+    assert make_servers_found_event(embedded) is None
 
 
 def test_empty_token_file_is_refused(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from support.warm_command import warm_command
 from test_cli_run import copies, place, tasks, write_config
 from test_cli_worker import working
 
-from ioi_eval.cli import list_commands, load_function
+from ioi_eval.cli import list_commands, load_command_function
 
 __all__ = ["copies"]  # a fixture
 
@@ -214,7 +214,8 @@ def test_hub_token_is_hidden_from_output(loud: CommandLine, problems: Path) -> N
 def options() -> Iterator[tuple[str, Any]]:
     """Return the names of all options, and the types of their values."""
     for command in list_commands():
-        for name, parameter in inspect.signature(load_function(command), eval_str=True).parameters.items():
+        signature = inspect.signature(load_command_function(command), eval_str=True)
+        for name, parameter in signature.parameters.items():
             kind, *more = get_args(parameter.annotation) or (parameter.annotation,)
             written = [option for info in more for option in getattr(info, "param_decls", None) or ()]
             yield from ((f"{command} {option}", kind) for option in (f"--{name}", *written))

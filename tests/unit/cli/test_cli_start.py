@@ -196,7 +196,7 @@ def test_narrow_table_keeps_numbers_and_words_whole(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(console, "get_line_width", lambda: width)
-    console.print_table(["model", "why", "tests", "of"], ROWS, right=["tests", "of"])
+    console.print_table(["model", "why", "tests", "of"], ROWS, right_aligned_heads=["tests", "of"])
     lines = capsys.readouterr().out.splitlines()
     assert "1234567" in lines[1] and "89.1" in lines[1] and lines[-1] == ""
     whole_words = {word_in_row for row in ROWS for cell in row for word_in_row in cell.split()} | set(
@@ -208,7 +208,7 @@ def test_narrow_table_keeps_numbers_and_words_whole(
 
 
 def test_wide_characters_in_a_table_occupy_two_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    console.print_table(["model", "n"], [["模型", "1"], ["m\u0308", "22"]], right=["n"])
+    console.print_table(["model", "n"], [["模型", "1"], ["m\u0308", "22"]], right_aligned_heads=["n"])
     assert capsys.readouterr().out.splitlines() == ["model   n", "模型    1", "m\u0308      22"]
 
 

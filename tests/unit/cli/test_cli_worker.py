@@ -209,7 +209,7 @@ def test_library_logs_and_warnings_go_through_log_handler() -> None:
     code = """
 import json, logging, warnings
 from ioi_eval.cli import console
-console.set_log_output(lambda words: print(json.dumps(words)), of_others=True)
+console.set_log_output(lambda words: print(json.dumps(words)), of_other_packages=True)
 logging.getLogger("asyncio").error("first\\nline")
 warnings.warn("old")
 logging.getLogger("ioi_eval.store").info("ours")

@@ -55,11 +55,11 @@ def test_verdicts_of_a_program_are_coloured(cli: CommandLine, package: Path) -> 
 
 def test_coloured_table_is_aligned_like_plain_one(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [["AC", "WA", "1"], ["other", "SKIPPED", "20"], ["last", "ACM", "3"]]
-    plain = list(console.format_table(("name", "verdict", "n"), rows, right=("n",)))
+    plain = list(console.format_table(("name", "verdict", "n"), rows, right_aligned_heads=("n",)))
     monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    coloured = list(console.format_table(("name", "verdict", "n"), rows, right=("n",)))
+    coloured = list(console.format_table(("name", "verdict", "n"), rows, right_aligned_heads=("n",)))
     assert coloured[0] == plain[0]
     assert coloured[1] == plain[1].replace("WA", f"{RED}WA\x1b[0m")
     assert coloured[2] == plain[2].replace("SKIPPED", "\x1b[90mSKIPPED\x1b[0m")

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from run_samples import SUM, submission, write_run
 from support.command_line import PYTHON, CommandLine, row, write_dump
-from support.runs import result_row, score_submission, summary
+from support.runs import result_row, score_submission, summarize_run
 
 from ioi_eval.models import TestResult, Verdict
 from ioi_eval.reports import Summary, write_reports
@@ -37,7 +37,7 @@ def row_with_outcome(
 
 
 def reported(folder: Path, rows: Iterable[Any]) -> Summary:
-    return summary(write_run(folder, rows))
+    return summarize_run(write_run(folder, rows))
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from support.command_line import (
     wait_until_gone,
     write_dump,
 )
-from support.runs import Fingerprint, ResultLog, result_row, summary
+from support.runs import Fingerprint, ResultLog, result_row, summarize_run
 
 SLOW = "import time\na, b = map(int, input().split())\nprint(a + b)\nif a == 30: time.sleep(0.14)\n"
 NUMBER = 24
@@ -115,7 +115,7 @@ def test_partly_read_dump_makes_run_incomplete(tmp_path: Path) -> None:
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
         journal.set_expected_count(None)
         journal.record_result(finished_row("a"))
-    run_summary = summary(tmp_path / "run")
+    run_summary = summarize_run(tmp_path / "run")
     assert (run_summary.complete, run_summary.judged, run_summary.of) == (False, 1, None)
     assert "1 submission judged, and its dump is not read to the end" in run_summary.warnings[0]
 
@@ -127,20 +127,20 @@ def test_added_and_removed_rows_change_expected_submissions(tmp_path: Path) -> N
             for key in record:
                 journal.record_result(finished_row(key))
             journal.start_run()
-        return summary(tmp_path / "run").of
+        return summarize_run(tmp_path / "run").of
 
     assert opened("a", "b", "c", "d", record="ab") == 4
     assert opened("a", others=("b", "c", "d", "x")) == 4, "earlier calls expected c and d"
     assert opened("c", others=("a", "b", "d", "x"), record="c") == 4
     assert opened("x", others=("a", "b", "c", "d"), record="x") == 4 + 1
-    assert not summary(tmp_path / "run").complete, "d has no result"
+    assert not summarize_run(tmp_path / "run").complete, "d has no result"
     assert opened("y", others=("a", "b", "c", "x")) == 4 + 1, "d is no longer in the dump"
     assert opened("a", "b", "c", "x") == 4
-    assert summary(tmp_path / "run").complete
+    assert summarize_run(tmp_path / "run").complete
 
 
 def test_run_without_expected_number_is_complete(tmp_path: Path) -> None:
-    run_summary = summary(write_run(tmp_path / "run", [finished_row("a")]))
+    run_summary = summarize_run(write_run(tmp_path / "run", [finished_row("a")]))
     assert (run_summary.complete, run_summary.judged, run_summary.of, run_summary.warnings) == (
         True,
         1,

@@ -87,7 +87,7 @@ def test_failed_submissions_count_as_finished_in_progress(monkeypatch: pytest.Mo
         with RunProgress(quiet=False) as progress:
             for event in (RunStarted(total=4, skipped=1), judged_event, failed, failed):
                 progress(event)
-            assert progress.finished == 4
+            assert progress.finished_count == 4
             progress._bar.refresh() if progress._bar is not None else None
             assert "4/4 submissions" in terminal.lines()[-1] and "2 failed" in terminal.lines()[-1]
 
@@ -104,7 +104,7 @@ def test_test_rate_is_not_rounded_to_zero(tests: int, rate: str) -> None:
 def test_report_progress_counts_rows_and_pages(several: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    with ReportProgressBar(several=several) as counts:
+    with ReportProgressBar(has_several_runs=several) as counts:
         counts(ReportProgress(folder="runs/a", read=2048))
         assert terminal.lines() == ["2,048 submissions read"]
         counts(ReportProgress(folder="runs/a", read=3000, pages=512))

@@ -30,7 +30,7 @@ def test_columns_option_sets_dump_columns(typed: list[str], fields: dict[str, st
 
 def test_columns_option_separates_expected_column() -> None:
     rows = RowOptions(columns=["code=out,expected=score"])
-    assert (rows.expected, rows.options) == ("score", DumpOptions(code_column="out"))
+    assert (rows.expected_column, rows.options) == ("score", DumpOptions(code_column="out"))
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,9 @@ def test_comparison_fits_terminal_width(capsys: pytest.CaptureFixture[str], widt
 @pytest.mark.parametrize("width", [30, 31, 40])
 def test_wide_characters_are_cut_to_column_width(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console, "get_line_width", lambda: width)
-    table = console.format_table(["Model", "Points"], [["\u6a21\u578b" * 20, "12.5"]], right={"Points"})
+    table = console.format_table(
+        ["Model", "Points"], [["\u6a21\u578b" * 20, "12.5"]], right_aligned_heads={"Points"}
+    )
     widths = [sum(1 + (char > "\u2fff") for char in line) for line in table]
     assert max(widths) <= width and len(widths) == 2
 
@@ -182,7 +184,7 @@ def test_list_of_omitted_tables_fits_terminal_width(
     screen, tables = _ScreenPrinter(), [f"table {number} of many" for number in range(8)]
     for name in tables:
         screen.add(name, _Block(before=["a sentence"] * 100))
-    screen.end()
+    screen.print_end()
     lines = capsys.readouterr().out.splitlines()[1:]
     assert " ".join(lines) == f"In the report: {', '.join(tables)}." and fits(lines, width)
     assert len(lines) == (1 if width is None else 3 if width < 80 else 2)

@@ -552,7 +552,7 @@ async def test_judges_with_different_options_share_no_plan() -> None:
     problem = graded_problem(tests=(Test(name="a", input=Blob.of("1"), answer=Blob.of("1")),))
     async with Scorer(engine) as scorer:
         for echo in (0, 10, 0):
-            judge = scorer.judge_with(all_tests=False, borderline=None, echo=echo)
+            judge = scorer.make_judge(all_tests=False, borderline=None, echo=echo)
             await judge.judge(problem, submitted("code"))
             plan = next(file for file in engine.runs[-1].files if file.name == "plan.json")
             assert msgspec.json.decode(plan.content.read())["echo"] == echo

@@ -13,9 +13,9 @@ from ioi_eval.errors import InputError
 from ioi_eval.model.languages import (
     LANGUAGES,
     Language,
+    find_install_command,
     find_language,
     find_language_by_suffix,
-    install_remedy,
 )
 from ioi_eval.models import Limits
 from ioi_eval.rules.extraction import extract
@@ -273,8 +273,8 @@ def test_language_factors_and_extras_raise_limits() -> None:
 
 
 def test_every_language_command_has_an_install_remedy() -> None:
-    assert all(install_remedy(language.command) == language.remedy != "" for language in LANGUAGES)
-    assert install_remedy("cobc") == ""
+    assert all(find_install_command(language.command) == language.remedy != "" for language in LANGUAGES)
+    assert find_install_command("cobc") == ""
 
 
 def test_every_language_has_an_example_program() -> None:

@@ -16,18 +16,18 @@ from typing import Any
 from support.browsers import opened
 from support.runs import extract_recorded_run
 
-from ioi_eval.reports.document import problem_page, submission_page
+from ioi_eval.reports.document import name_problem_page, name_submission_page
 
 FOLDER = Path(__file__).with_name("golden")
 MADE_WITH = FOLDER / "made_with.json"
-_SUBMISSION = f"report/{submission_page('invented-huge-tide-03')}"
+_SUBMISSION = f"report/{name_submission_page('invented-huge-tide-03')}"
 # Name: page, width, colour scheme, medium.
 PICTURES = {
     "report": ("report.html", 1400, "light", ""),
     "report-dark": ("report.html", 1400, "dark", ""),
     "report-narrow": ("report.html", 400, "light", ""),
     "report-print": ("report.html", 800, "light", "print"),
-    "problem": (f"report/{problem_page('tide')}", 1000, "light", ""),
+    "problem": (f"report/{name_problem_page('tide')}", 1000, "light", ""),
     "submission": (_SUBMISSION, 1000, "dark", ""),
 }
 _SCALE, _HEIGHT = 0.25, 2000  # size of the picture relative to the page; pixels of the page

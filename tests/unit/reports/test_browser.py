@@ -24,9 +24,16 @@ from test_html_page import HOSTILE
 
 from ioi_eval.model.text import visible
 from ioi_eval.models import Verdict
-from ioi_eval.reports import name_runs, summary, write_comparison, write_reports
-from ioi_eval.reports.document import ALL, Document, Section, TableBlock, problem_page, render_html
-from ioi_eval.reports.headline import difference_sentence
+from ioi_eval.reports import name_runs, summarize_run, write_comparison, write_reports
+from ioi_eval.reports.document import (
+    ALL,
+    Document,
+    Section,
+    TableBlock,
+    name_problem_page,
+    render_html,
+)
+from ioi_eval.reports.headline import make_difference_sentence
 from ioi_eval.reports.records import Measure
 from ioi_eval.rules.paired import Ranking, compute_mean_difference
 from ioi_eval.runs import report_sync
@@ -193,7 +200,8 @@ def test_interactive_board_compares_models_like_report_comparison(browser: Any, 
         "return arguments[0].map((values) => sentence('A', 'B', 'pass@1', difference(values)))", cases
     )
     expected = [
-        difference_sentence("A", "B", Measure.PASS_AT_1, compute_mean_difference(values)) for values in cases
+        make_difference_sentence("A", "B", Measure.PASS_AT_1, compute_mean_difference(values))
+        for values in cases
     ]
     assert sentences == expected
     begins = {sentence_text.partition(":")[0].partition(" in ")[0] for sentence_text in sentences}
@@ -272,7 +280,7 @@ def test_printed_report_fits_the_paper_width(named_alike: Path, browser: Any) ->
         browser.get((named_alike / "report.html").as_uri())
         assert find(browser, "#settings").is_displayed() and not find(browser, "nav.tabs").is_displayed()
         assert browser.execute_script(right, ".part td, .part svg *") <= browser.execute_script(right, "main")
-        browser.get((named_alike / "report" / problem_page("problem-00")).as_uri())
+        browser.get((named_alike / "report" / name_problem_page("problem-00")).as_uri())
         assert 600 < browser.execute_script(right, "svg rect") <= browser.execute_script(right, "section")
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
@@ -358,7 +366,7 @@ def test_figures_are_as_wide_as_the_page(recorded_run: Path, width: int, browser
     """
     page, single = browser.execute_script(widths, 1)
     assert single == pytest.approx(page, abs=1)
-    browser.get((recorded_run / "report" / problem_page("tide")).as_uri())
+    browser.get((recorded_run / "report" / name_problem_page("tide")).as_uri())
     page, half = browser.execute_script(widths, 2)
     assert half == pytest.approx(page / 2 if width > 1200 else page, abs=12)
     assert browser.execute_script("return document.documentElement.scrollWidth - innerWidth") <= 0
@@ -429,7 +437,7 @@ def test_pages_do_not_scroll_sideways(folder: Path, recorded_run: Path, browser:
 
 @pytest.fixture(scope="module")
 def compared(folder: Path, recorded_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    runs = name_runs({run_folder: summary(run_folder) for run_folder in (folder, recorded_run)})
+    runs = name_runs({run_folder: summarize_run(run_folder) for run_folder in (folder, recorded_run)})
     return write_comparison(runs, tmp_path_factory.mktemp("compared"))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from run_samples import SUM, problem, result, submission, write_run
-from support.runs import failure_row, result_row, summary
+from support.runs import failure_row, result_row, summarize_run
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Subtask, Verdict
@@ -82,7 +82,7 @@ def test_causes_list_three_examples_regardless_of_row_order(tmp_path: Path) -> N
         for sent in (submission(f"k{number}", row={"model": "m"}) for number in range(9))
     ]
     causes = [
-        summary(write_run(tmp_path / name, ordered)).causes
+        summarize_run(write_run(tmp_path / name, ordered)).causes
         for name, ordered in (("a", rows), ("b", rows[::-1]))
     ]
     assert causes[0] == causes[1] and [(cause.cause, cause.submissions) for cause in causes[0]] == [
@@ -130,8 +130,8 @@ def test_points_by_language_count_only_submissions_in_that_language(tmp_path: Pa
         sent = submission(language, language=language, row={"model": "m"})
         rows.append(result_row(sent, SUM, result(sent, statuses)))
     lost = failure_row(submission("f", row={"model": "m"}), JudgeFailure("lost"))
-    run = summary(write_run(tmp_path / "run", rows, [lost]))
-    data = json.loads(sections.explorer_json(sections.run_entries(run), run))
+    run = summarize_run(write_run(tmp_path / "run", rows, [lost]))
+    data = json.loads(sections.make_explorer_json(sections.make_run_entries(run), run))
     assert data["languages"] == ["c++", "python"] and data["values"] == [[0.505]]
     assert [cell[:6] for cell in data["cells"]] == [[0, 0, 0, 1, 0.505, 0], [0, 0, 1, 1, 0.0, 0]]
     assert data["unscored"] == [[0, 0, 1]]

@@ -13,8 +13,15 @@ from support.runs import Fingerprint, ScoreMode, failure_row, result_row
 
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict
-from ioi_eval.reports import ComparedRun, ReportOptions, make_comparison, name_runs, summary, write_comparison
-from ioi_eval.reports.comparison import changed_ranks
+from ioi_eval.reports import (
+    ComparedRun,
+    ReportOptions,
+    make_comparison,
+    name_runs,
+    summarize_run,
+    write_comparison,
+)
+from ioi_eval.reports.comparison import make_changed_ranks_section
 from ioi_eval.reports.document import Document, Section
 from ioi_eval.runs import report_sync
 
@@ -38,7 +45,7 @@ def run(
 
 
 def compared(folders: list[Path]) -> Document:
-    return make_comparison(name_runs({folder: summary(folder) for folder in folders}))
+    return make_comparison(name_runs({folder: summarize_run(folder) for folder in folders}))
 
 
 def section(of: Document, title: str) -> Section:
@@ -83,10 +90,15 @@ def test_comparison_lists_changed_ranks_of_models(tmp_path: Path) -> None:
         ranked(tmp_path / "old", {"m1": 7, "m2": 0, "m0": 0}),
         ranked(tmp_path / "new", {"m1": 0, "m2": 7}),
     ]
-    ranks = changed_ranks(*(summary(folder) for folder in folders))
+    ranks = make_changed_ranks_section(*(summarize_run(folder) for folder in folders))
     assert ranks is not None
     assert cells(ranks)[1:] == [["m2", "2", "1", "up 1"], ["m1", "1", "2", "down 1"]]
-    assert changed_ranks(summary(folders[0]), summary(ranked(tmp_path / "other", {"m0": 1}))) is None
+    assert (
+        make_changed_ranks_section(
+            summarize_run(folders[0]), summarize_run(ranked(tmp_path / "other", {"m0": 1}))
+        )
+        is None
+    )
     page = report_sync(folders, out=tmp_path / "out").page
     assert {"Differences", "A minus B by problem", "Ranks"} <= set(
         re.findall("<h2>(.*?)</h2>", Path(page).read_text())
@@ -97,13 +109,13 @@ def test_models_within_interval_share_rank(tmp_path: Path) -> None:
     """A lead of five of seven problems may be chance, six may not."""
     older_run = ranked(tmp_path / "old", {"m1": 7, "m2": 7, "m3": 7})
     newer_run = ranked(tmp_path / "new", {"m1": 0, "m2": 5, "m3": 6})
-    ranks = changed_ranks(summary(older_run), summary(newer_run))
+    ranks = make_changed_ranks_section(summarize_run(older_run), summarize_run(newer_run))
     assert ranks is not None
     assert cells(ranks)[1:] == [["m3", "1", "1", "0"], ["m2", "1", "1", "0"], ["m1", "1", "2", "down 1"]]
 
 
 def test_comparison_of_no_runs_is_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no folder of a run is named"):
+    with pytest.raises(InputError, match="no folder of a run is given"):
         report_sync([], out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -118,7 +130,7 @@ def test_comparison_warns_of_incomparable_runs(tmp_path: Path) -> None:
         "Some problems differ between the runs: sum.",
     ]
     max_summary, other = (
-        summary(folders[0], ReportOptions(mode=mode)) for mode in (ScoreMode.MAX, ScoreMode.MAX_SUBTASK)
+        summarize_run(folders[0], ReportOptions(mode=mode)) for mode in (ScoreMode.MAX, ScoreMode.MAX_SUBTASK)
     )
     page = make_comparison([ComparedRun(name="a", summary=max_summary), ComparedRun(name="b", summary=other)])
     assert section(page, "Runs").items == ["The points of the runs are counted in different modes."]
@@ -126,12 +138,12 @@ def test_comparison_warns_of_incomparable_runs(tmp_path: Path) -> None:
 
 def test_compared_runs_get_distinct_names(tmp_path: Path) -> None:
     folders = [run(tmp_path / run_path, {"m": True}) for run_path in ("x/demo", "y/demo", "y/other")]
-    named_runs = name_runs({folder: summary(folder) for folder in folders})
+    named_runs = name_runs({folder: summarize_run(folder) for folder in folders})
     assert [named_run.name for named_run in named_runs] == ["x/demo", "y/demo", "other"]
 
 
 def test_comparison_is_written_as_html_markdown_and_json(tmp_path: Path) -> None:
-    runs = name_runs({folder: summary(folder) for folder in [run(tmp_path / "a", {"m<b>": True})]})
+    runs = name_runs({folder: summarize_run(folder) for folder in [run(tmp_path / "a", {"m<b>": True})]})
     page = write_comparison(runs, tmp_path / "deep" / "both")
     assert page == tmp_path / "deep" / "both" / "comparison.html"
     assert "m&lt;b&gt;" in page.read_text() and "<b>" not in page.read_text()

@@ -12,13 +12,13 @@ from run_samples import SUM, problem, result, submission, write_run
 from support.runs import Fingerprint, result_row
 
 from ioi_eval.models import Problem, Verdict
-from ioi_eval.reports import Summary, summary
+from ioi_eval.reports import Summary, summarize_run
 from ioi_eval.reports.comparison import (
     Differences,
     describe_differences,
     find_differences,
+    make_paired_sections,
     pair_models,
-    paired_sections,
 )
 from ioi_eval.reports.records import Measure
 from ioi_eval.runs import report_sync
@@ -92,7 +92,8 @@ def test_models_are_paired_problem_by_problem(tmp_path: Path) -> None:
         "plain-new": {"1-a": Verdict.WA},
     }
     [pair] = pair_models(
-        summary(run(tmp_path / "a", verdicts_before)), summary(run(tmp_path / "b", verdicts_after))
+        summarize_run(run(tmp_path / "a", verdicts_before)),
+        summarize_run(run(tmp_path / "b", verdicts_after)),
     )
     assert [(pair_problem.problem, pair_problem.a, pair_problem.b) for pair_problem in pair.problems] == [
         ("plain", 1, 0),
@@ -113,14 +114,14 @@ def test_models_are_paired_problem_by_problem(tmp_path: Path) -> None:
 
 def test_problems_with_subtasks_are_compared_by_points(tmp_path: Path) -> None:
     folders = [run(tmp_path / name, {"a": wrong}) for name, wrong in (("a", {}), ("b", {"3-a": Verdict.TLE}))]
-    [pair] = pair_models(*map(summary, folders))
+    [pair] = pair_models(*map(summarize_run, folders))
     assert (pair.measure, pair.difference.mean) == (Measure.POINTS, pytest.approx(0.495))
 
 
 def test_single_models_of_two_runs_are_paired(tmp_path: Path) -> None:
     def of(name: str, *models: str) -> Summary:
         sent = [submission(f"{model}-1", row={"model": model}) for model in models]
-        return summary(
+        return summarize_run(
             write_run(
                 tmp_path / name,
                 [result_row(submission_of, SUM, result(submission_of)) for submission_of in sent],
@@ -133,7 +134,7 @@ def test_single_models_of_two_runs_are_paired(tmp_path: Path) -> None:
     both, shifted = of("both", "a", "b"), of("others", "b", "c")
     assert [paired_model.name for paired_model in pair_models(both, shifted)] == ["b"]
     assert pair_models(both, newer) == ()
-    assert list(paired_sections([])) == []
+    assert list(make_paired_sections([])) == []
 
 
 def test_difference_reasons_include_problem_compiler_and_options(tmp_path: Path) -> None:

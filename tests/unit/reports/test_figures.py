@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 from run_samples import SUM, problem, result, submission, write_run
-from support.runs import ReportOptions, result_row, summary
+from support.runs import ReportOptions, result_row, summarize_run
 
 from ioi_eval.models import Verdict
 from ioi_eval.reports import figures, sections
@@ -56,7 +56,9 @@ def rows() -> list[dict[str, Any]]:
 
 @pytest.fixture
 def of(tmp_path: Path) -> list[Entry]:
-    return sections.run_entries(summary(write_run(tmp_path / "run", rows()), ReportOptions(submissions=3)))
+    return sections.make_run_entries(
+        summarize_run(write_run(tmp_path / "run", rows()), ReportOptions(submissions=3))
+    )
 
 
 def numbers(drawn: list[Figure]) -> list[list[str]]:
@@ -70,9 +72,9 @@ def test_points_curve_ends_at_limited_budget(of: list[Entry]) -> None:
         assert entry.model.steps[-1].points == entry.model.budgets[Budget.LIMITED]
         points = [step.points for step in entry.model.steps]
         assert points == sorted(points)
-    csv_rows = numbers(figures.points_figures(of))
+    csv_rows = numbers(figures.make_points_figures(of))
     assert csv_rows[0] == ["model", "submissions", "points"] and ["up", "all", "100.0"] in csv_rows
-    [figure] = figures.points_figures(of)
+    [figure] = figures.make_points_figures(of)
     assert "the rule: 3" in figure.drawing and figure.drawing.count('curve"') == 2
 
 
@@ -81,17 +83,17 @@ def test_pass_at_k_curve_covers_same_problems_for_all_k(of: list[Entry]) -> None
     assert [estimate.k for estimate in up.pass_curve] == [1], "the other problem has a single submission"
     [down] = [entry.model for entry in of if entry.name == "down"]
     assert [(estimate.k, estimate.value) for estimate in down.pass_curve] == [(1, 0.5), (2, 1.0)]
-    assert [line[:3] for line in numbers(figures.pass_at_k_figures(of))[1:]] == [
+    assert [line[:3] for line in numbers(figures.make_pass_at_k_figures(of))[1:]] == [
         ["down", "1", "0.5"],
         ["down", "2", "1.0"],
     ]
 
 
 def test_filter_data_equals_table_by_problem(of: list[Entry]) -> None:
-    data = json.loads(sections.explorer_json(of))
+    data = json.loads(sections.make_explorer_json(of))
     assert (data["problems"], data["models"]) == (["other", "sum"], ["down", "up"])
     assert data["values"] == [[None, 0.5], [0.0, 0.25]] and data["tags"] == [[], []]
-    table = sections.problems_section(of, has_pages=True).table
+    table = sections.make_problems_section(of, has_pages=True).table
     assert table is not None
     assert [[str(cell) for cell in row] for row in table.rows] == [
         ["other", "0.0", NOTHING, "0"],
@@ -113,14 +115,16 @@ def test_filter_data_counts_solved_problems_like_tables(
     )
     thirds = msgspec.structs.replace(SUM, subtasks=subtasks)
     result_rows = [result_row(sent := submission("a"), thirds, result(sent, problem=thirds))]
-    of = sections.run_entries(summary(write_run(tmp_path / "run", result_rows), ReportOptions(mode=mode)))
-    assert json.loads(sections.explorer_json(of))["solved"] == [[of[0].model.problems_solved]] == [[1]]
+    of = sections.make_run_entries(
+        summarize_run(write_run(tmp_path / "run", result_rows), ReportOptions(mode=mode))
+    )
+    assert json.loads(sections.make_explorer_json(of))["solved"] == [[of[0].model.problems_solved]] == [[1]]
 
 
 def test_difficulty_slices_use_headline_measure(of: list[Entry]) -> None:
     [section] = [
         candidate
-        for candidate in sections.group_sections(of)
+        for candidate in sections.make_group_sections(of)
         if candidate.title == "By difficulty: pass@1, %"
     ]
     assert section.table is not None
@@ -141,13 +145,13 @@ def test_curves_are_drawn_to_scale() -> None:
 
 @pytest.mark.parametrize(("lowest", "highest"), [(0, 1), (1, 50), (0, 0.07), (0, 3000), (1, 1), (0, 0)])
 def test_axis_ticks_are_few_and_within_the_range(lowest: float, highest: float) -> None:
-    ticks = Axis(title="x", min_value=lowest, max_value=highest).ticks()
+    ticks = Axis(title="x", min_value=lowest, max_value=highest).compute_ticks()
     assert 1 <= len(ticks) <= 7 and all(lowest <= tick <= highest + 1e-9 for tick in ticks)
 
 
 @pytest.mark.parametrize("highest", [1, 2, 3, 4, 13, 50, 1000])
 def test_axis_ticks_of_counts_are_integers(highest: int) -> None:
-    ticks = Axis(title="k", min_value=1, max_value=highest, whole=True).ticks()
+    ticks = Axis(title="k", min_value=1, max_value=highest, whole=True).compute_ticks()
     assert 1 <= len(ticks) <= 7 and all(tick == int(tick) for tick in ticks)
 
 
@@ -199,7 +203,7 @@ def test_model_has_same_colour_in_all_figures(of: list[Entry]) -> None:
     without = msgspec.structs.replace(
         first, model=msgspec.structs.replace(first.model, pass_curve=(), steps=())
     )
-    [drawn] = figures.points_figures([without, second])
+    [drawn] = figures.make_points_figures([without, second])
     assert fields(drawn.drawing) == ["m1"]
 
 

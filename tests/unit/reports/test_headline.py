@@ -14,7 +14,7 @@ from support.runs import result_row
 
 from ioi_eval.models import Verdict
 from ioi_eval.reports import Summary, write_reports
-from ioi_eval.reports.headline import MINUS, Entry, difference_sentence, headline_section
+from ioi_eval.reports.headline import MINUS, Entry, make_difference_sentence, make_headline_section
 from ioi_eval.reports.records import Measure
 from ioi_eval.rules.paired import compute_mean_difference
 from ioi_eval.rules.scoring import ScoreMode
@@ -25,7 +25,7 @@ DIFFERENCES = st.lists(st.integers(-10_000, 10_000).map(lambda share: share / 10
 
 @given(DIFFERENCES)
 def test_headline_sentence_agrees_with_its_interval(values: list[float]) -> None:
-    sentence = difference_sentence("otter", "heron", Measure.PASS_AT_1, compute_mean_difference(values))
+    sentence = make_difference_sentence("otter", "heron", Measure.PASS_AT_1, compute_mean_difference(values))
     numbers = [float(number.replace(MINUS, "-")) for number in re.findall(rf"[+{MINUS}]?\d+\.\d", sentence)]
     is_real = sentence.startswith("The difference is real")
     if "95 % interval" not in sentence:
@@ -66,7 +66,7 @@ def test_headline_sentence_agrees_with_its_interval(values: list[float]) -> None
     ],
 )
 def test_headline_sentence_describes_difference(values: list[float], expected: str) -> None:
-    assert difference_sentence("A", "B", Measure.PASS_AT_1, compute_mean_difference(values)) == expected
+    assert make_difference_sentence("A", "B", Measure.PASS_AT_1, compute_mean_difference(values)) == expected
 
 
 def write_model_run(folder: Path, *, subtasks: bool, wrong: dict[str, int]) -> Summary:
@@ -106,7 +106,7 @@ def test_equal_results_of_all_problems_give_no_interval_and_a_reason(tmp_path: P
     assert f"a pass@1 of 50.0 % ({reason}, n = 7 problems, 42 submissions, k = 1)" in report
     assert "\notter & 50.0 & -- & 7 & 42 \\\\\n" in report
     [entry] = [Entry(name="otter", model=run_summary.models[0], limit=50, mode=ScoreMode.MAX_SUBTASK)]
-    table = headline_section([entry]).table
+    table = make_headline_section([entry]).table
     assert table is not None and "none: all equal" in table.rows[0]
 
 
@@ -122,10 +122,10 @@ def test_headline_with_subtasks_is_points_of_all_and_of_best_50(tmp_path: Path) 
 
 
 def test_headline_is_pass_at_1_regardless_of_k(tmp_path: Path) -> None:
-    from ioi_eval.reports import ReportOptions, summary
+    from ioi_eval.reports import ReportOptions, summarize_run
 
     write_model_run(tmp_path, subtasks=False, wrong={"otter": 3})
-    assert summary(tmp_path, ReportOptions(ks=(5,))).headline.models[0].value == 0.5
+    assert summarize_run(tmp_path, ReportOptions(ks=(5,))).headline.models[0].value == 0.5
 
 
 def test_latex_rows_have_interval_counts_and_sentence(tmp_path: Path) -> None:

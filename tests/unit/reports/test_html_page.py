@@ -20,7 +20,7 @@ from support.runs import as_json_value, failure_row, read_result, result_row
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.model.text import visible
 from ioi_eval.models import Solution, Verdict
-from ioi_eval.reports import render_html, run_document, summary, write_reports
+from ioi_eval.reports import make_run_document, render_html, summarize_run, write_reports
 from ioi_eval.reports.document import CodeLines, Document, Meter, Section, TableBlock, choose_cell_style
 from ioi_eval.reports.plots import Axis, Series, draw_columns, draw_curves, make_figure
 from ioi_eval.reports.records import VALIDATION, write_json
@@ -236,7 +236,7 @@ def test_hostile_rows_do_not_break_page(tmp_path_factory: pytest.TempPathFactory
     rows = [result_row(*case) for case in cases]
     run_settings = {"engine": HOSTILE[0], "dumps": HOSTILE}
     folder = write_run(tmp_path_factory.mktemp("html") / "run", rows, failures, settings=run_settings)
-    page = read(render_html(run_document(summary(folder))))
+    page = read(render_html(make_run_document(summarize_run(folder))))
     assert any(visible(HOSTILE[0]) in piece for piece in page.text)
 
 

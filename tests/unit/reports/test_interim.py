@@ -21,7 +21,7 @@ LIVE = LiveBlock(html='<section id="live"></section>', script="begin();")
 
 
 def page_of(report: InterimReport) -> str:
-    return report.html(LIVE, Section(title="Over time"))
+    return report.render_html(LIVE, Section(title="Over time"))
 
 
 @pytest.fixture

@@ -10,17 +10,17 @@ from typing import Any
 import msgspec
 import pytest
 from run_samples import SUM, TESTS, problem, result, submission, write_run
-from support.runs import ReportOptions, ScoreMode, failure_row, read_result, result_row, summary
+from support.runs import ReportOptions, ScoreMode, failure_row, read_result, result_row, summarize_run
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Subtask, Verdict
 from ioi_eval.reports import ModelSummary
 from ioi_eval.reports.document import Meter, TableBlock, format_number, render_markdown
-from ioi_eval.reports.headline import leaderboard_section
-from ioi_eval.reports.medals import ContestYear, known_contests
-from ioi_eval.reports.page import run_document
-from ioi_eval.reports.sections import group_sort_key, run_entries
-from ioi_eval.reports.sections import medals_section as sections_medals
+from ioi_eval.reports.headline import make_leaderboard_section
+from ioi_eval.reports.medals import ContestYear, load_known_contests
+from ioi_eval.reports.page import make_run_document
+from ioi_eval.reports.sections import make_group_sort_key, make_run_entries
+from ioi_eval.reports.sections import make_medals_section as sections_medals
 from ioi_eval.reports.summary import Traits, make_attempt, measure_limit_usage, read_traits
 from ioi_eval.rules.selection import Budget
 from ioi_eval.store.tasks import Task
@@ -48,7 +48,7 @@ def only(
     failures: Iterable[dict[str, Any]] = (),
     options: ReportOptions | None = None,
 ) -> ModelSummary:
-    (model,) = summary(write_run(folder, rows, failures), options).models
+    (model,) = summarize_run(write_run(folder, rows, failures), options).models
     return model
 
 
@@ -112,7 +112,7 @@ def test_problem_traits_ignore_invalid_columns(columns: dict[str, Any], traits: 
 
 def test_difficulties_are_sorted_by_level_then_number() -> None:
     names = ["", "10.5", "hard", "900", "easy", "1900", "2.5"]
-    assert sorted(names, key=group_sort_key) == ["easy", "hard", "2.5", "10.5", "900", "1900", ""]
+    assert sorted(names, key=make_group_sort_key) == ["easy", "hard", "2.5", "10.5", "900", "1900", ""]
 
 
 def test_conflicting_labels_of_problem_are_resolved_independent_of_order(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_solved_problems_follow_scoring_mode(tmp_path: Path) -> None:
 
 def contest(year: int, problems: int = 6) -> list[dict[str, Any]]:
     """Return a contest with five solved problems, and half of the points of all other problems."""
-    contests_known = known_contests()
+    contests_known = load_known_contests()
     names = (
         contests_known[year].ids if year in contests_known else [f"{year}-{letter}" for letter in "abcdef"]
     )[:problems]
@@ -283,7 +283,7 @@ def test_complete_contest_wins_medal(tmp_path: Path) -> None:
 
 
 def leading(folder: Path) -> TableBlock:
-    table = leaderboard_section(run_entries(summary(folder))).table
+    table = make_leaderboard_section(make_run_entries(summarize_run(folder))).table
     assert table is not None
     return table
 
@@ -316,7 +316,10 @@ def test_missing_medal_reason_is_noted_once_per_year(tmp_path: Path) -> None:
     run_folders = {
         name: write_run(tmp_path / name, contest(2024, number)) for name, number in (("a", 5), ("b", 4))
     }
-    of = {name: run_entries(summary(folder), prefix=f"{name}: ") for name, folder in run_folders.items()}
+    of = {
+        name: make_run_entries(summarize_run(folder), prefix=f"{name}: ")
+        for name, folder in run_folders.items()
+    }
     same = sections_medals([*of["a"], *of["a"]])
     assert same is not None and same.notes == [
         "2024: the contest had 6 problems, the run has 5 of that year."
@@ -345,10 +348,10 @@ def test_only_official_problems_win_medals(
 ) -> None:
     rows = [row(name, problem(name), year=2024) for name in names]
     folder = write_run(tmp_path / "run", rows, settings={"problems": source})
-    run_summary = summary(folder)
+    run_summary = summarize_run(folder)
     assert {medal.award.reason for medal in run_summary.models[0].awards} == reasons
-    assert (sections_medals(run_entries(run_summary)) is None) == (not reasons)
-    assert ("Medals" in render_markdown(run_document(run_summary))) == bool(reasons)
+    assert (sections_medals(make_run_entries(run_summary)) is None) == (not reasons)
+    assert ("Medals" in render_markdown(make_run_document(run_summary))) == bool(reasons)
 
 
 def test_problem_ids_of_medal_table_ignore_case(tmp_path: Path) -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 import msgspec
 import pytest
 from run_samples import SUM, result, submission, write_run
-from support.runs import result_row, summary
+from support.runs import result_row, summarize_run
 from test_html_page import HOSTILE
 
 from ioi_eval.errors import InputError
 from ioi_eval.model.text import visible
 from ioi_eval.models import Blob, Limits, Solution, Verdict
 from ioi_eval.reports import write_reports
-from ioi_eval.reports.document import problem_page, submission_page
+from ioi_eval.reports.document import name_problem_page, name_submission_page
 from ioi_eval.store.tasks import TASKS, Task, read_tasks, write_tasks
 
 PROBLEM = msgspec.structs.replace(
@@ -48,7 +48,7 @@ def words(page: Path) -> str:
 
 
 def test_problem_page_shows_statement_limits_and_solutions(tmp_path: Path) -> None:
-    page = words(run(tmp_path) / "report" / problem_page("sum"))
+    page = words(run(tmp_path) / "report" / name_problem_page("sum"))
     for content in (
         "Add <b>all</b> numbers.",
         "statement/sum.pdf",
@@ -57,34 +57,36 @@ def test_problem_page_shows_statement_limits_and_solutions(tmp_path: Path) -> No
         "right.cpp",
     ):
         assert content in page
-    assert "model_solution" in page and "Time limit" in words(tmp_path / "report" / submission_page("s0"))
+    assert "model_solution" in page and "Time limit" in words(
+        tmp_path / "report" / name_submission_page("s0")
+    )
 
 
 def test_problem_page_counts_tests_that_decide(tmp_path: Path) -> None:
-    page = (run(tmp_path) / "report" / problem_page("sum")).read_text()
+    page = (run(tmp_path) / "report" / name_problem_page("sum")).read_text()
     decides = dict(re.findall(r'<td>(\d-\w)</td><td class="number">\d+</td><td class="number">(\d+)<', page))
     # 2-a: two subtasks of s1, and of s2 the subtask without 3-a.
     assert decides == {"1-a": "0", "2-a": "3", "2-b": "0", "3-a": "0"}
 
 
 def test_time_and_memory_use_are_shares_of_limits(tmp_path: Path) -> None:
-    [model] = summary(run(tmp_path)).models
+    [model] = summarize_run(run(tmp_path)).models
     uses = {use.what: use for use in model.uses}
     # Every test of the samples uses 0.1 s and 1 MiB: a quarter of both. Compile errors use nothing.
     assert {kind: sum(use.counts) for kind, use in uses.items()} == {"time": 3, "memory": 3}
-    assert [uses["time"].within(share) for share in (0.2, 0.25, 1)] == [0, 1, 1]
+    assert [uses["time"].compute_share_within(share) for share in (0.2, 0.25, 1)] == [0, 1, 1]
     assert "Time and memory" in (tmp_path / "report.html").read_text()
 
 
 def test_problem_page_lists_solving_models_with_share(tmp_path: Path) -> None:
-    page = (run(tmp_path) / "report" / problem_page("sum")).read_text()
+    page = (run(tmp_path) / "report" / name_problem_page("sum")).read_text()
     [solved] = re.findall(r"<h2>Solved by</h2>(.*?)</section>", page, re.S)
     assert "<strong>1 model of 1 solves it.</strong>" in solved and "25.0 %" in solved
     assert re.findall(r'<td class="number">([\d.]+)</td>', solved) == ["1", "4", "100"]
 
 
 def test_problem_page_has_histograms_of_scores_and_times(tmp_path: Path) -> None:
-    page = (run(tmp_path) / "report" / problem_page("sum")).read_text()
+    page = (run(tmp_path) / "report" / name_problem_page("sum")).read_text()
     scores, times = [
         dict(line.split(",", 1) for line in unescape(numbers).splitlines()[1:])
         for numbers in re.findall(r'data-numbers="([^"]*)"', page)
@@ -106,7 +108,7 @@ def test_problem_page_names_pdf_only_statement(tmp_path: Path) -> None:
     write_tasks(folder, {"sum": msgspec.structs.replace(tasks["sum"], statement="")})
     write_reports(folder)
     assert "only as a PDF, which no model is asked with: statement/sum.pdf" in words(
-        folder / "report" / problem_page("sum")
+        folder / "report" / name_problem_page("sum")
     )
 
 
@@ -115,7 +117,7 @@ def test_report_works_without_tasks_file(tmp_path: Path) -> None:
     (folder / TASKS).unlink()
     [model] = write_reports(folder).models
     assert model.uses == () and read_tasks(folder) == {}
-    assert "Statement" not in (folder / "report" / problem_page("sum")).read_text()
+    assert "Statement" not in (folder / "report" / name_problem_page("sum")).read_text()
 
 
 def test_malformed_tasks_file_is_input_error(tmp_path: Path) -> None:
@@ -132,6 +134,6 @@ def test_binary_statement_is_omitted() -> None:
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_markup_in_package_text_is_escaped_on_problem_page(tmp_path: Path, hostile: str) -> None:
     folder = run(tmp_path, hostile)
-    page = (folder / "report" / problem_page("sum")).read_text()
+    page = (folder / "report" / name_problem_page("sum")).read_text()
     assert page.count("<script") == 1 and "<img" not in page
     assert visible(hostile.replace("\ud800", "\ufffd")) in unescape(page)

@@ -17,7 +17,7 @@ from support.runs import Fingerprint, ResultLog, failure_row, result_row
 from ioi_eval.benchmarks import DumpOptions
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.model.text import visible
-from ioi_eval.reports import render_markdown, run_document, summary
+from ioi_eval.reports import make_run_document, render_markdown, summarize_run
 from ioi_eval.reports.document import (
     NOTHING,
     CodeLines,
@@ -63,7 +63,9 @@ def text_of(token: Token) -> str:
 def page(
     folder: Path, rows: list[Any], failures: Sequence[Any] = (), settings: dict[str, Any] | None = None
 ) -> str:
-    return render_markdown(run_document(summary(write_run(folder, rows, failures, settings=settings))))
+    return render_markdown(
+        make_run_document(summarize_run(write_run(folder, rows, failures, settings=settings)))
+    )
 
 
 def cells(page: str) -> list[list[list[str]]]:
@@ -173,7 +175,7 @@ def test_markdown_table_source_is_aligned() -> None:
 def test_report_settings_list_changed_options_first(tmp_path: Path) -> None:
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d", options=reading_of(extract="first"))) as run:
         run.start_run()
-    unchanged, changed = cells(render_markdown(run_document(summary(tmp_path / "run"))))[::-1][:2]
+    unchanged, changed = cells(render_markdown(make_run_document(summarize_run(tmp_path / "run"))))[::-1][:2]
     assert ["Option extract", "first"] in changed and ["always_extract", "false"] in unchanged
     assert all(not name.startswith("Option ") or name == "Option extract" for name, _ in changed)
 

@@ -16,7 +16,7 @@ from support.runs import Fingerprint, ReportOptions, ResultLog, failure_row, res
 
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Problem, Submission
-from ioi_eval.reports import page, pages, summary, write_reports
+from ioi_eval.reports import page, pages, summarize_run, write_reports
 from ioi_eval.reports import tables as tests_table
 from ioi_eval.reports.records import PageChoice
 from ioi_eval.reports.summary import RowPass
@@ -295,5 +295,5 @@ def test_changed_report_sources_cause_a_full_rebuild(
 
 def test_summary_without_report_writes_no_cache(tmp_path: Path) -> None:
     grown(tmp_path / "run")
-    assert summary(tmp_path / "run").scored == 17
+    assert summarize_run(tmp_path / "run").scored == 17
     assert not {path.name for path in (tmp_path / "run").iterdir()} & {page.INDEX, page.ROWS}

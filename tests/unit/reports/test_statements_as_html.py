@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from ioi_eval.reports.statements import StatementHtml, mathml
+from ioi_eval.reports.statements import StatementHtml, render_mathml
 
 
 class Elements(HTMLParser):
@@ -74,10 +74,10 @@ def test_latex_document_statement_is_shown_as_text() -> None:
 
 
 def test_formulas_are_text_without_latex2mathml(monkeypatch: pytest.MonkeyPatch) -> None:
-    mathml.cache_clear()
+    render_mathml.cache_clear()
     monkeypatch.setitem(sys.modules, "latex2mathml.converter", None)
     assert '<code class="tex">$a&lt;b$</code>' in shown("$a<b$")
-    mathml.cache_clear()
+    render_mathml.cache_clear()
 
 
 HOSTILE = [

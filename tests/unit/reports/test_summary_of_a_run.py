@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_samples import SUM, judged, problem, result, submission, write_run
 from support.properties import example_count
-from support.runs import Fingerprint, ResultLog, Summary, failure_row, result_row, summary
+from support.runs import Fingerprint, ResultLog, Summary, failure_row, result_row, summarize_run
 
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.records import write_json
-from ioi_eval.reports.summary import SUMMARY, reduced_garbage_collection
+from ioi_eval.reports.summary import SUMMARY, reduce_garbage_collection
 from ioi_eval.rules.scoring import collect_best_subtasks
 
 MADE_OF = Fingerprint(dump="d" * 64, options={"all_tests": False})
@@ -48,7 +48,7 @@ def unscored(key: str, reason: str = "why", model: str = "", problem_id: str = "
 def test_report_counts_repeated_programs(tmp_path: Path) -> None:
     rows = [scored("a"), {**scored("b"), "repeats": "a"}, {**scored("c"), "repeats": "a"}]
     run = written(tmp_path / "run", rows)
-    assert (summary(run).scored, summary(run).repeated) == (3, 2)
+    assert (summarize_run(run).scored, summarize_run(run).repeated) == (3, 2)
     write_reports(run)
     sentence = "2 submissions repeat another program and share its result."
     assert sentence in (run / "report.md").read_text()
@@ -63,18 +63,20 @@ def test_duplicate_key_makes_summary_input_error(tmp_path: Path) -> None:
     rows = folder / "results.jsonl"
     rows.write_text(rows.read_text() + rows.read_text().splitlines()[0] + "\n")
     with pytest.raises(InputError, match="duplicate key 'a'"):
-        summary(folder)
+        summarize_run(folder)
 
 
 def test_submissions_together_solve_problem(tmp_path: Path) -> None:
     attempts = [scored("a", {"1-a": Verdict.WA}), scored("b")]
-    assert summary(written(tmp_path / "run", attempts)).models[0].problems_solved == 1
+    assert summarize_run(written(tmp_path / "run", attempts)).models[0].problems_solved == 1
 
 
 def test_unscored_submissions_are_in_no_average(tmp_path: Path) -> None:
     rows = [scored("a"), scored("b", {"1-a": Verdict.WA})]
-    alone = summary(written(tmp_path / "alone", rows))
-    run = summary(written(tmp_path / "run", rows, [unscored("c"), unscored("d"), unscored("e", "other")]))
+    alone = summarize_run(written(tmp_path / "alone", rows))
+    run = summarize_run(
+        written(tmp_path / "run", rows, [unscored("c"), unscored("d"), unscored("e", "other")])
+    )
     assert (run.submissions, run.scored, run.unscored) == (5, 2, 3)
     only = run.models[0].problems[0]
     assert (only.submissions, only.scored, only.unscored, only.mean_points) == (5, 2, 3, 50)
@@ -89,8 +91,8 @@ def test_failure_judged_later_is_not_counted(tmp_path: Path) -> None:
     folder = written(tmp_path / "run", [], [unscored("a"), unscored("b")])
     with ResultLog.open(folder, MADE_OF) as journal:
         journal.record_result(scored("a"))
-        run = summary(folder)
-    assert (run.scored, run.unscored) == (1, 1) and run == summary(folder)
+        run = summarize_run(folder)
+    assert (run.scored, run.unscored) == (1, 1) and run == summarize_run(folder)
 
 
 def test_summary_settings_come_from_run_and_rows(tmp_path: Path) -> None:
@@ -101,7 +103,7 @@ def test_summary_settings_come_from_run_and_rows(tmp_path: Path) -> None:
         scored("b", compiler="g++ 12", confinement={**confinement, "uid": 60002}),
         result_row(of, SUM, result(of, compiler="g++ 13")),
     ]
-    settings = summary(written(tmp_path / "run", rows)).settings
+    settings = summarize_run(written(tmp_path / "run", rows)).settings
     assert settings.given == {"engine": "fake"} and settings.options == {"all_tests": False}
     assert settings.compilers == {"g++ 12": 2, "g++ 13": 1}
     assert settings.checkers == {"sum": ("white-diff",)} and settings.repairs == {"header": 1}
@@ -132,7 +134,7 @@ def test_mean_points_do_not_depend_on_row_order(tmp_path: Path) -> None:
     rows = [{**scored(f"k{n}"), "all_subtasks_points": n / 10} for n in (1, 2, 3)]
     means = set()
     for n, order in enumerate(itertools.permutations(rows)):
-        means.add(summary(written(tmp_path / f"run-{n}", order)).models[0].problems[0].mean_points)
+        means.add(summarize_run(written(tmp_path / f"run-{n}", order)).models[0].problems[0].mean_points)
     assert len(means) == 1
 
 
@@ -142,7 +144,9 @@ def test_summary_points_equal_points_of_scoring(
     tmp_path_factory: pytest.TempPathFactory, cases: list[Any]
 ) -> None:
     cases = [(msgspec.structs.replace(of, row={"model": "one"}), *details) for of, *details in cases]
-    run = summary(written(tmp_path_factory.mktemp("points") / "run", [result_row(*case) for case in cases]))
+    run = summarize_run(
+        written(tmp_path_factory.mktemp("points") / "run", [result_row(*case) for case in cases])
+    )
     bests = collect_best_subtasks(case[2] for case in cases)
     assert {p.problem_id: p.points for p in run.models[0].problems} == {
         name: best.points if best.subtasks else None for name, best in bests.items()
@@ -165,12 +169,12 @@ def test_incomplete_last_line_is_left_out_of_summary(tmp_path: Path) -> None:
     folder = written(tmp_path / "run", [scored("a")])
     with (folder / "results.jsonl").open("ab") as stream:
         stream.write(b'{"key":"b","all_subt')
-    assert summary(folder).scored == 1
+    assert summarize_run(folder).scored == 1
 
 
 def test_folder_without_run_is_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no run in this folder"):
-        summary(tmp_path)
+        summarize_run(tmp_path)
 
 
 def test_run_being_replaced_is_input_error(tmp_path: Path) -> None:
@@ -178,7 +182,7 @@ def test_run_being_replaced_is_input_error(tmp_path: Path) -> None:
     content = (folder / "run.json").read_text()
     (folder / "run.json").write_text(content.replace('"replacing": false', '"replacing": true'))
     with pytest.raises(InputError, match="is replacing the old run"):
-        summary(folder)
+        summarize_run(folder)
 
 
 @pytest.mark.parametrize("column", ["all_subtasks_results", "repairs", "code_compiles"])
@@ -186,19 +190,19 @@ def test_row_without_required_column_is_input_error(tmp_path: Path, column: str)
     row = scored("a")
     del row[column]
     with pytest.raises(InputError, match=f"row of 'a' .*{column}"):
-        summary(written(tmp_path / "run", [row]))
+        summarize_run(written(tmp_path / "run", [row]))
 
 
 def test_failure_reasons_are_bounded_to_100(tmp_path: Path) -> None:
     failures = [unscored(f"k{n:03}", f"reason {n}") for n in range(150)]
-    run = summary(written(tmp_path / "run", [], failures))
+    run = summarize_run(written(tmp_path / "run", [], failures))
     assert len(run.failures) == 100 and run.unscored == 150
 
 
 def test_summary_restores_garbage_collector_thresholds(tmp_path: Path) -> None:
     thresholds_before = gc.get_threshold()
-    summary(written(tmp_path, [scored("a")]))
+    summarize_run(written(tmp_path, [scored("a")]))
     assert gc.get_threshold() == thresholds_before
-    with pytest.raises(KeyError), reduced_garbage_collection():
+    with pytest.raises(KeyError), reduce_garbage_collection():
         raise KeyError("a row")
     assert gc.get_threshold() == thresholds_before

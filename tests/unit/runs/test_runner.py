@@ -92,7 +92,7 @@ async def test_active_submissions_are_reported(tmp_path: Path, monkeypatch: pyte
 
 
 async def test_zero_workers_is_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="0 workers"):
+    with pytest.raises(InputError, match="the number of workers must be at least 1, not 0"):
         await score(tmp_path / "run", FakeJudge(), some(1), 0)
 
 

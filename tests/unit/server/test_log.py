@@ -63,7 +63,7 @@ def test_repeated_messages_are_logged_again_after_an_hour() -> None:
     assert not repeats.is_repeated("a")
     for number in range(1000):
         repeats.is_repeated(str(number))
-    assert len(repeats._until) == 256
+    assert len(repeats._suppressed_until) == 256
 
 
 def test_full_queue_and_its_end_are_logged_once() -> None:

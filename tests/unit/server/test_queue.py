@@ -53,9 +53,9 @@ class Requests:
 
 def check_empty(queue: RequestQueue) -> None:
     """Check that the queue is empty, and that each slot and place can be used again."""
-    assert (queue.running, queue.queued, queue.size, queue._lines) == (0, 0, 0, {})
+    assert (queue.running, queue.queued, queue.size, queue._waiting_by_token) == (0, 0, 0, {})
     assert not any(lock.locked() for lock in queue._entry_locks.values())
-    slots, capacity = queue._slots, queue._slots + queue._max_waiting
+    slots, capacity = queue._slot_count, queue._slot_count + queue._max_waiting
     with ExitStack() as stack:
         entries = [stack.enter_context(queue.enter()) for _ in range(capacity)]
         for entry in entries[:slots]:
@@ -185,7 +185,7 @@ async def test_request_that_waits_to_enter_is_refused_when_server_drains() -> No
         await doors.tasks["a2"]
     await doors.next()
     await doors.queue.wait_until_empty()
-    assert not doors.queue._refused
+    assert not doors.queue._refused_counts
 
 
 async def test_request_that_waits_too_long_to_enter_is_refused() -> None:

@@ -33,8 +33,8 @@ from ioi_eval.runs.events import (
 )
 from ioi_eval.server import ServerOptions
 from ioi_eval.server.monitor import RunMonitor, RunState, format_prometheus
-from ioi_eval.server.strip import strip_html, timeline_section
-from ioi_eval.server.view import PacedResult, serve_live_page, version_of
+from ioi_eval.server.strip import make_strip_html, make_timeline_section
+from ioi_eval.server.view import PacedResult, make_report_version, serve_live_page
 from ioi_eval.store.folder import (
     PROGRESS,
     RESULTS,
@@ -154,7 +154,7 @@ def test_judging_rate_of_fast_run_covers_the_last_minute(folder: Path) -> None:
             for number in range(20 if clock.now < 60 else 2):
                 print(json.dumps({**template_row, "key": f"{clock.now}-{number}"}), file=results)
             state = watch.poll()
-    assert state.rate == pytest.approx(2, rel=0.05) and len(watch._times) < 70
+    assert state.rate == pytest.approx(2, rel=0.05) and len(watch._samples) < 70
 
 
 def test_run_monitor_does_not_reread_counted_rows(folder: Path) -> None:
@@ -318,13 +318,13 @@ def test_timeline_has_bounded_length_and_complete_counts(seconds: int) -> None:
     for step in range(200):
         clock.now = seconds * step / 200
         times.add("AC" if step % 3 else "unscored")
-    line = times.timeline()
+    line = times.make_timeline()
     assert len(line.counts) <= 120 and len(line.counts) * line.step > clock.now
     assert sum(counts.get("AC", 0) for counts in line.counts) == 133
     assert sum(counts.get("unscored", 0) for counts in line.counts) == 67
     clock.now = -5.0
     times.add("AC")
-    assert len(times.timeline().counts) == len(line.counts), "no new step if the clock is set back"
+    assert len(times.make_timeline().counts) == len(line.counts), "no new step if the clock is set back"
 
 
 def test_progress_file_records_server_states(tmp_path: Path) -> None:
@@ -363,7 +363,7 @@ def test_unreadable_progress_file_is_none(tmp_path: Path) -> None:
 
 def strip_of(folder: Path, at: float = 100.0) -> str:
     state = RunMonitor(folder).poll()
-    return strip_html(state, ["scoreboard"], version_of(state), lambda: at)
+    return make_strip_html(state, ["scoreboard"], make_report_version(state), lambda: at)
 
 
 def test_strip_of_live_page_has_progress_and_running_submissions(folder: Path) -> None:
@@ -423,12 +423,12 @@ def test_strip_of_live_page_lists_failing_servers_first(folder: Path) -> None:
 
 def test_timeline_figure_has_known_colours_and_escaped_names(folder: Path) -> None:
     counts = ({"AC": 3, "unscored": 1}, {}, {'"><script>': 2})
-    section = timeline_section(Timeline(begin=0.0, step=5.0, counts=counts))
+    section = make_timeline_section(Timeline(begin=0.0, step=5.0, counts=counts))
     assert section is not None and section.text == ["24.0 on average, at most 48.0."]
     [figure] = section.figures
     assert "<script>" not in figure.drawing and 'class="v-none"' in figure.drawing
     assert figure.numbers.splitlines()[0] == 'time,AC,""">&lt;script>",unscored'.replace("&lt;", "<")
-    assert timeline_section(None) is None and timeline_section(Timeline(0.0, 5.0, ({},))) is None
+    assert make_timeline_section(None) is None and make_timeline_section(Timeline(0.0, 5.0, ({},))) is None
 
 
 # --- served pages ------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from run_samples import SUM, judged, problem, result, submission, write_run
-from support.runs import Fingerprint, ResultLog, read_rows, result_row, summary
+from support.runs import Fingerprint, ResultLog, read_rows, result_row, summarize_run
 
 from ioi_eval import Results
 from ioi_eval.errors import InputError
@@ -124,7 +124,7 @@ def test_run_of_older_version_is_read_and_continued(tmp_path: Path) -> None:
     rows = [row("a", {"2-a": Verdict.WA}), row("b", of=PLAIN)]
     newer_run, older_run = write_run(tmp_path / "new", rows), as_it_was(write_run(tmp_path / "old", rows))
     assert list(read_rows(newer_run)) == list(read_rows(older_run))
-    assert summary(newer_run) == summary(older_run)
+    assert summarize_run(newer_run) == summarize_run(older_run)
     assert Results.open(newer_run).tests_frame().equals(Results.open(older_run).tests_frame())
     with ResultLog.open(older_run, Fingerprint(dump="d" * 64)) as journal:
         assert journal.read_row("a") == next(read_rows(newer_run))
