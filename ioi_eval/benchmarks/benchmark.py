@@ -31,7 +31,7 @@ from ioi_eval.store.memory import read_or_create_cached
 from ioi_eval.store.rows import as_label
 from ioi_eval.store.tasks import People
 
-INLINE = 1 << 10  # maximum bytes of a content that is stored inline; larger contents are stored in files
+INLINE = 1 << 10  # maximum bytes of a test's input or answer in the problem itself; others are in files
 
 
 class ContentStore:
@@ -50,7 +50,7 @@ class ContentStore:
         path = self._folder / sha256
         if not path.exists():
             path.write_bytes(data)
-        # Relative paths, because the folder is moved when it is complete.
+        # The path is relative, because the folder is moved when it is complete.
         return Blob(sha256=sha256, size=size, path=sha256)
 
     def copy(self, blob: Blob) -> Blob:
@@ -77,37 +77,39 @@ def load_stored_problem(
 
     `key` is a hash of all data from which the problem is created.
     """
-    stored, folder = read_or_create_cached(
+    stored_problem, folder = read_or_create_cached(
         store, key, StoredProblem, lambda folder: make_problem(ContentStore(folder))
     )
-    if not _is_undamaged(stored, folder):
+    if not _is_intact(stored_problem, folder):
         store.remove(key)
-        stored, folder = read_or_create_cached(
+        stored_problem, folder = read_or_create_cached(
             store, key, StoredProblem, lambda folder: make_problem(ContentStore(folder))
         )
-    if stored.problem is None:
-        return stored
-    # Only the contents of tests are in files. Their paths are made absolute here.
+    if stored_problem.problem is None:
+        return stored_problem
+    # Of a stored problem, only the inputs and answers of tests are in files. Make their paths absolute.
     tests = tuple(
         replace(
-            test, input=_with_path(test.input, folder), answer=test.answer and _with_path(test.answer, folder)
+            test,
+            input=_make_path_absolute(test.input, folder),
+            answer=test.answer and _make_path_absolute(test.answer, folder),
         )
-        for test in stored.problem.tests
+        for test in stored_problem.problem.tests
     )
-    return StoredProblem(problem=replace(stored.problem, tests=tests))
+    return StoredProblem(problem=replace(stored_problem.problem, tests=tests))
 
 
-def _is_undamaged(stored: StoredProblem, folder: Path) -> bool:
+def _is_intact(stored_problem: StoredProblem, folder: Path) -> bool:
     """Return False if a test's content has changed, or a file is missing or truncated after a power cut."""
-    tests = stored.problem.tests if stored.problem is not None else ()
+    tests = stored_problem.problem.tests if stored_problem.problem is not None else ()
     blobs = [blob for test in tests for blob in (test.input, test.answer) if blob is not None]
     if not all(blob.data is None or Blob.of(blob.data).sha256 == blob.sha256 for blob in blobs):
         return False
-    files = ((folder / blob.path, blob.size) for blob in blobs if blob.path is not None)
-    return all(path.is_file() and path.stat().st_size == size for path, size in files)
+    paths_and_sizes = ((folder / blob.path, blob.size) for blob in blobs if blob.path is not None)
+    return all(path.is_file() and path.stat().st_size == size for path, size in paths_and_sizes)
 
 
-def _with_path(blob: Blob, folder: Path) -> Blob:
+def _make_path_absolute(blob: Blob, folder: Path) -> Blob:
     """Return the blob with the path of its file in the folder."""
     return blob if blob.path is None else replace(blob, path=str(folder / blob.path))
 
@@ -117,11 +119,11 @@ def write_cached_rows(rows: Iterable[Mapping[str, Any]], name: str, cache: Path)
 
     It is for copies of datasets on disk that have their rows in another layout.
     """
-    lines = [f"{json.dumps(row)}\n".encode() for row in rows]
-    path = cache / "tables" / f"{name}-{hashlib.sha256(b''.join(lines)).hexdigest()}.jsonl"
+    json_lines = [f"{json.dumps(row)}\n".encode() for row in rows]
+    path = cache / "tables" / f"{name}-{hashlib.sha256(b''.join(json_lines)).hexdigest()}.jsonl"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        write(path, lines)
+        write(path, json_lines)
     return path
 
 
@@ -130,12 +132,12 @@ def make_statement_blob(text: str) -> Blob | None:
     return Blob.of(text) if text.strip() else None
 
 
-def read_day(date: str) -> str:
+def normalize_date(date_string: str) -> str:
     """Return a date such as 2024-05-31, or an empty string unchanged. Another string is an InputError."""
     try:
-        return date and datetime.strptime(date, "%Y-%m-%d").date().isoformat()
+        return date_string and datetime.strptime(date_string, "%Y-%m-%d").date().isoformat()
     except ValueError as error:
-        raise InputError(f"{date!r} is not a date", remedy="Write it as 2024-05-31") from error
+        raise InputError(f"{date_string!r} is not a date", remedy="Write it as 2024-05-31") from error
 
 
 def read_checker(name: str) -> str:
@@ -163,22 +165,24 @@ class BenchmarkOptions(Value):
         CliOption(name="year", metavar="YEAR", help="Select only problems of this year. May be repeated."),
     ] = frozenset()
     difficulty: Annotated[
-        frozenset[str],  # names of difficulties in the dataset, in upper or lower case
+        frozenset[str],  # difficulties to select, as the dataset names them, in upper or lower case
         CliOption(metavar="WORD", help="Select only problems of this difficulty. May be repeated."),
     ] = frozenset()
     tags: Annotated[
-        # Tags, in upper or lower case. A problem needs at least one of them. Its platform counts as a tag.
+        # Tags to select, in upper or lower case. A problem needs one of these tags. Its platform is a tag.
         frozenset[str],
         CliOption(name="tag", metavar="WORD", help="Select only problems with this tag. May be repeated."),
     ] = frozenset()
     date_from: Annotated[
         str,
         CliOption(
-            metavar="DAY", help="Select only problems from this day on, written as 2024-05-31.", read=read_day
+            metavar="DAY",
+            help="Select only problems from this day on, written as 2024-05-31.",
+            read=normalize_date,
         ),
     ] = ""
     date_to: Annotated[
-        str, CliOption(metavar="DAY", help="Select only problems up to this day.", read=read_day)
+        str, CliOption(metavar="DAY", help="Select only problems up to this day.", read=normalize_date)
     ] = ""
     first: Annotated[
         Count | None,  # maximum number of problems, applied after all other filters, in the order of the rows
@@ -232,11 +236,11 @@ class BenchmarkOptions(Value):
     ] = ""
     generated_tests: Annotated[
         bool,
-        # This option has an effect only if the dataset marks such tests.
+        # This option has an effect only if the dataset marks its generated tests.
         CliOption(help="Include generated tests, which the original contest did not have.", key_only=True),
     ] = True
     checker: Annotated[
-        str,  # name of the comparison of programs' outputs; it is ignored for problems with a checker
+        str,  # name of a comparison of outputs, which is ignored for problems with a checker
         CliOption(
             metavar="KIND",
             read=read_checker,
@@ -295,14 +299,14 @@ class BenchmarkOptions(Value):
         """Return the problem with the time and memory limits of these options."""
         limits = problem.limits
         if self.time_limit is not None:
-            times = Limits.contest(self.time_limit, None)
-            limits = replace(limits, cpu_time=times.cpu_time, wall_time=times.wall_time)
+            time_limits = Limits.contest(self.time_limit, None)
+            limits = replace(limits, cpu_time=time_limits.cpu_time, wall_time=time_limits.wall_time)
         if self.memory_limit is not None:
             limits = replace(limits, memory=self.memory_limit)
         return problem if limits is problem.limits else replace(problem, limits=limits)
 
 
-def header_folders(options: BenchmarkOptions) -> tuple[Path, ...]:
+def list_testlib_folders(options: BenchmarkOptions) -> tuple[Path, ...]:
     """Return the folders of the data in which testlib.h is searched."""
     return (Path(options.data_dir),) if options.data_dir else ()
 
@@ -311,13 +315,13 @@ class Candidate(Value):
     """A problem before its tests are read, with everything that selections need."""
 
     id: str
-    rows: tuple[int, ...]  # indexes of the problem's rows in the main table
+    rows: tuple[int, ...]  # row indexes of the problem in the main table
     alias: str = ""  # another id of the problem that dumps may use
     year: int | None = None
     difficulty: str = ""
     tags: tuple[str, ...] = ()
     date: str = ""  # date of the problem, which starts with the day, such as 2024-05-31
-    unusable: str = ""  # reason why the problem cannot be judged, if it can be determined already
+    unusable: str = ""  # reason why the problem cannot be judged; empty if none is known yet
 
 
 class Unusable(IoiEvalError):
@@ -330,7 +334,7 @@ class Unusable(IoiEvalError):
 class ColumnNames(Value):
     """The names of a table's columns, by content. An empty name means that the table lacks the column."""
 
-    id: str = "id"  # column with the problem's id; empty if problems are named after the row's number
+    id: str = "id"  # name of the column with problem ids; empty if a problem's id is its row number
     difficulty: str = ""
     tags: tuple[str, ...] = ()
     date: str = ""
@@ -350,8 +354,7 @@ class Benchmark(ABC):
     dataset: ClassVar[str]  # hub id of the dataset with the main table
     config: ClassVar[str] = ""  # config of the dataset on the hub
     split: ClassVar[str]  # names of the splits, joined by plus signs
-    # Splits to use for a dump if most of its problems are not in `split`. Empty if there are no further
-    # splits.
+    # Names of all splits, which are read if `split` lacks most problems of a dump. Empty if `split` has all.
     all_splits: ClassVar[str] = ""
     columns: ClassVar[tuple[str, ...]]  # columns of the main table that every row must have
     # Columns with values of several types, which are converted to JSON strings.
@@ -361,19 +364,18 @@ class Benchmark(ABC):
     language: ClassVar[str] = "c++"  # programming language of a dump's rows that do not name a language
     # Names of Python packages that the original harness of the benchmark provides.
     packages: ClassVar[tuple[str, ...]] = ()
-    ids: ClassVar[str] = ""  # pattern of the problems' ids; a dump is recognized by ids that match
+    ids: ClassVar[str] = ""  # pattern of problem ids, by which a dump of this benchmark is recognized
     # Names of files that are recognized as dumps of this benchmark.
     dump_files: ClassVar[tuple[str, ...]] = ()
     dump_columns: ClassVar[tuple[str, ...]] = ()  # columns that a dump must have to be recognized by its ids
-    # Order of dumps that are lists with a list of replies for each problem: True for sorted ids, False for
-    # rows.
+    # Order of problems in a dump that is a list of lists of replies: True means by id, False by row.
     lists_by_id: ClassVar[bool] = False
     # Name of a benchmark with the same problem ids, to whose tests this benchmark adds tests.
     adds_to: ClassVar[str] = ""
     named: ClassVar[ColumnNames] = ColumnNames()
     # True if programs may include testlib.h, which the dataset does not contain.
     uses_testlib: ClassVar[bool] = False
-    # Options that change which problems the method `problem` returns.
+    # Names of options on which the result of the method `problem` depends.
     relevant_options: ClassVar[tuple[str, ...]] = ()
     # Version of the method `problem`; increase it if `problem` returns different problems for the same rows.
     version: ClassVar[int] = 1
@@ -382,7 +384,7 @@ class Benchmark(ABC):
         """Return False if a row with the benchmark's columns is another benchmark's."""
         return True
 
-    def rows(self, data_dir: str, cache: Path) -> Path | None:
+    def make_rows_file(self, data_dir: str, cache: Path) -> Path | None:
         """Return a file with the rows of the main table if copies on disk have another layout, else None."""
         return None
 
@@ -393,7 +395,7 @@ class Benchmark(ABC):
     def candidate(self, row: Row) -> Candidate:
         """Return the problem of a row, read from the columns in `named`."""
         date_string = str(self.read_value(row, self.named.date) or "")
-        # JSON files have timestamps; the first 10 characters are the day
+        # A date in a JSON file is a timestamp, whose first 10 characters are the day.
         day = date_string[:10].replace("/", "-")
         date = day if day[:4].isdecimal() else ""
         return Candidate(
@@ -438,16 +440,16 @@ class Benchmark(ABC):
             Unusable: The problem cannot be judged.
         """
 
-    def problem_of_row(
-        self, row: Row, candidate: Candidate, finish: Callable[[Problem], Problem], **more: Any
+    def make_problem_from_row(
+        self, row: Row, candidate: Candidate, add_tests: Callable[[Problem], Problem], **problem_fields: Any
     ) -> Problem:
         """Return the problem of a row. It is unusable if its tests cannot be read.
 
         Args:
             row: The row.
             candidate: The problem as it was selected.
-            finish: Adds the tests.
-            more: Further fields of the problem.
+            add_tests: Returns the problem with its tests.
+            problem_fields: Further fields of the problem.
         """
         problem = Problem(
             id=candidate.id,
@@ -460,25 +462,25 @@ class Benchmark(ABC):
             starter_code=self.read_string(row, self.named.starter),
         )
         try:
-            return finish(replace(problem, **more))
+            return add_tests(replace(problem, **problem_fields))
         except CasesError as error:
-            return replace(problem, **more, unusable=str(error))
+            return replace(problem, **problem_fields, unusable=str(error))
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
         """Return a hash that changes whenever a table changes on which the problem depends."""
         return tables.main.fingerprint
 
-    def options_fingerprint(self, options: BenchmarkOptions) -> str:
+    def fingerprint_options(self, options: BenchmarkOptions) -> str:
         """Return a string that changes if something other than rows changes the problems.
 
         It contains options, and path, size and time of testlib.h if programs include it.
         """
         if self.uses_testlib:
-            header = find_testlib(*header_folders(options))
+            header = find_testlib(*list_testlib_folders(options))
             return f"{header} {header.stat().st_size} {header.stat().st_mtime_ns}" if header else ""
         return " ".join(f"{name}={getattr(options, name)}" for name in self.relevant_options)
 
-    def people(self, tables: Tables) -> People | None:
+    def read_people(self, tables: Tables) -> People | None:
         """Return the results of human contestants, or None if the dataset has none.
 
         Raises:

@@ -46,9 +46,9 @@ from ioi_eval.store.packed import Keys, NamesByKey
 from ioi_eval.store.rows import MODEL_COLUMNS, as_json_value, model_of_row
 
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
-ABSENT = object()  # stands for a missing value, as distinct from null
-_CHAT_COLUMN = "messages"  # column for replies, which may contain only the prompt
-# Column for replies that holds the dataset's reference solution in rows that have a prompt as well.
+ABSENT = object()  # value of a column that is missing; a null value is None
+_CHAT_COLUMN = "messages"  # column with a chat, which may contain only the prompt and no reply
+# Column with a reply or, in rows that also have a prompt, with the dataset's reference solution.
 _REFERENCE_COLUMN = "solution"
 _HIDDEN_CHANNELS = ("analysis", "commentary")  # channels of gpt-oss's replies that do not contain the answer
 
@@ -83,22 +83,32 @@ class DumpRow(Fields):
         """
         super().__init__(row.columns, "", policy, row=row.line)
         self.line, self.columns, self.where = row.line, row.columns, policy.where
-        self._columns_by_field, self._origins, self._lists = columns_by_field, origins, list_columns
-        self.unsplit = False  # True if a string that contains several answers was read as a single answer
-        self._usual = find_usual_columns(tuple(row.columns))
-        if "generation" not in origins and _lacks_reply(self._usual.get("generation"), row.columns):
+        self._columns_by_field, self._original_columns, self._list_columns = (
+            columns_by_field,
+            origins,
+            list_columns,
+        )
+        self.has_unsplit_list = False  # True if a string with several answers was read as one answer
+        self._usual_columns = find_usual_columns(tuple(row.columns))
+        if "generation" not in origins and _lacks_reply(self._usual_columns.get("generation"), row.columns):
             names = (name for name in row.columns if not _lacks_reply(name, row.columns))
             other_column = find_usual_columns(tuple(name for name in names if name != _REFERENCE_COLUMN)).get(
                 "generation"
             )
-            self._usual = self._usual if other_column is None else {**self._usual, "generation": other_column}
+            self._usual_columns = (
+                self._usual_columns
+                if other_column is None
+                else {**self._usual_columns, "generation": other_column}
+            )
         for field, path in columns_by_field.items():
-            if value_at(row.columns, path) is ABSENT:
+            if read_value_at(row.columns, path) is ABSENT:
                 raise self.missing_column_error(f"`{path}`", field, (path,))
 
     def full_name(self, name: str) -> str:
         """Return the column that messages name for a field: the dump's column, if it has one."""
-        origin = self._origins.get(name, "")  # a column's name, or a description with spaces
+        origin = self._original_columns.get(
+            name, ""
+        )  # a column name, or a description, which contains spaces
         return origin if origin and " " not in origin else self.find_column(name) or name
 
     def missing_column_error(
@@ -119,30 +129,41 @@ class DumpRow(Fields):
             suggestion: The suggested option with its column, if the values show it.
         """
         columns = [str(name) for name in self.columns]
-        allowed = {
+        allowed_columns = {
             name
             for field in (_ANSWER_COLUMNS if missing_field in _ANSWER_COLUMNS else (missing_field,))
             for name in USUAL.get(field, ())
         }
-        candidates = {
+        candidate_columns = {
             path: value
             for path, value in walk_paths(self.columns)
-            # A standard name of another field is never a misspelling, for example `model` for `code`.
-            if path not in KNOWN - allowed
+            # A standard name of another field is not a misspelling: `model` is not a misspelling of `code`.
+            if path not in KNOWN - allowed_columns
         }
         if missing_field in _ANSWER_COLUMNS:
-            candidates = {path: value for path, value in candidates.items() if _may_be_answer(path, value)}
+            candidate_columns = {
+                path: value for path, value in candidate_columns.items() if _may_be_answer(path, value)
+            }
         elif missing_field in USUAL:
-            candidates = {path: value for path, value in candidates.items() if parse_name(value)}
+            candidate_columns = {
+                path: value for path, value in candidate_columns.items() if parse_name(value)
+            }
         similar_columns = [
-            match for name in names for match in find_similar_names(name, candidates) if match not in names
+            similar_column
+            for name in names
+            for similar_column in find_similar_names(name, candidate_columns)
+            if similar_column not in names
         ]
         if missing_field in _ANSWER_COLUMNS:
-            with_program = [
-                path for path in candidates if path not in names and _contains_program(candidates[path])
+            program_columns = [
+                path
+                for path in candidate_columns
+                if path not in names and _contains_program(candidate_columns[path])
             ]
             similar_columns = (
-                [path for path in similar_columns if path in with_program] or with_program or similar_columns
+                [path for path in similar_columns if path in program_columns]
+                or program_columns
+                or similar_columns
             )
         option = _COLUMN_OPTIONS.get(missing_field, "")
         samples = [name for name in columns if _NUMBERED_SAMPLE.fullmatch(name)]
@@ -161,12 +182,12 @@ class DumpRow(Fields):
         """Return the column or path that holds a field, or None if the row has none."""
         if field in self._columns_by_field:
             return self._columns_by_field[field]
-        is_column = field not in USUAL and value_at(self.columns, field) is not ABSENT
-        return self._usual.get(field) or (field if is_column else None)
+        is_column = field not in USUAL and read_value_at(self.columns, field) is not ABSENT
+        return self._usual_columns.get(field) or (field if is_column else None)
 
-    def original_column(self, field: str) -> str:
+    def find_original_column(self, field: str) -> str:
         """Return the dump's original column of a field, or an empty string if there is none."""
-        return self._origins.get(field) or self.find_column(field) or ""
+        return self._original_columns.get(field) or self.find_column(field) or ""
 
     def raw_value(self, column: str) -> Any:
         """Return a field's value, or None if it is missing.
@@ -174,26 +195,29 @@ class DumpRow(Fields):
         Strings that contain a list of answers are returned as lists if the column may hold lists.
         """
         path = self.find_column(column)
-        raw = ABSENT if path is None else value_at(self.columns, path)
+        raw_value = ABSENT if path is None else read_value_at(self.columns, path)
         if column in _STRING_COLUMNS:
-            raw = decode_bytes(raw)
-            if any(isinstance(item, bytes) for item in (raw if isinstance(raw, list) else [raw])):
+            raw_value = decode_bytes(raw_value)
+            if any(
+                isinstance(item, bytes)
+                for item in (raw_value if isinstance(raw_value, list) else [raw_value])
+            ):
                 raise self.make_error(column, "the value contains bytes that are not UTF-8")
-        value = None if raw is ABSENT else as_json_value(raw)
+        value = None if raw_value is ABSENT else as_json_value(raw_value)
         if column not in _ANSWER_COLUMNS:
             return value
-        parsed = _parse_list(value)
-        answers = extract_replies(parsed, holds_several=path in _LIST_COLUMNS)
+        parsed_value = _parse_list(value)
+        answers = extract_replies(parsed_value, holds_several=path in _LIST_COLUMNS)
         if not isinstance(value, str):
             return answers
         # A string is split into several answers only if its column generally holds lists. Otherwise a model's
         # reply could decide how many answers the row has, or make the row unusable.
-        is_list = _is_list_of_answers(path or "", answers)
-        holds_lists = self._lists is None or path in self._lists
-        if is_list and not (holds_lists and isinstance(parsed, list)):
-            self.unsplit = True
+        is_list_of_answers = _is_list_of_answers(path or "", answers)
+        may_hold_lists = self._list_columns is None or path in self._list_columns
+        if is_list_of_answers and not (may_hold_lists and isinstance(parsed_value, list)):
+            self.has_unsplit_list = True
             return value
-        return answers if all(map(_is_answer, answers if is_list else [answers])) else value
+        return answers if all(map(_is_answer, answers if is_list_of_answers else [answers])) else value
 
     def read_string(self, column: str) -> str | None:
         """Return a field's string, or None if it is missing or blank."""
@@ -217,16 +241,16 @@ class DumpRow(Fields):
         messages = self.raw_value(column)
         if not isinstance(messages, list):
             return self.read_string(column)
-        answers = [self._assistant_text(message, column) for message in messages]
+        answers = [self._read_assistant_text(message, column) for message in messages]
         return next((answer for answer in reversed(answers) if answer is not None), None)
 
-    def _assistant_text(self, message: Any, column: str) -> str | None:
+    def _read_assistant_text(self, message: Any, column: str) -> str | None:
         """Return the text of an assistant's message, which may be in parts. None for other messages."""
         if not _is_message(message):
             raise self.make_error(
                 column, f"{self.format_value(message)} is not a chat message", "Expected {role, content}"
             )
-        content = _message_content(message)
+        content = _get_message_content(message)
         message_text = join_answer_text(content) if isinstance(content, list) else content or ""
         return (
             message_text
@@ -234,22 +258,26 @@ class DumpRow(Fields):
             else None
         )
 
-    def read_name(self, column: str, *, or_else: str = "") -> str:
+    def read_name(self, column: str, *, remedy_suffix: str = "") -> str:
         """Return the field's name or number as a string.
 
         Raises:
-            MissingColumn: The field is missing. `or_else` is the remedy if no column can be named.
+            MissingColumn: The field is missing. The remedy ends with `remedy_suffix`.
             InputError: The value is not a name.
         """
         if self.find_column(column) is None:
-            raise self.missing_column_error(f"`{column}`", column, USUAL.get(column, (column,)), or_else)
+            raise self.missing_column_error(
+                f"`{column}`", column, USUAL.get(column, (column,)), remedy_suffix
+            )
         value = self.raw_value(column)
         if (name := parse_name(value)) is not None:
             return name
-        expected = "Expected a string or a whole number"
-        if isinstance(value, dict | list):  # pandas writes data frames to JSON in this form by default
-            expected += "; a table by columns has to be written by rows (to_json(orient='records'))"
-        raise self.make_error(column, f"{self.format_value(value)} is not a valid name", expected + or_else)
+        expected_values = "Expected a string or a whole number"
+        if isinstance(value, dict | list):  # pandas writes a data frame as such a dict by default
+            expected_values += "; a table by columns has to be written by rows (to_json(orient='records'))"
+        raise self.make_error(
+            column, f"{self.format_value(value)} is not a valid name", expected_values + remedy_suffix
+        )
 
     def read_model(self, column: str) -> str | None:
         """Return the model's name, a string or a whole number, or None if it is missing."""
@@ -276,12 +304,12 @@ class DumpRow(Fields):
         value = self.raw_value("year")
         if value is None or value == "":
             return None
-        # Pandas turns the integers of a column with missing values into floats, such as 2024.0.
-        digits = re.fullmatch(r"([0-9]{4})(\.0)?", str(value))
-        if digits is None:
+        # Pandas turns integers into floats, such as 2024.0, if the column has missing values.
+        year_match = re.fullmatch(r"([0-9]{4})(\.0)?", str(value))
+        if year_match is None:
             problem = f"{self.format_value(value)} is not a year"
             raise self.make_error("year", problem, "The year must be a number such as 2024, or null")
-        return int(digits[1])
+        return int(year_match[1])
 
     def read_subtask(self, problem: Problem) -> str | None:
         """Return the name of the subtask that the submission aims at, or None if the row has none.
@@ -291,29 +319,29 @@ class DumpRow(Fields):
         name_in_row = self.read_string("subtask")
         if name_in_row is None:
             return None
-        names = [subtask.name for subtask in problem.subtasks]
-        matching = [name for name in names if name_in_row in (name, name.partition("-")[2])]
-        if name_in_row not in names and len(matching) != 1:
-            available = ", ".join(names) or "none"
+        subtask_names = [subtask.name for subtask in problem.subtasks]
+        matching_names = [name for name in subtask_names if name_in_row in (name, name.partition("-")[2])]
+        if name_in_row not in subtask_names and len(matching_names) != 1:
+            available_names = ", ".join(subtask_names) or "none"
             message = f"problem {problem.id!r} has no subtask {name_in_row!r}"
-            raise self.make_error("subtask", message, f"The problem's subtasks are: {available}")
-        return name_in_row if name_in_row in names else matching[0]
+            raise self.make_error("subtask", message, f"The problem's subtasks are: {available_names}")
+        return name_in_row if name_in_row in subtask_names else matching_names[0]
 
 
-def value_at(columns: Mapping[str, Any], path: str) -> Any:
+def read_value_at(columns: Mapping[str, Any], path: str) -> Any:
     """Return the value of a column or of a path such as `meta.task.id`, or ABSENT.
 
     Paths may lead into strings that contain JSON.
     """
     if path in columns:
         return columns[path]
-    head, dot, inner_path = path.partition(".")
-    container = columns.get(head) if dot else None
+    first_key, has_inner_path, inner_path = path.partition(".")
+    container = columns.get(first_key) if has_inner_path else None
     if isinstance(container, str):
         container = _parse_container(container)
     if isinstance(container, list):  # `choices.0.text`
         container = {str(index): item for index, item in enumerate(container)}
-    return value_at(container, inner_path) if isinstance(container, dict) else ABSENT
+    return read_value_at(container, inner_path) if isinstance(container, dict) else ABSENT
 
 
 @lru_cache(16)  # cached because several columns may be read from the same string
@@ -374,22 +402,22 @@ def _parse_list(value: Any) -> Any:
     return items if are_messages or all(isinstance(item, str | None) for item in items) else value
 
 
-def prompt_text(columns: Mapping[str, Any], path: str) -> str:
+def read_prompt(columns: Mapping[str, Any], path: str) -> str:
     """Return the prompt in a column: a string, or the messages of a chat that are not the model's."""
-    raw = value_at(columns, path)
-    value = _parse_list(as_json_value(None if raw is ABSENT else decode_bytes(raw)))
+    raw_value = read_value_at(columns, path)
+    value = _parse_list(as_json_value(None if raw_value is ABSENT else decode_bytes(raw_value)))
     while isinstance(value, list) and value and isinstance(value[0], list):
         value = value[0]  # use the first chat, because all chats start with the same prompt
-    return "\n".join(filter(None, map(_prompt_text, value if isinstance(value, list) else [value])))
+    return "\n".join(filter(None, map(_read_prompt_message, value if isinstance(value, list) else [value])))
 
 
-def _prompt_text(message: Any) -> str:
+def _read_prompt_message(message: Any) -> str:
     """Return the text of a message, or an empty string if the model wrote it."""
     if not isinstance(message, dict):
         return message if isinstance(message, str) else ""
     if str(message.get("role") or "user").lower() in ANSWERS:
         return ""
-    content = _message_content(message)
+    content = _get_message_content(message)
     return join_answer_text(content) if isinstance(content, list) else str(content or "")
 
 
@@ -397,12 +425,12 @@ def _is_message(value: Any) -> bool:
     """Return True for a chat message: an object with a role and a content, which may be null or in parts."""
     if not isinstance(value, dict) or not isinstance(value.get("role"), str):
         return False
-    content = _message_content(value)
+    content = _get_message_content(value)
     has_parts = isinstance(content, list) and all(isinstance(item, dict) for item in content)
     return has_parts or isinstance(content, str | None)
 
 
-def _message_content(message: Mapping[str, Any]) -> Any:
+def _get_message_content(message: Mapping[str, Any]) -> Any:
     """Return the content of a chat message."""
     return message.get("content", message.get("parts"))  # Gemini's messages have `parts` instead of `content`
 
@@ -417,7 +445,7 @@ def _contains_program(value: Any) -> bool:
     """Return True if a string, or a list of strings or messages, contains a code fence or a line of code."""
     if isinstance(value, list):
         return any(map(_contains_program, value))
-    message_text = _message_content(value) if isinstance(value, dict) else value
+    message_text = _get_message_content(value) if isinstance(value, dict) else value
     return isinstance(message_text, str) and _PROGRAM_LINE.search(message_text) is not None
 
 
@@ -433,15 +461,15 @@ def find_list_columns(path: Path) -> frozenset[str]:
     """
     if not is_csv(path):
         return frozenset()
-    rows = (row.columns for row in read_rows_or_errors(path) if not isinstance(row, InputError))
-    columns_and_kinds = [
+    column_rows = (row.columns for row in read_rows_or_errors(path) if not isinstance(row, InputError))
+    columns_with_kinds = [
         (name, value.strip() == "[]" or isinstance(_parse_list(value), list))
-        for row in islice(rows, _MAX_SAMPLED_ROWS)
+        for row in islice(column_rows, _MAX_SAMPLED_ROWS)
         for name, value in row.items()
         if value and _LIST_COLUMN_NAME.fullmatch(name)
     ]
-    return frozenset(name for name, _ in columns_and_kinds) - {
-        name for name, is_list in columns_and_kinds if not is_list
+    return frozenset(name for name, _ in columns_with_kinds) - {
+        name for name, is_list in columns_with_kinds if not is_list
     }
 
 
@@ -451,18 +479,18 @@ def _parse_cached_list(text: str) -> list[Any] | None:
     return parse_list(text)
 
 
-def _lacks_reply(name: str | None, columns: Mapping[str, Any]) -> bool:
+def _lacks_reply(column: str | None, columns: Mapping[str, Any]) -> bool:
     """Return True if `name` is a column of replies, but this row has null or only a prompt in it."""
-    if name not in USUAL["generation"]:
+    if column not in USUAL["generation"]:
         return False
-    return columns[name] is None or (name == _CHAT_COLUMN and _ends_with_prompt(columns[name]))
+    return columns[column] is None or (column == _CHAT_COLUMN and _ends_with_prompt(columns[column]))
 
 
 def _ends_with_prompt(messages: Any) -> bool:
     """Return True if the last message of a chat is not the model's, so the chat is only a prompt."""
     chat = _parse_list(as_json_value(messages))
-    last = chat[-1] if isinstance(chat, list) and chat else None
-    return isinstance(last, dict) and str(last.get("role")).lower() not in ANSWERS
+    last_message = chat[-1] if isinstance(chat, list) and chat else None
+    return isinstance(last_message, dict) and str(last_message.get("role")).lower() not in ANSWERS
 
 
 def _is_list_of_answers(column: str, value: Any) -> bool:
@@ -489,9 +517,9 @@ _LIST_COLUMN_NAME = re.compile(
     re.I,
 )
 _ID_COLUMNS = ("uuid", "id")
-_ANSWER_COLUMNS = ("code", "generation")  # fields in which a list means several submissions
+_ANSWER_COLUMNS = ("code", "generation")  # names of fields whose value may be a list of several submissions
 _STRING_COLUMNS = frozenset({*_ANSWER_COLUMNS, "problem_id", "language", "subtask", MODEL_COLUMNS[0]})
-# Option that names the column of each field, for messages.
+# Option that names a field's column, by the name of the field, for messages.
 _COLUMN_OPTIONS: Mapping[str, str] = MappingProxyType(
     {
         "problem_id": "problem_column=",
@@ -507,7 +535,7 @@ OTHER_IDS = "Name a column of distinct ids (id_column=NAME), or none (id_column=
 _NO_COLUMN = ""  # value of id_column for dumps whose rows are identified by their content
 _OTHER_PROBLEM, _OTHER_ROW = "of another problem", "not asked for"
 OTHER_SHARD = "of another shard"
-# Reasons for which rows that the user did not ask for are excluded.
+# Reasons to exclude rows that the user's options do not select.
 ASKED_FOR = frozenset({_OTHER_PROBLEM, _OTHER_ROW, OTHER_SHARD})
 _DUPLICATE_ROW = "the same row is there already"
 _NOTE_NO_PROGRAM = "with neither a program nor a reply (null or blank): each counts as `no program`"
@@ -550,7 +578,7 @@ class ProblemLookup(Protocol):
         """Return all problems."""
 
 
-def canonical_language(name: str) -> str:
+def check_language_name(name: str) -> str:
     """Return the name unchanged if it is a supported language; otherwise raise an InputError."""
     find_language(name)
     return name
@@ -560,12 +588,12 @@ class DumpOptions(Value):
     """Options for reading a dump's rows. Each of them can change results."""
 
     language: Annotated[
-        str,  # name of a language; empty means that it is detected, see rules.languages
+        str,  # name of a language; an empty string means that the language is detected, see rules.languages
         CliOption(
             metavar="NAME",
             help="Language of all rows that do not name a language. Nothing else is used to detect it.",
             unset="detected by the dump's format, the problem or the reply; else the benchmark's, else c++",
-            read=canonical_language,
+            read=check_language_name,
         ),
     ] = ""
     # Language of replies in which no language is detected; empty means the benchmark's language, or else C++.
@@ -578,10 +606,10 @@ class DumpOptions(Value):
             unset="uuid or id",
         ),
     ] = None
-    # If True, keys of rows without an id are derived from their content; if False, as in older runs, from
-    # file and index.
+    # True if the key of a row without an id is a hash of its content. In older runs (False), the key is the
+    # file's hash and the row's index.
     keys_of_content: bool = True
-    # Columns of the fields, or paths into columns. None means the standard columns.
+    # The next options are names of columns, or paths into columns. None means the standard column.
     code_column: Annotated[
         str | None,
         CliOption(
@@ -640,18 +668,18 @@ class DumpOptions(Value):
     @property
     def named_columns(self) -> dict[str, str]:
         """Return the columns that options name, by field."""
-        paths = {
+        paths_by_field = {
             field: getattr(self, option[:-1])
             for field, option in _COLUMN_OPTIONS.items()
             if field != "generation"
         }
-        return {field: path for field, path in paths.items() if path is not None}
+        return {field: path for field, path in paths_by_field.items() if path is not None}
 
 
 class Selection(Value):
     """The options that select the rows of a dump. Other rows may name unknown problems."""
 
-    problems: frozenset[str] = frozenset()  # ids of the problems to select (default: all problems)
+    problems: frozenset[str] = frozenset()  # ids of the problems to select; empty means all problems
     keys: Annotated[
         frozenset[str],  # ids of the rows to select; empty means all rows
         CliOption(
@@ -682,11 +710,19 @@ class UsableRow(NamedTuple):
     year: int | None
     subtask: str | None
     language: str | None  # language that the row names; None if the row names no language
-    format: str  # name of the row's schema, if a schema was recognized
+    format: str  # language that the row's schema implies; empty if it implies none
     read_from: Mapping[str, str]  # columns from which the problem and the program were read, by field
-    code: str | None  # the row's program; an empty string is an empty program, which is valid in Python
+    code: str | None  # program of the row; an empty string is an empty program, which is valid in Python
     generation: str | None
     columns: dict[str, Any]
+
+
+class _ProblemMatch(NamedTuple):
+    """The problem that a row names, if it is included."""
+
+    problem: Problem | None
+    left_out: str  # reason why the problem is excluded or was not found; empty if there is a problem
+    column: str  # column, or description of the statement, that names the problem
 
 
 class DumpReader:
@@ -702,44 +738,44 @@ class DumpReader:
         """`selected_keys`: the problems by key, if the dump was read before."""
         self._problems, self._options, self._selection = problems, options, selection
         self._columns_by_field = options.named_columns
-        self._wanted = {
+        self._selected_ids = {
             name
             for problem_id in selection.problems
             for name in (problem_id, *_find_canonical_id(problems, problem_id))
         }
-        # Labels of problems, by the key of a submission.
+        # Problem labels of the selected submissions, by the submission's key.
         self.selected_keys = NamesByKey() if selected_keys is None else selected_keys
-        # A flag for each selected row: 1 if the second pass has read the row.
-        self._reread = None if selected_keys is None else bytearray(len(selected_keys))
-        self.passed_over: set[str] = set()
-        self._of_other_shards = Keys()
-        self.left_out, self.noted = Counter[str](), Counter[str]()
-        # Number of rows without an id that were read so far, by the hash of their content.
-        self.equal = Counter[str]()
+        # Flags of the selected rows: 1 if the second pass has read the row.
+        self._reread_flags = None if selected_keys is None else bytearray(len(selected_keys))
+        self.unselected_keys: set[str] = set()
+        self._keys_of_other_shards = Keys()
+        self.left_out_counts, self.note_counts = Counter[str](), Counter[str]()
+        # Number of the rows without an id that were read, by the hash of their content.
+        self.equal_row_counts = Counter[str]()
 
     @property
     def code_column(self) -> str:
         """Return the column of programs."""
         return self._options.code_column or "code"
 
-    def id_column(self, path: Path) -> str:
+    def find_id_column(self, path: Path) -> str:
         """Return the column with the ids of a file's rows, or an empty string if there is none.
 
         It is detected in the first row.
         """
         if self._options.id_column is not None:
             return self._options.id_column
-        rows = (row for row in read_rows_or_errors(path) if not isinstance(row, InputError))
-        first_row = next(rows, None)
+        usable_rows = (row for row in read_rows_or_errors(path) if not isinstance(row, InputError))
+        first_row = next(usable_rows, None)
         columns = first_row.columns if first_row else {}
         schema = find_schema(columns)
         if schema is not None and not schema.ids:
             return _NO_COLUMN
-        if "uuid" not in columns and self._names_problem_by_id(columns):
+        if "uuid" not in columns and self._is_problem_in_id_column(columns):
             return _NO_COLUMN
         return next((name for name in _ID_COLUMNS if name in columns), _NO_COLUMN)
 
-    def _names_problem_by_id(self, columns: Mapping[str, Any]) -> bool:
+    def _is_problem_in_id_column(self, columns: Mapping[str, Any]) -> bool:
         """Return True if the column `id` holds the problem's id and not the row's."""
         problem_column = self._options.problem_column
         if problem_column is not None or self._options.prompt_column is not None:
@@ -766,18 +802,18 @@ class DumpReader:
             key_prefix = "" if self._options.keys_of_content else f"{file_hash[:16]}-{index}"
             schema = find_schema(row.columns)
             if schema is not None:
-                self.noted[f"read as {schema.name}"] += 1
+                self.note_counts[f"read as {schema.name}"] += 1
             try:
-                rows = [row] if schema is None else list(schema.convert_row(row, row_file.label))
+                standard_rows = [row] if schema is None else list(schema.convert_row(row, row_file.label))
             except InputError as error:
                 yield error
                 continue
-            for standard_row in rows:
+            for standard_row in standard_rows:
                 try:
                     for key_suffix, columns in self._split_answers(
                         standard_row, policy, schema, list_columns, row.columns
                     ):
-                        yield self._usable_row(
+                        yield self._make_usable_row(
                             columns,
                             standard_row.columns,
                             row_file,
@@ -808,69 +844,73 @@ class DumpReader:
             original_columns: The dump's original columns.
         """
         named_columns = {**(schema.named if schema is not None else {}), **self._columns_by_field}
-        # Fields whose columns are named by the user or have standard names. They override the schema's
-        # columns.
-        given_fields = {*self._columns_by_field, *find_usual_columns(tuple(original_columns))} - {
+        # Fields whose column is named by the user or has a standard name. The schema does not change these
+        # fields.
+        overriding_fields = {*self._columns_by_field, *find_usual_columns(tuple(original_columns))} - {
             *_ANSWER_COLUMNS
         }
-        derived = schema.columns if schema is not None and schema.made else {}
-        origins = {field: column for field, column in derived.items() if field not in given_fields}
+        columns_by_schema = schema.columns if schema is not None and schema.made else {}
+        origins = {
+            field: column for field, column in columns_by_schema.items() if field not in overriding_fields
+        }
         columns = DumpRow(row, policy, named_columns, origins, list_columns)
         field_values = {
             field: (column, columns.raw_value(field))
             for field in _ANSWER_COLUMNS
             if (column := columns.find_column(field))
         }
-        answers = {
+        nonempty_values = {
             field: (column, value)
             for field, (column, value) in field_values.items()
             if value not in (None, "")
         }
-        self.noted.update([_NOTE_UNSPLIT_LIST] if columns.unsplit else ())
-        lists = {
+        self.note_counts.update([_NOTE_UNSPLIT_LIST] if columns.has_unsplit_list else ())
+        answer_lists = {
             field: (column, value)
-            for field, (column, value) in answers.items()
+            for field, (column, value) in nonempty_values.items()
             if _is_list_of_answers(column, value)
         }
-        if not lists or ("code" in answers and "code" not in lists):
+        if not answer_lists or ("code" in nonempty_values and "code" not in answer_lists):
             if "code" not in self._columns_by_field:
-                self.noted.update(_note_unread_replies(row.columns))
+                self.note_counts.update(_note_unread_replies(row.columns))
             yield "", columns
             return
-        lengths = {len(value) for _, value in lists.values()}
-        if len(lengths) > 1 or lengths == {0}:
-            problem = "an empty list" if lengths == {0} else "lists of different lengths"
-            column_names = ", ".join(column for column, _ in lists.values())
+        list_lengths = {len(value) for _, value in answer_lists.values()}
+        if len(list_lengths) > 1 or list_lengths == {0}:
+            fault = "an empty list" if list_lengths == {0} else "lists of different lengths"
+            column_names = ", ".join(column for column, _ in answer_lists.values())
             raise policy.make_error(
-                problem, "", row=row.line, field=column_names, remedy="Expected one or more answers"
+                fault, "", row=row.line, field=column_names, remedy="Expected one or more answers"
             )
-        answer_columns = {field: column for field, (column, _) in lists.items()}
+        answer_columns = {field: column for field, (column, _) in answer_lists.items()}
         other_columns = {
             name: value for name, value in row.columns.items() if name not in answer_columns.values()
         }
-        other_named = {field: path for field, path in named_columns.items() if field not in lists}
-        for index in range(lengths.pop()):
-            answer = {field: value[index] for field, (_, value) in lists.items()}
+        paths_of_other_fields = {
+            field: path for field, path in named_columns.items() if field not in answer_lists
+        }
+        for index in range(list_lengths.pop()):
+            single_answer = {field: value[index] for field, (_, value) in answer_lists.items()}
             yield (
                 f"/{index}",
                 DumpRow(
-                    FileRow(row.line, {**other_columns, **answer}),
+                    FileRow(row.line, {**other_columns, **single_answer}),
                     policy,
-                    other_named,
+                    paths_of_other_fields,
                     {**answer_columns, **origins},
                 ),
             )
 
-    def skip_earlier_submissions(self, submissions: int, equal: Mapping[str, int]) -> None:
+    def skip_earlier_submissions(self, submission_count: int, equal_row_counts: Mapping[str, int]) -> None:
         """Continue after a number of submissions that an earlier call has read.
 
-        `equal`: the number of rows without an id, by content.
+        `equal_row_counts`: the number of rows without an id, by the hash of their content.
         """
-        if self._reread is not None:
-            self._reread[:submissions] = b"\x01" * submissions
-        self.equal.update(equal)
+        if self._reread_flags is not None:
+            self._reread_flags[:submission_count] = b"\x01" * submission_count
+        self.equal_row_counts.update(equal_row_counts)
 
-    def read_selected(
+    def read_selected_rows(
         self, row_file: RowFile, file_hash: str, id_column: str, start: tuple[int, int] = (0, 0)
     ) -> Iterator[UsableRow]:
         """Yield the selected rows of a dump. Bad rows were reported when the dump was read the first time."""
@@ -883,63 +923,67 @@ class DumpReader:
 
     def count_if_selected(self, entry: UsableRow) -> bool:
         """Return True if the row is selected. Count it: call this once for each row, in order."""
-        reason = entry.left_out or self._exclusion_reason(entry.key)
+        reason = entry.left_out or self._find_exclusion_reason(entry.key)
         if reason:
-            self.left_out[reason] += 1
-            if self._reread is None:
-                self.passed_over.add(entry.key)
+            self.left_out_counts[reason] += 1
+            if self._reread_flags is None:
+                self.unselected_keys.add(entry.key)
             return False
         problem = entry.problem
         shard = self._selection.shard
-        is_other = shard is not None and not shard.contains(entry.key)
-        if is_other:
-            self.left_out[OTHER_SHARD] += 1
-            self._of_other_shards.add(entry.key)
-        elif self._reread is None:
+        is_in_other_shard = shard is not None and not shard.contains(entry.key)
+        if is_in_other_shard:
+            self.left_out_counts[OTHER_SHARD] += 1
+            self._keys_of_other_shards.add(entry.key)
+        elif self._reread_flags is None:
             self.selected_keys.add(entry.key, self._problems.label(problem) if problem else "")
         else:
-            self._reread[self.selected_keys.name_index(entry.key)] = True
+            self._reread_flags[self.selected_keys.name_index(entry.key)] = True
         # Olympiads use the same short name in several years. Only problems of olympiads have subtasks.
         if entry.year is None and problem is not None and problem.year is not None and problem.subtasks:
-            self.noted[_NOTE_NO_YEAR] += 1
+            self.note_counts[_NOTE_NO_YEAR] += 1
         if entry.code == "":
-            self.noted[_NOTE_EMPTY_PROGRAM] += 1
+            self.note_counts[_NOTE_EMPTY_PROGRAM] += 1
         elif entry.code is None and not (entry.generation or "").strip():
-            self.noted[_NOTE_TOOL_CALL if _has_tool_call(entry.columns) else _NOTE_NO_PROGRAM] += 1
-        return not is_other
+            self.note_counts[_NOTE_TOOL_CALL if _has_tool_call(entry.columns) else _NOTE_NO_PROGRAM] += 1
+        return not is_in_other_shard
 
-    def is_of_other_shard(self, key: str) -> bool:
+    def belongs_to_other_shard(self, key: str) -> bool:
         """Return True for a selected row that belongs to another shard. Notes about rows count such rows."""
-        return key in self._of_other_shards
+        return key in self._keys_of_other_shards
 
-    def _exclusion_reason(self, key: str) -> str:
+    def _find_exclusion_reason(self, key: str) -> str:
         """Return why the row with this key is not selected, or an empty string."""
         keys, limit = self._selection.keys, self._selection.limit
         index = self.selected_keys.name_index(key)
-        if self._reread is not None:
-            return _OTHER_ROW if index < 0 else _DUPLICATE_ROW if self._reread[index] else ""
-        if index >= 0 or key in self._of_other_shards:
+        if self._reread_flags is not None:
+            return _OTHER_ROW if index < 0 else _DUPLICATE_ROW if self._reread_flags[index] else ""
+        if index >= 0 or key in self._keys_of_other_shards:
             return _DUPLICATE_ROW
-        is_over_limit = limit is not None and len(self.selected_keys) + len(self._of_other_shards) >= limit
+        is_over_limit = (
+            limit is not None and len(self.selected_keys) + len(self._keys_of_other_shards) >= limit
+        )
         return _OTHER_ROW if is_over_limit or (keys and key not in keys) else ""
 
-    def check_selected_keys(self, where: str) -> None:
+    def check_selected_keys(self, dump_name: str) -> None:
         """Raise an InputError if a selected key does not exist in the dump. `where` is the dump's name."""
-        selected_keys = self.selected_keys, self._of_other_shards
-        missing = {key for key in self._selection.keys if not any(key in keys for keys in selected_keys)}
-        if missing and self._selection.limit is None:
-            similar_keys = find_similar_names(min(missing), (*self.selected_keys, *self.passed_over))
+        selected_keys = self.selected_keys, self._keys_of_other_shards
+        missing_keys = {key for key in self._selection.keys if not any(key in keys for keys in selected_keys)}
+        if missing_keys and self._selection.limit is None:
+            similar_keys = find_similar_names(min(missing_keys), (*self.selected_keys, *self.unselected_keys))
             suggestion = f"Did you mean {similar_keys[0]!r}? " if similar_keys else ""
             remedy = f"{suggestion}Keys are in the column `key` of results.jsonl"
-            raise InputError(f"the dump has no row with the key {min(missing)!r}", where=where, remedy=remedy)
+            raise InputError(
+                f"the dump has no row with the key {min(missing_keys)!r}", where=dump_name, remedy=remedy
+            )
 
-    def _usable_row(
+    def _make_usable_row(
         self,
         columns: DumpRow,
         unsplit_columns: Mapping[str, Any],
         row_file: RowFile,
         id_column: str,
-        identity: tuple[str, str],
+        key_parts: tuple[str, str],
         schema: RowSchema | None,
     ) -> UsableRow:
         """Return a usable row.
@@ -949,7 +993,7 @@ class DumpReader:
             unsplit_columns: The columns of the row before its answers were split.
             row_file: The file.
             id_column: The column with the rows' ids, or an empty string.
-            identity: Prefix and suffix of the key of a row without an id.
+            key_parts: Prefix and suffix of the key of a row without an id.
             schema: The row's schema, if it was recognized.
         """
         if self._options.model_column is not None:
@@ -959,19 +1003,19 @@ class DumpReader:
             if row_file.model:
                 columns.columns[MODEL_COLUMNS[0]] = row_file.model
         if id_column:
-            key = columns.read_name(id_column, or_else=f". {OTHER_IDS}") + identity[1]
-        elif identity[0]:
-            key = "".join(identity)
+            key = columns.read_name(id_column, remedy_suffix=f". {OTHER_IDS}") + key_parts[1]
+        elif key_parts[0]:
+            key = "".join(key_parts)
         else:
-            # The key is the content's hash and a counter of equal rows, so added rows do not change it.
-            content = msgspec.json.encode(as_json_value(columns.columns), order="sorted")
-            key = hashlib.sha256(content).hexdigest()[:16]
-            self.equal[key] += 1
-            key = f"{key}-{self.equal[key]}"
+            # The key is a hash of the row and a number among equal rows, so added rows do not change it.
+            row_content = msgspec.json.encode(as_json_value(columns.columns), order="sorted")
+            key = hashlib.sha256(row_content).hexdigest()[:16]
+            self.equal_row_counts[key] += 1
+            key = f"{key}-{self.equal_row_counts[key]}"
         year = columns.read_year()
-        problem, left_out, named_by = self._find_problem(columns, unsplit_columns, year, schema)
+        problem, left_out, problem_column = self._find_problem(columns, unsplit_columns, year, schema)
         code, generation = self._read_code_and_reply(columns)
-        # True if the row has a column with replies, even if the reply is blank.
+        # A column with a blank reply is a reply column.
         has_reply_column = generation is not None or columns.find_column("code") is None
         is_reply = code is None and has_reply_column and self._options.code_column is None
         return UsableRow(
@@ -984,8 +1028,8 @@ class DumpReader:
             language=self._read_language(columns),
             format=schema.language if schema else "",
             read_from={
-                "problem": named_by,
-                "reply" if is_reply else "program": columns.original_column(
+                "problem": problem_column,
+                "reply" if is_reply else "program": columns.find_original_column(
                     "generation" if is_reply else "code"
                 ),
             },
@@ -1001,17 +1045,17 @@ class DumpReader:
 
     def _find_problem(
         self, columns: DumpRow, unsplit_columns: Mapping[str, Any], year: int | None, schema: RowSchema | None
-    ) -> tuple[Problem | None, str, str]:
-        """Return the problem or None, the reason why it is excluded, and the column that names it.
+    ) -> _ProblemMatch:
+        """Return the problem that the row names, or the reason why it is excluded.
 
         `unsplit_columns`: the columns of the row before its answers were split.
         """
-        path = self._options.prompt_column
-        if path is not None:
-            if value_at(unsplit_columns, path) is ABSENT:
-                raise columns.missing_column_error(f"`{path}`", "prompt", (path,))
-            return self._find_problem_by_statement(unsplit_columns, (path,))
-        column, source_column = columns.find_column("problem_id"), columns.original_column("problem_id")
+        prompt_column = self._options.prompt_column
+        if prompt_column is not None:
+            if read_value_at(unsplit_columns, prompt_column) is ABSENT:
+                raise columns.missing_column_error(f"`{prompt_column}`", "prompt", (prompt_column,))
+            return self._find_problem_by_statement(unsplit_columns, (prompt_column,))
+        column, source_column = columns.find_column("problem_id"), columns.find_original_column("problem_id")
         name = parse_name(columns.raw_value("problem_id")) if column else None
         if column is None and self._is_problem_name(row_id := columns.columns.get("id")):
             column, source_column, name = "id", "id", str(row_id).strip()
@@ -1020,20 +1064,20 @@ class DumpReader:
             statement_columns = (
                 (prompt,) if prompt else (column,) if column else find_prompt_columns(unsplit_columns)
             )
-            located = self._find_problem_by_statement(unsplit_columns, statement_columns)
-            if prompt or located[0] is not None or located[1] == _OTHER_PROBLEM:
-                return located
+            match = self._find_problem_by_statement(unsplit_columns, statement_columns)
+            if prompt or match.problem is not None or match.left_out == _OTHER_PROBLEM:
+                return match
             if column is None:
-                raise self._missing_problem_error(columns, located[1] if statement_columns else "")
-        name = name or columns.read_name("problem_id")  # if the name is missing, read_name raises an error
-        if self._wanted and not self._wanted & {name, *_find_canonical_id(self._problems, name)}:
-            return None, _OTHER_PROBLEM, source_column
+                raise self._missing_problem_error(columns, match.left_out if statement_columns else "")
+        name = name or columns.read_name("problem_id")  # read_name raises an error if the name is missing
+        if self._selected_ids and not self._selected_ids & {name, *_find_canonical_id(self._problems, name)}:
+            return _ProblemMatch(None, _OTHER_PROBLEM, source_column)
         try:
-            return self._problems.find(name, year), "", source_column
+            return _ProblemMatch(self._problems.find(name, year), "", source_column)
         except LeftOut as error:
-            return None, error.reason, source_column
+            return _ProblemMatch(None, error.reason, source_column)
         except InputError as error:
-            suggestion = self._suggest_option(columns) if not self._is_known_problem(name) else ""
+            suggestion = self._suggest_problem_option(columns) if not self._is_known_problem(name) else ""
             remedy = f"Did you mean {suggestion}? {error.remedy}" if suggestion else error.remedy
             raise columns.make_error(error.field, error.problem, remedy) from error
 
@@ -1055,42 +1099,49 @@ class DumpReader:
 
     def _find_problem_by_statement(
         self, unsplit_columns: Mapping[str, Any], paths: Iterable[str]
-    ) -> tuple[Problem | None, str, str]:
-        """Return the problem whose statement is in a column, why it was not found, and the column."""
+    ) -> _ProblemMatch:
+        """Return the problem whose statement is in one of the columns, or why there is none."""
         reason, source_column = "", ""
         for path in paths:
             match, source_column = (
-                self._statements.find(prompt_text(unsplit_columns, path)),
+                self._statements.find(read_prompt(unsplit_columns, path)),
                 f"the statement in {path}",
             )
             if isinstance(match, Problem):
-                is_selected = not self._wanted or match.id in self._wanted
-                return (match, "", source_column) if is_selected else (None, _OTHER_PROBLEM, source_column)
+                is_selected = not self._selected_ids or match.id in self._selected_ids
+                if not is_selected:
+                    return _ProblemMatch(None, _OTHER_PROBLEM, source_column)
+                return _ProblemMatch(match, "", source_column)
             reason = reason if reason and match is NoMatch.NONE else match.value.format(f"`{path}`")
-        return None, reason, source_column
+        return _ProblemMatch(None, reason, source_column)
 
-    def _suggest_option(self, columns: DumpRow) -> str:
+    def _suggest_problem_option(self, columns: DumpRow) -> str:
         """Return the option with the column that names the problem, judged by values, or an empty string."""
-        paths = [(path, value) for path, value in walk_paths(columns.columns) if path not in PROBLEM_COLUMNS]
-        for path, value in paths:
+        paths_with_values = [
+            (path, value) for path, value in walk_paths(columns.columns) if path not in PROBLEM_COLUMNS
+        ]
+        for path, value in paths_with_values:
             if self._is_problem_name(value):
                 return f"problem_column={path}"
-        for path, _ in paths:
-            if isinstance(self._statements.find(prompt_text(columns.columns, path)), Problem):
+        for path, _ in paths_with_values:
+            if isinstance(self._statements.find(read_prompt(columns.columns, path)), Problem):
                 return f"prompt_column={path}"
         return ""
 
     def _missing_problem_error(self, columns: DumpRow, reason: str) -> MissingColumn:
         """Return the error for a row without a problem. `reason`: why its statements name no problem."""
-        suggestion = self._suggest_option(columns)
-        fault = columns.missing_column_error(
+        suggestion = self._suggest_problem_option(columns)
+        column_error = columns.missing_column_error(
             "`problem_id`", "problem_id", PROBLEM_COLUMNS, suggestion=suggestion
         )
         if not reason:
-            return fault
-        remedy = f"{fault.remedy}; prompt_column=NAME leaves out rows without a statement"
+            return column_error
+        remedy = f"{column_error.remedy}; prompt_column=NAME leaves out rows without a statement"
         return MissingColumn(
-            f"{fault.problem}, and {reason}", where=fault.where, row=fault.row, remedy=remedy
+            f"{column_error.problem}, and {reason}",
+            where=column_error.where,
+            row=column_error.row,
+            remedy=remedy,
         )
 
     def _read_language(self, columns: DumpRow) -> str | None:
@@ -1098,14 +1149,14 @@ class DumpReader:
         language = columns.read_string("language")
         if language is None:
             if not self._options.language and columns.find_column("language") is None:
-                self.noted.update(_note_unread_languages(columns.columns))
+                self.note_counts.update(_note_unread_languages(columns.columns))
             return None
         try:
             find_language(language, where=columns.where, row=columns.line)
         except InputError:
             if columns.find_column("language") != _AMBIGUOUS_LANGUAGE_COLUMN:
                 raise
-            self.noted[
+            self.note_counts[
                 f"whose `{_AMBIGUOUS_LANGUAGE_COLUMN}` names no language of programs: it does not count"
             ] += 1
             return None
@@ -1121,8 +1172,8 @@ class DumpReader:
         has_reply_column = columns.find_column("generation") is not None
         if not has_reply_column and (is_extracted or columns.find_column("code") is None):
             code_names = () if is_extracted else ("code",)
-            names = (*code_names, "generation", "messages")
-            alternatives = ", ".join(f"`{name}`" for name in names[:-1]) + f" or `{names[-1]}`"
+            column_names = (*code_names, "generation", "messages")
+            alternatives = ", ".join(f"`{name}`" for name in column_names[:-1]) + f" or `{column_names[-1]}`"
             raise columns.missing_column_error(
                 alternatives, "code", (*(USUAL["code"] if code_names else ()), *USUAL["generation"])
             )
@@ -1132,7 +1183,7 @@ class DumpReader:
         if code is None:
             return None, columns.read_reply("generation")
         reply = None
-        with suppress(InputError):  # the row has a program, so the reply is not judged, and may have any type
+        with suppress(InputError):  # the program is judged and not the reply, so the reply may have any type
             reply = columns.read_reply("generation")
         return code, reply
 
@@ -1157,11 +1208,11 @@ def _note_unread_replies(columns: Mapping[str, Any]) -> Iterator[str]:
 
 def _note_unread_languages(columns: Mapping[str, Any]) -> Iterator[str]:
     """Yield a note for each column or nested key that names a programming language and is not read."""
-    objects = {
+    objects_by_prefix = {
         "": columns,
         **{f"{name}.": container for name, container in columns.items() if isinstance(container, dict)},
     }
-    for prefix, container in objects.items():
+    for prefix, container in objects_by_prefix.items():
         for name, value in container.items():
             if isinstance(value, str) and _LANGUAGE_COLUMN_NAME.search(name):
                 with suppress(InputError):

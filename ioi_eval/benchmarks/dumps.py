@@ -33,22 +33,27 @@ from ioi_eval.benchmarks.dump_reader import (
     Selection,
     UsableRow,
     decode_bytes,
-    value_at,
+    read_value_at,
 )
 from ioi_eval.benchmarks.hub import RowFile, fetch_row_files, parse_hub_path
 from ioi_eval.benchmarks.loaded import benchmarks
 from ioi_eval.benchmarks.row_files import (
     FileRow,
-    column_names,
-    dump_files,
     find_line_start,
+    hash_and_check,
+    hash_if_grown,
     is_dump,
+    list_dump_files,
+    read_column_names,
     read_columns,
-    scan,
-    scan_growth,
-    stamp,
+    read_size_and_mtime,
 )
-from ioi_eval.benchmarks.row_schemas import PROBLEM_COLUMNS, find_problem_names, is_statement, problem_columns
+from ioi_eval.benchmarks.row_schemas import (
+    PROBLEM_COLUMNS,
+    find_problem_names,
+    is_statement,
+    list_problem_columns,
+)
 from ioi_eval.model.errors import BadRows, FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import StrictFaults
 from ioi_eval.model.languages import Language, find_language
@@ -69,16 +74,16 @@ from ioi_eval.store.packed import Keys, NamesByKey, PackedContent
 from ioi_eval.store.resources import PACKAGE, code_digest
 from ioi_eval.store.rows import as_json_value
 
-CONTINUED = "continue_prompt"  # value in a submission's `repairs`: the reply was appended to the prompt
-# Number of rows whose detected columns are reported, and of rows between two progress reports.
+CONTINUED = "continue_prompt"  # name of the repair that appends a reply to the start of the function
+# Number of rows from which columns are detected, and number of rows between two progress reports.
 SAMPLED_ROWS = 10_000
-# Size of a large dump, in bytes; judging it starts from its first rows before all rows are read.
+# Minimum bytes of a large dump, whose first rows are judged before all rows are read.
 LARGE_DUMP_BYTES = 32 << 20
-# Minimum size in bytes of a dump with an index, with which the next pass reads only new rows.
+# Minimum bytes of a dump for which an index is stored, so that the next pass reads only new rows.
 MIN_INDEXED_BYTES = 1 << 20
-_HASH_BYTES = 16  # number of bytes of a row's hash
+_HASH_BYTES = 16  # length of a row's hash, in bytes
 _NOTE_FENCED = "whose program holds a fenced block, as replies do: fences are not removed"
-# Pattern of code whose first line that is neither blank nor a comment is indented.
+# Pattern of code that starts with an indented line, after blank lines and comments.
 _INDENTED_BODY = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*+(?:  |\t)\s*[^\s#]")
 _FENCE = re.compile(r"^ {0,3}```", re.MULTILINE)
 
@@ -90,13 +95,13 @@ class DumpFile(Value):
     sha256: str
     rows: int
     id_column: str  # column with the rows' ids; empty if the file has no such column
-    label: str  # name of the file in messages
+    label: str  # name of the file, as messages show it
     model: str  # model of the rows that do not name a model
     stamp: tuple[int, int]  # size and modification time of the file, to detect changes
 
     def check_unchanged(self) -> None:
         """Raise an InputError if the file has changed since the first pass."""
-        if stamp(Path(self.path)) != self.stamp:
+        if read_size_and_mtime(Path(self.path)) != self.stamp:
             remedy = "Run the same command again: it judges only what changed"
             raise InputError("the dump changed while it was being scored", where=self.path, remedy=remedy)
 
@@ -105,7 +110,7 @@ class DetectedColumns(Value):
     """The detected meaning of the first selected rows: columns, languages, and rows without a program."""
 
     rows: int  # number of selected rows that were analysed
-    whole: bool  # True if these are all selected rows
+    whole: bool  # True if all selected rows were analysed
     # Number of rows, by field and by the column from which the field was read.
     columns: Mapping[str, Mapping[str, int]]
     # Number of rows, by language and by the source of the language. If a fence names the default language,
@@ -117,15 +122,17 @@ class DetectedColumns(Value):
         """Return a line for the user."""
         descriptions = list[str]()
         for field, counts in self.columns.items():
-            columns_with_counts = (f"{column} ({number:,})" for column, number in counts.items())
+            column_descriptions = (f"{column} ({number:,})" for column, number in counts.items())
             descriptions.append(
-                f"{field} <- {', '.join(counts if len(counts) == 1 else columns_with_counts)}"
+                f"{field} <- {', '.join(counts if len(counts) == 1 else column_descriptions)}"
             )
-        languages = (
+        language_descriptions = (
             f"{name} ({', '.join(_describe_source(source, number) for source, number in counts.items())})"
             for name, counts in self.languages.items()
         )
-        descriptions.append(f"language{'s' if len(self.languages) > 1 else ''} {', '.join(languages)}")
+        descriptions.append(
+            f"language{'s' if len(self.languages) > 1 else ''} {', '.join(language_descriptions)}"
+        )
         descriptions.append(f"{self.without:,} of {self.rows:,} without a program")
         first_rows = f" (from the first {format_count(self.rows, 'row')})"
         return ", ".join(descriptions) + ("" if self.whole else first_rows)
@@ -151,12 +158,12 @@ class DumpInfo(Value):
     rows: int
     keys: Keys  # keys of selected rows, in the order of the rows
     passed_over: frozenset[str]  # keys of rows that are not selected
-    sha256: str  # hash of the contents of all files, in any order
+    sha256: str  # hash of the contents of all files, which does not depend on their order
     understood: DetectedColumns
     left_out: Mapping[str, int] = {}  # number of rows that are not selected, by reason
     rejected: int = 0  # number of unusable rows
-    noted: Mapping[str, int] = {}  # number of selected rows, by the note about them
-    other_files: tuple[str, ...] = ()  # files in the dump's folders whose format is not a format of rows
+    noted: Mapping[str, int] = {}  # number of selected rows to which a note applies, by note
+    other_files: tuple[str, ...] = ()  # files in the dump's folders that contain no rows, by their format
 
 
 class LocatedSubmission(NamedTuple):
@@ -174,9 +181,9 @@ class GrownFrom(NamedTuple):
     end: tuple[int, int]  # size of the earlier dump in bytes, and its number of lines
     submissions: int
     equal: Mapping[str, int]  # number of rows without an id, by the hash of their content
-    rows: int  # number of rows, including duplicates; each answer in a row counts as a row
+    rows: int  # number of rows, including duplicates; an answer in a row counts as a row
 
-    def before(self, submission_count: int, path: Path) -> GrownFrom | None:
+    def cut_to(self, submission_count: int, path: Path) -> GrownFrom | None:
         """Return the state of the dump after its first `submission_count` submissions.
 
         The result is None unless each line is a single submission with an id.
@@ -219,7 +226,7 @@ class Dump(Collection[Submission]):
             grown: The earlier state of the dump, if rows were added to it.
         """
         self.info, self.rejected, self.index, self.grown = info, rejected, index, grown
-        self._skips_earlier = False
+        self._skips_earlier_submissions = False
         self.problem_ids = NamesByKey() if problem_ids is None else problem_ids
         """Labels of the submissions' problems, by key."""
         self._problems, self._options, self._selection = problems, options, selection
@@ -239,16 +246,16 @@ class Dump(Collection[Submission]):
         return OTHER_SHARD in self.info.left_out
 
     @property
-    def before(self) -> Iterator[str]:
+    def skipped_keys(self) -> Iterator[str]:
         """Yield the keys of the submissions that an iteration skips."""
         return islice(self.problem_ids, self._skipped_count)
 
     @property
     def _skipped_count(self) -> int:
         """Return how many submissions an iteration skips."""
-        return self.grown.submissions if self.grown is not None and self._skips_earlier else 0
+        return self.grown.submissions if self.grown is not None and self._skips_earlier_submissions else 0
 
-    def skip_done_submissions(self, *done: Container[str]) -> Dump:
+    def skip_done_submissions(self, *done_keys: Container[str]) -> Dump:
         """Return the dump such that an iteration skips rows of its earlier state that are done.
 
         If `done` contains all submissions of the earlier state, all are skipped. Otherwise the submissions
@@ -257,50 +264,60 @@ class Dump(Collection[Submission]):
         if self.grown is None:
             return self
         numbered_keys = enumerate(islice(self.problem_ids, self.grown.submissions))
-        number, first_open = next(
-            ((number, key) for number, key in numbered_keys if not any(key in keys for keys in done)),
+        open_index, first_open_key = next(
+            (
+                (open_index, key)
+                for open_index, key in numbered_keys
+                if not any(key in keys for keys in done_keys)
+            ),
             (0, None),
         )
-        if first_open is None:
+        if first_open_key is None:
             return self._with_skipped(self.grown)
-        if (done_part := self.grown.before(number, Path(self.info.files[0].path))) is None:
+        if (done_state := self.grown.cut_to(open_index, Path(self.info.files[0].path))) is None:
             return self
-        remaining_dump = self._with_skipped(done_part)
-        first = next(iter(remaining_dump), None)
-        return remaining_dump if first is not None and first.key == first_open else self
+        remaining_dump = self._with_skipped(done_state)
+        first_submission = next(iter(remaining_dump), None)
+        return (
+            remaining_dump
+            if first_submission is not None and first_submission.key == first_open_key
+            else self
+        )
 
-    def _with_skipped(self, before: GrownFrom) -> Dump:
-        """Return the dump such that an iteration skips the submissions in `before`."""
+    def _with_skipped(self, earlier_state: GrownFrom) -> Dump:
+        """Return the dump such that an iteration skips the submissions of an earlier state."""
         info, options, selection = self.info, self._options, self._selection
-        earlier = (self.rejected, self.problem_ids, self.index, before)
-        remaining_dump = Dump(info, self._problems, options, selection, *earlier)
-        remaining_dump._skips_earlier = True
+        earlier_results = (self.rejected, self.problem_ids, self.index, earlier_state)
+        remaining_dump = Dump(info, self._problems, options, selection, *earlier_results)
+        remaining_dump._skips_earlier_submissions = True
         return remaining_dump
 
     def read_with_locations(self) -> Iterator[LocatedSubmission]:
         """Return the submissions with the file and line of their rows."""
-        # Stop here, so that no row after the last submission is read.
+        # Stop after the last submission, so that no further row is read.
         return islice(self._read_all_with_locations(), len(self) - self._skipped_count)
 
     def _read_all_with_locations(self) -> Iterator[LocatedSubmission]:
         """Yield the submissions of all files, with the file and line of their rows."""
-        start = 0, 0
+        skipped_bytes_and_lines = 0, 0
         reader = DumpReader(self._problems, self._options, self._selection, self.problem_ids)
-        if self.grown is not None and self._skips_earlier:
+        if self.grown is not None and self._skips_earlier_submissions:
             reader.skip_earlier_submissions(self.grown.submissions, self.grown.equal)
-            start = self.grown.end
+            skipped_bytes_and_lines = self.grown.end
         for file in self.info.files:
             file.check_unchanged()
             row_file = RowFile(Path(file.path), file.label, file.model)
-            for entry in reader.read_selected(row_file, file.sha256, file.id_column, start):
+            for entry in reader.read_selected_rows(
+                row_file, file.sha256, file.id_column, skipped_bytes_and_lines
+            ):
                 problem = entry.problem
                 assert problem is not None, "only rows of selected problems become submissions"
-                language, code, repairs = _choose_program(entry, problem, self._options)
+                language, code, repairs = _choose_language_code_and_repairs(entry, problem, self._options)
                 submission = Submission(
                     key=entry.key,
                     problem_id=self._problems.label(problem),
                     code=code,
-                    no_program=_no_program_reason(entry) if code is None else "",
+                    no_program=_find_no_program_reason(entry) if code is None else "",
                     language=language.language,
                     language_from=language.source,
                     year=problem.year if problem.year is not None else entry.year,
@@ -331,7 +348,7 @@ def open_dump(
         options: How rows are read.
         selection: Which rows become submissions.
         on_rows: Called from time to time with the number of rows so far.
-        read_by: A hash of everything else that the first pass depends on; see `first_pass_hash`.
+        read_by: A hash of everything else that the first pass depends on; see `hash_first_pass_inputs`.
         index: The index of an earlier pass. If its `read_by` is the same, its rows are not read again.
 
     Raises:
@@ -355,7 +372,7 @@ def open_dump(
         problems,
         options,
         selection,
-        first_pass.bad,
+        first_pass.row_errors,
         first_pass.reader.selected_keys,
         new_index,
         first_pass.grown,
@@ -371,7 +388,7 @@ def open_first_rows(
     `open_dump` first.
     """
     if (
-        sum(stamp(row_file.path)[0] for row_file in row_files) < LARGE_DUMP_BYTES
+        sum(read_size_and_mtime(row_file.path)[0] for row_file in row_files) < LARGE_DUMP_BYTES
         or not options.keys_of_content
     ):
         return None
@@ -389,44 +406,48 @@ def open_first_rows(
 
 def find_dumps(dumps: Iterable[str | Path | RowFile]) -> list[RowFile]:
     """Return the files of dumps. Names that do not exist on disk are fetched from the hub."""
-    files: list[RowFile] = []
+    row_files: list[RowFile] = []
     for dump in dumps:
         if isinstance(dump, RowFile):
-            files.append(dump)
-        elif not Path(dump).exists() and not is_dump(Path(dump)) and (name := parse_hub_path(str(dump))):
-            files.extend(fetch_row_files(name))
+            row_files.append(dump)
+        elif not Path(dump).exists() and not is_dump(Path(dump)) and (hub_path := parse_hub_path(str(dump))):
+            row_files.extend(fetch_row_files(hub_path))
         else:
-            files.extend(RowFile(path, str(path)) for path in dump_files([dump]))
-    return files
+            row_files.extend(RowFile(path, str(path)) for path in list_dump_files([dump]))
+    return row_files
 
 
-def named_problem_ids(
-    paths: Sequence[str | Path | RowFile], column: str | None = None, prompt: str | None = None
+def list_named_problem_ids(
+    paths: Sequence[str | Path | RowFile], column: str | None = None, prompt_column: str | None = None
 ) -> Collection[str] | None:
     """Return the ids of the problems that a dump names, or None if only statements identify them.
 
     `column` and `prompt` are the columns that options name. Errors in rows are ignored here.
     """
-    if prompt is not None:
+    if prompt_column is not None:
         return None
-    columns = problem_columns() if column is None else {column, column.partition(".")[0]}
-    ids: set[str] = set()
+    columns = list_problem_columns() if column is None else {column, column.partition(".")[0]}
+    problem_ids: set[str] = set()
     for row_file in find_dumps(paths):
-        with _errors_with_label(row_file):
-            names = column_names(row_file.path) if row_file.path.suffix.lower() == ".parquet" else ()
+        with _add_label_to_errors(row_file):
+            file_columns = (
+                read_column_names(row_file.path) if row_file.path.suffix.lower() == ".parquet" else ()
+            )
             for row in read_columns(row_file.path, columns):
-                given_value = ABSENT if column is None else value_at(row, column)
-                if column is None and _names_problem_by_id(row):
-                    given_value = row["id"]
-                values = find_problem_names(row, names) if given_value is ABSENT else (given_value,)
-                for value in values:
-                    if is_statement(value) or (value is None and given_value is ABSENT):
+                option_value = ABSENT if column is None else read_value_at(row, column)
+                if column is None and _is_problem_in_id_column(row):
+                    option_value = row["id"]
+                problem_names = (
+                    find_problem_names(row, file_columns) if option_value is ABSENT else (option_value,)
+                )
+                for problem_name in problem_names:
+                    if is_statement(problem_name) or (problem_name is None and option_value is ABSENT):
                         return None
-                    ids.update([] if value is None else [str(value).strip()])
-    return frozenset(ids)
+                    problem_ids.update([] if problem_name is None else [str(problem_name).strip()])
+    return frozenset(problem_ids)
 
 
-def _names_problem_by_id(row: Mapping[str, Any]) -> bool:
+def _is_problem_in_id_column(row: Mapping[str, Any]) -> bool:
     """Return True if the row lacks a column of problems, but its `id` looks like a benchmark's problem."""
     row_id = row.get("id")
     if not isinstance(row_id, str) or row_id.isdigit() or not row.keys().isdisjoint(PROBLEM_COLUMNS):
@@ -435,7 +456,7 @@ def _names_problem_by_id(row: Mapping[str, Any]) -> bool:
 
 
 @contextmanager
-def _errors_with_label(row_file: RowFile) -> Iterator[None]:
+def _add_label_to_errors(row_file: RowFile) -> Iterator[None]:
     """Let errors name the file by the user's name for it instead of its path."""
     try:
         yield
@@ -447,7 +468,7 @@ def _errors_with_label(row_file: RowFile) -> Iterator[None]:
 
 # --- index of a dump: results of a first pass, so that the next pass reads only new rows ----------------
 
-# Suffix of an index, which is valid for a dump that starts with the indexed bytes; their hash is checked.
+# File name of an index, which is valid for a dump that starts with the indexed bytes.
 INDEX = ".dump.index"
 
 
@@ -456,14 +477,14 @@ class FirstPassCounts(msgspec.Struct):
 
     rows: int = 0
     looked_at: int = 0  # number of selected rows whose program and language were determined
-    without: int = 0  # number of rows among `looked_at` that contain no program
+    without: int = 0  # number of the `looked_at` rows that contain no program
     # Number of rows, by field and by the column from which the field was read.
     columns: dict[str, dict[str, int]] = {}
     # Number of rows, by language and by the source of the language.
     languages: dict[str, dict[LanguageFrom, int]] = {}
     programs: int = 0  # number of values in columns of programs
-    fenced: int = 0  # number of values among `programs` that contain a code fence
-    replies: int = 0  # number of rows among `programs` that have a reply in another column
+    fenced: int = 0  # number of programs that contain a code fence
+    replies: int = 0  # number of rows with a program and, in another column, a reply
 
 
 class DumpIndex(Value):
@@ -487,13 +508,13 @@ class DumpIndex(Value):
     noted: dict[str, int]
 
 
-def first_pass_hash(options: DumpOptions, problems: Mapping[str, str]) -> str:
+def hash_first_pass_inputs(options: DumpOptions, problems: Mapping[str, str]) -> str:
     """Return a hash of everything that the first pass depends on, except the file.
 
     `problems` are the hashes of the problems.
     """
-    content: list[Any] = [options, dict(sorted(problems.items())), code_digest(PACKAGE), sys.version]
-    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
+    hashed_values: list[Any] = [options, dict(sorted(problems.items())), code_digest(PACKAGE), sys.version]
+    return hashlib.sha256(msgspec.json.encode(hashed_values)).hexdigest()
 
 
 def read_index(folder: Path) -> DumpIndex | None:
@@ -525,9 +546,9 @@ class _FirstPass:
         """`max_rows`: maximum number of rows to read, or None for all rows."""
         self.reader, self._options, self._on_rows, self._max_rows = reader, options, on_rows, max_rows
         self._counts = FirstPassCounts()
-        self._ids, self._hashes = Keys(), bytearray()  # ids of rows, and a hash of each row's content
-        self._contents: dict[str, str] = {}
-        self.bad: list[InputError] = []
+        self._row_ids, self._row_hashes = Keys(), bytearray()  # ids of rows, and a hash of each row's content
+        self._labels_by_hash: dict[str, str] = {}
+        self.row_errors: list[InputError] = []
         self.index: DumpIndex | None = None  # index of an earlier, shorter state of the dump
         self.grown: GrownFrom | None = None
 
@@ -537,29 +558,29 @@ class _FirstPass:
             lambda row_file: self._max_rows is None or self._counts.rows < self._max_rows, row_files
         )
         files, counts = tuple(self._read_labelled_file(row_file) for row_file in files_to_read), self._counts
-        if not skip_bad and (faults := list(self._row_errors())):
+        if not skip_bad and (faults := list(self._list_row_errors())):
             raise BadRows(faults)
-        rows = sum(file.rows for file in files)
-        if not rows:
+        row_count = sum(file.rows for file in files)
+        if not row_count:
             where = ", ".join(row_file.label for row_file in row_files)
             raise InputError("the dump has no rows", where=where, remedy="Is it the right file?")
         if self._max_rows is None:
-            self.reader.check_selected_keys(where=files[0].label)
+            self.reader.check_selected_keys(dump_name=files[0].label)
         if 2 * counts.fenced > counts.programs:
-            column = self.reader.code_column
-            remedy = f"Give code_column={column} with always_extract=True to take the programs from them"
+            code_column = self.reader.code_column
+            remedy = f"Give code_column={code_column} with always_extract=True to take the programs from them"
             if counts.replies == counts.programs:
                 remedy = "Give always_extract=True to take the programs from the replies in the other column"
             problem = f"{counts.fenced} of {counts.programs} texts hold fenced blocks, as replies do"
             where = ", ".join(file.label for file in files)
-            raise InputError(f"{problem}, but programs do not", where=where, field=column, remedy=remedy)
+            raise InputError(f"{problem}, but programs do not", where=where, field=code_column, remedy=remedy)
         return DumpInfo(
             files=files,
-            rows=rows,
+            rows=row_count,
             keys=self.reader.selected_keys.keys_in_order,
-            passed_over=frozenset(self.reader.passed_over),
-            left_out=dict(self.reader.left_out),
-            noted=dict(self.reader.noted),
+            passed_over=frozenset(self.reader.unselected_keys),
+            left_out=dict(self.reader.left_out_counts),
+            noted=dict(self.reader.note_counts),
             understood=DetectedColumns(
                 rows=counts.looked_at,
                 whole=self._max_rows is None and counts.looked_at == len(self.reader.selected_keys),
@@ -567,117 +588,123 @@ class _FirstPass:
                 languages=counts.languages,
                 without=counts.without,
             ),
-            rejected=len(self.bad),
+            rejected=len(self.row_errors),
             sha256=_combine_hashes([file.sha256 for file in files]),
         )
 
-    def _row_errors(self) -> Iterator[InputError]:
+    def _list_row_errors(self) -> Iterator[InputError]:
         """Yield the errors of rows. A missing column is reported once for each file.
 
         Failed requests to a model are not errors of the dump.
         """
         missing_counts = Counter(
-            (row.where, row.problem) for row in self.bad if isinstance(row, MissingColumn)
+            (error.where, error.problem) for error in self.row_errors if isinstance(error, MissingColumn)
         )
-        reported = set[tuple[str, str]]()
-        for row in self.bad:
-            location = (row.where, row.problem)
-            if isinstance(row, FailedRequest) or location in reported:
+        reported_locations = set[tuple[str, str]]()
+        for error in self.row_errors:
+            location = (error.where, error.problem)
+            if isinstance(error, FailedRequest) or location in reported_locations:
                 continue
-            if isinstance(row, MissingColumn) and missing_counts[location] > 1:
-                reported.add(location)
-                problem = f"{row.problem} (in {missing_counts[location]:,} rows; this is the first)"
-                yield InputError(problem, where=row.where, row=row.row, remedy=row.remedy)
+            if isinstance(error, MissingColumn) and missing_counts[location] > 1:
+                reported_locations.add(location)
+                problem = f"{error.problem} (in {missing_counts[location]:,} rows; this is the first)"
+                yield InputError(problem, where=error.where, row=error.row, remedy=error.remedy)
             else:
-                yield row
+                yield error
 
     def _count_columns(self, entry: UsableRow) -> None:
         """Count the columns and the language of a row, and whether it has a program."""
-        assert entry.problem is not None, "rows of other problems are not taken"
+        assert entry.problem is not None, "rows of other problems are not selected"
         counts = self._counts
         counts.looked_at += 1
         for field, column in entry.read_from.items():
             rows_by_column = counts.columns.setdefault(field, {})
             rows_by_column[column] = rows_by_column.get(column, 0) + 1
-        chosen_language, code, _ = _choose_program(entry, entry.problem, self._options)
+        chosen_language, code, _ = _choose_language_code_and_repairs(entry, entry.problem, self._options)
         language, source = find_language(chosen_language.language), chosen_language.source
         if source is LanguageFrom.DEFAULT and entry.code is None and entry.generation is not None:
             # A fence that names the default language changes nothing, but the language is not assumed then.
             is_named = names_language(entry.generation, language, self._options.extract)
             source = LanguageFrom.REPLY if is_named else source
-        languages = counts.languages.setdefault(language.name, {})
-        languages[source] = languages.get(source, 0) + 1
+        rows_by_source = counts.languages.setdefault(language.name, {})
+        rows_by_source[source] = rows_by_source.get(source, 0) + 1
         counts.without += code is None
 
     def _read_labelled_file(self, row_file: RowFile) -> DumpFile:
         """Read a file. Errors name it as the user does."""
-        with _errors_with_label(row_file):
+        with _add_label_to_errors(row_file):
             return self._read_file(row_file)
 
     def _read_file(self, row_file: RowFile) -> DumpFile:
         """Read and count the rows of a file after the rows in the index."""
         path, label = row_file.path, row_file.label
-        file_stamp, start = stamp(path), (0, 0)
-        if self.index is not None and (growth := scan_growth(path, self.index.size, self.index.sha256)):
-            content, start = growth.sha256, (self.index.size, growth.lines)
-            self._resume_from(self.index, start)
+        file_stamp, skipped_bytes_and_lines = read_size_and_mtime(path), (0, 0)
+        if self.index is not None and (growth := hash_if_grown(path, self.index.size, self.index.sha256)):
+            content_hash, skipped_bytes_and_lines = growth.sha256, (self.index.size, growth.lines)
+            self._resume_from(self.index, skipped_bytes_and_lines)
         else:
-            content = scan(path) if self._max_rows is None else path.as_posix()
-        if content in self._contents:
+            content_hash = hash_and_check(path) if self._max_rows is None else path.as_posix()
+        if content_hash in self._labels_by_hash:
             raise InputError(
-                f"the dump has the same content as {self._contents[content]}",
+                f"the dump has the same content as {self._labels_by_hash[content_hash]}",
                 where=label,
                 remedy="Name only one of them",
             )
-        id_column, counts = self.reader.id_column(path), self._counts
-        rows = counts.rows if self.grown is not None else 0
-        for entry in self.reader.read_entries(row_file, content, id_column, start):
-            rows += 1
+        id_column, counts = self.reader.find_id_column(path), self._counts
+        row_count = counts.rows if self.grown is not None else 0
+        for entry in self.reader.read_entries(row_file, content_hash, id_column, skipped_bytes_and_lines):
+            row_count += 1
             counts.rows += 1
             if counts.rows % SAMPLED_ROWS == 0:
                 self._on_rows(counts.rows)
             fault = (
-                entry if isinstance(entry, InputError) else self._duplicate_id_fault(entry, label, id_column)
+                entry
+                if isinstance(entry, InputError)
+                else self._find_duplicate_id_error(entry, label, id_column)
             )
             if fault is not None:
-                self.bad.append(fault)
+                self.row_errors.append(fault)
             elif not isinstance(entry, InputError):
-                is_taken = self.reader.count_if_selected(entry)
-                if is_taken and counts.looked_at < SAMPLED_ROWS:
+                is_selected_here = self.reader.count_if_selected(entry)
+                if is_selected_here and counts.looked_at < SAMPLED_ROWS:
                     self._count_columns(entry)
                 if entry.code is not None:
                     counts.programs += 1
                     counts.replies += entry.generation is not None
                     if _FENCE.search(entry.code) is not None:
                         counts.fenced += 1
-                        is_selected = is_taken or self.reader.is_of_other_shard(entry.key)
-                        self.reader.noted.update([_NOTE_FENCED] if is_selected else ())
+                        is_selected = is_selected_here or self.reader.belongs_to_other_shard(entry.key)
+                        self.reader.note_counts.update([_NOTE_FENCED] if is_selected else ())
             if counts.rows == self._max_rows:
                 break
-        if rows:
-            self._contents[content] = label
+        if row_count:
+            self._labels_by_hash[content_hash] = label
         return DumpFile(
             path=str(path),
-            sha256=content,
-            rows=rows,
+            sha256=content_hash,
+            rows=row_count,
             id_column=id_column,
             label=label,
             model=row_file.model,
             stamp=file_stamp,
         )
 
-    def _resume_from(self, index: DumpIndex, end: tuple[int, int]) -> None:
+    def _resume_from(self, index: DumpIndex, skipped_bytes_and_lines: tuple[int, int]) -> None:
         """Continue from the results of an earlier reading of the first rows."""
         earlier_hash, reader = _combine_hashes([index.sha256]), self.reader
         reader.selected_keys = NamesByKey(Keys.from_stored(index.keys), index.names, index.problems)
-        self._ids, self._hashes = Keys.from_stored(index.ids), bytearray(index.contents)
+        self._row_ids, self._row_hashes = Keys.from_stored(index.ids), bytearray(index.contents)
         self.grown = GrownFrom(
-            earlier_hash, end, len(reader.selected_keys), dict(index.equal), index.counts.rows
+            earlier_hash,
+            skipped_bytes_and_lines,
+            len(reader.selected_keys),
+            dict(index.equal),
+            index.counts.rows,
         )
         reader.skip_earlier_submissions(len(reader.selected_keys), index.equal)
-        self.reader.passed_over.update(index.passed_over)
-        self.reader.left_out.update(index.left_out)
-        self.reader.noted.update(index.noted)
+        self.reader.unselected_keys.update(index.passed_over)
+        self.reader.left_out_counts.update(index.left_out)
+        self.reader.note_counts.update(index.noted)
         self._counts = index.counts
 
     def make_index(self, info: DumpInfo, read_by: str) -> DumpIndex | None:
@@ -687,7 +714,7 @@ class _FirstPass:
         if (
             size < MIN_INDEXED_BYTES
             or path.suffix.lower() != ".jsonl"
-            or self.bad
+            or self.row_errors
             or not _ends_with_line(path, size)
         ):
             return None
@@ -700,25 +727,25 @@ class _FirstPass:
             keys=self.reader.selected_keys.keys_in_order.packed.to_stored,
             names=self.reader.selected_keys.names,
             problems=self.reader.selected_keys.name_indexes,
-            ids=self._ids.packed.to_stored,
-            contents=memoryview(self._hashes),
-            equal=dict(self.reader.equal),
-            passed_over=list(self.reader.passed_over),
-            left_out=dict(self.reader.left_out),
-            noted=dict(self.reader.noted),
+            ids=self._row_ids.packed.to_stored,
+            contents=memoryview(self._row_hashes),
+            equal=dict(self.reader.equal_row_counts),
+            passed_over=list(self.reader.unselected_keys),
+            left_out=dict(self.reader.left_out_counts),
+            noted=dict(self.reader.note_counts),
         )
 
-    def _duplicate_id_fault(self, entry: UsableRow, label: str, id_column: str) -> InputError | None:
+    def _find_duplicate_id_error(self, entry: UsableRow, label: str, id_column: str) -> InputError | None:
         """Return an error if an earlier row has the same id and other content. Equal rows are allowed."""
-        if not id_column:  # such keys depend on the content, so they are distinct
+        if not id_column:  # a key that is derived from the row's content cannot be duplicate
             return None
         row_bytes = repr(entry.columns).encode(errors="surrogatepass")
-        content = hashlib.blake2b(row_bytes, digest_size=_HASH_BYTES).digest()
-        if self._ids.add(entry.key):
-            self._hashes += content
+        row_hash = hashlib.blake2b(row_bytes, digest_size=_HASH_BYTES).digest()
+        if self._row_ids.add(entry.key):
+            self._row_hashes += row_hash
             return None
-        offset = _HASH_BYTES * self._ids.find(entry.key)
-        if self._hashes[offset : offset + _HASH_BYTES] != content:
+        offset = _HASH_BYTES * self._row_ids.find(entry.key)
+        if self._row_hashes[offset : offset + _HASH_BYTES] != row_hash:
             return InputError(
                 f"duplicate id {entry.key!r}, in different rows",
                 where=label,
@@ -747,11 +774,11 @@ def _ends_with_line(path: Path, size: int) -> bool:
 def _find_text_column(entry: UsableRow) -> dict[str, str]:
     """Return the column of a row's program or reply by its kind, or nothing for a standard column."""
     column = entry.read_from.get("reply") or entry.read_from.get("program")
-    kind, standard = ("reply", "generation") if entry.code is None else ("program", "code")
-    return {} if not column or column == standard else {kind: column}
+    kind, standard_column = ("reply", "generation") if entry.code is None else ("program", "code")
+    return {} if not column or column == standard_column else {kind: column}
 
 
-def _choose_program(
+def _choose_language_code_and_repairs(
     entry: UsableRow, problem: Problem, options: DumpOptions
 ) -> tuple[ChosenLanguage, str | None, tuple[str, ...]]:
     """Return the language of a row, its program or None, and the repairs that changed the program."""
@@ -764,10 +791,12 @@ def _choose_program(
         extraction=options.extract,
         default=options.default_language or "c++",
     )
-    return chosen_language, *_extract_code(entry, problem, options, find_language(chosen_language.language))
+    return chosen_language, *_extract_code_and_repairs(
+        entry, problem, options, find_language(chosen_language.language)
+    )
 
 
-def _extract_code(
+def _extract_code_and_repairs(
     entry: UsableRow, problem: Problem, options: DumpOptions, language: Language
 ) -> tuple[str | None, tuple[str, ...]]:
     """Return the program of a row or None, and the repairs that changed it."""
@@ -775,7 +804,7 @@ def _extract_code(
     if code == "":
         return (code if language.syntax == "python" else None), ()
     if code is not None and code.lstrip().startswith("```"):
-        return None, ()  # the column of programs contains a reply in Markdown, which cannot be compiled
+        return None, ()  # the program is a reply in Markdown, which cannot be compiled
     if code is not None:
         return repair(code, problem, language, options.repairs)
     reply, extraction = (entry.generation or "").replace("\r\n", "\n"), options.extract
@@ -786,18 +815,18 @@ def _extract_code(
     )
     completion = _continue_prompt(prompt, reply)
     if completion and parse(completion) is not None:
-        return completion, (CONTINUED,)  # examples after the completed code do not matter
+        return completion, (CONTINUED,)  # the reply continues the function of the prompt
     if entry.generation is not None:
         code = extract(entry.generation, language, extraction)
     if code is None:
         return (completion, (CONTINUED,)) if completion else (None, ())
     if (completion_of_code := _continue_prompt(prompt, code)) and parse(completion_of_code) is not None:
         return completion_of_code, (CONTINUED,)
-    repaired, repairs = repair(code, problem, language, options.repairs)
-    return repaired, (*name_extraction(extraction), *repairs)
+    repaired_code, repairs = repair(code, problem, language, options.repairs)
+    return repaired_code, (*name_extraction(extraction), *repairs)
 
 
-def _no_program_reason(entry: UsableRow) -> str:
+def _find_no_program_reason(entry: UsableRow) -> str:
     """Return a short reason why a row contains no program."""
     if entry.code == "":
         return "the program is empty"
@@ -837,22 +866,23 @@ def guess_benchmark(dumps: Sequence[str | Path | RowFile], column: str | None = 
     Raises:
         InputError: No benchmark matches, or several do.
     """
-    ids = named_problem_ids(dumps, column) or frozenset()
-    columns = {name for row_file in find_dumps(dumps) for name in column_names(row_file.path)}
-    files = {row_file.path.name for row_file in find_dumps(dumps)}
-    matching = [
+    problem_ids = list_named_problem_ids(dumps, column) or frozenset()
+    dump_columns = {name for row_file in find_dumps(dumps) for name in read_column_names(row_file.path)}
+    file_names = {row_file.path.name for row_file in find_dumps(dumps)}
+    matching_names = [
         benchmark.name
         for benchmark in benchmarks()
-        if matches_benchmark(benchmark, ids, columns) or (files and files <= set(benchmark.dump_files))
+        if matches_benchmark(benchmark, problem_ids, dump_columns)
+        or (file_names and file_names <= set(benchmark.dump_files))
     ]
     where = ", ".join(str(getattr(dump, "label", dump)) for dump in dumps)
-    if len(matching) == 1:
-        return matching[0]
-    if matching:
-        problem = f"the dump's rows fit the benchmarks {' and '.join(matching)}"
-        remedy = f"Name the right benchmark: {' or '.join(f'problems={name}' for name in matching)}"
+    if len(matching_names) == 1:
+        return matching_names[0]
+    if matching_names:
+        problem = f"the dump's rows fit the benchmarks {' and '.join(matching_names)}"
+        remedy = f"Name the right benchmark: {' or '.join(f'problems={name}' for name in matching_names)}"
         raise InputError(problem, where=where, field=FIELD, remedy=remedy)
-    sample_ids = ", ".join(sorted(ids)[:3]) or "none"
+    sample_ids = ", ".join(sorted(problem_ids)[:3]) or "none"
     problem = f"the dump's rows do not identify their problems (their ids: {sample_ids})"
     raise InputError(
         problem, where=where, field=FIELD, remedy="Name a benchmark or problem packages with problems=SOURCE"
@@ -861,11 +891,11 @@ def guess_benchmark(dumps: Sequence[str | Path | RowFile], column: str | None = 
 
 def matches_benchmark(benchmark: Benchmark, ids: Collection[str], columns: Collection[str]) -> bool:
     """Return True if all ids look like the benchmark's, and the columns of its dumps exist."""
-    pattern = benchmark.ids
+    id_pattern = benchmark.ids
     return (
-        bool(pattern and ids)
+        bool(id_pattern and ids)
         and set(benchmark.dump_columns) <= set(columns)
-        and all(re.fullmatch(pattern, key) for key in ids)
+        and all(re.fullmatch(id_pattern, problem_id) for problem_id in ids)
     )
 
 
@@ -874,7 +904,7 @@ def matches_benchmark(benchmark: Benchmark, ids: Collection[str], columns: Colle
 
 STANDARD_INPUT = "-"
 _LABEL = "standard input"
-# Suffixes of compressed files, by the files' first bytes.
+# Suffixes of compressed files, by the first bytes of the file.
 _PACKED_SUFFIXES = {
     b"\x1f\x8b": ".gz",
     b"\x28\xb5\x2f\xfd": ".zst",
@@ -882,7 +912,7 @@ _PACKED_SUFFIXES = {
 
 
 @contextmanager
-def dumps_from_stdin(dumps: Sequence[str], stream: BinaryIO) -> Iterator[Sequence[str | RowFile]]:
+def replace_stdin_by_file(dumps: Sequence[str], stream: BinaryIO) -> Iterator[Sequence[str | RowFile]]:
     """Yield the dumps with `-` replaced by a temporary file that contains the stream.
 
     The stream is JSON, as lines or as a list, and may be packed.
@@ -904,11 +934,15 @@ def _save_stream(stream: BinaryIO, folder: Path) -> Path:
         raise InputError(
             "standard input is empty", where=_LABEL, remedy="Did the command that feeds it fail?"
         )
-    suffix = next(
-        (packed_suffix for magic, packed_suffix in _PACKED_SUFFIXES.items() if first_bytes.startswith(magic)),
+    file_suffix = next(
+        (
+            compression_suffix
+            for magic_bytes, compression_suffix in _PACKED_SUFFIXES.items()
+            if first_bytes.startswith(magic_bytes)
+        ),
         "",
     )
-    path = folder / f"dump.json{suffix}"
+    path = folder / f"dump.json{file_suffix}"
     with path.open("wb") as file:
         file.write(first_bytes)
         shutil.copyfileobj(stream, file)
@@ -918,16 +952,16 @@ def _save_stream(stream: BinaryIO, folder: Path) -> Path:
 # --- frames, datasets and lists of rows --------------------------------------------------------------
 
 
-_IN_MEMORY = "rows"  # name of a dump that is rows in memory, in messages and as the folder of its run
-_FRAME_BATCH = 1000  # number of a data frame's rows that are converted at a time
+_IN_MEMORY = "rows"  # name of a dump that consists of rows in memory, in messages and as its run folder
+_FRAME_BATCH = 1000  # number of data frame rows that are converted at a time
 
-# The dump: a file, a folder, a dataset's name, a list of these, or rows. Rows are a data frame of pandas or
-# polars, a `datasets.Dataset`, or dicts.
+# A dump: a file, a folder, the name of a dataset, a list of files, folders and names, or rows. Rows are a
+# data frame of pandas or polars, a `datasets.Dataset`, or dicts.
 Dumps = str | Path | Sequence[str | Path | RowFile] | Iterable[Mapping[str, Any]] | Any
 
 
 @contextmanager
-def dump_paths(dumps: Dumps) -> Iterator[Sequence[str | Path | RowFile]]:
+def open_dump_paths(dumps: Dumps) -> Iterator[Sequence[str | Path | RowFile]]:
     """Yield the names of dumps. Rows in memory are written to a temporary file.
 
     Raises:
@@ -948,20 +982,20 @@ def dump_paths(dumps: Dumps) -> Iterator[Sequence[str | Path | RowFile]]:
     with TemporaryDirectory(prefix="ioi-eval-") as folder:
         path = Path(folder) / f"{_IN_MEMORY}.jsonl"
         with path.open("wb") as file:
-            for number, row in enumerate(chain([first_item], items), start=1):
+            for row_number, row in enumerate(chain([first_item], items), start=1):
                 if not isinstance(row, Mapping):
                     raise InputError(
                         f"a row must be a dict of columns, not {type(row).__name__}",
                         where=_IN_MEMORY,
-                        row=number,
+                        row=row_number,
                         remedy='Expected {"problem_id": ..., ...}',
                     )
                 if any(isinstance(value, bytes) for value in row.values()):
                     row = {name: decode_bytes(value) for name, value in row.items()}
-                    columns = DumpRow(FileRow(number, row), StrictFaults(_IN_MEMORY), {})
+                    dump_row = DumpRow(FileRow(row_number, row), StrictFaults(_IN_MEMORY), {})
                     # Reading a field raises an InputError if the field is not a string.
                     for field in ("code", "generation"):
-                        columns.raw_value(field)
+                        dump_row.raw_value(field)
                 file.write(msgspec.json.encode(as_json_value(row)) + b"\n")
         yield [RowFile(path, _IN_MEMORY)]
 
@@ -973,9 +1007,9 @@ def _iterate_rows(dumps: Any) -> Iterable[Any]:
     """
     if (iter_rows := getattr(dumps, "iter_rows", None)) is not None:  # polars
         return iter_rows(named=True)  # type: ignore[no-any-return]
-    names = getattr(dumps, "columns", None)
-    if (row_slices := getattr(dumps, "iloc", None)) is not None and names is not None:  # pandas
-        return _iterate_frame_rows(row_slices, [str(name) for name in names], len(dumps))
+    columns = getattr(dumps, "columns", None)
+    if (row_slices := getattr(dumps, "iloc", None)) is not None and columns is not None:  # pandas
+        return _iterate_frame_rows(row_slices, [str(name) for name in columns], len(dumps))
     if isinstance(dumps, Iterable) and not isinstance(dumps, Mapping):
         return dumps
     keys = f" ({', '.join(map(str, list(dumps)[:5]))})" if isinstance(dumps, Mapping) else ""
@@ -991,6 +1025,6 @@ def _iterate_frame_rows(row_slices: Any, names: list[str], row_count: int) -> It
         raise InputError(
             f"two columns are called {duplicate!r}", where=_IN_MEMORY, remedy="Rename one of them"
         )
-    for start in range(0, row_count, _FRAME_BATCH):
-        batch = row_slices[start : start + _FRAME_BATCH]
-        yield from batch.astype(object).where(batch.notna(), None).to_dict("records")
+    for batch_start in range(0, row_count, _FRAME_BATCH):
+        frame_batch = row_slices[batch_start : batch_start + _FRAME_BATCH]
+        yield from frame_batch.astype(object).where(frame_batch.notna(), None).to_dict("records")

@@ -25,7 +25,7 @@ from ioi_eval.benchmarks.benchmark import (
     Candidate,
     ColumnNames,
     ContentStore,
-    header_folders,
+    list_testlib_folders,
 )
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
@@ -40,7 +40,7 @@ from ioi_eval.rules.row_tests import with_tests
 from ioi_eval.store.rows import as_number
 
 SUFFIX = ".toml"
-_ITEMS = ".*"  # suffix of a column's name which means that the column is a list and that each item is read
+_ITEMS = ".*"  # suffix of a column name; it means that the column is a list whose items are read
 _MEBIBYTE = 1 << 20
 _MAX_SECONDS = 500.0  # maximum time limit in seconds; a larger number is a time limit in milliseconds
 _Positive = Annotated[float, msgspec.Meta(gt=0)]
@@ -49,8 +49,8 @@ _Positive = Annotated[float, msgspec.Meta(gt=0)]
 class EntryColumns(ColumnNames, kw_only=True, forbid_unknown_fields=True):
     """The columns of an entry. An empty name means that the table lacks the column."""
 
-    id: str = ""  # column with the problem's id; empty if problems are named after the row's number
-    alias: str = ""  # another id
+    id: str = ""  # name of the column with problem ids; empty if a problem's id is its row number
+    alias: str = ""  # column with another id of the problem, which dumps may use
     year: str = ""  # column with the year; empty if the date contains the year
     tests: str = ""  # column with pairs of input and output; `a.*` means objects with `input` and `output`
     # Column with a list of inputs, next to a column with a list of outputs, instead of pairs.
@@ -63,7 +63,7 @@ class EntryColumns(ColumnNames, kw_only=True, forbid_unknown_fields=True):
     checker: str = ""  # column with a checker, which is a C++ program with testlib
     # Column with the time limit in seconds; numbers from `milliseconds_from` on are milliseconds.
     time_limit: str = ""
-    memory_limit: str = ""  # MiB
+    memory_limit: str = ""  # column with the memory limit in MiB
     # Column with the dataset's solutions: a program, a reply with a program, or a list of these. `a.*` means
     # a list of programs, or of objects with `code` and `language`.
     solution: str = ""
@@ -75,24 +75,24 @@ class BenchmarkEntry(Value, kw_only=True, forbid_unknown_fields=True):
 
     name: Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9_]*$")]
     about: str = ""  # description of the benchmark, a single line
-    dataset: str = ""  # hub id
+    dataset: str = ""  # hub id of the dataset
     config: str = ""
     split: str = "train"
     language: str = "python"  # programming language of a dump's rows that do not name a language
     # Names of Python packages that the original harness of the benchmark provides.
     packages: tuple[str, ...] = ()
-    ids: str = ""  # pattern of the problems' ids; a dump is recognized by ids that match
+    ids: str = ""  # pattern of problem ids, by which a dump of this benchmark is recognized
     dump_files: tuple[str, ...] = ()  # names of files that are recognized as dumps of this benchmark
     dump_columns: tuple[str, ...] = ()  # columns that a dump must have to be recognized by its ids
-    # True if dumps that are lists of replies are sorted by id; False if they have the order of the rows
+    # Order of problems in a dump that is a list of lists of replies: True means by id, False by row.
     lists_by_id: bool = False
     known_by: tuple[str, ...] = ()  # further columns by which files with rows of the dataset are recognized
-    prefix: str = ""  # prefix that is put in front of ids that are numbers
+    prefix: str = ""  # prefix of the problem ids, which is added to the numbers in the id column
     slash: str = ""  # character of the ids that dumps may replace by a slash: `1575/A` for `1575_A`
     comparison: str = CheckerKind.STRIPPED.value
     time_limit: _Positive | None = 4.0  # default time limit in seconds; None if every row must have a limit
     memory_limit: _Positive | None = 512.0  # default memory limit in MiB; None if every row must have a limit
-    # Minimum of time limits that are milliseconds; smaller numbers are seconds.
+    # Time limits from this number on are in milliseconds, smaller time limits in seconds.
     milliseconds_from: float = math.inf
     integer_digits: int = 0  # maximum digits of an integer that Python converts; 0 means Python's default
     cpp_standard: str = "gnu++17"
@@ -102,7 +102,7 @@ class BenchmarkEntry(Value, kw_only=True, forbid_unknown_fields=True):
 APPS = BenchmarkEntry(
     name="apps",
     about="10,000 problems of three levels in Python, standard input or a function",
-    dataset="metr-evals/apps",  # the dataset codeparrot/apps has the same rows
+    dataset="metr-evals/apps",  # a copy of codeparrot/apps with the same rows
     split="test",
     packages=("numpy",),
     ids="apps_[0-9]+",
@@ -124,7 +124,7 @@ ENTRIES: tuple[BenchmarkEntry, ...] = (
     BenchmarkEntry(
         name="livecodebench",
         about="problems of LeetCode, AtCoder and Codeforces by date, in Python",
-        # lighteval's copy, because the authors' own dataset needs a script to load it
+        # This is lighteval's copy, because the authors' own dataset needs a script to load it.
         dataset="lighteval/code_generation_lite",
         config="release_latest",
         split="test",
@@ -133,7 +133,7 @@ ENTRIES: tuple[BenchmarkEntry, ...] = (
         dump_columns=("question_id",),
         lists_by_id=True,
         comparison="lines",
-        time_limit=6.0,  # seconds, as in the benchmark's harness, which does not limit memory
+        time_limit=6.0,  # seconds, as in the benchmark's harness, which has no memory limit
         memory_limit=1024,
         integer_digits=50_000,  # the same limit as in the benchmark's runner
         cpp_standard="gnu++20",
@@ -307,24 +307,28 @@ class ListedBenchmark(Benchmark):
     version: ClassVar[int] = 16
 
     def __init__(self, entry: BenchmarkEntry) -> None:
-        names = entry.columns
+        columns = entry.columns
         needed_columns = (
-            names.id,
-            names.statement,
-            names.tests,
-            names.inputs,
-            names.outputs,
-            names.assertions,
+            columns.id,
+            columns.statement,
+            columns.tests,
+            columns.inputs,
+            columns.outputs,
+            columns.assertions,
         )
-        columns = (column for path in needed_columns if "|" not in path for column in path.split("+"))
-        certain = filter(None, (column.partition(".")[0] for column in columns))
-        copied = (
+        needed_names = (column for path in needed_columns if "|" not in path for column in path.split("+"))
+        required_columns = filter(None, (column.partition(".")[0] for column in needed_names))
+        copied_fields = (
             *("name", "about", "dataset", "config", "split", "language", "packages", "ids"),
             *("dump_files", "dump_columns", "lists_by_id"),
         )
-        vars(self).update({name: getattr(entry, name) for name in copied})
-        vars(self).update(columns=(*certain, *entry.known_by), named=names, uses_testlib=bool(names.checker))
-        self._entry, self._columns = entry, names
+        vars(self).update({name: getattr(entry, name) for name in copied_fields})
+        vars(self).update(
+            columns=(*required_columns, *entry.known_by),
+            named=columns,
+            uses_testlib=bool(columns.checker),
+        )
+        self._entry, self._columns = entry, columns
 
     def candidate(self, row: Row) -> Candidate:
         candidate = super().candidate(row)
@@ -337,9 +341,9 @@ class ListedBenchmark(Benchmark):
 
     def _read_alias(self, row: Row, problem_id: str) -> str:
         """Return another id of the row's problem, or an empty string."""
-        alias, slash, prefix = self._columns.alias, self._entry.slash, self._entry.prefix
-        if alias in row.table.names:
-            return row.read_name(alias) if row.has_field(alias) else ""
+        alias_column, slash, prefix = self._columns.alias, self._entry.slash, self._entry.prefix
+        if alias_column in row.table.names:
+            return row.read_name(alias_column) if row.has_field(alias_column) else ""
         if not self._columns.id:
             return str(row.index)
         if slash and slash in problem_id:
@@ -347,19 +351,19 @@ class ListedBenchmark(Benchmark):
         return problem_id.removeprefix(prefix) if prefix else ""
 
     def read_tags(self, row: Row) -> tuple[str, ...]:
-        values = (
+        tag_values = (
             self.read_items(row, column) if column.endswith(_ITEMS) else self.read_value(row, column)
             for column in self._columns.tags
         )
-        return tuple(dict.fromkeys(tag for value in values for tag in _as_strings(value) if tag))
+        return tuple(dict.fromkeys(tag for value in tag_values for tag in _convert_to_strings(value) if tag))
 
     def read_problem_id(self, row: Row) -> str:
-        column, prefix = self._columns.id, self._entry.prefix
-        if not column:
+        id_column, prefix = self._columns.id, self._entry.prefix
+        if not id_column:
             return f"{self.name}_{row.index}"
-        problem_id = self.read_string(row, column)
+        problem_id = self.read_string(row, id_column)
         if not problem_id:
-            raise row.make_error(column, "the problem's id is missing")
+            raise row.make_error(id_column, "the problem's id is missing")
         return f"{prefix}{problem_id.removeprefix(prefix)}"
 
     def read_string(self, row: Row, column: str, default: str = "") -> str:
@@ -370,8 +374,8 @@ class ListedBenchmark(Benchmark):
 
     def read_value(self, row: Row, column: str) -> Any:
         """Return the value at a path, or None if it is missing."""
-        for choice in column.split("|"):
-            name, _, inner_path = choice.partition(".")
+        for path in column.split("|"):
+            name, _, inner_path = path.partition(".")
             if name and row.has_field(name):
                 value = row.raw_value(name)
                 for key in inner_path.split(".") if inner_path else ():
@@ -382,36 +386,43 @@ class ListedBenchmark(Benchmark):
 
     def read_items(self, row: Row, column: str) -> list[Any]:
         """Return the items of the list in a column `a.*`, which may be JSON or a Python literal."""
-        name = column.removesuffix(_ITEMS)
-        value = row.raw_value(name)
+        list_column = column.removesuffix(_ITEMS)
+        value = row.raw_value(list_column)
         with suppress(CasesError):
-            items = _decode_json_string(value)
-            if items is None or isinstance(items, list):
-                return items or []
-        raise row.make_error(name, f"{str(value)[:40]} is not a list")
+            list_items = _decode_json_string(value)
+            if list_items is None or isinstance(list_items, list):
+                return list_items or []
+        raise row.make_error(list_column, f"{str(value)[:40]} is not a list")
 
-    def options_fingerprint(self, options: BenchmarkOptions) -> str:
-        return f"{self._entry} {super().options_fingerprint(options)}"
+    def fingerprint_options(self, options: BenchmarkOptions) -> str:
+        return f"{self._entry} {super().fingerprint_options(options)}"
 
     def problem(
         self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
-        row, entry, names = tables.main[candidate.rows[0]], self._entry, self._columns
-        source = self.read_string(row, names.checker)
+        row, entry, columns = tables.main[candidate.rows[0]], self._entry, self._columns
+        checker_source = self.read_string(row, columns.checker)
         checker = Checker(kind=CheckerKind.built_in(entry.comparison))
-        if source.strip():
-            program = collect_program_files("checker.cpp", source, *header_folders(options))
-            checker = Checker(kind=CheckerKind.TESTLIB, sources=program)
-        return self.problem_of_row(
+        if checker_source.strip():
+            checker_files = collect_program_files(
+                "checker.cpp", checker_source, *list_testlib_folders(options)
+            )
+            checker = Checker(kind=CheckerKind.TESTLIB, sources=checker_files)
+        return self.make_problem_from_row(
             row,
             candidate,
             lambda problem: self._add_tests(problem, row, contents),
             limits=Limits.contest(
                 self._read_limit(
-                    row, names.time_limit, entry.time_limit, "seconds", _MAX_SECONDS, entry.milliseconds_from
+                    row,
+                    columns.time_limit,
+                    entry.time_limit,
+                    "seconds",
+                    _MAX_SECONDS,
+                    entry.milliseconds_from,
                 ),
                 int(
-                    self._read_limit(row, names.memory_limit, entry.memory_limit, "MiB", _MEBIBYTE)
+                    self._read_limit(row, columns.memory_limit, entry.memory_limit, "MiB", _MEBIBYTE)
                     * _MEBIBYTE
                 ),
             ),
@@ -422,37 +433,41 @@ class ListedBenchmark(Benchmark):
 
     def _add_tests(self, problem: Problem, row: Row, contents: ContentStore) -> Problem:
         """Return the problem with the row's tests. Raises CasesError if they cannot be read."""
-        names = self._columns
-        if names.tests.endswith(_ITEMS):
-            pairs = enumerate(row.read_contents(names.tests.removesuffix(_ITEMS), "input", "output"), 1)
+        columns = self._columns
+        if columns.tests.endswith(_ITEMS):
+            numbered_pairs = enumerate(
+                row.read_contents(columns.tests.removesuffix(_ITEMS), "input", "output"), 1
+            )
             tests = tuple(
                 Test(name=str(number), input=contents.store(input_text), answer=contents.store(output_text))
-                for number, (input_text, output_text) in pairs
+                for number, (input_text, output_text) in numbered_pairs
             )
             if not tests:
                 raise CasesError(NO_CASES)
             return replace(problem, tests=tests)
-        path = names.assertions or names.tests
-        value: Any
-        if names.inputs:
-            value = {side: self.read_value(row, getattr(names, side)) for side in ("inputs", "outputs")}
-        elif "+" in path:
-            value = {column: row.read_text(column, "") for column in path.split("+")}
+        tests_column = columns.assertions or columns.tests
+        tests_value: Any
+        if columns.inputs:
+            tests_value = {
+                side: self.read_value(row, getattr(columns, side)) for side in ("inputs", "outputs")
+            }
+        elif "+" in tests_column:
+            tests_value = {column: row.read_text(column, "") for column in tests_column.split("+")}
         else:
-            value = self.read_value(row, path)
-        if value is not None and not isinstance(value, str | list | dict):
-            raise row.make_error(path, f"{value!r} is not a string")
-        function, setup = "", "\n".join(_as_strings(self.read_value(row, names.setup)))
+            tests_value = self.read_value(row, tests_column)
+        if tests_value is not None and not isinstance(tests_value, str | list | dict):
+            raise row.make_error(tests_column, f"{tests_value!r} is not a string")
+        function, setup = "", "\n".join(_convert_to_strings(self.read_value(row, columns.setup)))
         with suppress(CasesError):  # if `metadata` is damaged, the problem has no function
-            function = self.read_string(row, names.function)
-        return with_tests(problem, value, contents.store, function=function, setup=setup)
+            function = self.read_string(row, columns.function)
+        return with_tests(problem, tests_value, contents.store, function=function, setup=setup)
 
     def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
-        row, names = tables.main[candidate.rows[0]], self._columns
-        expectations = {names.solution: "correct", names.wrong_solution: "rejected"}
+        row, columns = tables.main[candidate.rows[0]], self._columns
+        expected_by_column = {columns.solution: "correct", columns.wrong_solution: "rejected"}
         return tuple(
             solution
-            for path, expected in expectations.items()
+            for path, expected in expected_by_column.items()
             for solution in self._read_solutions(row, path, expected)
             if solution.code.strip()
         )
@@ -460,30 +475,34 @@ class ListedBenchmark(Benchmark):
     def _read_solutions(self, row: Row, path: str, expected: str) -> Iterator[Solution]:
         """Yield the dataset's own solutions in a column."""
         language, column = find_language(self.language), path.removesuffix(_ITEMS)
-        for number, item in enumerate(self._read_programs(row, path)):
-            name, language_name, code = str(number), language.name, item
-            if isinstance(item, dict):
-                name, language_name, code = f"{column} {number}", str(item.get("language")), item.get("code")
+        for number, program in enumerate(self._read_programs(row, path)):
+            solution_name, language_name, code = str(number), language.name, program
+            if isinstance(program, dict):
+                solution_name, language_name, code = (
+                    f"{column} {number}",
+                    str(program.get("language")),
+                    program.get("code"),
+                )
                 if code is None:
                     continue
-                with suppress(InputError):  # if the language is unknown, keep the dataset's name for it
+                with suppress(InputError):  # an unknown language keeps its name in the dataset
                     language_name = find_language(language_name).name
             if not isinstance(code, str):
                 raise row.make_error(column, "the value is not a list of strings")
-            yield Solution(name=name, language=language_name, code=code, expected=expected)
+            yield Solution(name=solution_name, language=language_name, code=code, expected=expected)
 
     def _read_programs(self, row: Row, path: str) -> list[Any]:
         """Return the programs in a column: strings, or objects with `code` and `language`."""
         if path.endswith(_ITEMS):
             return self.read_items(row, path)
-        values = [self.read_value(row, column) for column in path.split("+")]
-        value = values[0] if len(values) == 1 else "".join(map(str, values))
+        column_values = [self.read_value(row, column) for column in path.split("+")]
+        program_value = column_values[0] if len(column_values) == 1 else "".join(map(str, column_values))
         language = find_language(self.language)
-        if isinstance(value, str) and value.startswith("["):
-            # A program that begins with a bracket looks like JSON, but cannot be parsed.
+        if isinstance(program_value, str) and program_value.startswith("["):
+            # A program that starts with a bracket is not JSON, so parsing it fails.
             with suppress(CasesError):
-                value = _decode_json_string(value)
-        programs = _as_strings(value)
+                program_value = _decode_json_string(program_value)
+        programs = _convert_to_strings(program_value)
         return [
             extract(program, language) or program if "```" in program else program for program in programs
         ]
@@ -494,7 +513,7 @@ class ListedBenchmark(Benchmark):
         path: str,
         default: float | None,
         unit: str,
-        too_large: float,
+        refused_from: float,
         milliseconds_from: float = math.inf,
     ) -> float:
         """Return the limit of a row.
@@ -504,7 +523,7 @@ class ListedBenchmark(Benchmark):
             path: The column with the limit.
             default: The limit of rows without a limit, or None if every row must have a limit.
             unit: The unit, for messages.
-            too_large: Numbers from this number on have another unit, and are refused.
+            refused_from: A number from this number on has another unit, and is refused.
             milliseconds_from: Numbers from this number on are milliseconds.
         """
         value = self.read_value(row, path)
@@ -515,12 +534,12 @@ class ListedBenchmark(Benchmark):
             raise row.make_error(path, f"{value!r} is not a number above 0")
         if number >= milliseconds_from:
             return number / 1000
-        if number >= too_large:
+        if number >= refused_from:
             raise row.make_error(path, f"{value} is too large for a limit in {unit}")
         return number
 
 
-def _as_strings(value: Any) -> list[str]:
+def _convert_to_strings(value: Any) -> list[str]:
     """Return a value, or the items of a list, as strings without null values."""
     return [str(item) for item in (value if isinstance(value, list) else [value]) if item is not None]
 
@@ -548,12 +567,14 @@ def read_benchmark_entry(path: Path) -> ListedBenchmark:
         return ListedBenchmark(entry)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(
-            f"not valid TOML ({error})", where=str(path), remedy="Correct it in the file"
+            f"the file is not valid TOML ({error})", where=str(path), remedy="Correct it in the file"
         ) from error
     except msgspec.ValidationError as error:
-        message, keys = str(error), [*BenchmarkEntry.__struct_fields__, *EntryColumns.__struct_fields__]
-        unknown = re.search(r"unknown field `([^`]*)`", message)
+        message, known_keys = str(error), [*BenchmarkEntry.__struct_fields__, *EntryColumns.__struct_fields__]
+        unknown_key_match = re.search(r"unknown field `([^`]*)`", message)
         remedy = (
-            suggest_names(unknown[1], keys) if unknown else "docs/benchmarks.md lists the keys of an entry"
+            suggest_names(unknown_key_match[1], known_keys)
+            if unknown_key_match
+            else "docs/benchmarks.md lists the keys of an entry"
         )
         raise InputError(message, where=str(path), remedy=remedy) from error

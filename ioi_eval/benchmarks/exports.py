@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ioi_eval.benchmarks.hub import hub_connection, network_errors
+from ioi_eval.benchmarks.hub import connect_to_hub, list_network_error_types
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.secret import Secret
@@ -24,7 +24,7 @@ from ioi_eval.model.values import Value
 from ioi_eval.store.folder import EARLIER, FAILURES, REJECTED, RESULTS, RUN, RUNS, TURNS, read_rows
 
 SUFFIXES = (".parquet", ".jsonl")
-_RUN_FILES = {  # names of files in a run's folder
+_RUN_FILES = {  # names of files in a run folder, which an export must not overwrite
     RESULTS,
     FAILURES,
     EARLIER,
@@ -35,7 +35,7 @@ _RUN_FILES = {  # names of files in a run's folder
     "generations.jsonl",
     "instances.jsonl",
 }
-_BATCH_ROWS = 500  # number of rows in memory, and in a row group of the Parquet file
+_BATCH_ROWS = 500  # number of rows in memory at once, and in a row group of the Parquet file
 
 
 def check_results_path(path: Path, dumps: Iterable[str] = ()) -> None:
@@ -59,15 +59,15 @@ def check_results_path(path: Path, dumps: Iterable[str] = ()) -> None:
         pass
 
 
-def write_results(run: Path, path: Path) -> None:
+def write_results(run_folder: Path, path: Path) -> None:
     """Write the rows of a run's folder to a file. The file is complete, or it does not exist."""
     check_results_path(path)
     with _temporary_file(path) as temporary_path:
         if path.suffix.lower() == ".jsonl":
             with temporary_path.open("wb") as stream:
-                stream.writelines(encode_terminal_safe_json(row) + b"\n" for row in read_rows(run))
+                stream.writelines(encode_terminal_safe_json(row) + b"\n" for row in read_rows(run_folder))
         else:
-            _write_parquet(run, temporary_path)
+            _write_parquet(run_folder, temporary_path)
         temporary_path.replace(path)
 
 
@@ -90,29 +90,33 @@ def _temporary_file(path: Path) -> Iterator[Path]:
         ) from error
 
 
-def _write_parquet(run: Path, path: Path) -> None:
+def _write_parquet(run_folder: Path, path: Path) -> None:
     """Write the rows as columns. The first pass finds the types, and the second pass writes.
 
     A column with values of several types becomes a column of JSON strings.
     """
     import pyarrow.parquet
 
-    fields: dict[str, Any] = {}
-    for batch in _split_into_batches(read_rows(run)):
+    fields_by_name: dict[str, Any] = {}
+    for batch in _split_into_batches(read_rows(run_folder)):
         for name in dict.fromkeys(name for row in batch for name in row):
             try:
                 new_field = pyarrow.field(name, pyarrow.array([row.get(name) for row in batch]).type)
                 schemas = [
-                    pyarrow.schema([field]) for field in (fields.get(name), new_field) if field is not None
+                    pyarrow.schema([field])
+                    for field in (fields_by_name.get(name), new_field)
+                    if field is not None
                 ]
-                fields[name] = pyarrow.unify_schemas(schemas, promote_options="permissive")[0]
+                fields_by_name[name] = pyarrow.unify_schemas(schemas, promote_options="permissive")[0]
             except (pyarrow.ArrowException, OverflowError):
-                fields[name] = pyarrow.field(name, pyarrow.string())
-    schema = pyarrow.schema([(name, _parquet_type(field.type)) for name, field in fields.items()])
+                fields_by_name[name] = pyarrow.field(name, pyarrow.string())
+    schema = pyarrow.schema(
+        [(name, _convert_to_parquet_type(field.type)) for name, field in fields_by_name.items()]
+    )
     string_columns = {field.name for field in schema if pyarrow.types.is_string(field.type)}
     with pyarrow.parquet.ParquetWriter(path, schema) as writer:
-        for batch in _split_into_batches(read_rows(run)):
-            rows = [
+        for batch in _split_into_batches(read_rows(run_folder)):
+            converted_rows = [
                 {
                     name: json.dumps(value)
                     if name in string_columns and not isinstance(value, str | None)
@@ -121,10 +125,10 @@ def _write_parquet(run: Path, path: Path) -> None:
                 }
                 for row in batch
             ]
-            writer.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
+            writer.write_table(pyarrow.Table.from_pylist(converted_rows, schema=schema))
 
 
-def _parquet_type(arrow_type: Any) -> Any:
+def _convert_to_parquet_type(arrow_type: Any) -> Any:
     """Return the type, or the type of strings if it has objects without fields, which Parquet lacks."""
     import pyarrow
 
@@ -132,7 +136,7 @@ def _parquet_type(arrow_type: Any) -> Any:
         """Return True if the type contains an object without fields."""
         if pyarrow.types.is_struct(kind):
             return kind.num_fields == 0 or any(
-                has_empty_struct(kind.field(n).type) for n in range(kind.num_fields)
+                has_empty_struct(kind.field(index).type) for index in range(kind.num_fields)
             )
         return pyarrow.types.is_list(kind) and has_empty_struct(kind.value_type)
 
@@ -146,7 +150,7 @@ def _split_into_batches(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapp
         yield batch
 
 
-TABLE = "data/results.parquet"  # path of the file with the run's rows in the dataset
+TABLE = "data/results.parquet"  # path in the dataset of the file with the run's rows
 _CARD_HEADER = f"""---
 tags:
 - ioi-eval
@@ -167,42 +171,44 @@ class PublishedDataset(Value):
     private: bool
     files: dict[str, int]  # sizes of the files in bytes, by name
     card: str
-    url: str = ""  # URL of the dataset on the hub; empty if nothing was sent
+    url: str = ""  # URL of the dataset on the hub; empty in a dry run
 
 
-def publish(run: Path, repo: str, *, private: bool, token: Secret, dry: bool) -> PublishedDataset:
+def publish(
+    run_folder: Path, repo: str, *, private: bool, token: Secret, is_dry_run: bool
+) -> PublishedDataset:
     """Push a run's rows, report and summary to a dataset on the hub.
 
     Args:
-        run: The run's folder.
+        run_folder: The folder of the run.
         repo: The dataset's name. It is created if it does not exist.
         private: A new dataset is private.
         token: The hub's token.
-        dry: Return the files without sending them.
+        is_dry_run: Return the files without sending them.
     """
     with tempfile.TemporaryDirectory() as folder:
-        table, readme = Path(folder) / "results.parquet", Path(folder) / "README.md"
-        write_results(run, table)
-        card = _CARD_HEADER + (run / "report.md").read_text()
-        readme.write_text(card)
-        other_files = {name: run / name for name in _OTHER_FILES if (run / name).exists()}
-        files = {"README.md": readme, TABLE: table, **other_files}
-        sizes = {name: path.stat().st_size for name, path in files.items()}
-        url = "" if dry else _push(files, repo, private=private, token=token)
-    return PublishedDataset(repo=repo, private=private, files=sizes, card=card, url=url)
+        results_path, readme_path = Path(folder) / "results.parquet", Path(folder) / "README.md"
+        write_results(run_folder, results_path)
+        card = _CARD_HEADER + (run_folder / "report.md").read_text()
+        readme_path.write_text(card)
+        other_files = {name: run_folder / name for name in _OTHER_FILES if (run_folder / name).exists()}
+        paths_by_name = {"README.md": readme_path, TABLE: results_path, **other_files}
+        file_sizes = {name: path.stat().st_size for name, path in paths_by_name.items()}
+        url = "" if is_dry_run else _push(paths_by_name, repo, private=private, token=token)
+    return PublishedDataset(repo=repo, private=private, files=file_sizes, card=card, url=url)
 
 
 def _push(files: dict[str, Path], repo: str, *, private: bool, token: Secret) -> str:
     """Commit the files, by name, to a dataset. Return the commit's address."""
     from huggingface_hub import CommitOperationAdd, HfApi
 
-    api = HfApi(token=token or None)
-    hub_errors: tuple[type[Exception], ...] = (*network_errors(), ValueError)
+    hub_api = HfApi(token=token or None)
+    hub_errors: tuple[type[Exception], ...] = (*list_network_error_types(), ValueError)
     operations = [CommitOperationAdd(path_in_repo=name, path_or_fileobj=path) for name, path in files.items()]
     try:
-        with hub_connection(repo):
-            api.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
-            commit = api.create_commit(repo, operations, commit_message="Results", repo_type="dataset")
+        with connect_to_hub(repo):
+            hub_api.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
+            commit = hub_api.create_commit(repo, operations, commit_message="Results", repo_type="dataset")
     except hub_errors as error:
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise InputError(

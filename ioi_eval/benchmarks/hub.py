@@ -25,12 +25,12 @@ from ioi_eval.model.retry import HUB
 _NAME = re.compile(
     r"(?P<owner>[\w.-]+)/(?P<name>[\w.*?-]+)(?:/(?P<config>[^/@]+))?(?:/(?P<split>[\w.*?-]+))?(?:@(?P<revision>[^@]+))?"
 )
-_DEFAULT_CONFIG = "default"  # config of a dataset that does not name its configs
+_DEFAULT_CONFIG = "default"  # name of the config of a dataset without named configs
 _log = logging.getLogger(__name__)
-# A lock for the client's offline setting, which holds for the whole process.
+# Lock for the client's offline setting, which is a setting of the whole process.
 _offline_lock = threading.RLock()
 _CONNECT_TIMEOUT_S = 8.0  # timeout of a connection in seconds, in which TCP sends a lost packet four times
-# Names of errors that mean that there is no connection to the hub.
+# Names of exception classes that mean that there is no connection to the hub.
 _CONNECTION_ERRORS = frozenset(
     {"ConnectError", "ConnectTimeout", "ConnectionError", "ProxyError", "SSLError"}
 )
@@ -72,13 +72,16 @@ def parse_hub_path(text: str) -> HubPath | None:
     return HubPath(owner, name, config or "*", split or "*", revision)
 
 
-def fetch_row_files(name: HubPath) -> list[RowFile]:
+def fetch_row_files(hub_path: HubPath) -> list[RowFile]:
     """Return the files of all datasets, configs and splits that match. Download missing files."""
-    with _hub_input_errors(name.repo), hub_connection(name.repo):
-        files = [file for repo in _matching_repos(name) for file in _fetch_repo_files(repo, name)]
+    with _convert_hub_errors(hub_path.repo), connect_to_hub(hub_path.repo):
+        files = [
+            file for repo in _find_matching_repos(hub_path) for file in _fetch_repo_files(repo, hub_path)
+        ]
     if not files:
         raise InputError(
-            f"the dataset has no config {name.config!r} with a split {name.split!r}", where=name.repo
+            f"the dataset has no config {hub_path.config!r} with a split {hub_path.split!r}",
+            where=hub_path.repo,
         )
     return files
 
@@ -88,7 +91,7 @@ def fetch_hub_file(repo: str, name: str) -> Path | None:
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
-    with _hub_input_errors(repo), hub_connection(repo):
+    with _convert_hub_errors(repo), connect_to_hub(repo):
         try:
             return Path(hf_hub_download(repo, name, repo_type="dataset"))
         except LocalEntryNotFoundError:  # raised if the hub cannot be reached
@@ -97,41 +100,43 @@ def fetch_hub_file(repo: str, name: str) -> Path | None:
             return None
 
 
-def _matching_repos(name: HubPath) -> list[str]:
+def _find_matching_repos(hub_path: HubPath) -> list[str]:
     """Return the names of the datasets that match."""
-    if not _is_pattern(name.name):
-        return [name.repo]
+    if not _is_pattern(hub_path.name):
+        return [hub_path.repo]
     from huggingface_hub import HfApi
 
-    prefix = re.split(r"[*?]", name.name, maxsplit=1)[0]
-    names = [dataset.id for dataset in HfApi().list_datasets(author=name.owner, search=prefix or None)]
-    matching = sorted(repo for repo in names if fnmatchcase(repo, name.repo))
-    if not matching:
-        remedy = f"The owner's datasets are: {', '.join(sorted(names)[:8])}" if names else _REMEDY
-        raise InputError("the hub has no dataset with this name", where=name.repo, remedy=remedy)
-    return matching
+    name_prefix = re.split(r"[*?]", hub_path.name, maxsplit=1)[0]
+    repo_names = [
+        dataset.id for dataset in HfApi().list_datasets(author=hub_path.owner, search=name_prefix or None)
+    ]
+    matching_names = sorted(repo for repo in repo_names if fnmatchcase(repo, hub_path.repo))
+    if not matching_names:
+        remedy = f"The owner's datasets are: {', '.join(sorted(repo_names)[:8])}" if repo_names else _REMEDY
+        raise InputError("the hub has no dataset with this name", where=hub_path.repo, remedy=remedy)
+    return matching_names
 
 
-def _fetch_repo_files(repo: str, name: HubPath) -> Iterator[RowFile]:
+def _fetch_repo_files(repo: str, hub_path: HubPath) -> Iterator[RowFile]:
     """Yield the files of a dataset's configs and splits that match."""
     import datasets
 
     datasets.disable_progress_bars()
-    with _hub_input_errors(repo):
-        configs = datasets.get_dataset_config_names(repo, revision=name.revision)
-    for config in _matching_names(configs, name.config):
-        with _hub_input_errors(f"{repo}/{config}"):
-            splits: dict[str, Any] = datasets.load_dataset(repo, config, revision=name.revision)
+    with _convert_hub_errors(repo):
+        configs = datasets.get_dataset_config_names(repo, revision=hub_path.revision)
+    for config in _filter_names(configs, hub_path.config):
+        with _convert_hub_errors(f"{repo}/{config}"):
+            splits: dict[str, Any] = datasets.load_dataset(repo, config, revision=hub_path.revision)
         config_label = "" if config == _DEFAULT_CONFIG else config
-        is_model = bool(config_label) and not _is_pattern(name.name)
+        is_model = bool(config_label) and not _is_pattern(hub_path.name)
         model = config_label if is_model else _join_nonempty(repo.partition("/")[2], config_label)
-        for split in _matching_names(splits, name.split):
+        for split in _filter_names(splits, hub_path.split):
             label = _join_nonempty(repo, config_label, split if len(splits) > 1 else "")
-            files = (Path(file["filename"]) for file in splits[split].cache_files)
-            yield from (RowFile(file, label, model) for file in files)
+            file_paths = (Path(file["filename"]) for file in splits[split].cache_files)
+            yield from (RowFile(file, label, model) for file in file_paths)
 
 
-def _matching_names(names: Iterable[str], pattern: str) -> list[str]:
+def _filter_names(names: Iterable[str], pattern: str) -> list[str]:
     """Return the names that match a pattern."""
     return [name for name in names if fnmatchcase(name, pattern)]
 
@@ -147,7 +152,7 @@ def _is_pattern(text: str) -> bool:
 
 
 @contextmanager
-def hub_connection(repo: str) -> Iterator[None]:
+def connect_to_hub(repo: str) -> Iterator[None]:
     """Call the hub's client in a `with` block, offline if the hub cannot be reached.
 
     Without a connection the client would silently try for half a minute. So the connection is checked first.
@@ -159,15 +164,15 @@ def hub_connection(repo: str) -> Iterator[None]:
     from huggingface_hub import constants
 
     _log.info("%s: asking %s", repo, constants.ENDPOINT)
-    with _offline_lock:  # so that no other call changes the offline setting meanwhile
+    with _offline_lock:  # another call must not change the offline setting at the same time
         is_offline = constants.HF_HUB_OFFLINE
-    if is_offline or (reason := _connection_error()) is None:
+    if is_offline or (reason := _find_connection_error()) is None:
         yield
         return
     _log.info(
         "%s cannot be reached (%s): using datasets that were downloaded before", constants.ENDPOINT, reason
     )
-    client_errors: tuple[type[Exception], ...] = (*network_errors(), ValueError, InputError)
+    client_errors: tuple[type[Exception], ...] = (*list_network_error_types(), ValueError, InputError)
     try:
         with _offline_lock, _use_only_fetched_files():
             yield
@@ -180,32 +185,35 @@ def _use_only_fetched_files() -> Iterator[None]:
     """Context manager: the hub's client uses only fetched files. Its calls lack an option for this."""
     from huggingface_hub import constants
 
-    clients = [constants, *(loaded.config for name, loaded in sys.modules.items() if name == "datasets")]
-    previous = [client.HF_HUB_OFFLINE for client in clients]
+    client_modules = [
+        constants,
+        *(loaded.config for name, loaded in sys.modules.items() if name == "datasets"),
+    ]
+    previous_values = [client_module.HF_HUB_OFFLINE for client_module in client_modules]
     try:
-        for client in clients:
-            client.HF_HUB_OFFLINE = True
+        for client_module in client_modules:
+            client_module.HF_HUB_OFFLINE = True
         yield
     finally:
-        for client, value in zip(clients, previous, strict=True):
-            client.HF_HUB_OFFLINE = value
+        for client_module, previous_value in zip(client_modules, previous_values, strict=True):
+            client_module.HF_HUB_OFFLINE = previous_value
 
 
-def _connection_error() -> str | None:
+def _find_connection_error() -> str | None:
     """Return why the hub cannot be reached, or None if it can. A slow answer counts as a connection.
 
     The check uses the client's proxies and certificates.
     """
     from huggingface_hub import constants, get_session
 
-    begin, attempt = time.monotonic(), 1
+    start_time_s, attempt = time.monotonic(), 1
     while True:
         try:
             get_session().head(constants.ENDPOINT, timeout=_CONNECT_TIMEOUT_S)
-        except network_errors() as error:
+        except list_network_error_types() as error:
             if type(error).__name__ not in _CONNECTION_ERRORS:
                 return None
-            if HUB.is_last(attempt) or time.monotonic() - begin >= HUB.max_seconds:
+            if HUB.is_last(attempt) or time.monotonic() - start_time_s >= HUB.max_seconds:
                 return f"{str(error) or type(error).__name__}, {HUB.describe_exhaustion(attempt)}"
             HUB.log(_log, error)
             time.sleep(HUB.wait_after(attempt))
@@ -214,20 +222,20 @@ def _connection_error() -> str | None:
             return None
 
 
-def network_errors() -> tuple[type[Exception], ...]:
+def list_network_error_types() -> tuple[type[Exception], ...]:
     """Return the types of network errors, including errors of the HTTP library of the hub's client."""
     libraries = (sys.modules.get(name) for name in ("httpx", "httpx2"))
     return (OSError, *(library.HTTPError for library in libraries if library is not None))
 
 
 @contextmanager
-def _hub_input_errors(where: str) -> Iterator[None]:
+def _convert_hub_errors(where: str) -> Iterator[None]:
     """Turn errors of the hub and of its data into an InputError with a short message."""
     import datasets
 
     try:
         yield
-    except (*network_errors(), ValueError, datasets.exceptions.DatasetGenerationError) as error:
+    except (*list_network_error_types(), ValueError, datasets.exceptions.DatasetGenerationError) as error:
         if isinstance(error, datasets.exceptions.DatasetNotFoundError) or "404" in str(error):
             raise InputError("the hub has no dataset with this name", where=where, remedy=_REMEDY) from error
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

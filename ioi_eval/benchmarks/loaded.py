@@ -24,7 +24,7 @@ from ioi_eval.benchmarks.benchmark import (
     StoredProblem,
     Unusable,
     load_stored_problem,
-    read_day,
+    normalize_date,
     write_cached_rows,
 )
 from ioi_eval.benchmarks.codeforces import CodeContests, Codeforces
@@ -72,14 +72,14 @@ def find_benchmark(name: str) -> Benchmark:
     for benchmark in benchmarks():
         if benchmark.name == normal_name:
             return benchmark
-    # Raises an InputError if the benchmark's plugin was removed.
+    # This call raises an InputError if the benchmark belongs to a plugin that was removed.
     load_entry(Registry.BENCHMARKS, normal_name)
-    names = tuple(benchmark.name for benchmark in benchmarks())
-    raise InputError(f"unknown benchmark {name!r}", remedy=suggest_names(normal_name, names))
+    benchmark_names = tuple(benchmark.name for benchmark in benchmarks())
+    raise InputError(f"unknown benchmark {name!r}", remedy=suggest_names(normal_name, benchmark_names))
 
 
-def benchmark_of_columns(
-    names: Collection[str], *, where: str, row: Mapping[str, Any] = MappingProxyType({})
+def detect_benchmark(
+    columns: Collection[str], *, where: str, row: Mapping[str, Any] = MappingProxyType({})
 ) -> Benchmark:
     """Return the benchmark of a file of rows, detected by its columns.
 
@@ -87,22 +87,22 @@ def benchmark_of_columns(
     APPS.
 
     Args:
-        names: The file's columns.
+        columns: The names of the file's columns.
         where: The file's name in messages.
         row: The first row, whose values distinguish benchmarks with the same columns.
 
     Raises:
         InputError: Not exactly one benchmark matches.
     """
-    matching = [
+    matching_benchmarks = [
         benchmark
         for benchmark in benchmarks()
-        if set(benchmark.columns) <= set(names) and benchmark.accepts_row(row)
+        if set(benchmark.columns) <= set(columns) and benchmark.accepts_row(row)
     ]
     most_specific = [
         benchmark
-        for benchmark in matching
-        if not any(set(benchmark.columns) < set(other.columns) for other in matching)
+        for benchmark in matching_benchmarks
+        if not any(set(benchmark.columns) < set(other.columns) for other in matching_benchmarks)
     ]
     if len(most_specific) != 1:
         benchmark_names = " and ".join(benchmark.name for benchmark in most_specific)
@@ -114,56 +114,73 @@ def benchmark_of_columns(
     return most_specific[0]
 
 
-def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[Candidate]:
+def select_candidates(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[Candidate]:
     """Return the candidates that match all options, in the order of the rows, or a sample of them.
 
     Raises:
         InputError: No problem has an id, a difficulty, a tag or a year that the options name. If several are
         named, a single match suffices, unless other names look misspelled.
     """
-    selected = list(candidates)
-    difficulty, tags = _lowercase_names(map(as_label, options.difficulty)), _lowercase_names(options.tags)
-    begin, end = (
+    selected_candidates = list(candidates)
+    requested_difficulties, requested_tags = (
+        _lowercase_names(map(as_label, options.difficulty)),
+        _lowercase_names(options.tags),
+    )
+    first_date, last_date = (
         _read_option_day(options.date_from, "choice.date_from"),
         _read_option_day(options.date_to, "choice.date_to"),
     )
     # Pairs of an option's value and a function that returns True if a candidate matches the value. An empty
     # value matches all candidates.
     filters: list[tuple[object, Callable[[Candidate], bool]]] = [
-        (difficulty, lambda candidate: candidate.difficulty.lower() in difficulty),
-        (tags, lambda candidate: not tags.isdisjoint(_lowercase_names(candidate.tags))),
+        (requested_difficulties, lambda candidate: candidate.difficulty.lower() in requested_difficulties),
+        (requested_tags, lambda candidate: not requested_tags.isdisjoint(_lowercase_names(candidate.tags))),
         (options.years, lambda candidate: candidate.year in options.years),
         (options.problems, lambda candidate: candidate.id in options.problems),
-        (begin, lambda candidate: candidate.date[:10] >= begin),
-        (end, lambda candidate: candidate.date[:10] <= end),
+        (first_date, lambda candidate: candidate.date[:10] >= first_date),
+        (last_date, lambda candidate: candidate.date[:10] <= last_date),
     ]
-    # Check only that the other options' values exist: a range of dates without problems is not an error.
-    difficulties = _lowercase_names(candidate.difficulty for candidate in selected) - {""}
-    _check_values_exist("difficulty", difficulty, difficulties)
+    # Each requested value must exist in the dataset. A range of dates without problems is not an error.
+    existing_difficulties = _lowercase_names(candidate.difficulty for candidate in selected_candidates) - {""}
+    _check_values_exist("difficulty", requested_difficulties, existing_difficulties)
     _check_values_exist(
-        "tag", tags, _lowercase_names(tag for candidate in selected for tag in candidate.tags)
+        "tag",
+        requested_tags,
+        _lowercase_names(tag for candidate in selected_candidates for tag in candidate.tags),
     )
     _check_values_exist(
         "year",
         set(map(str, options.years)),
-        {str(candidate.year) for candidate in selected if candidate.year},
+        {str(candidate.year) for candidate in selected_candidates if candidate.year},
     )
-    _check_values_exist("problem", options.problems, {candidate.id for candidate in selected})
-    if (options.date_from or options.date_to) and not any(candidate.date for candidate in selected):
+    _check_values_exist("problem", options.problems, {candidate.id for candidate in selected_candidates})
+    if (options.date_from or options.date_to) and not any(
+        candidate.date for candidate in selected_candidates
+    ):
         raise InputError(
             "the benchmark's problems have no dates", field="choice.date_from", remedy="Leave out the dates"
         )
-    for value, matches in filters:
-        selected = [candidate for candidate in selected if not value or matches(candidate)]
+    for option_value, matches_option in filters:
+        selected_candidates = [
+            candidate for candidate in selected_candidates if not option_value or matches_option(candidate)
+        ]
     if options.first is not None:
-        selected = [candidate for candidate in selected if not candidate.unusable][: options.first]
-    return selected if options.sample is None else sample(selected, options.sample, options.seed)
+        selected_candidates = [candidate for candidate in selected_candidates if not candidate.unusable][
+            : options.first
+        ]
+    return (
+        selected_candidates
+        if options.sample is None
+        else sample_candidates(selected_candidates, options.sample, options.seed)
+    )
 
 
-def sample(candidates: Sequence[Candidate], size: int, seed: int) -> list[Candidate]:
+def sample_candidates(candidates: Sequence[Candidate], size: int, seed: int) -> list[Candidate]:
     """Return a sample of the usable candidates, which depends only on their ids, their years and the seed."""
-    usable = [candidate for candidate in candidates if not candidate.unusable]
-    return choose_sample(usable, size, seed, key=lambda candidate: f"{candidate.id}\n{candidate.year}")
+    usable_candidates = [candidate for candidate in candidates if not candidate.unusable]
+    return choose_sample(
+        usable_candidates, size, seed, key=lambda candidate: f"{candidate.id}\n{candidate.year}"
+    )
 
 
 def choose_sample(items: Sequence[_T], size: int, seed: int, *, key: Callable[[_T], str]) -> list[_T]:
@@ -187,7 +204,7 @@ def _lowercase_names(names: Iterable[str]) -> set[str]:
 def _read_option_day(text: str, option: str) -> str:
     """Return the date in an option's value, or an empty string if it is empty."""
     try:
-        return read_day(text)
+        return normalize_date(text)
     except InputError as error:
         raise error.with_details(field=option) from None
 
@@ -200,13 +217,13 @@ def _check_values_exist(kind: str, requested: Iterable[str], existing: set[str])
         requested: The values of an option.
         existing: The values that problems have.
     """
-    missing = sorted(set(requested) - existing)
-    if missing and kind != "problem" and set(requested) & existing:
+    missing_values = sorted(set(requested) - existing)
+    if missing_values and kind != "problem" and set(requested) & existing:
         # A list of values may be meant for several datasets, so an absent value is an error only if it looks
         # misspelled. Numbers are not checked, because different numbers may look alike.
         other_values = [value for value in existing - set(requested) if not value.isdigit()]
-        missing = [value for value in missing if find_similar_names(value, other_values)]
-    for value in missing:
+        missing_values = [value for value in missing_values if find_similar_names(value, other_values)]
+    for value in missing_values:
         raise InputError(
             f"no problem with the {kind} {value!r}" if kind != "problem" else f"no problem {value!r}",
             field="choice.difficulty" if kind == "difficulty" else f"choice.{kind}s",
@@ -222,35 +239,35 @@ class LoadedProblems(Problems):
         problems: Iterable[Problem],
         *,
         reasons: Mapping[tuple[str, int | None], str],
-        references: Callable[[Problem], tuple[Solution, ...]],
+        read_references: Callable[[Problem], tuple[Solution, ...]],
         aliases: Mapping[str, str],
         packages: Collection[str] = (),
-        people: Callable[[], People | None] = lambda: None,
+        read_people: Callable[[], People | None] = lambda: None,
     ) -> None:
         """Create the collection.
 
         Args:
             problems: The loaded problems.
             reasons: Why each other problem is missing, by id and year.
-            references: Returns a problem's solutions from the dataset.
+            read_references: Returns a problem's solutions from the dataset.
             aliases: Ids of problems by their other names.
             packages: Python packages that programs may import.
-            people: Returns the results of human contestants, or raises an InputError.
+            read_people: Returns the results of human contestants, or raises an InputError.
         """
         super().__init__(problems, packages=packages)
-        self._reasons, self._references, self._aliases = reasons, references, aliases
-        self.people = people
-        # Reasons by id and year, or by id alone if the id has the same reason in all years.
-        by_name = {_format_name(*id_and_year): reason for id_and_year, reason in reasons.items()}
-        by_id: dict[str, set[str]] = {}
+        self._reasons, self._read_references, self._aliases = reasons, read_references, aliases
+        self.read_people = read_people
+        # A reason applies to an id and a year, or to the id alone if the reason is the same in all years.
+        reasons_by_name = {_format_name(*id_and_year): reason for id_and_year, reason in reasons.items()}
+        reasons_by_id: dict[str, set[str]] = {}
         for (problem_id, _year), reason in reasons.items():
-            by_id.setdefault(problem_id, set()).add(reason)
-        unanimous = {
+            reasons_by_id.setdefault(problem_id, set()).add(reason)
+        reasons_of_ids = {
             problem_id: next(iter(id_reasons))
-            for problem_id, id_reasons in by_id.items()
+            for problem_id, id_reasons in reasons_by_id.items()
             if len(id_reasons) == 1
         }
-        self._reasons_by_name = {**unanimous, **by_name}
+        self._reasons_by_name = {**reasons_of_ids, **reasons_by_name}
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -277,19 +294,19 @@ class LoadedProblems(Problems):
 
     def exclude(self, labels: Collection[str], reason: str) -> LoadedProblems:
         """Return the collection without the problems with these labels, which are missing for this reason."""
-        removed = [self[label] for label in labels]
+        removed_problems = [self[label] for label in labels]
         return LoadedProblems(
             (self[label] for label in self if label not in labels),
-            reasons={**self._reasons, **{(problem.id, problem.year): reason for problem in removed}},
-            references=self._references,
+            reasons={**self._reasons, **{(problem.id, problem.year): reason for problem in removed_problems}},
+            read_references=self._read_references,
             aliases=self._aliases,
             packages=self.packages,
-            people=self.people,
+            read_people=self.read_people,
         )
 
-    def references(self, label: str) -> tuple[Solution, ...]:
+    def read_references(self, label: str) -> tuple[Solution, ...]:
         """Return the dataset's own solutions of a problem."""
-        return self._references(self[label])
+        return self._read_references(self[label])
 
 
 def load(
@@ -318,7 +335,7 @@ def load(
         candidates = list(benchmark.candidates(tables.main))
     first_rows: dict[tuple[str, int | None], int] = {}
     for candidate in candidates:
-        first_row = first_rows.setdefault(_id_and_year(candidate), candidate.rows[0])
+        first_row = first_rows.setdefault(_get_id_and_year(candidate), candidate.rows[0])
         if first_row != candidate.rows[0]:
             raise InputError(
                 f"problem {candidate.id!r} occurs twice, first in row {first_row + 1}",
@@ -327,21 +344,31 @@ def load(
                 remedy="Remove the duplicate",
             )
     aliases = _collect_aliases(candidates)
-    ids = frozenset(aliases.get(name, name) for name in options.problems)
-    selected = select(candidates, msgspec.structs.replace(options, problems=ids))
-    if benchmark.lists_by_id and (length := _count_listed_problems(only or ())):
-        aliases = _collect_aliases(_listed_problems(length, candidates, selected, tables.main.where))
+    selected_ids = frozenset(aliases.get(name, name) for name in options.problems)
+    selected_candidates = select_candidates(
+        candidates, msgspec.structs.replace(options, problems=selected_ids)
+    )
+    if benchmark.lists_by_id and (list_length := _count_listed_problems(only or ())):
+        aliases = _collect_aliases(
+            _select_listed_problems(list_length, candidates, selected_candidates, tables.main.where)
+        )
     needed_ids = None if only is None else {aliases.get(name, name) for name in only}
-    needed_names = [
+    needed_candidates = [
         candidate
-        for candidate in selected
+        for candidate in selected_candidates
         if (needed_ids is None or candidate.id in needed_ids) and not candidate.unusable
     ]
     store = Store(cache)
     comparison = CheckerKind.built_in(options.checker) if options.checker else None
-    results = [_load_problem(benchmark, candidate, tables, options, store) for candidate in needed_names]
-    problems = [options.apply_limits(result.problem) for result in results if result.problem is not None]
-    # An option's comparison replaces neither checker programs nor comparisons of functions' results.
+    stored_problems = [
+        _load_problem(benchmark, candidate, tables, options, store) for candidate in needed_candidates
+    ]
+    problems = [
+        options.apply_limits(stored_problem.problem)
+        for stored_problem in stored_problems
+        if stored_problem.problem is not None
+    ]
+    # The option `checker` replaces neither checker programs nor comparisons of functions' results.
     if comparison is not None:
         problems = [
             problem
@@ -349,20 +376,22 @@ def load(
             else msgspec.structs.replace(problem, checker=Checker(kind=comparison))
             for problem in problems
         ]
-    reasons = {_id_and_year(candidate): NOT_SELECTED for candidate in candidates}
-    reasons |= {_id_and_year(candidate): candidate.unusable for candidate in selected}
+    reasons = {_get_id_and_year(candidate): NOT_SELECTED for candidate in candidates}
+    reasons |= {_get_id_and_year(candidate): candidate.unusable for candidate in selected_candidates}
     reasons |= {
-        _id_and_year(candidate): result.unusable
-        for candidate, result in zip(needed_names, results, strict=True)
+        _get_id_and_year(candidate): stored_problem.unusable
+        for candidate, stored_problem in zip(needed_candidates, stored_problems, strict=True)
     }
-    by_id_and_year = {_id_and_year(candidate): candidate for candidate in needed_names}
+    candidates_by_id_and_year = {_get_id_and_year(candidate): candidate for candidate in needed_candidates}
     return LoadedProblems(
         problems,
         reasons=reasons,
-        references=lambda problem: benchmark.references(by_id_and_year[problem.id, problem.year], tables),
+        read_references=lambda problem: benchmark.references(
+            candidates_by_id_and_year[problem.id, problem.year], tables
+        ),
         aliases=aliases,
         packages=benchmark.packages if options.packages is None else options.packages,
-        people=lambda: benchmark.people(tables),
+        read_people=lambda: benchmark.read_people(tables),
     )
 
 
@@ -381,20 +410,24 @@ def _count_listed_problems(names: Collection[str]) -> int:
     return max(indexes, default=-1) + 1
 
 
-def _listed_problems(
-    length: int, candidates: Sequence[Candidate], selected: Sequence[Candidate], where: str
+def _select_listed_problems(
+    list_length: int, candidates: Sequence[Candidate], selected_candidates: Sequence[Candidate], where: str
 ) -> Sequence[Candidate]:
     """Return the problems of a list of lists of replies, in the order of the list, which is sorted by id.
 
     Raises:
         InputError: The length is neither the number of all problems nor the number of selected problems.
     """
-    for problems in (candidates, selected):
-        if length == len(problems):
-            return sorted(problems, key=lambda candidate: candidate.id)
-    selection_note = f", of which {len(selected):,} are chosen" if len(selected) < len(candidates) else ""
+    for listed_candidates in (candidates, selected_candidates):
+        if list_length == len(listed_candidates):
+            return sorted(listed_candidates, key=lambda candidate: candidate.id)
+    selection_note = (
+        f", of which {len(selected_candidates):,} are chosen"
+        if len(selected_candidates) < len(candidates)
+        else ""
+    )
     raise InputError(
-        f"the dump is a list with the replies for {format_count(length, 'problem')}, but the benchmark has"
+        f"the dump is a list with the replies for {format_count(list_length, 'problem')}, but the benchmark has"
         f" {len(candidates):,}{selection_note}",
         where=where,
         remedy="Give the rows and dates that the list was made for, or a dump of rows with a question_id",
@@ -407,7 +440,7 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
     is_file = Path(dataset).is_file()
     if options.dataset and not options.data_dir and Path(dataset).suffix.lower() in SUFFIXES and not is_file:
         raise InputError(f"the file {dataset} does not exist", field="choice.dataset")
-    rows_file = None if options.dataset else benchmark.rows(options.data_dir, cache)
+    rows_file = None if options.dataset else benchmark.make_rows_file(options.data_dir, cache)
     if benchmark.mixed and Path(dataset).suffix.lower() in (".jsonl", ".json") and is_file:
         rows = (
             {
@@ -452,7 +485,7 @@ def _load_problem(
         type(benchmark).__module__,
         str(benchmark.version),
         benchmark.fingerprint(candidate, tables),
-        benchmark.options_fingerprint(options),
+        benchmark.fingerprint_options(options),
         candidate.id,
         str(candidate.year),
         str(candidate.rows),
@@ -469,16 +502,23 @@ def _collect_aliases(candidates: Collection[Candidate]) -> dict[str, str]:
 
     A name of several problems, or a name that is another problem's id, is not an alias.
     """
-    names = [
+    names_with_ids = [
         (name, candidate.id)
         for index, candidate in enumerate(candidates)
         for name in (candidate.alias, f"#{index}")
     ]
-    counts, ids = Counter(name for name, _ in names), {candidate.id for candidate in candidates}
-    return {name: problem_id for name, problem_id in names if counts[name] == 1 and name and name not in ids}
+    name_counts, problem_ids = (
+        Counter(name for name, _ in names_with_ids),
+        {candidate.id for candidate in candidates},
+    )
+    return {
+        name: problem_id
+        for name, problem_id in names_with_ids
+        if name_counts[name] == 1 and name and name not in problem_ids
+    }
 
 
-def _id_and_year(candidate: Candidate) -> tuple[str, int | None]:
+def _get_id_and_year(candidate: Candidate) -> tuple[str, int | None]:
     """Return the id and the year, which identify a problem: olympiads reuse names."""
     return candidate.id, candidate.year
 
@@ -513,30 +553,36 @@ def load_benchmark_file(path: Path) -> Benchmark:
     """
     content = path.read_bytes()
     # The module's name contains the file's hash, so that cached problems of an older version are not used.
-    name = f"ioi_eval_benchmark_{hashlib.sha256(content).hexdigest()[:16]}"
-    if (module := sys.modules.get(name)) is None:
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None and spec.loader is not None, "a file that ends in .py"
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    module_name = f"ioi_eval_benchmark_{hashlib.sha256(content).hexdigest()[:16]}"
+    if (module := sys.modules.get(module_name)) is None:
+        module_spec = importlib.util.spec_from_file_location(module_name, path)
+        assert module_spec is not None and module_spec.loader is not None, "a file that ends in .py"
+        module = sys.modules[module_name] = importlib.util.module_from_spec(module_spec)
         try:
-            spec.loader.exec_module(module)
+            module_spec.loader.exec_module(module)
         except _LOADING_ERRORS as error:
-            del sys.modules[name]
+            del sys.modules[module_name]
             frames = traceback.extract_tb(error.__traceback__)
-            lines = [frame.lineno for frame in frames if frame.filename == str(path)]
-            row = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+            line_numbers = [frame.lineno for frame in frames if frame.filename == str(path)]
+            line_number = (
+                error.lineno if isinstance(error, SyntaxError) else line_numbers[-1] if line_numbers else None
+            )
             problem = f"cannot be loaded ({type(error).__name__}: {error})"
-            raise InputError(problem, where=str(path), row=row, remedy="Correct the Python file") from error
+            raise InputError(
+                problem, where=str(path), row=line_number, remedy="Correct the Python file"
+            ) from error
     classes = (
-        member for member in vars(module).values() if isinstance(member, type) and member.__module__ == name
+        member
+        for member in vars(module).values()
+        if isinstance(member, type) and member.__module__ == module_name
     )
-    defined = [
+    benchmark_classes = [
         member for member in classes if issubclass(member, Benchmark) and not inspect.isabstract(member)
     ]
-    if len(defined) != 1:
+    if len(benchmark_classes) != 1:
         remedy = "Define one class derived from ioi_eval.benchmarks.Benchmark"
         raise InputError(
-            f"the file defines {len(defined) or 'no'} benchmarks", where=str(path), remedy=remedy
+            f"the file defines {len(benchmark_classes) or 'no'} benchmarks", where=str(path), remedy=remedy
         )
-    benchmark: Benchmark = defined[0]()
+    benchmark: Benchmark = benchmark_classes[0]()
     return benchmark

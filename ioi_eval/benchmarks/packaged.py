@@ -12,7 +12,7 @@ from ioi_eval.problems import Package
 from ioi_eval.problems.package import TESTLIB_REMEDY
 
 
-def problem_of_package(package: Package, contents: ContentStore) -> Problem:
+def make_problem_from_package(package: Package, contents: ContentStore) -> Problem:
     """Return the problem of a package, with its tests in `contents` and its programs in memory.
 
     The package's folder may be removed afterwards.

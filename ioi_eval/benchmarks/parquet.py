@@ -21,10 +21,10 @@ from ioi_eval.benchmarks.parquet_child import TOO_LARGE, UNREADABLE
 from ioi_eval.model.errors import InputError
 from ioi_eval.store.resources import machine_memory
 
-_MEMORY_DIVISOR = 4  # the memory of a child process is limited to the machine's memory divided by this number
+_MEMORY_DIVISOR = 4  # a child process may use the machine's memory divided by this number
 _GIB = 1 << 30
-# Environment variables for the memory allocators of the child process: they reserve no address space in
-# advance, and return freed memory to the system.
+# Environment variables of the child process, with which its memory allocators reserve no address space in
+# advance and return freed memory to the system.
 _ALLOCATOR_VARIABLES = (
     "ARROW_DEFAULT_MEMORY_POOL=system",
     "MALLOC_ARENA_MAX=1",
@@ -34,13 +34,15 @@ _idle: list[subprocess.Popen[bytes]] = []  # idle child processes; starting a ch
 os.register_at_fork(after_in_child=_idle.clear)
 
 
-def batches(path: Path, columns: list[str] | None = None, *, memory: int | None = None) -> Iterator[Any]:
+def read_batches(
+    path: Path, columns: list[str] | None = None, *, max_memory_bytes: int | None = None
+) -> Iterator[Any]:
     """Yield a file's rows in small batches. A batch of long rows may have only one row.
 
     Args:
         path: The file.
         columns: The columns to read. `None` means all.
-        memory: Maximum memory for unpacking, in bytes. `None` means a quarter of the machine's memory.
+        max_memory_bytes: Maximum memory for unpacking. `None` means a quarter of the machine's memory.
 
     Raises:
         InputError: The file needs more memory, or the child crashed.
@@ -48,9 +50,9 @@ def batches(path: Path, columns: list[str] | None = None, *, memory: int | None 
     """
     import pyarrow.ipc
 
-    path.open("rb").close()  # raises an OSError that names the file if the file cannot be opened
-    limit = machine_memory() // _MEMORY_DIVISOR if memory is None else memory
-    request = {"path": str(path.absolute()), "columns": columns, "memory": limit}
+    path.open("rb").close()  # if the file cannot be opened, an OSError names it
+    memory_limit_bytes = machine_memory() // _MEMORY_DIVISOR if max_memory_bytes is None else max_memory_bytes
+    request = {"path": str(path.absolute()), "columns": columns, "memory": memory_limit_bytes}
     child, stream = _send_request(json.dumps(request).encode())
     is_idle = False
     try:
@@ -61,12 +63,12 @@ def batches(path: Path, columns: list[str] | None = None, *, memory: int | None 
                 if is_idle := child.stdout is not None and child.stdout.read(1) == b"\n":
                     return
                 break
-            except (pyarrow.ArrowException, OSError):  # such errors mean that the child process has exited
+            except (pyarrow.ArrowException, OSError):  # the child process has exited
                 break
             yield batch
-            del batch  # free its memory before the next batch is read
+            del batch  # free the batch's memory before the next batch is read
             pyarrow.default_memory_pool().release_unused()
-        raise _child_error(path, child, limit)
+        raise _make_child_error(path, child, memory_limit_bytes)
     finally:
         _idle.append(child) if is_idle else _kill_child(child)
 
@@ -89,37 +91,37 @@ def _send_request(request: bytes) -> tuple[subprocess.Popen[bytes], Any]:
         except (pyarrow.ArrowException, OSError):
             if is_new or child.wait() != 0:
                 return child, None
-            _kill_child(child)  # this child process had exited, because it was idle for too long
+            _kill_child(child)  # the child process exited because it was idle for too long
 
 
 def _start_child() -> subprocess.Popen[bytes]:
     """Start a child process."""
-    script = Path(__file__).with_name("parquet_child.py")
+    child_script = Path(__file__).with_name("parquet_child.py")
     return subprocess.Popen(
-        ["env", *_ALLOCATOR_VARIABLES, sys.executable, "-I", str(script), json.dumps(sys.path)],
+        ["env", *_ALLOCATOR_VARIABLES, sys.executable, "-I", str(child_script), json.dumps(sys.path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C goes only to the calling process, which then kills the child process
+        start_new_session=True,  # Ctrl-C reaches only the calling process, which then kills the child process
     )
 
 
-def _child_error(path: Path, child: subprocess.Popen[bytes], limit: int) -> Exception:
+def _make_child_error(path: Path, child: subprocess.Popen[bytes], memory_limit_bytes: int) -> Exception:
     """Return the error for a file that a child could not unpack."""
     import pyarrow
 
-    stderr = child.communicate()[1].decode(errors="replace").strip()
+    child_stderr = child.communicate()[1].decode(errors="replace").strip()
     if child.returncode == UNREADABLE:
-        return pyarrow.ArrowInvalid(stderr)  # type: ignore[no-any-return]
+        return pyarrow.ArrowInvalid(child_stderr)  # type: ignore[no-any-return]
     if child.returncode in (TOO_LARGE, -signal.SIGABRT, -signal.SIGKILL):
         return InputError(
-            f"a part of it takes more than {limit / _GIB:.1f} GiB of memory when it is unpacked",
+            f"a part of it takes more than {memory_limit_bytes / _GIB:.1f} GiB of memory when it is unpacked",
             where=str(path),
             remedy="Read it where there is more memory, or write it again there, in smaller groups: "
             f"pyarrow.parquet.write_table(pyarrow.parquet.read_table({path.name!r}), 'small.parquet', "
             "row_group_size=5)",
         )
-    problem = f"the process that unpacks it ended with {child.returncode}: {stderr or 'no message'}"
+    problem = f"the process that unpacks it ended with {child.returncode}: {child_stderr or 'no message'}"
     return InputError(problem, where=str(path), remedy="Fetch or write it again")
 
 
@@ -136,7 +138,7 @@ def _kill_idle_children() -> None:
         _kill_child(_idle.pop())
 
 
-def with_decoded_bytes(batch: Any) -> Any:
+def decode_byte_columns(batch: Any) -> Any:
     """Return a batch in which columns of bytes are strings, if all their values are UTF-8.
 
     Some writers store strings as bytes.
@@ -145,7 +147,7 @@ def with_decoded_bytes(batch: Any) -> Any:
 
     columns = list(batch.columns)
     if all(_replace_bytes_type(column.type) == column.type for column in columns):
-        return batch  # for example, a batch without columns still has a number of rows
+        return batch  # a new batch would lose the number of rows if there are no columns
     for index, column in enumerate(columns):
         with suppress(pyarrow.ArrowInvalid):
             columns[index] = column.cast(_replace_bytes_type(column.type))

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-TOO_LARGE, UNREADABLE = 3, 4  # exit codes
+TOO_LARGE, UNREADABLE = 3, 4  # exit codes of the child process
 _MAX_ROWS = 1 << 12  # maximum number of rows in a batch
 _BATCH_BYTES = 16 << 20  # maximum size in bytes of a batch that is sent, unless a single row is larger
 _IDLE_S = 5.0  # seconds without a request after which the child process exits
@@ -28,10 +28,10 @@ def main() -> int:
     from pyarrow import ArrowException
 
     output = os.fdopen(os.dup(1), "wb")
-    while select.select([0], [], [], _IDLE_S)[0] and (line := sys.stdin.readline()):
+    while select.select([0], [], [], _IDLE_S)[0] and (request_line := sys.stdin.readline()):
         try:
-            _answer_request(output, **json.loads(line))
-        except MemoryError:  # pyarrow's error for missing memory is a subclass
+            _answer_request(output, **json.loads(request_line))
+        except MemoryError:  # the class of pyarrow's error for missing memory is derived from MemoryError
             return TOO_LARGE
         except (ArrowException, OSError) as error:
             os.write(2, str(error).encode())
@@ -43,24 +43,28 @@ def _answer_request(output: BinaryIO, path: str, columns: list[str] | None, memo
     """Write the rows of a file to `output`. `memory`: maximum memory for unpacking, in bytes."""
     import pyarrow.parquet
 
-    pages, hard = (
+    mapped_pages, hard_limit_bytes = (
         int(Path("/proc/self/statm").read_text().split()[0]),
         resource.getrlimit(resource.RLIMIT_AS)[1],
     )
     # The file's size counts because the file is mapped into memory.
-    max_bytes = pages * resource.getpagesize() + Path(path).stat().st_size + memory
+    max_bytes = mapped_pages * resource.getpagesize() + Path(path).stat().st_size + memory
     resource.setrlimit(
-        resource.RLIMIT_AS, (max_bytes if hard == resource.RLIM_INFINITY else min(max_bytes, hard), hard)
+        resource.RLIMIT_AS,
+        (
+            max_bytes if hard_limit_bytes == resource.RLIM_INFINITY else min(max_bytes, hard_limit_bytes),
+            hard_limit_bytes,
+        ),
     )
     with _open_parquet(path) as file:
-        groups, empty = file.num_row_groups, file.schema_arrow.empty_table()
+        group_count, empty_table = file.num_row_groups, file.schema_arrow.empty_table()
     writer = None
-    for group in range(groups):
+    for group in range(group_count):
         for batch in _read_group(path, group, columns, memory):
             writer = writer or pyarrow.ipc.new_stream(output, batch.schema)
             writer.write_batch(batch)
             output.flush()
-    (writer or pyarrow.ipc.new_stream(output, empty.schema)).close()
+    (writer or pyarrow.ipc.new_stream(output, empty_table.schema)).close()
     output.write(b"\n")
     output.flush()
 
@@ -71,29 +75,37 @@ def _open_parquet(path: str) -> Any:
     return pyarrow.parquet.ParquetFile(path, pre_buffer=False, memory_map=True)
 
 
-def _read_group(path: str, group: int, columns: list[str] | None, memory: int) -> Iterator[Any]:
+def _read_group(path: str, group: int, columns: list[str] | None, max_memory_bytes: int) -> Iterator[Any]:
     """Yield the rows of a group in small batches.
 
     If many rows do not fit into memory, unpack them one by one.
     """
     with _open_parquet(path) as file:
-        metadata = file.metadata.row_group(group)
-        rows = max(1, min(_MAX_ROWS, metadata.num_rows * _BATCH_BYTES // max(1, metadata.total_byte_size)))
+        group_metadata = file.metadata.row_group(group)
+        batch_rows = max(
+            1,
+            min(_MAX_ROWS, group_metadata.num_rows * _BATCH_BYTES // max(1, group_metadata.total_byte_size)),
+        )
     sent_rows = 0
     while True:
         try:
-            for batch in _read_small_batches(path, group, columns, rows, sent_rows, memory):
+            for batch in _read_small_batches(path, group, columns, batch_rows, sent_rows, max_memory_bytes):
                 yield batch
                 sent_rows += batch.num_rows
             return
         except MemoryError:
-            if rows == 1:
+            if batch_rows == 1:
                 raise
-        rows = 1
+        batch_rows = 1
 
 
 def _read_small_batches(
-    path: str, group: int, columns: list[str] | None, rows: int, skipped: int, memory: int
+    path: str,
+    group: int,
+    columns: list[str] | None,
+    batch_rows: int,
+    skipped_rows: int,
+    max_memory_bytes: int,
 ) -> Iterator[Any]:
     """Yield the rows of a group in batches that are small enough to be sent.
 
@@ -101,22 +113,22 @@ def _read_small_batches(
         path: The file.
         group: The index of the row group.
         columns: The columns to read. None means all.
-        rows: The number of rows to unpack at once.
-        skipped: The number of rows to skip, because they were sent already.
-        memory: The maximum size of unpacked rows, in bytes.
+        batch_rows: The number of rows to unpack at once.
+        skipped_rows: The number of rows to skip, because they were sent already.
+        max_memory_bytes: The maximum size of unpacked rows, in bytes.
     """
     with _open_parquet(path) as file:
-        for batch in file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False):
-            start, skipped = min(skipped, batch.num_rows), max(0, skipped - batch.num_rows)
-            size = sum(_array_bytes(column) for column in batch.columns)
-            if size > memory:
+        for batch in file.iter_batches(batch_rows, row_groups=[group], columns=columns, use_threads=False):
+            first_row, skipped_rows = min(skipped_rows, batch.num_rows), max(0, skipped_rows - batch.num_rows)
+            batch_bytes = sum(_count_array_bytes(column) for column in batch.columns)
+            if batch_bytes > max_memory_bytes:
                 raise MemoryError
-            step = max(1, batch.num_rows * _BATCH_BYTES // max(1, size))
-            for offset in range(start, batch.num_rows, step):
-                yield batch.slice(offset, step)
+            slice_rows = max(1, batch.num_rows * _BATCH_BYTES // max(1, batch_bytes))
+            for slice_start in range(first_row, batch.num_rows, slice_rows):
+                yield batch.slice(slice_start, slice_rows)
 
 
-def _array_bytes(array: Any) -> int:
+def _count_array_bytes(array: Any) -> int:
     """Return the size of an array in bytes when its dictionaries are written out.
 
     A few indices may repeat a long string.
@@ -125,11 +137,15 @@ def _array_bytes(array: Any) -> int:
     from pyarrow import types
 
     if types.is_dictionary(array.type) and _is_string_type(array.type.value_type):
-        lengths = pyarrow.compute.binary_length(array.dictionary).cast("int64")
-        return int(pyarrow.compute.sum(lengths.take(array.indices)).as_py() or 0)
+        value_lengths = pyarrow.compute.binary_length(array.dictionary).cast("int64")
+        return int(pyarrow.compute.sum(value_lengths.take(array.indices)).as_py() or 0)
     if types.is_nested(array.type) and hasattr(array, "flatten"):
-        children = array.flatten()
-        return sum(map(_array_bytes, children)) if isinstance(children, list) else _array_bytes(children)
+        child_arrays = array.flatten()
+        return (
+            sum(map(_count_array_bytes, child_arrays))
+            if isinstance(child_arrays, list)
+            else _count_array_bytes(child_arrays)
+        )
     return int(array.nbytes)
 
 

@@ -25,15 +25,15 @@ from ioi_eval.rules.expectations import (
 )
 from ioi_eval.store.rows import as_json_value, as_number
 
-# Column with the kind of a solution; its values are verdicts, which are less precise than scores.
+# Column with the kind of a solution. Its values are verdicts, so a column of scores is preferred.
 _LABEL = "label"
 # Parts of the names of columns that may contain reference scores.
 _NAME_PARTS = ("score", "points", "grade", "expected", "verdict")
-# Names of columns that cannot contain reference scores, although the names look like it.
+# Names of columns without reference scores, although the names contain such a part.
 _OTHER_COLUMNS = frozenset({"score_precision"})
-_MAX_DIGITS = 6  # maximum decimals of a score; binary fractions may have more
+_MAX_DIGITS = 6  # maximum number of decimals of a score; further decimals are rounding errors
 _ROUNDING_ERROR = 1e-6  # maximum rounding error of a binary fraction
-# Verdicts of whole submissions, by their spelling in problem packages.
+# Names of verdicts in problem packages, by other common names of the same verdict.
 _VERDICTS: Mapping[str, str] = MappingProxyType(
     {
         "ok": "accepted",
@@ -72,48 +72,51 @@ def read_reference_scores(
     Raises:
         InputError: The column cannot be detected, or a value is not an expected result.
     """
-    files = [Path(file.path) for file in dump.info.files]
-    name = _find_column(files, column)
+    dump_files = [Path(file.path) for file in dump.info.files]
+    score_column = _find_column(dump_files, column)
     numbers = [
         number
-        for value in (as_json_value(row.columns.get(name)) for row in _read_rows(files))
+        for value in (as_json_value(row.columns.get(score_column)) for row in _read_rows(dump_files))
         if (number := as_number(value)) is not None
     ]
     is_fraction = scale == "fraction" if scale else max(numbers, default=0.0) <= 1
     digits = max(map(_count_digits, numbers), default=0)
-    cases = [_make_case(row, problems, name, is_fraction, digits) for row in dump.read_with_locations()]
+    cases = [
+        _make_case(row, problems, score_column, is_fraction, digits) for row in dump.read_with_locations()
+    ]
     has_scores = any(case.score is not None for case in cases)
     kind = ("fractions" if is_fraction else "points") if has_scores else "verdicts"
-    return ReferenceScores(column=name, kind=kind, cases=tuple(cases))
+    return ReferenceScores(column=score_column, kind=kind, cases=tuple(cases))
 
 
 # --- the column --------------------------------------------------------------------------------------
 
 
-def _find_column(files: Sequence[Path], requested: str | None) -> str:
+def _find_column(files: Sequence[Path], requested_column: str | None) -> str:
     """Return the column with the expected results: the requested column, or the only candidate."""
-    names = dict.fromkeys(str(name) for row in _read_rows(files) for name in row.columns)
+    column_names = dict.fromkeys(str(column_name) for row in _read_rows(files) for column_name in row.columns)
     where = ", ".join(map(str, files))
-    if requested is not None:
-        if requested not in names:
-            remedy = f"The columns are: {', '.join(names)}"
+    if requested_column is not None:
+        if requested_column not in column_names:
+            remedy = f"The columns are: {', '.join(column_names)}"
             raise InputError(
-                f"the file has no column {requested!r}", where=where, field="column", remedy=remedy
+                f"the file has no column {requested_column!r}", where=where, field="column", remedy=remedy
             )
-        return requested
-    candidates = [
-        name
-        for name in names
-        if name not in _OTHER_COLUMNS and any(name_part in name.lower() for name_part in _NAME_PARTS)
-    ] or [name for name in names if name == _LABEL]
-    if len(candidates) == 1:
-        return candidates[0]
+        return requested_column
+    candidate_columns = [
+        column_name
+        for column_name in column_names
+        if column_name not in _OTHER_COLUMNS
+        and any(name_part in column_name.lower() for name_part in _NAME_PARTS)
+    ] or [column_name for column_name in column_names if column_name == _LABEL]
+    if len(candidate_columns) == 1:
+        return candidate_columns[0]
     problem = (
-        f"several columns may hold what is expected: {', '.join(candidates)}"
-        if candidates
+        f"several columns may hold what is expected: {', '.join(candidate_columns)}"
+        if candidate_columns
         else "no column that looks like an expected score or verdict"
     )
-    remedy = f"Name it with column=NAME; the columns are: {', '.join(names)}"
+    remedy = f"Name it with column=NAME; the columns are: {', '.join(column_names)}"
     raise InputError(problem, where=where, remedy=remedy)
 
 
@@ -144,38 +147,39 @@ def _make_case(
         digits: The number of decimals of the column's scores.
     """
     submission = row.submission
-    problem, value = problems[submission.problem_id], submission.row.get(column)
-    number, score, expectation = as_number(value), None, None
-    if number is not None:
-        maximum = 1.0 if is_fraction else max_problem_points(problem)
-        if not 0 <= number <= maximum + _ROUNDING_ERROR:
-            reason = f"{number:g} is not a score between 0 and {maximum:g}"
-            raise _row_error(
-                row, column, reason, "Check that it is the column of scores, and that scale=... is their unit"
+    problem, expected_value = problems[submission.problem_id], submission.row.get(column)
+    expected_number, score, expectation = as_number(expected_value), None, None
+    if expected_number is not None:
+        max_score = 1.0 if is_fraction else max_problem_points(problem)
+        if not 0 <= expected_number <= max_score + _ROUNDING_ERROR:
+            reason = f"{expected_number:g} is not a score between 0 and {max_score:g}"
+            raise _make_row_error(
+                row, column, reason, "Check that the column contains scores, and that scale=... is their unit"
             )
         digits = max(digits, problem.score_precision)
-        score = ExpectedScore(value=number, fraction=is_fraction, digits=digits)
-    elif isinstance(value, str) and value.strip():
-        verdict = value.strip().lower().replace("-", "_").replace(" ", "_")
+        score = ExpectedScore(value=expected_number, fraction=is_fraction, digits=digits)
+    elif isinstance(expected_value, str) and expected_value.strip():
+        verdict_name = expected_value.strip().lower().replace("-", "_").replace(" ", "_")
         expectation = Expectation(
-            subtask="", word=_VERDICTS.get(verdict, verdict), tests=list_counting_tests(problem)
+            subtask="", word=_VERDICTS.get(verdict_name, verdict_name), tests=list_counting_tests(problem)
         )
     else:
-        reason = f"{'nothing' if value is None else repr(value)} is neither a score nor a verdict"
-        raise _row_error(row, column, reason, "Give the row a score or a verdict, or remove the row")
-    location, label = f"{Path(row.file).name}:{row.line}", submission.row.get(_LABEL)
+        value_text = "nothing" if expected_value is None else repr(expected_value)
+        reason = f"{value_text} is neither a score nor a verdict"
+        raise _make_row_error(row, column, reason, "Give the row a score or a verdict, or remove the row")
+    location, solution_label = f"{Path(row.file).name}:{row.line}", submission.row.get(_LABEL)
     is_known_verdict = expectation is not None and is_known_keyword(expectation.word)
     return KeyedExpectation(
         key=submission.key,
         problem=submission.problem_id,
-        solution=f"{location} {label}" if label and column != _LABEL else location,
-        expected=str(value).strip(),
+        solution=f"{location} {solution_label}" if solution_label and column != _LABEL else location,
+        expected=str(expected_value).strip(),
         words=(expectation,) if expectation is not None and is_known_verdict else (),
-        unknown=(str(value).strip(),) if expectation is not None and not is_known_verdict else (),
+        unknown=(str(expected_value).strip(),) if expectation is not None and not is_known_verdict else (),
         score=score,
     )
 
 
-def _row_error(row: LocatedSubmission, column: str, problem: str, remedy: str) -> InputError:
+def _make_row_error(row: LocatedSubmission, column: str, problem: str, remedy: str) -> InputError:
     """Return the error for a row."""
     return InputError(problem, where=row.file, row=row.line, field=column, remedy=remedy)

@@ -29,30 +29,30 @@ from ioi_eval.store.files import MAY_READ, find_unreadable_folders, raise_read_e
 _CHUNK = 1 << 20  # number of bytes or characters that are read at once
 # Maximum characters of a field in a .csv file; the csv module's default is 131072.
 _MAX_FIELD_LENGTH = (1 << 31) - 1
-INSPECT = "inspect_ai"  # column that only rows from inspect_ai's logs have
-PLACE = "place_of_problem"  # column for the problem's index, such as `#0`, in rows from a list of lists
-# Names of files without rows that the package `datasets` writes next to the rows.
+INSPECT = "inspect_ai"  # name of a column that only rows from logs of inspect_ai have
+PLACE = "place_of_problem"  # column with the problem's index, such as `#0`, if a dump is a list of lists
+# Names of files that the package `datasets` writes next to rows, and that contain no rows.
 _FILES_WITHOUT_ROWS = frozenset({"state.json", "dataset_info.json", "dataset_dict.json"})
-_BATCH_ROWS = 64  # number of an Arrow file's rows that are in memory at the same time
+_BATCH_ROWS = 64  # number of rows of an Arrow file that are in memory at once
 _DUPLICATE_KEY_REMEDY = "Keep only the right one"
-# A lock for csv's limit of a field's length, which holds for the whole process.
+# Lock for the maximum field length of the module csv, which is a setting of the whole process.
 _field_limit_lock = threading.Lock()
 
 
 class FileRow(NamedTuple):
     """A row of a file: its columns, and the line where it starts."""
 
-    line: int  # number of the line, from 1; in formats without lines, number of the row
+    line: int  # line number, from 1; in formats without lines, the row number
     columns: dict[str, Any]
 
 
-def dump_files(paths: Iterable[str | Path]) -> list[Path]:
+def list_dump_files(paths: Iterable[str | Path]) -> list[Path]:
     """Return the files of rows at the paths. Folders are searched, without hidden files."""
-    return [file for path in paths for file in _list_dump_files(Path(path))]
+    return [file for path in paths for file in _list_dump_files_at(Path(path))]
 
 
-def other_files(paths: Iterable[str | Path]) -> list[Path]:
-    """Return the files in the folders among the paths that `dump_files` ignores because of their names."""
+def list_other_files(paths: Iterable[str | Path]) -> list[Path]:
+    """Return the files in the folders among the paths that `list_dump_files` ignores by their names."""
     folders = (path for path in map(Path, paths) if path.is_dir())
     return [file for folder in folders for file in _list_files_below(folder) if not is_dump(file)]
 
@@ -68,9 +68,9 @@ def _list_files_below(folder: Path) -> Iterator[Path]:
         if is_hidden or file.name in _FILES_WITHOUT_ROWS:
             continue
         if file.is_symlink() and (file.is_dir() or (is_dump(file) and not file.exists())):
-            target = "a folder, and such links are not followed" if file.is_dir() else "nothing"
+            link_target = "a folder, and such links are not followed" if file.is_dir() else "nothing"
             raise InputError(
-                f"the link leads to {target}",
+                f"the link leads to {link_target}",
                 where=str(file),
                 remedy="Remove the link, and name its target instead",
             )
@@ -78,17 +78,17 @@ def _list_files_below(folder: Path) -> Iterator[Path]:
             yield file
 
 
-def _list_dump_files(path: Path) -> list[Path]:
+def _list_dump_files_at(path: Path) -> list[Path]:
     """Return the files of rows at a path. A folder of programs counts as a file."""
     if path.is_dir():
         for error in find_unreadable_folders(path):
             where, problem = str(error.filename), f"cannot be read ({error.strerror})"
             raise InputError(problem, where=where, remedy=MAY_READ)
-        if _file_format(path) == _PROGRAMS:
+        if _detect_format(path) == _PROGRAMS:
             return [path]
         files = [file for file in _list_files_below(path) if is_dump(file)]
         if not files:
-            remedy = f"Expected files {_format_suffixes()} in it, or programs such as HumanEval_0/0.py"
+            remedy = f"Expected files {_list_format_suffixes()} in it, or programs such as HumanEval_0/0.py"
             raise InputError("the folder contains no dump", where=str(path), remedy=remedy)
         return files
     if not path.exists():
@@ -103,55 +103,55 @@ def _list_dump_files(path: Path) -> list[Path]:
         raise InputError(
             f"cannot determine the format from the suffix {path.suffix!r}",
             where=str(path),
-            remedy=f"Expected one of {_format_suffixes()}",
+            remedy=f"Expected one of {_list_format_suffixes()}",
         )
     return [path]
 
 
 def is_dump(path: Path) -> bool:
     """Return True if the name has the suffix of a file of rows, or if it is a folder of programs."""
-    return _file_format(path) in _READERS
+    return _detect_format(path) in _READERS
 
 
 def is_csv(path: Path) -> bool:
     """Return True if the file is a .csv, in which every value is a string."""
-    return _file_format(path) == ".csv"
+    return _detect_format(path) == ".csv"
 
 
-def _file_format(path: Path) -> str:
+def _detect_format(path: Path) -> str:
     """Return the suffix of the format, without .gz or .zst, or `_PROGRAMS` for a folder of programs."""
     if path.suffix.lower() not in _COMPRESSIONS:
-        kind = path.suffix.lower()
-        return _PROGRAMS if kind not in _READERS and next(_find_program_files(path), None) else kind
-    inner = Path(path.stem).suffix.lower()
-    # Such formats compress tables themselves, so a name such as x.parquet.gz is not supported.
-    return inner if inner not in _TABLES else path.suffix.lower()
+        suffix = path.suffix.lower()
+        return _PROGRAMS if suffix not in _READERS and next(_find_program_files(path), None) else suffix
+    inner_suffix = Path(path.stem).suffix.lower()
+    # Tables are compressed inside their files, so a name such as x.parquet.gz is not supported.
+    return inner_suffix if inner_suffix not in _TABLES else path.suffix.lower()
 
 
-def name_without_suffixes(path: Path) -> str:
+def remove_format_suffixes(path: Path) -> str:
     """Return a file's name without the suffixes of its format."""
     return Path(path.stem).stem if is_dump(path) and path.suffix.lower() in _COMPRESSIONS else path.stem
 
 
-def _format_suffixes() -> str:
+def _list_format_suffixes() -> str:
     """Return the suffixes of files of rows, for messages."""
-    suffixes = ", ".join(name for name in _READERS if name != _PROGRAMS)
+    suffixes = ", ".join(suffix for suffix in _READERS if suffix != _PROGRAMS)
     return f"{suffixes} (text also as {' or '.join(_COMPRESSIONS)})"
 
 
 # --- bytes -------------------------------------------------------------------------------------------
 
 
-def scan(path: Path) -> str:
+def hash_and_check(path: Path) -> str:
     """Return the SHA-256 of a file's decompressed content. Raise an InputError if text is not UTF-8."""
     digest = hashlib.sha256()
-    if _file_format(path) == _PROGRAMS:
+    if _detect_format(path) == _PROGRAMS:
         for file in _find_program_files(path):
-            digest.update(f"{file.relative_to(path)}\n{scan(file)}\n".encode())
+            digest.update(f"{file.relative_to(path)}\n{hash_and_check(file)}\n".encode())
         return digest.hexdigest()
-    check = None if _file_format(path) in _TABLES else _TextCheck(str(path))
+    text_check = None if _detect_format(path) in _TABLES else _TextCheck(str(path))
     with _open_bytes(path) as stream:
-        for piece in _read_pieces(stream, path, check):
+        for piece in _read_pieces(stream, path, text_check):
             digest.update(piece)
     return digest.hexdigest()
 
@@ -160,55 +160,55 @@ class FileGrowth(NamedTuple):
     """A file to which lines were appended."""
 
     sha256: str  # hash of the whole file
-    lines: int  # number of lines before the appended lines
+    lines: int  # number of lines of the earlier file
 
 
-def scan_growth(path: Path, size: int, sha256: str) -> FileGrowth | None:
+def hash_if_grown(path: Path, size: int, sha256: str) -> FileGrowth | None:
     """Return the new hash of a .jsonl file, or None if it is not an earlier file with appended lines.
 
     `size` and `sha256`: size and hash of the earlier file.
     """
     if path.suffix.lower() != ".jsonl" or path.stat().st_size < size:
         return None
-    digest, remaining, lines = hashlib.sha256(), size, 0
+    digest, remaining_bytes, line_count = hashlib.sha256(), size, 0
     with _open_bytes(path) as stream:
-        while remaining and (piece := stream.read(min(_CHUNK, remaining))):
+        while remaining_bytes and (piece := stream.read(min(_CHUNK, remaining_bytes))):
             digest.update(piece)
-            lines += piece.count(b"\n")
-            remaining -= len(piece)
-        if remaining or digest.hexdigest() != sha256:
+            line_count += piece.count(b"\n")
+            remaining_bytes -= len(piece)
+        if remaining_bytes or digest.hexdigest() != sha256:
             return None
-        for piece in _read_pieces(stream, path, _TextCheck(str(path), lines + 1)):
+        for piece in _read_pieces(stream, path, _TextCheck(str(path), line_count + 1)):
             digest.update(piece)
-    return FileGrowth(digest.hexdigest(), lines)
+    return FileGrowth(digest.hexdigest(), line_count)
 
 
 def find_line_start(path: Path, line_number: int) -> int:
     """Return the offset in bytes after the first `line_number` lines."""
-    offset = 0
+    piece_start = 0
     with _open_bytes(path) as stream:
         for piece in _read_pieces(stream, path):
-            if line_number <= (lines := piece.count(b"\n")):
-                end = -1
+            if line_number <= (piece_lines := piece.count(b"\n")):
+                line_end = -1
                 for _ in range(line_number):
-                    end = piece.index(b"\n", end + 1)
-                return offset + end + 1
-            line_number -= lines
-            offset += len(piece)
+                    line_end = piece.index(b"\n", line_end + 1)
+                return piece_start + line_end + 1
+            line_number -= piece_lines
+            piece_start += len(piece)
     raise InputError(
         "the file has fewer lines than before", where=str(path), remedy="Run the same command again"
     )
 
 
-def _read_pieces(stream: BinaryIO, path: Path, check: _TextCheck | None = None) -> Iterator[bytes]:
-    """Yield the content of a stream in pieces. `check` checks that it is text."""
+def _read_pieces(stream: BinaryIO, path: Path, text_check: _TextCheck | None = None) -> Iterator[bytes]:
+    """Yield the content of a stream in pieces. `text_check` checks that the content is text."""
     with raise_read_errors(path, "Was the file cut off? Fetch or write it again"):
         while piece := stream.read(_CHUNK):
-            if check is not None:
-                check.check_piece(piece)
+            if text_check is not None:
+                text_check.check_piece(piece)
             yield piece
-        if check is not None:
-            check.check_piece(b"", last=True)
+        if text_check is not None:
+            text_check.check_piece(b"", last=True)
 
 
 def _open_bytes(path: Path) -> BinaryIO:
@@ -231,7 +231,7 @@ class _TextCheck:
     """Checks that text, which arrives in pieces, is UTF-8 without NUL bytes."""
 
     def __init__(self, where: str, line: int = 1) -> None:
-        self._where, self._line = where, line
+        self._where, self._line_number = where, line
         self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def check_piece(self, piece: bytes, *, last: bool = False) -> None:
@@ -239,16 +239,16 @@ class _TextCheck:
         try:
             self._decoder.decode(piece, last)
         except UnicodeDecodeError as error:
-            raise self._encoding_error("not UTF-8", error.object, error.start) from error
+            raise self._make_encoding_error("not UTF-8", error.object, error.start) from error
         if (position := piece.find(b"\0")) >= 0:
-            raise self._encoding_error("a NUL byte", piece, position)
-        self._line += piece.count(b"\n")
+            raise self._make_encoding_error("a NUL byte", piece, position)
+        self._line_number += piece.count(b"\n")
 
-    def _encoding_error(self, problem: str, piece: bytes, position: int) -> InputError:
+    def _make_encoding_error(self, problem: str, piece: bytes, position: int) -> InputError:
         """Return the error for a byte of the current piece."""
-        row = self._line + piece.count(b"\n", 0, position)
+        line_number = self._line_number + piece.count(b"\n", 0, position)
         return InputError(
-            problem, where=self._where, row=row, remedy="The file is damaged, or is not text in UTF-8"
+            problem, where=self._where, row=line_number, remedy="The file is damaged, or is not text in UTF-8"
         )
 
 
@@ -256,38 +256,44 @@ class _TextCheck:
 
 
 def read_rows(path: Path) -> Iterator[FileRow]:
-    """Yield the rows of a file that `scan` has checked. Raise an InputError for the first broken row."""
+    """Yield the rows of a file that `hash_and_check` has checked. The first broken row is an InputError."""
     for row in read_rows_or_errors(path):
         if isinstance(row, InputError):
             raise row
         yield row
 
 
-def read_rows_or_errors(path: Path, start: tuple[int, int] = (0, 0)) -> Iterator[FileRow | InputError]:
-    """Yield the rows of a file that `scan` has checked, and an error for each broken row.
+def read_rows_or_errors(
+    path: Path, skipped_bytes_and_lines: tuple[int, int] = (0, 0)
+) -> Iterator[FileRow | InputError]:
+    """Yield the rows of a file that `hash_and_check` has checked, and an error for each broken row.
 
-    `start`: the number of bytes and of lines to skip in a .jsonl file.
+    `skipped_bytes_and_lines`: the number of bytes and of lines to skip in a .jsonl file.
     """
-    return _read_jsonl_rows(path, start) if start[0] else _READERS[_file_format(path)](path)
+    return (
+        _read_jsonl_rows(path, skipped_bytes_and_lines)
+        if skipped_bytes_and_lines[0]
+        else _READERS[_detect_format(path)](path)
+    )
 
 
 def read_columns(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]:
-    """Yield the columns of each usable row, for a file that `scan` has not checked.
+    """Yield the columns of each usable row, for a file that `hash_and_check` has not checked.
 
     For a .parquet file these are only the columns in `names`.
     """
-    kind = _file_format(path)
+    file_format = _detect_format(path)
     rows: Iterator[FileRow | InputError]
-    if kind == ".parquet":
+    if file_format == ".parquet":
         rows = _read_parquet_rows(path, list(names))
     else:
-        if kind not in _TABLES:
-            scan(path)
+        if file_format not in _TABLES:
+            hash_and_check(path)
         rows = read_rows_or_errors(path)
     return (row.columns for row in rows if not isinstance(row, InputError))
 
 
-def column_names(path: Path) -> tuple[str, ...]:
+def read_column_names(path: Path) -> tuple[str, ...]:
     """Return the columns of a .parquet file, or of the first row of another file."""
     if path.suffix.lower() == ".parquet":
         import pyarrow.parquet
@@ -295,22 +301,24 @@ def column_names(path: Path) -> tuple[str, ...]:
         try:
             return tuple(pyarrow.parquet.read_schema(path).names)
         except (pyarrow.ArrowException, OSError) as error:
-            raise _parquet_error(path, error) from error
-    scan(path)
-    first = next(read_rows(path), None)
-    return tuple(first.columns) if first else ()
+            raise _make_parquet_error(path, error) from error
+    hash_and_check(path)
+    first_row = next(read_rows(path), None)
+    return tuple(first_row.columns) if first_row else ()
 
 
-def _read_jsonl_rows(path: Path, start: tuple[int, int] = (0, 0)) -> Iterator[FileRow | InputError]:
-    """Yield the rows of a .jsonl file. `start`: the number of bytes and of lines to skip."""
-    offset, skipped_lines = start
+def _read_jsonl_rows(
+    path: Path, skipped_bytes_and_lines: tuple[int, int] = (0, 0)
+) -> Iterator[FileRow | InputError]:
+    """Yield the rows of a .jsonl file after the skipped bytes and lines."""
+    skipped_bytes, skipped_lines = skipped_bytes_and_lines
     with _open_bytes(path) as stream:
-        if offset:
-            stream.seek(offset)
-        for number, line in enumerate(stream, skipped_lines + 1):
-            line_text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        if skipped_bytes:
+            stream.seek(skipped_bytes)
+        for line_number, line in enumerate(stream, skipped_lines + 1):
+            line_text = line.decode("utf-8-sig" if line_number == 1 else "utf-8")
             if line_text.strip():
-                yield _parse_row(line_text, path, number)
+                yield _parse_row(line_text, path, line_number)
 
 
 def _parse_row(text: str, path: Path, line: int) -> FileRow | InputError:
@@ -372,12 +380,12 @@ def _read_single_object(path: Path) -> dict[str, Any] | None:
             return None
         except ValueError:
             try:
-                value = _parse_json(first_line + stream.read())
+                parsed_value = _parse_json(first_line + stream.read())
             except DuplicateKey as error:
                 raise InputError(str(error), where=str(path), remedy=_DUPLICATE_KEY_REMEDY) from error
             except ValueError:
                 return None
-            return value if isinstance(value, dict) else None
+            return parsed_value if isinstance(parsed_value, dict) else None
     return None
 
 
@@ -403,18 +411,20 @@ def _read_csv_rows(path: Path) -> Iterator[FileRow | InputError]:
             raise InputError(problem, where=str(path), row=1, remedy=remedy)
         reader = csv.reader(chain([first_line], stream), strict=True)
         try:
-            header = _check_duplicate_columns(
+            column_names = _check_duplicate_columns(
                 [name.strip() for name in _read_next_fields(reader) or []], path
             )
-            line = reader.line_num + 1
-            while (values := _read_next_fields(reader)) is not None:
-                if len(values) not in (0, len(header)):
-                    problem = f"{format_count(len(values), 'field')} where the header has {len(header)}"
+            line_number = reader.line_num + 1
+            while (field_values := _read_next_fields(reader)) is not None:
+                if len(field_values) not in (0, len(column_names)):
+                    problem = (
+                        f"{format_count(len(field_values), 'field')} where the header has {len(column_names)}"
+                    )
                     remedy = "Is a quote or a comma missing?"
-                    yield InputError(problem, where=str(path), row=line, remedy=remedy)
-                elif values:  # a blank line has no values
-                    yield FileRow(line, dict(zip(header, values, strict=True)))
-                line = reader.line_num + 1
+                    yield InputError(problem, where=str(path), row=line_number, remedy=remedy)
+                elif field_values:  # a blank line has no values
+                    yield FileRow(line_number, dict(zip(column_names, field_values, strict=True)))
+                line_number = reader.line_num + 1
         except csv.Error as error:
             raise InputError(
                 f"the line is not valid CSV ({error})",
@@ -447,7 +457,7 @@ def _check_duplicate_columns(header: list[str], path: Path) -> list[str]:
     return header
 
 
-def _parquet_error(path: Path, error: Exception) -> InputError:
+def _make_parquet_error(path: Path, error: Exception) -> InputError:
     """Return the error for a broken .parquet file."""
     return InputError(
         f"not a parquet file that can be read ({error})",
@@ -460,36 +470,38 @@ def _read_parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator
     """Yield the rows of a .parquet file. `columns`: the columns to read (default: all)."""
     import pyarrow.parquet
 
-    number = 0
+    row_number = 0
     try:
         _check_duplicate_columns(pyarrow.parquet.read_schema(path).names, path)
-        for batch in parquet.batches(path, columns):
-            for values in parquet.with_decoded_bytes(batch).to_pylist():
-                number += 1
-                yield FileRow(number, values)
+        for batch in parquet.read_batches(path, columns):
+            for row_values in parquet.decode_byte_columns(batch).to_pylist():
+                row_number += 1
+                yield FileRow(row_number, row_values)
             del batch
     except UnicodeDecodeError as error:
         raise InputError(
             "the file contains text that is not UTF-8",
             where=str(path),
-            remedy=f"It is in or shortly after row {number + 1}",
+            remedy=f"It is in or shortly after row {row_number + 1}",
         ) from error
     except (pyarrow.ArrowException, OSError) as error:
-        raise _parquet_error(path, error) from error
+        raise _make_parquet_error(path, error) from error
 
 
 def _read_arrow_rows(path: Path) -> Iterator[FileRow]:
     """Yield the rows of a memory-mapped stream of Arrow batches, which the package datasets writes."""
     import pyarrow.ipc
 
-    number = 0
+    row_number = 0
     try:
         with pyarrow.memory_map(str(path)) as file, pyarrow.ipc.open_stream(file) as stream:
             for batch in stream:
-                for start in range(0, batch.num_rows, _BATCH_ROWS):
-                    for values in parquet.with_decoded_bytes(batch.slice(start, _BATCH_ROWS)).to_pylist():
-                        number += 1
-                        yield FileRow(number, values)
+                for slice_start in range(0, batch.num_rows, _BATCH_ROWS):
+                    for row_values in parquet.decode_byte_columns(
+                        batch.slice(slice_start, _BATCH_ROWS)
+                    ).to_pylist():
+                        row_number += 1
+                        yield FileRow(row_number, row_values)
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(
             f"the file is not a valid Arrow stream ({error})", where=str(path), remedy="Fetch it again"
@@ -505,55 +517,59 @@ def _read_eval_rows(path: Path) -> Iterator[FileRow]:
         raise InputError(
             "reading this log needs the package inspect_ai", where=str(path), remedy=remedy
         ) from error
-    unused = {"events", "store", "attachments", "messages"}
-    # Read in another thread: in a thread with an event loop, inspect_ai would patch asyncio permanently.
-    with ThreadPoolExecutor(1) as thread:
+    unused_fields = {"events", "store", "attachments", "messages"}
+    # The log is read in another thread, because inspect_ai permanently patches the asyncio of an event loop.
+    with ThreadPoolExecutor(1) as reader_thread:
         try:
-            header = thread.submit(read_eval_log, str(path), header_only=True).result().eval
-            samples = read_eval_log_samples(str(path), all_samples_required=False, exclude_fields=unused)
-            number = 0
-            while (sample := thread.submit(next, samples, None).result()) is not None:
-                number += 1
-                yield FileRow(number, _convert_sample(header, sample))
+            log_header = reader_thread.submit(read_eval_log, str(path), header_only=True).result().eval
+            samples = read_eval_log_samples(
+                str(path), all_samples_required=False, exclude_fields=unused_fields
+            )
+            row_number = 0
+            while (sample := reader_thread.submit(next, samples, None).result()) is not None:
+                row_number += 1
+                yield FileRow(row_number, _convert_sample(log_header, sample))
         except (OSError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
             remedy = "Is it whole, and written by this version of inspect_ai or an older one?"
             raise InputError(f"the log cannot be read ({error})", where=str(path), remedy=remedy) from error
 
 
-def _convert_sample(header: Any, sample: Any) -> dict[str, Any]:
-    """Return the columns of a sample. `header`: the header of its log."""
-    usage = sample.output.usage
-    usage_column = {"usage": {"output_tokens": usage.output_tokens}} if usage is not None else {}
+def _convert_sample(log_header: Any, sample: Any) -> dict[str, Any]:
+    """Return the columns of a sample. `log_header`: the header of the sample's log."""
+    token_usage = sample.output.usage
+    usage_column = {"usage": {"output_tokens": token_usage.output_tokens}} if token_usage is not None else {}
     return {
-        "uuid": sample.uuid or f"{header.eval_id}/{sample.id}#{sample.epoch}",
+        "uuid": sample.uuid or f"{log_header.eval_id}/{sample.id}#{sample.epoch}",
         "id": sample.id,
         "epoch": sample.epoch,
-        "model": header.model,
+        "model": log_header.model,
         "generation": sample.output.completion,
         "reasoning": read_reasoning(sample.output),
         "stop_reason": sample.output.stop_reason if sample.output.choices else None,
         "error": sample.error.message if sample.error else None,
         "limit": sample.limit.type if sample.limit else None,
-        "metadata": {**sample.metadata, **usage_column, "timestamp": header.created},
+        "metadata": {**sample.metadata, **usage_column, "timestamp": log_header.created},
         "scores": {name: score.value for name, score in (sample.scores or {}).items()},
-        INSPECT: {"task": header.task, "run_id": header.run_id, "created": header.created},
+        INSPECT: {"task": log_header.task, "run_id": log_header.run_id, "created": log_header.created},
     }
 
 
 def read_reasoning(output: Any) -> str:
     """Return the model's reasoning in an output of inspect_ai, or an empty string."""
     content = output.message.content if output.choices else ""
-    items = [] if isinstance(content, str) else content
-    return "\n".join(item.reasoning for item in items if item.type == "reasoning")
+    content_items = [] if isinstance(content, str) else content
+    return "\n".join(
+        content_item.reasoning for content_item in content_items if content_item.type == "reasoning"
+    )
 
 
 # --- folders of programs ---------------------------------------------------------------------------------
 
-_PROGRAMS = "a folder of programs"  # description of a folder in the format that EvalPlus writes
+_PROGRAMS = "a folder of programs"  # name of the format of folders that EvalPlus writes
 _TASK_FOLDER = re.compile(r"(HumanEval|Mbpp)_(\d+)")
 
 
-def stamp(path: Path) -> tuple[int, int]:
+def read_size_and_mtime(path: Path) -> tuple[int, int]:
     """Return the size and the modification time of a file, or of all files of a folder of programs."""
     with raise_read_errors(path):
         files = list(_find_program_files(path)) or [path]
@@ -568,38 +584,47 @@ def _find_program_files(folder: Path) -> Iterator[Path]:
     """
     if not folder.is_dir():
         return
-    tasks = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    files = [(task, file) for task in tasks if task.is_dir() for file in task.iterdir()]
-    if all(map(Path.is_dir, tasks)) and all(
-        file.suffix == ".py" and file.stem.isdecimal() for _, file in files
+    task_folders = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    folders_and_files = [
+        (task_folder, file)
+        for task_folder in task_folders
+        if task_folder.is_dir()
+        for file in task_folder.iterdir()
+    ]
+    if all(map(Path.is_dir, task_folders)) and all(
+        file.suffix == ".py" and file.stem.isdecimal() for _, file in folders_and_files
     ):
-        numbers = sorted((*_task_sort_key(task.name), int(file.stem), str(file)) for task, file in files)
-        yield from (Path(file) for *_, file in numbers)
+        sorted_keys = sorted(
+            (*_task_sort_key(task_folder.name), int(file.stem), str(file))
+            for task_folder, file in folders_and_files
+        )
+        yield from (Path(file) for *_, file in sorted_keys)
 
 
 def _task_sort_key(name: str) -> tuple[str, int, str]:
     """Return the key by which folders of tasks are sorted."""
-    match = _TASK_FOLDER.fullmatch(name)
-    return (match[1], int(match[2]), name) if match else ("", 0, name)
+    folder_match = _TASK_FOLDER.fullmatch(name)
+    return (folder_match[1], int(folder_match[2]), name) if folder_match else ("", 0, name)
 
 
 def _read_program_rows(folder: Path) -> Iterator[FileRow]:
     """Yield a row for each program in a folder."""
-    for number, file in enumerate(_find_program_files(folder), 1):
-        name, task = f"{file.parent.name}/{file.name}", _TASK_FOLDER.fullmatch(file.parent.name)
-        problem = f"{task[1]}/{task[2]}" if task else file.parent.name
+    for row_number, file in enumerate(_find_program_files(folder), 1):
+        program_name, task_match = f"{file.parent.name}/{file.name}", _TASK_FOLDER.fullmatch(file.parent.name)
+        problem_id = f"{task_match[1]}/{task_match[2]}" if task_match else file.parent.name
         with raise_read_errors(file):
             code = file.read_text()
-        yield FileRow(number, {"task_id": problem, "code": code, "language": "python", "file": name})
+        yield FileRow(
+            row_number, {"task_id": problem_id, "code": code, "language": "python", "file": program_name}
+        )
 
 
 # --- reading large lists of JSON in pieces -----------------------------------------------------------
 
 
-# ijson is not used here, although it is five times as fast: it does not report lines, which messages name,
-# and it does not accept NaN.
+# The package ijson is five times as fast, but it does not report line numbers and does not accept NaN.
 
-# Maximum characters of a number, a keyword or an escape sequence, which may be split between two pieces.
+# Maximum characters of a number, a keyword or an escape sequence, which two pieces may split.
 _MAX_TOKEN_LENGTH = 16
 _SPACE = " \t\r\n"
 
@@ -620,10 +645,10 @@ def read_json_elements(stream: TextIO, where: str) -> Iterator[tuple[int, Any]]:
         if window.next_character() != "]":
             window.expect_character(",")
             if window.next_character() == "]":
-                raise window.json_error("the list has a comma without a following element")
+                raise window.make_json_error("the list has a comma without a following element")
     window.expect_character("]")
     if window.next_character():
-        raise window.json_error("the file has content after the end of the list")
+        raise window.make_json_error("the file has content after the end of the list")
 
 
 class _Window:
@@ -638,10 +663,10 @@ class _Window:
     def next_character(self) -> str:
         """Return the next character that is not white space, without consuming it, or "" after the last."""
         while True:
-            start = self._position
+            start_position = self._position
             while self._position < len(self._buffer) and self._buffer[self._position] in _SPACE:
                 self._position += 1
-            self.line += self._buffer.count("\n", start, self._position)
+            self.line += self._buffer.count("\n", start_position, self._position)
             if self._position < len(self._buffer):
                 return self._buffer[self._position]
             if not self._read_more():
@@ -649,10 +674,10 @@ class _Window:
 
     def expect_character(self, character: str) -> None:
         """Consume this character. Raise an InputError if another character is next."""
-        actual = self.next_character()
-        if actual != character:
-            raise self.json_error(
-                f"expected {character!r}, found {actual!r}" if actual else "it ends too early"
+        next_character = self.next_character()
+        if next_character != character:
+            raise self.make_json_error(
+                f"expected {character!r}, found {next_character!r}" if next_character else "it ends too early"
             )
         self._position += 1
 
@@ -660,26 +685,26 @@ class _Window:
         """Parse and return the next value."""
         while True:
             try:
-                value, end = self._decoder.raw_decode(self._buffer, self._position)
+                value, end_position = self._decoder.raw_decode(self._buffer, self._position)
             except json.JSONDecodeError as error:
-                # If the value is cut off at the end of the piece, more must be read. The error of a cut-off
-                # string is at its start.
+                # If the value is cut off at the end of the piece, more text must be read. A cut-off string is
+                # reported at the start of the string.
                 is_cut_off = error.msg.startswith("Unterminated string")
                 is_cut_off = is_cut_off or error.pos >= len(self._buffer) - _MAX_TOKEN_LENGTH
                 if not (is_cut_off and self._read_more()):
-                    raise self.json_error(error.msg, error.pos) from error
+                    raise self.make_json_error(error.msg, error.pos) from error
             except DuplicateKey as error:
                 raise InputError(
                     str(error), where=self._where, row=self.line, remedy=_DUPLICATE_KEY_REMEDY
                 ) from error
             except ValueError as error:
-                raise self.json_error(str(error)) from error
+                raise self.make_json_error(str(error)) from error
             else:
-                self.line += self._buffer.count("\n", self._position, end)
-                self._position = end
+                self.line += self._buffer.count("\n", self._position, end_position)
+                self._position = end_position
                 return value
 
-    def json_error(self, reason: str, position: int = 0) -> InputError:
+    def make_json_error(self, reason: str, position: int = 0) -> InputError:
         """Return the error for broken JSON at the next character, or at a later position."""
         return InputError(
             f"the file is not valid JSON: {reason}",
@@ -698,7 +723,7 @@ class _Window:
             try:
                 self._nesting.check_piece(piece)
             except NestedTooDeep as error:
-                raise self.json_error(str(error)) from error
+                raise self.make_json_error(str(error)) from error
             self._buffer, self._position = self._buffer[self._position :] + piece, 0
         return bool(piece)
 
@@ -706,8 +731,8 @@ class _Window:
 # --- formats -----------------------------------------------------------------------------------------
 
 
-_TABLES = frozenset({".parquet", ".arrow", ".eval"})  # suffixes of binary formats for tables
-# pyarrow's names of compressions, by suffix
+_TABLES = frozenset({".parquet", ".arrow", ".eval"})  # suffixes of binary files with tables
+# Names of compression formats in pyarrow, by file suffix.
 _COMPRESSIONS: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}
 
 _READERS: Mapping[str, Callable[[Path], Iterator[FileRow | InputError]]] = {

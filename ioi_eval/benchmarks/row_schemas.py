@@ -24,7 +24,7 @@ PROMPT_COLUMNS = (
     *("prompt", "question", "problem_statement", "statement", "description", "input", "query"),
     *("instruction", "full_prompt", "conversations", "messages"),
 )
-# Columns for replies that datasets without replies also have.
+# Names of columns that may hold replies, but that datasets without replies have as well.
 OF_DATASETS = (
     "solution",
     "output",
@@ -32,14 +32,14 @@ OF_DATASETS = (
     "output_list",
     "outputs",
 )
-_MAX_NAME = 200  # maximum characters of a problem's name
+_MAX_NAME = 200  # maximum length of a problem's name, in characters
 # Pattern for names of columns that are not standard, but can only contain a model's output.
 _MODEL_COLUMN = re.compile(
     r"(?:generated|gen|predicted|model|llm)_?(?:answer|code|completion|output|program|response|solution|text)s?"
     r"|gen|predictions?",
     re.I,
 )
-# Names of the standard columns, by field. If a row has several columns for a field, the first is read.
+# Names of the standard columns of each field. If a row has several of them, the first column is read.
 USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "problem_id": PROBLEM_COLUMNS,
@@ -65,16 +65,17 @@ class RowSchema(NamedTuple):
     """A row schema: the columns by which it is recognized, and the columns that hold the standard fields."""
 
     name: str
-    needs: tuple[str, ...]  # names of columns that a row must all have
+    needs: tuple[str, ...]  # names of the columns that a row must have
     one_of: tuple[str, ...] = ()
     columns: Mapping[str, str] = _NO_COLUMNS  # names of columns, or paths into columns, by field
     prompt: str = ""  # column whose statement identifies the problem if no column names the problem
     language: str = ""  # language of the rows' programs
     ids: bool = True  # True if the column `id` contains the id of the row
-    # Function that makes rows with standard columns from the columns in `columns`.
+    # Function that yields rows with standard columns, if the row has other columns.
     made: Callable[[FileRow, str], Iterator[FileRow]] | None = None
-    also: Callable[[Mapping[str, Any]], bool] = lambda columns: True  # checks values
-    # Function that yields names of a row's problem, if no column contains the name.
+    # Function that checks the values of a row whose column names match.
+    also: Callable[[Mapping[str, Any]], bool] = lambda columns: True
+    # Function that yields the names of a row's problems, if no column contains a name.
     problems: Callable[[Mapping[str, Any]], Iterable[Any]] | None = None
 
     def matches_columns(self, names: Collection[str]) -> bool:
@@ -93,11 +94,11 @@ class RowSchema(NamedTuple):
 
 def find_schema(columns: Mapping[str, Any]) -> RowSchema | None:
     """Return the first schema that matches a row, or None."""
-    return next((schema for schema in _matching_schemas(tuple(columns)) if schema.also(columns)), None)
+    return next((schema for schema in _find_matching_schemas(tuple(columns)) if schema.also(columns)), None)
 
 
 @lru_cache(1024)  # cached because all rows of a file usually have the same columns
-def _matching_schemas(names: tuple[str, ...]) -> tuple[RowSchema, ...]:
+def _find_matching_schemas(names: tuple[str, ...]) -> tuple[RowSchema, ...]:
     """Return the schemas that match the column names."""
     return tuple(schema for schema in ROW_SCHEMAS if schema.matches_columns(names))
 
@@ -105,17 +106,17 @@ def _matching_schemas(names: tuple[str, ...]) -> tuple[RowSchema, ...]:
 @lru_cache(1024)
 def find_usual_columns(names: tuple[str, ...]) -> Mapping[str, str]:
     """Return the standard columns among the names, by field."""
-    columns = {
-        field: next((name for name in candidates if name in names), None)
-        for field, candidates in USUAL.items()
+    columns_by_field = {
+        field: next((name for name in candidate_columns if name in names), None)
+        for field, candidate_columns in USUAL.items()
     }
-    if columns["generation"] == "outputs" and columns["code"] is not None:
-        columns["generation"] = None  # these are outputs of tests, which programs and not models wrote
-    if columns["generation"] in OF_DATASETS and any(map(_MODEL_COLUMN.fullmatch, names)):
-        columns["generation"] = None  # the column is ambiguous, so the user must name a column
-    if columns["generation"] is not None and "test_list" in names:
-        columns["code"] = None  # this column contains the reference solution of MBPP
-    return {field: name for field, name in columns.items() if name is not None}
+    if columns_by_field["generation"] == "outputs" and columns_by_field["code"] is not None:
+        columns_by_field["generation"] = None  # the column contains outputs of tests, not replies of a model
+    if columns_by_field["generation"] in OF_DATASETS and any(map(_MODEL_COLUMN.fullmatch, names)):
+        columns_by_field["generation"] = None  # two columns may hold replies, so the user must name one
+    if columns_by_field["generation"] is not None and "test_list" in names:
+        columns_by_field["code"] = None  # the column contains the reference solution of MBPP
+    return {field: name for field, name in columns_by_field.items() if name is not None}
 
 
 def is_statement(value: Any) -> bool:
@@ -139,36 +140,45 @@ def find_problem_names(columns: Mapping[str, Any], names: Collection[str]) -> It
     elif schema is not None and schema.problems is not None:
         yield from schema.problems(columns)
     else:
-        shape_columns = (schema.named.get("problem_id"),) if schema is not None else ()
-        value = next((columns[name] for name in (*shape_columns, *PROBLEM_COLUMNS) if name in columns), None)
-        if value is not None or (value := _find_request_problem(columns) or _find_document_problem(columns)):
-            yield None if is_statement(value) else value
+        schema_columns = (schema.named.get("problem_id"),) if schema is not None else ()
+        problem_name = next(
+            (columns[name] for name in (*schema_columns, *PROBLEM_COLUMNS) if name in columns), None
+        )
+        if problem_name is not None or (
+            problem_name := _find_request_problem(columns) or _find_document_problem(columns)
+        ):
+            yield None if is_statement(problem_name) else problem_name
         elif find_prompt_columns({*columns, *names}) and columns.keys().isdisjoint(PROBLEM_COLUMNS):
             yield None
 
 
-def problem_columns() -> frozenset[str]:
+def list_problem_columns() -> frozenset[str]:
     """Return the columns that `find_problem_names` reads."""
-    shape_columns = (schema.columns.get("problem_id", "") for schema in ROW_SCHEMAS)
-    return frozenset({*PROBLEM_COLUMNS, "id", *filter(None, shape_columns)})
+    schema_columns = (schema.columns.get("problem_id", "") for schema in ROW_SCHEMAS)
+    return frozenset({*PROBLEM_COLUMNS, "id", *filter(None, schema_columns)})
 
 
 # --- rows converted to other rows --------------------------------------------------------------------
 
 _SAMPLE_NUMBER = re.compile(r"[#/:]\d+\Z")
-# Columns in a batch's rows that contain the user's id of a request.
+# Columns of batch results that contain the id which the user gave to a request.
 _REQUEST_ID_COLUMNS = ("custom_id", "key")
-# Pattern of a server's answer in JSON; no program starts like this.
+# Pattern of the start of a server's answer in JSON. No program starts with it.
 _JSON_ANSWER = re.compile(r'\s*+\{\s*+"(?:id|object|choices|candidates)"\s*+:')
-_ANSWER_LISTS = ("choices", "output", "candidates", "content")  # keys of lists in servers' answers
-# Keys of a server's answer in a batch. Gemini omits `candidates` if it refused the prompt.
+_ANSWER_LISTS = (
+    "choices",
+    "output",
+    "candidates",
+    "content",
+)  # keys under which a server's answer has a list of replies or parts
+# Keys of a server's answer in batch results. Gemini omits `candidates` if it refused the prompt.
 _BATCH_ANSWER_KEYS = ("body", "candidates", "promptFeedback", "usageMetadata")
-# A choice in a server's answer has at least one of these keys.
+# Keys of a choice in a server's answer, which has at least one of them.
 _CHOICE_KEYS = {"message", "content", "finish_reason", "finishReason"}
 # Types of the parts of a message.
 _PART_TYPES = REASONING_TYPES | {"function_call", "output_text", "refusal", "text", "tool_call", "tool_use"}
 _EVALPLUS_ID = re.compile(r"(HumanEval|Mbpp)/\d+")
-# Fields that a sample's metadata may contain.
+# Names of columns that the metadata of a sample in inspect_ai's log may contain.
 _METADATA_COLUMNS = (
     "problem_id",
     "year",
@@ -193,24 +203,24 @@ def _convert_batch_row(row: FileRow, where: str) -> Iterator[FileRow]:
     Raises:
         FailedRequest: The request failed.
     """
-    field = "result" if "result" in row.columns else "response"
-    answer = row.columns.get(field)
-    body = answer.get("body", answer.get("message", answer)) if isinstance(answer, dict) else None
-    replies = _read_replies(body) if isinstance(body, dict) else []
-    if not isinstance(body, dict) or not replies:
-        reason = json.dumps(row.columns.get("error") or body or answer)
+    answer_field = "result" if "result" in row.columns else "response"
+    answer = row.columns.get(answer_field)
+    answer_body = answer.get("body", answer.get("message", answer)) if isinstance(answer, dict) else None
+    replies = _read_replies(answer_body) if isinstance(answer_body, dict) else []
+    if not isinstance(answer_body, dict) or not replies:
+        reason = json.dumps(row.columns.get("error") or answer_body or answer)
         raise FailedRequest(
             f"the request failed: {reason[:200]}",
             where=where,
             row=row.line,
-            field=field,
+            field=answer_field,
             remedy="Ask again, or exclude such rows",
         )
     added_columns = _make_generation_column(replies)
     if row.columns.keys().isdisjoint(PROBLEM_COLUMNS):
         added_columns["problem_id"] = _find_request_problem(row.columns, _REQUEST_ID_COLUMNS)
-    if model := body.get("model", body.get("modelVersion")):
-        added_columns["model"] = model
+    if model_name := answer_body.get("model", answer_body.get("modelVersion")):
+        added_columns["model"] = model_name
     yield FileRow(row.line, {**added_columns, **row.columns})
 
 
@@ -224,40 +234,48 @@ def _find_request_problem(
 
 def _list_request_problems(columns: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the problem of a batch request: a standard column, or else the request's id names it."""
-    standard = (columns[name] for name in PROBLEM_COLUMNS if name in columns)
-    yield next(standard, _find_request_problem(columns, _REQUEST_ID_COLUMNS))
+    standard_values = (columns[name] for name in PROBLEM_COLUMNS if name in columns)
+    yield next(standard_values, _find_request_problem(columns, _REQUEST_ID_COLUMNS))
 
 
 def _read_replies(body: Mapping[str, Any]) -> list[str | None]:
     """Return the replies in a server's answer. The answer of a failed request contains none."""
-    if isinstance(output := body.get("output"), list):
-        return [join_answer_text(_list_answer_parts(output))]
-    if isinstance(content := body.get("content"), list):
-        return [join_answer_text(content)]
+    if isinstance(output_items := body.get("output"), list):
+        return [join_answer_text(_list_answer_parts(output_items))]
+    if isinstance(content_parts := body.get("content"), list):
+        return [join_answer_text(content_parts)]
     if isinstance(candidates := body.get("candidates"), list):
         contents = [
             candidate.get("content") if isinstance(candidate, dict) else None for candidate in candidates
         ]
         return [
-            join_answer_text(_as_list(item.get("parts"))) if isinstance(item, dict) else None
-            for item in contents
+            join_answer_text(_as_list(candidate_content.get("parts")))
+            if isinstance(candidate_content, dict)
+            else None
+            for candidate_content in contents
         ]
-    choices = [choice if isinstance(choice, dict) else {} for choice in _as_list(body.get("choices") or [])]
-    messages = [(choice, choice.get("message")) for choice in choices]
-    replies = [
-        reply.get("content") if isinstance(reply, dict) else choice.get("text") for choice, reply in messages
+    answer_choices = [
+        answer_choice if isinstance(answer_choice, dict) else {}
+        for answer_choice in _as_list(body.get("choices") or [])
+    ]
+    choices_with_messages = [
+        (answer_choice, answer_choice.get("message")) for answer_choice in answer_choices
+    ]
+    message_contents = [
+        message.get("content") if isinstance(message, dict) else answer_choice.get("text")
+        for answer_choice, message in choices_with_messages
     ]
     return [
-        join_answer_text(reply_content) if isinstance(reply_content, list) else reply_content
-        for reply_content in replies
+        join_answer_text(message_content) if isinstance(message_content, list) else message_content
+        for message_content in message_contents
     ]
 
 
 def _has_answer_columns(columns: Mapping[str, Any]) -> bool:
     """Return True if the columns are the fields of a server's answer, without a column of replies."""
     choices = columns.get("choices", columns.get("candidates"))
-    replies = {*USUAL["code"], *USUAL["generation"]} - {"messages"}
-    if not isinstance(choices, list) or not columns.keys().isdisjoint(replies):
+    reply_columns = {*USUAL["code"], *USUAL["generation"]} - {"messages"}
+    if not isinstance(choices, list) or not columns.keys().isdisjoint(reply_columns):
         return False
     return bool(choices) and all(
         isinstance(choice, dict) and choice.keys() & _CHOICE_KEYS for choice in choices
@@ -284,16 +302,16 @@ def extract_replies(answer: Any, *, holds_several: bool = False) -> Any:
     """
     if isinstance(answer, str) and _JSON_ANSWER.match(answer):
         with suppress(ValueError, RecursionError):
-            parsed = json.loads(answer)
-            return extract_replies(parsed) if _is_server_answer(parsed) else answer
+            parsed_answer = json.loads(answer)
+            return extract_replies(parsed_answer) if _is_server_answer(parsed_answer) else answer
     if _is_list_of_parts(answer, holds_several):
         return join_answer_text(_list_answer_parts(answer))
     if not isinstance(answer, dict):
         return answer
     if "role" in answer:
         return [answer]  # a chat with a single message
-    if isinstance(reply := answer.get("text", answer.get("content")), str):
-        return reply
+    if isinstance(reply_text := answer.get("text", answer.get("content")), str):
+        return reply_text
     replies = _read_replies(answer) if _is_server_answer(answer) else []
     return (replies[0] if len(replies) == 1 else replies) if replies else answer
 
@@ -302,10 +320,10 @@ def _is_list_of_parts(answer: Any, holds_several: bool) -> bool:
     """Return True if the value is the list of parts of a single answer."""
     if not isinstance(answer, list) or not all(isinstance(item, dict) for item in answer):
         return False
-    # Objects with a role are messages, which may have a type but are not parts.
-    types = [item.get("type") for item in answer if "role" not in item]
-    return any(part_type in _PART_TYPES for part_type in types) and not (
-        holds_several and set(types) == {"text"}
+    # An object with a role is a message and not a part, although it may have a type.
+    part_types = [item.get("type") for item in answer if "role" not in item]
+    return any(part_type in _PART_TYPES for part_type in part_types) and not (
+        holds_several and set(part_types) == {"text"}
     )
 
 
@@ -410,13 +428,15 @@ def _convert_problem_object(row: FileRow, where: str) -> Iterator[FileRow]:
             if value:
                 yield FileRow(row.line, {"problem_id": problem, "code": value})
             continue
-        if not value.keys().isdisjoint(KNOWN):  # the keys are names of columns, such as `code` and `model`
+        if not value.keys().isdisjoint(KNOWN):  # the keys are column names, such as `code` and `model`
             yield FileRow(row.line, {"problem_id": problem, **value})
             continue
-        for name, code in value.items():
-            language = _LANGUAGE_OF_SUFFIX.get(PurePath(name).suffix)
+        for file_name, code in value.items():
+            language = _LANGUAGE_OF_SUFFIX.get(PurePath(file_name).suffix)
             language_column = {} if language is None else {"language": language}
-            yield FileRow(row.line, {"problem_id": problem, "file": name, "code": code, **language_column})
+            yield FileRow(
+                row.line, {"problem_id": problem, "file": file_name, "code": code, **language_column}
+            )
 
 
 # --- the table -----------------------------------------------------------------------------------------
@@ -462,7 +482,7 @@ ROW_SCHEMAS = (
         made=_convert_inspect_row,
         problems=lambda columns: (_find_sample_problem(columns),),
     ),
-    # `id` is the subtask's id, which is the same in the files of all samples, and `name` is a title.
+    # In these outputs, `id` is the id of a subtask, which is the same for all samples, and `name` is a title.
     RowSchema("NeMo-Skills' outputs", ("generation", "ioi_id"), ids=False),
     RowSchema("NeMo-Skills' outputs", ("generation",), ("num_generated_tokens", "release_version")),
     RowSchema("LiveCodeBench's outputs", ("question_id", "code_list"), language="python"),

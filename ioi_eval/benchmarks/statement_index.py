@@ -23,14 +23,14 @@ class StatementIndex:
     """Finds problems by their statements, ignoring white space."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self._by_head: dict[str, list[tuple[str, Problem]]] = {}
-        # Cached results by the hash of the prompt, because samples share prompts.
+        self._statements_by_start: dict[str, list[tuple[str, Problem]]] = {}
+        # Results of searches, by the hash of the prompt. They are cached because samples share prompts.
         self._matches: dict[bytes, Problem | NoMatch] = {}
         for problem in problems:
             if problem.statement is not None:
                 normalized_text = _normalize_text(problem.statement.read().decode(errors="replace"))
                 if len(normalized_text) >= SHORTEST:
-                    self._by_head.setdefault(normalized_text[:SHORTEST], []).append(
+                    self._statements_by_start.setdefault(normalized_text[:SHORTEST], []).append(
                         (normalized_text, problem)
                     )
 
@@ -39,28 +39,30 @@ class StatementIndex:
 
         A statement inside a longer statement does not count.
         """
-        key = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
-        if key not in self._matches:
-            self._matches[key] = self._search(_normalize_text(prompt))
-        return self._matches[key]
+        prompt_hash = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
+        if prompt_hash not in self._matches:
+            self._matches[prompt_hash] = self._search_statements(_normalize_text(prompt))
+        return self._matches[prompt_hash]
 
-    def _search(self, normalized_text: str) -> Problem | NoMatch:
+    def _search_statements(self, normalized_prompt: str) -> Problem | NoMatch:
         """Search for statements in a prompt without white space."""
-        spans: list[tuple[int, int, Problem]] = []
-        for start in range(len(normalized_text) - SHORTEST + 1):
-            for statement, problem in self._by_head.get(normalized_text[start : start + SHORTEST], ()):
-                if normalized_text.startswith(statement, start):
-                    spans.append((start, start + len(statement), problem))
-        problems = [
+        statement_spans: list[tuple[int, int, Problem]] = []
+        for start in range(len(normalized_prompt) - SHORTEST + 1):
+            for statement, problem in self._statements_by_start.get(
+                normalized_prompt[start : start + SHORTEST], ()
+            ):
+                if normalized_prompt.startswith(statement, start):
+                    statement_spans.append((start, start + len(statement), problem))
+        outer_problems = [
             problem
-            for start, end, problem in spans
-            if not any(_is_within_span(start, end, other) for other in spans)
+            for start, end, problem in statement_spans
+            if not any(_is_within_span(start, end, other) for other in statement_spans)
         ]
-        if not problems:
+        if not outer_problems:
             return NoMatch.NONE
         return (
-            problems[0]
-            if all(_have_same_tests(problems[0], other) for other in problems)
+            outer_problems[0]
+            if all(_have_same_tests(outer_problems[0], other) for other in outer_problems)
             else NoMatch.SEVERAL
         )
 
@@ -75,10 +77,19 @@ def _is_within_span(start: int, end: int, longer: tuple[int, int, Problem]) -> b
     return longer[0] <= start and end <= longer[1] and longer[1] - longer[0] > end - start
 
 
-def _have_same_tests(one: Problem, other: Problem) -> bool:
+def _have_same_tests(problem: Problem, other_problem: Problem) -> bool:
     """Return True if two problems have the same tests, as a problem in two divisions of a contest."""
-    if one is other:
+    if problem is other_problem:
         return True
-    tests = ([(test.input, test.answer) for test in problem.tests] for problem in (one, other))
-    first, second = ([(a.sha256, b.sha256 if b else "") for a, b in pairs] for pairs in tests)
-    return bool(first) and first == second
+    test_contents = (
+        [(test.input, test.answer) for test in tested_problem.tests]
+        for tested_problem in (problem, other_problem)
+    )
+    first_hashes, second_hashes = (
+        [
+            (input_blob.sha256, answer_blob.sha256 if answer_blob else "")
+            for input_blob, answer_blob in input_answer_pairs
+        ]
+        for input_answer_pairs in test_contents
+    )
+    return bool(first_hashes) and first_hashes == second_hashes

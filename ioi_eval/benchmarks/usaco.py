@@ -25,11 +25,11 @@ from ioi_eval.problems.names import is_plain_name
 from ioi_eval.rules.json_tests import NO_CASES, CasesError, unparsable_tests
 
 _MEGABYTE = 1_000_000  # number of bytes in a megabyte, as in the benchmark's harness
-# Names of the input and output file of a test, by the test's number.
+# Name patterns of a test's input file and output file. A test's number replaces the braces.
 _TEST_FILES = (("{}.in", "{}.out"), ("I.{}", "O.{}"))
 _FIELDS = ("problem_id", "name", "problem_level", "description", "runtime_limit", "memory_limit", "num_tests")
 _SOLUTION = "solution_python3"  # field with the dataset's own solution in Python
-_TESTS_FOLDER = "tests"  # name of the folder with tests, and of the field with its path
+_TESTS_FOLDER = "tests"  # name of the folder with tests, and of the row's field with the path of this folder
 
 
 class Usaco(Benchmark):
@@ -44,29 +44,29 @@ class Usaco(Benchmark):
     columns: ClassVar = _FIELDS
     named = ColumnNames(id="problem_id", difficulty="problem_level", title="name", statement="description")
 
-    def rows(self, data_dir: str, cache: Path) -> Path:
+    def make_rows_file(self, data_dir: str, cache: Path) -> Path:
         """Return a file with the rows of the authors' file, which is an object of problems."""
         remedy = "Unpack data.zip of github.com/princeton-nlp/USACO and name its folder with data_dir=FOLDER"
-        files = sorted(Path(data_dir).rglob(self.dataset)) if data_dir else []
-        if not files:
+        dataset_files = sorted(Path(data_dir).rglob(self.dataset)) if data_dir else []
+        if not dataset_files:
             raise InputError(
                 f"the folder has no file {self.dataset}", where=data_dir or self.name, remedy=remedy
             )
-        folders = (path for path in files[0].parent.rglob(_TESTS_FOLDER) if path.is_dir())
-        tests = str(next(folders, files[0].parent).absolute())
+        test_folders = (path for path in dataset_files[0].parent.rglob(_TESTS_FOLDER) if path.is_dir())
+        tests_path = str(next(test_folders, dataset_files[0].parent).absolute())
         return write_cached_rows(
-            ({**row, _TESTS_FOLDER: tests} for row in _read_problems(files[0])), self.name, cache
+            ({**row, _TESTS_FOLDER: tests_path} for row in _read_problems(dataset_files[0])), self.name, cache
         )
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
-        folder = _test_folder(tables.main[candidate.rows[0]])
+        folder = _get_test_folder(tables.main[candidate.rows[0]])
         return f"{tables.main.fingerprint} {folder.stat().st_mtime_ns if folder.is_dir() else ''}"
 
     def problem(
         self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
         row = tables.main[candidate.rows[0]]
-        return self.problem_of_row(
+        return self.make_problem_from_row(
             row,
             candidate,
             lambda problem: replace(problem, tests=tuple(_read_test_files(row, contents))),
@@ -94,28 +94,32 @@ def _read_problems(file: Path) -> Iterator[dict[str, Any]]:
         raise InputError(
             "the file is not a JSON object of problems", where=str(file), remedy="Fetch it again"
         )
-    for name, problem in problems.items():
-        yield {**{field: problem.get(field) for field in (*_FIELDS, _SOLUTION)}, "problem_id": name}
+    for problem_id, problem in problems.items():
+        yield {**{field: problem.get(field) for field in (*_FIELDS, _SOLUTION)}, "problem_id": problem_id}
 
 
-def _test_folder(row: Row) -> Path:
+def _get_test_folder(row: Row) -> Path:
     """Return the folder with a problem's tests."""
     return Path(row.read_text(_TESTS_FOLDER)) / row.read_name("problem_id")
 
 
 def _read_test_files(row: Row, contents: ContentStore) -> Iterator[Test]:
     """Yield the tests of a problem, numbered from 1. Raise CasesError if a file is missing."""
-    folder = _test_folder(row)
+    test_folder = _get_test_folder(row)
     if (
         not is_plain_name(row.read_name("problem_id"))
-        or not folder.is_dir()
+        or not test_folder.is_dir()
         or not row.read_integer("num_tests", 0)
     ):
         raise CasesError(NO_CASES)
-    for number in range(1, row.read_integer("num_tests") + 1):
-        pairs = [[folder / name.format(number) for name in pair] for pair in _TEST_FILES]
-        files = next((pair for pair in pairs if all(path.is_file() for path in pair)), None)
-        if files is None:
-            raise unparsable_tests(f"test {number} has no input or output file")
-        input_blob, answer = (contents.copy(Blob.of_file(path)) for path in files)
-        yield Test(name=str(number), input=input_blob, answer=answer)
+    for test_number in range(1, row.read_integer("num_tests") + 1):
+        file_pairs = [
+            [test_folder / name.format(test_number) for name in name_pair] for name_pair in _TEST_FILES
+        ]
+        test_files = next(
+            (name_pair for name_pair in file_pairs if all(path.is_file() for path in name_pair)), None
+        )
+        if test_files is None:
+            raise unparsable_tests(f"test {test_number} has no input or output file")
+        input_blob, answer = (contents.copy(Blob.of_file(path)) for path in test_files)
+        yield Test(name=str(test_number), input=input_blob, answer=answer)

@@ -775,7 +775,7 @@ async def get_generated_contest_tests(contest_id: str) -> dict[str, list[dict[st
 
 def _load_contest_tests(contest_id: str) -> dict[str, list[dict[str, str]]]:
     """Read the generated tests of a contest, by problem."""
-    from ioi_eval.benchmarks.parquet import batches
+    from ioi_eval.benchmarks.parquet import read_batches
 
     folder = os.environ.get("CF_TESTS_FOLDER", "").strip()
     remedy = "Download the generated tests of open-r1/codeforces, and set the variable to their folder"
@@ -790,7 +790,7 @@ def _load_contest_tests(contest_id: str) -> dict[str, list[dict[str, str]]]:
     if not path.exists():
         return tests
     try:
-        for batch in batches(path, ["problem_id", "input", "output"]):
+        for batch in read_batches(path, ["problem_id", "input", "output"]):
             for row in batch.to_pylist():
                 test = {"input": row["input"], "output": row["output"]}
                 tests.setdefault(row["problem_id"], []).append(test)

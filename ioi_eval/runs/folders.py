@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ioi_eval.benchmarks.row_files import name_without_suffixes, read_rows, scan
+from ioi_eval.benchmarks.row_files import hash_and_check, read_rows, remove_format_suffixes
 from ioi_eval.benchmarks.row_schemas import PROBLEM_COLUMNS
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value, Verdict
@@ -205,7 +205,7 @@ def _refuse_shared_folders(paths: Collection[Path], runs_folder: Path) -> None:
 
 def _choose_folder(file: Path, runs_folder: Path) -> Path:
     """Return the folder for the run to which a file is converted."""
-    return runs_folder / name_without_suffixes(file)
+    return runs_folder / remove_format_suffixes(file)
 
 
 def convert_rows_to_run(file: Path, runs_folder: Path) -> Path:
@@ -218,7 +218,7 @@ def convert_rows_to_run(file: Path, runs_folder: Path) -> Path:
             where=str(folder),
             remedy=f"Name the run's folder instead of {file}, or rename the file",
         )
-    scan(file)
+    hash_and_check(file)
     years = dict[str, set[int | None]]()
     for row in _read_result_rows(file):  # read all rows once, to raise errors before anything is written
         years.setdefault(row["problem_id"], set()).add(read_traits(row).year)

@@ -184,7 +184,9 @@ def with_references(problems: Problems, max_solutions: int) -> tuple[Problems, d
     limited_problems = [
         msgspec.structs.replace(
             problem,
-            solutions=tuple(_select_solutions(problems.references(label), max_solutions, excluded_counts)),
+            solutions=tuple(
+                _select_solutions(problems.read_references(label), max_solutions, excluded_counts)
+            ),
         )
         for label, problem in problems.items()
         if not problem.unusable

@@ -21,15 +21,15 @@ from ioi_eval.benchmarks import (
     DumpOptions,
     Dumps,
     Selection,
-    dump_paths,
     find_dumps,
-    named_problem_ids,
+    list_named_problem_ids,
     open_dump,
+    open_dump_paths,
     open_first_rows,
 )
-from ioi_eval.benchmarks.dumps import first_pass_hash, read_index, write_index
+from ioi_eval.benchmarks.dumps import hash_first_pass_inputs, read_index, write_index
 from ioi_eval.benchmarks.hub import RowFile
-from ioi_eval.benchmarks.row_files import is_dump, name_without_suffixes, other_files
+from ioi_eval.benchmarks.row_files import is_dump, list_other_files, remove_format_suffixes
 from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.judge import Judge
 from ioi_eval.model.errors import BadRows, InputError
@@ -153,11 +153,13 @@ async def score_dump(
         InputError: The input is unusable. Nothing has been written, except if the dump is new and large: then
             only its first rows are checked before judging starts.
     """
-    with dump_paths(dumps) as dump_files:
+    with open_dump_paths(dumps) as dump_files:
         paths, audit = tuple(map(dump_name, dump_files)), None if trust is None else read_audit(trust)
         setup = RunSetup.create(out or _default_folder(paths[0], selection), engine, options, store, on_event)
         rows = Rows.create(dump_files, reading, selection, problems, setup)
-        with open_problem_source(problems, choice, setup.store, rows.named_problem_ids) as loaded_problems:
+        with open_problem_source(
+            problems, choice, setup.store, rows.list_named_problem_ids
+        ) as loaded_problems:
             dump = (beginning := rows.open_beginning(loaded_problems, setup)) or read_dump(
                 rows, loaded_problems, setup
             )
@@ -358,13 +360,13 @@ class Rows(NamedTuple):
             reading = msgspec.structs.replace(reading, default_language=language_of(problems))
         index_folder = None if earlier_info is None else setup.folder
         dump_folders = (dump for dump in dumps if not isinstance(dump, RowFile))
-        other_names = tuple(map(str, other_files(dump_folders)))
+        other_names = tuple(map(str, list_other_files(dump_folders)))
         dump_names, dump_files = tuple(map(dump_name, dumps)), find_dumps(dumps)
         return cls(dump_names, dump_files, reading, selection or Selection(), index_folder, other_names)
 
-    def named_problem_ids(self) -> Collection[str] | None:
+    def list_named_problem_ids(self) -> Collection[str] | None:
         """Return the names of the problems in the rows, or None if they are unknown."""
-        return named_problem_ids(self.places, self.reading.problem_column, self.reading.prompt_column)
+        return list_named_problem_ids(self.places, self.reading.problem_column, self.reading.prompt_column)
 
     def open_dump(self, problems: Problems, on_rows: Callable[[int], None] = lambda rows: None) -> Dump:
         """Read the rows. Raises InputError if there are no submissions.
@@ -377,7 +379,7 @@ class Rows(NamedTuple):
             options=self.reading,
             selection=self.selection,
             on_rows=on_rows,
-            read_by=first_pass_hash(self.reading, fingerprint(problems)),
+            read_by=hash_first_pass_inputs(self.reading, fingerprint(problems)),
             index=None if self.index_folder is None else read_index(self.index_folder),
         )
         dump.info = msgspec.structs.replace(dump.info, other_files=self.others)
@@ -440,7 +442,7 @@ def dump_name(dump: str | Path | RowFile) -> str:
 def run_name(dump: str) -> str:
     """Return the name of the default folder for the results of a dump or a dataset on the hub."""
     if Path(dump).exists() or is_dump(Path(dump)):
-        return name_without_suffixes(Path(dump).resolve())
+        return remove_format_suffixes(Path(dump).resolve())
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", dump).strip("-.") or "run"
 
 
@@ -484,12 +486,14 @@ def forecast_dump(
     """Return how much `score_dump` with the same arguments would judge. Raises the same InputErrors."""
     if isinstance(engine, EngineChoice):
         engine.check_interpreter()
-    with dump_paths(dumps) as paths:
+    with open_dump_paths(dumps) as paths:
         setup = RunSetup.create(
             out or _default_folder(dump_name(paths[0]), selection), engine, options, store, ignore
         )
         rows = Rows.create(paths, reading, selection, problems, setup)
-        with open_problem_source(problems, choice, setup.store, rows.named_problem_ids) as loaded_problems:
+        with open_problem_source(
+            problems, choice, setup.store, rows.list_named_problem_ids
+        ) as loaded_problems:
             dump = rows.open_dump(loaded_problems)
             work = rows.make_work(dump, loaded_problems, setup.result_settings, {})
             with open_journal(work, setup) as journal:

@@ -19,9 +19,9 @@ from ioi_eval.benchmarks import (
     DumpOptions,
     LoadedProblems,
     Selection,
-    dump_paths,
     find_dumps,
     open_dump,
+    open_dump_paths,
     read_reference_scores,
 )
 from ioi_eval.benchmarks.row_files import is_dump
@@ -216,7 +216,7 @@ def _plan_file(
     setup: RunSetup,
 ) -> Iterator[_ValidationPlan]:
     """Yield the plan for the solutions in a file."""
-    with open_problem_source(problems, choice, setup.store, rows.named_problem_ids) as loaded_problems:
+    with open_problem_source(problems, choice, setup.store, rows.list_named_problem_ids) as loaded_problems:
         dump = read_dump(rows, loaded_problems, setup)
         reference_scores = read_reference_scores(dump, loaded_problems, column=column, scale=scale)
         report_settings = {
@@ -247,7 +247,7 @@ def read_solutions(
 
     Without `column`, the column is detected as by `validate`. Raises BadRows for unusable rows.
     """
-    with dump_paths(str(dump)) as files:
+    with open_dump_paths(str(dump)) as files:
         rows = open_dump(find_dumps(files), problems=problems, options=DumpOptions(), selection=Selection())
         cases = {case.key: case for case in read_reference_scores(rows, problems, column=column).cases}
         return [

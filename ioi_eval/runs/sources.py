@@ -13,14 +13,14 @@ import msgspec
 from ioi_eval.benchmarks import (
     Benchmark,
     BenchmarkOptions,
-    benchmark_of_columns,
     benchmarks,
+    detect_benchmark,
     entries,
     find_benchmark,
     load,
 )
 from ioi_eval.benchmarks.loaded import SUFFIX, choose_sample, load_benchmark_file
-from ioi_eval.benchmarks.row_files import column_names, read_rows
+from ioi_eval.benchmarks.row_files import read_column_names, read_rows
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import find_similar_names, suggest_names
 from ioi_eval.model.text import format_count
@@ -188,9 +188,9 @@ def benchmark_of(source: Source | None) -> Benchmark | None:
     if source in {benchmark.name for benchmark in benchmarks()}:
         return find_benchmark(source)
     if path.is_file() and path.suffix.lower() in _ROW_SUFFIXES:
-        names = column_names(path)
+        names = read_column_names(path)
         row = next((row.columns for row in read_rows(path)), {})
-        return benchmark_of_columns(names, where=source, row=row)
+        return detect_benchmark(names, where=source, row=row)
     if path.is_file() and path.suffix == SUFFIX:
         return load_benchmark_file(path)
     if path.is_file() and path.suffix == entries.SUFFIX:

@@ -334,7 +334,7 @@ async def describe_problems(
     if isinstance(work.problems, LoadedProblems) and (people_before is None or people_before.missing):
         people: People | None
         try:
-            people = work.problems.people()
+            people = work.problems.read_people()
         except InputError as error:
             people = People(source="the benchmark", missing=f"no results of people: {error.problem}")
         if people is not None and people != people_before:
@@ -371,7 +371,7 @@ def supersede_outdated_results(work: Work, journal: ResultLog) -> JudgedAgain | 
         and (appended_dump := find_appended_rows(work.submissions, journal)) is not None
     ):
         return supersede_changed_submissions(
-            journal, work.problems, appended_dump, {*work.others, *appended_dump.before}
+            journal, work.problems, appended_dump, {*work.others, *appended_dump.skipped_keys}
         )
     return supersede_changed_submissions(journal, work.problems, work.submissions, work.others)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ioi_eval.benchmarks import Selection, find_benchmark, open_dump
 from ioi_eval.benchmarks.benchmark import BenchmarkOptions, Candidate
-from ioi_eval.benchmarks.loaded import LoadedProblems, benchmark_of_columns, load
+from ioi_eval.benchmarks.loaded import LoadedProblems, detect_benchmark, load
 from ioi_eval.problems import Package, Problems, check_problems
 from ioi_eval.problems.collection import LeftOut
 from ioi_eval.rules.extraction import Repairs, extract
@@ -20,8 +20,8 @@ __all__ = [
     "Problems",
     "Repairs",
     "Selection",
-    "benchmark_of_columns",
     "check_problems",
+    "detect_benchmark",
     "extract",
     "find_benchmark",
     "format_result",

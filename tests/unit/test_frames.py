@@ -11,7 +11,7 @@ import pandas
 import pytest
 
 from ioi_eval import InputError, Scorer, Store, load_problems, score_dump
-from ioi_eval.benchmarks import dump_paths
+from ioi_eval.benchmarks import open_dump_paths
 from ioi_eval.benchmarks.row_files import read_rows
 from ioi_eval.runs import (
     EngineStopped,
@@ -41,7 +41,7 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], Any]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dataframe_rows_are_read_unchanged(kind: str) -> None:
-    with dump_paths(KINDS[kind](ROWS)) as [dump_file]:
+    with open_dump_paths(KINDS[kind](ROWS)) as [dump_file]:
         assert [row.columns for row in read_rows(dump_file.path)] == ROWS  # type: ignore[union-attr]
     assert not dump_file.path.exists()  # type: ignore[union-attr]
 
@@ -50,7 +50,7 @@ def test_dataframe_rows_are_read_unchanged(kind: str) -> None:
 def test_frame_bytes_are_read_as_text(kind: str) -> None:
     """Pandas reads such columns from Parquet. In base64 all programs would score 0."""
     rows = [{"problem_id": b"sum", "code": "// ä".encode(), "generations": [b"x"], "image": b"\xff"}]
-    with dump_paths(KINDS[kind](rows * 2)) as [dump_file]:
+    with open_dump_paths(KINDS[kind](rows * 2)) as [dump_file]:
         row, _ = read_rows(dump_file.path)  # type: ignore[union-attr]
     assert row.columns == {"problem_id": "sum", "code": "// ä", "generations": ["x"], "image": "/w=="}
 
@@ -65,7 +65,7 @@ def test_missing_values_in_dataframe_are_null() -> None:
             "generations": [["x", "y"], None],
         }
     )
-    with dump_paths(frame) as [dump_file]:
+    with open_dump_paths(frame) as [dump_file]:
         rows = [row.columns for row in read_rows(dump_file.path)]  # type: ignore[union-attr]
     assert rows[0]["generations"] == ["x", "y"] and rows[0]["n"] == 1
     assert rows[1] == {"problem_id": "b", "year": None, "when": None, "n": None, "generations": None}

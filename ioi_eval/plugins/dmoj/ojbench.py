@@ -16,7 +16,7 @@ from ioi_eval.benchmarks.benchmark import (
     make_statement_blob,
     write_cached_rows,
 )
-from ioi_eval.benchmarks.packaged import problem_of_package
+from ioi_eval.benchmarks.packaged import make_problem_from_package
 from ioi_eval.benchmarks.row_files import read_columns
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
@@ -46,7 +46,7 @@ class OJBench(Benchmark):
     columns: ClassVar = ("id", "prompt", "dataset", "language", "difficulty", _FOLDER)
     named = ColumnNames(difficulty="difficulty", tags=("dataset",))
 
-    def rows(self, data_dir: str, cache: Path) -> Path:
+    def make_rows_file(self, data_dir: str, cache: Path) -> Path:
         """Write a row for each problem, with the folder of its package. Return the path of the file.
 
         The dataset's file has a row for each language of a problem.
@@ -86,7 +86,7 @@ class OJBench(Benchmark):
         """Return the problem. As in OJBench's judge, all tests must pass, whatever points they have."""
         row = tables.main[candidate.rows[0]]
         folder = row.read_text(_FOLDER)
-        problem = problem_of_package(Dmoj().read_package(Path(folder), folder), contents)
+        problem = make_problem_from_package(Dmoj().read_package(Path(folder), folder), contents)
         limits = problem.limits
         wall_time_factor = (limits.wall_time or 0) / (limits.cpu_time or 1)
         return replace(

@@ -53,7 +53,7 @@ class _EvalPlusBenchmark(Benchmark):
                 problem, contents.store
             )
 
-        return self.problem_of_row(
+        return self.make_problem_from_row(
             row,
             candidate,
             add_tests,
@@ -146,7 +146,7 @@ class EvalPlus(_EvalPlusBenchmark):
             checker = make_python_checker(READ_VALUES + checker_source, decides=True)
             return Asserted(function, cases, checker).add_to(problem, contents.store)
 
-        return self.problem_of_row(
+        return self.make_problem_from_row(
             row,
             candidate,
             add_tests,

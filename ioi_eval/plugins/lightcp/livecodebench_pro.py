@@ -16,11 +16,11 @@ from ioi_eval.benchmarks.benchmark import (
     ColumnNames,
     ContentStore,
     Unusable,
-    header_folders,
+    list_testlib_folders,
     make_statement_blob,
 )
 from ioi_eval.benchmarks.hub import fetch_hub_file
-from ioi_eval.benchmarks.packaged import problem_of_package
+from ioi_eval.benchmarks.packaged import make_problem_from_package
 from ioi_eval.benchmarks.tables import Table, Tables, TableSource, find_single_file
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem
@@ -50,7 +50,7 @@ class LiveCodeBenchPro(Benchmark):
         return (self.candidate(main[rows[0]]) for rows in main.group_rows(self.named.id).values())
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
-        return f"{tables.main.fingerprint} {tables.file_stamp(TESTS, f'{candidate.id}.zip')}"
+        return f"{tables.main.fingerprint} {tables.format_file_stamp(TESTS, f'{candidate.id}.zip')}"
 
     def problem(
         self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
@@ -60,8 +60,8 @@ class LiveCodeBenchPro(Benchmark):
         # The folder may be removed afterwards, because the problem contains no path into it.
         with TemporaryDirectory(prefix="ioi-eval-") as temporary_folder:
             folder = extract_archive(archive, Store(Path(temporary_folder))).folder
-            package = LightCp(*header_folders(options)).read_package(folder, str(archive))
-            problem = problem_of_package(package, contents)
+            package = LightCp(*list_testlib_folders(options)).read_package(folder, str(archive))
+            problem = make_problem_from_package(package, contents)
         return replace(
             problem,
             id=candidate.id,

@@ -72,7 +72,7 @@ async def test_humaneval_plus_row_becomes_a_function_problem(scorer: Scorer, tmp
     assert problems.find("7") is problem
     assert problem.starter_code.startswith("def total") and problem.options.function == "total"
     assert contents(problem)[0] == ("([1, 2],)", "3")
-    [reference] = problems.references("HumanEval/7")
+    [reference] = problems.read_references("HumanEval/7")
     assert await statuses(scorer, problem, reference.code) == [V.AC] * 3
     assert await statuses(scorer, problem, "def total(numbers): return round(sum(numbers), 1)") == [V.AC] * 3
     assert await statuses(scorer, problem, "def total(numbers): return sum(numbers) + 0.001") == [V.WA] * 3

@@ -88,7 +88,7 @@ def test_reference_solutions_of_benchmark_rows_are_read(name: str, tmp_path: Pat
     options = BenchmarkOptions(dataset=str(written(tmp_path / "rows.jsonl", row)))
     loaded = load(find_benchmark(name), options, cache=tmp_path / "cache")
     reference_code = HUMANEVAL["prompt"] + HUMANEVAL["canonical_solution"] if name == "humaneval" else TOTAL
-    assert [reference.code for reference in loaded.references(label)] == [reference_code]
+    assert [reference.code for reference in loaded.read_references(label)] == [reference_code]
 
 
 def test_functions_page_lists_the_benchmark_entries() -> None:

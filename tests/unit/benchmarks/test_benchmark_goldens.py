@@ -51,7 +51,7 @@ def facts(problems: LoadedProblems, label: str) -> dict[str, Any]:
     try:
         solutions = [
             (reference.language, reference.expected, reference.code)
-            for reference in problems.references(label)
+            for reference in problems.read_references(label)
         ]
     except InputError as error:
         return {**described(problems[label]), "solutions": f"refused: {error}"}

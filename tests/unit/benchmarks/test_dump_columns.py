@@ -10,7 +10,7 @@ import pytest
 from dump_rows import CODE, PROBLEMS, problem, row, write_csv, write_jsonl, write_parquet
 from support.datasets import Problems, open_dump
 
-from ioi_eval.benchmarks import DumpOptions, Selection, named_problem_ids
+from ioi_eval.benchmarks import DumpOptions, Selection, list_named_problem_ids
 from ioi_eval.errors import InputError
 from ioi_eval.models import Submission
 from ioi_eval.store.folder import Fingerprint, fingerprint_changes
@@ -60,7 +60,7 @@ def test_nested_table_columns_are_named_by_paths(tmp_path: Path) -> None:
     assert (submission.problem_id, submission.year) == ("old@2021", 2021)
     assert (submission.target_subtask, submission.language) == ("01-small", "python")
     assert (submission.code, submission.row["model"]) == (CODE, "m")
-    assert named_problem_ids([path], NAMED["problem_column"]) == {"old"}
+    assert list_named_problem_ids([path], NAMED["problem_column"]) == {"old"}
 
 
 LISTS = {
@@ -108,7 +108,7 @@ def test_nemo_skills_outputs_are_read(tmp_path: Path) -> None:
         (submission.problem_id, submission.target_subtask, submission.code) for submission in submissions
     } == {("sum", "01-small", CODE)}
     assert len({submission.key for submission in submissions}) == 2
-    assert dump.info.noted["read as NeMo-Skills' outputs"] == 2 and named_problem_ids(paths) == {"sum"}
+    assert dump.info.noted["read as NeMo-Skills' outputs"] == 2 and list_named_problem_ids(paths) == {"sum"}
     judged_row = {"task_id": "sum", "release_version": "v5", "generation": ANSWER, "completion": CODE}
     judged_row |= {"code_list": [CODE], "graded_list": [True]}
     (submission,) = open_dump([write_jsonl(tmp_path / "x.jsonl", [judged_row])], problems=PROBLEMS)

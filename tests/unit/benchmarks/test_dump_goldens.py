@@ -15,7 +15,7 @@ import pytest
 from dump_rows import PROBLEMS, write_jsonl
 from support.datasets import Problems, Repairs, open_dump
 
-from ioi_eval.benchmarks import DumpOptions, named_problem_ids
+from ioi_eval.benchmarks import DumpOptions, list_named_problem_ids
 from ioi_eval.errors import BadRows, InputError
 from ioi_eval.models import Blob, Problem, Submission, TaskType
 from ioi_eval.store.rows import model_of_row
@@ -66,7 +66,7 @@ def outcome(case: Mapping[str, Any], path: Path) -> Iterator[str]:
     yield f"  understood: {dump.info.understood}"
     for heading, rows in (("left out", dump.info.left_out), ("noted", dump.info.noted)):
         yield from (f"  {heading} {number}: {reason}" for reason, number in rows.items())
-    mentioned = named_problem_ids([path], case.get("options", {}).get("problem_column"))
+    mentioned = list_named_problem_ids([path], case.get("options", {}).get("problem_column"))
     yield f"  mentioned: {', '.join(sorted(mentioned)) if mentioned is not None else 'unknown'}"
 
 

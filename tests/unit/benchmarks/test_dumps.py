@@ -10,7 +10,7 @@ import pytest
 from dump_rows import CODE, PROBLEMS, read, row, write_csv, write_json, write_jsonl, write_parquet
 from support.datasets import Selection, open_dump
 
-from ioi_eval.benchmarks import named_problem_ids
+from ioi_eval.benchmarks import list_named_problem_ids
 from ioi_eval.errors import InputError
 from ioi_eval.models import LanguageFrom, Submission
 
@@ -94,8 +94,8 @@ def test_mentioned_problems_of_dump_are_listed(tmp_path: Path) -> None:
     rows = [row(), row(problem_id=" tree "), row(problem_id=7), row(problem_id=None), {"code": ""}]
     first = write_jsonl(tmp_path / "1.jsonl", rows)
     second = write_parquet(tmp_path / "2.parquet", [row(problem_id="old"), row(problem_id="sum")])
-    assert named_problem_ids([first, second]) == {"sum", "tree", "7", "old"}
-    assert named_problem_ids([write_parquet(tmp_path / "3.parquet", [{"code": "x"}])]) == set()
+    assert list_named_problem_ids([first, second]) == {"sum", "tree", "7", "old"}
+    assert list_named_problem_ids([write_parquet(tmp_path / "3.parquet", [{"code": "x"}])]) == set()
 
 
 # --- chat messages -----------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def test_reference_solutions_of_entries_are_read(tmp_path: Path) -> None:
         folder.mkdir()
         options = BenchmarkOptions(dataset=str(written(folder / "rows.jsonl", row)))
         loaded = load(find_benchmark(name), options, cache=folder / "cache")
-        codes = [reference.code for reference in loaded.references(label)]
+        codes = [reference.code for reference in loaded.read_references(label)]
         reference_codes = {
             "verifiable_coding_problems": [ADD],
         }
@@ -241,7 +241,7 @@ def test_invalid_benchmark_entry_is_an_input_error(tmp_path: Path) -> None:
         (ENTRY.replace("comparison", "comparisn"), "Did you mean 'comparison'"),
         (ENTRY.replace("time_limit = 2", "time_limit = -2"), "time_limit"),
         (ENTRY.replace("tokens", "tokns"), "unknown comparison 'tokns'"),
-        ("name = ", "not valid TOML"),
+        ("name = ", "the file is not valid TOML"),
     ):
         (tmp_path / "sums.toml").write_text(toml)
         with pytest.raises(InputError, match=message):

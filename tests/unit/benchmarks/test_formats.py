@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ioi_eval.benchmarks import row_files
-from ioi_eval.benchmarks.row_files import dump_files, other_files, read_rows, scan
+from ioi_eval.benchmarks.row_files import hash_and_check, list_dump_files, list_other_files, read_rows
 from ioi_eval.errors import InputError
 
 Writer = Callable[[Path, Any], Path]
@@ -45,7 +45,7 @@ ROWS = [
 
 def failing(path: Path) -> InputError:
     with pytest.raises(InputError) as caught:
-        scan(path)
+        hash_and_check(path)
         list(read_rows(path))
     assert caught.value.where == str(path)
     assert caught.value.remedy
@@ -55,7 +55,7 @@ def failing(path: Path) -> InputError:
 @pytest.mark.parametrize("name", WRITERS)
 def test_rows_of_every_file_format_are_read_unchanged(tmp_path: Path, name: str) -> None:
     path = WRITERS[name](tmp_path / name, ROWS)
-    assert scan(path) == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert hash_and_check(path) == hashlib.sha256(path.read_bytes()).hexdigest()
     assert [row.columns for row in read_rows(path)] == ROWS
 
 
@@ -72,8 +72,8 @@ def packed(path: Path, suffix: str) -> Path:
 def test_compressed_rows_equal_rows_of_plain_file(tmp_path: Path, name: str, suffix: str) -> None:
     plain = WRITERS[name](tmp_path / name, ROWS)
     path = packed(plain, suffix)
-    assert dump_files([path]) == [path]
-    assert scan(path) == scan(plain)
+    assert list_dump_files([path]) == [path]
+    assert hash_and_check(path) == hash_and_check(plain)
     assert [row.columns for row in read_rows(path)] == ROWS
 
 
@@ -272,9 +272,12 @@ def test_dump_folders_are_searched_for_files(tmp_path: Path) -> None:
         tmp_path / "README.md",
     ):
         path.touch()
-    assert dump_files([tmp_path]) == expected_files
-    assert other_files([tmp_path, expected_files[0]]) == [tmp_path / "README.md"]
-    assert dump_files([str(tmp_path / "d.CSV"), tmp_path / "b"]) == [expected_files[2], expected_files[1]]
+    assert list_dump_files([tmp_path]) == expected_files
+    assert list_other_files([tmp_path, expected_files[0]]) == [tmp_path / "README.md"]
+    assert list_dump_files([str(tmp_path / "d.CSV"), tmp_path / "b"]) == [
+        expected_files[2],
+        expected_files[1],
+    ]
 
 
 def test_unreadable_folder_is_input_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,10 +294,10 @@ def test_unreadable_folder_is_input_error(tmp_path: Path, monkeypatch: pytest.Mo
         return scandir(folder)
 
     monkeypatch.setattr(os, "scandir", scanned)
-    assert len(dump_files([tmp_path])) == 2
+    assert len(list_dump_files([tmp_path])) == 2
     closed.append(str(tmp_path / "closed"))
     with pytest.raises(InputError, match=r"/closed: cannot be read \(Permission denied\)\. Give your user"):
-        dump_files([tmp_path])
+        list_dump_files([tmp_path])
 
 
 def test_path_without_dump_files_is_input_error(tmp_path: Path) -> None:
@@ -308,7 +311,7 @@ def test_path_without_dump_files_is_input_error(tmp_path: Path) -> None:
         ("", "the folder contains no dump"),
     ):
         with pytest.raises(InputError, match=message):
-            dump_files([tmp_path / path])
+            list_dump_files([tmp_path / path])
 
 
 def test_importing_benchmarks_loads_no_pandas_or_pyarrow() -> None:

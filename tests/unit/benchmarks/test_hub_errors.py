@@ -40,7 +40,7 @@ def error(request: pytest.FixtureRequest) -> Exception:
 
 @pytest.fixture
 def reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "_connection_error", lambda: None)
+    monkeypatch.setattr(hub, "_find_connection_error", lambda: None)
 
 
 def failing(error: Exception) -> Any:
@@ -76,7 +76,7 @@ def test_hub_push_error_is_input_error(
     (tmp_path / "report.md").write_text("# Scores\n")
     monkeypatch.setattr(huggingface_hub.HfApi, "create_repo", failing(error))
     with pytest.raises(InputError, match=r"me/x, .*cannot be pushed .*not known.*Is there a network"):
-        publish(tmp_path, "me/x", private=True, token=Secret("x"), dry=False)
+        publish(tmp_path, "me/x", private=True, token=Secret("x"), is_dry_run=False)
 
 
 # --- an unreachable hub is detected in seconds ---------------------------------------------------------
@@ -97,19 +97,19 @@ def test_offline_setting_of_the_hub_client_is_restored(
     """Also if it changed while the hub was unreachable, and with concurrent calls."""
     client, datasets_config = huggingface_hub.constants, datasets.config
     monkeypatch.setattr(datasets_config, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(hub, "_connection_error", lambda: "nobody")
+    monkeypatch.setattr(hub, "_find_connection_error", lambda: "nobody")
     inside, finished = threading.Event(), threading.Event()
     finished_before = []
 
     def other() -> None:
         inside.wait()
-        with pytest.raises(ConnectionError), hub.hub_connection("b"):
+        with pytest.raises(ConnectionError), hub.connect_to_hub("b"):
             finished_before.append(finished.is_set())
             raise OSError
 
     thread = threading.Thread(target=other)
     thread.start()
-    with hub.hub_connection("a"):
+    with hub.connect_to_hub("a"):
         assert client.HF_HUB_OFFLINE and datasets_config.HF_HUB_OFFLINE
         inside.set()
         thread.join(0.2)
@@ -146,7 +146,7 @@ def test_hub_connection_is_tried_several_times(monkeypatch: pytest.MonkeyPatch, 
 
     monkeypatch.setattr(hub, "HUB", msgspec.structs.replace(HUB, seconds=60.0))
     monkeypatch.setattr(huggingface_hub, "get_session", lambda: SimpleNamespace(head=head))
-    assert hub._connection_error() is None
+    assert hub._find_connection_error() is None
     assert len(pauses) == 2 and answers == []
 
 
@@ -157,4 +157,4 @@ def test_slow_answer_of_the_hub_counts_as_a_connection(
         monkeypatch.setattr(hub, "_CONNECT_TIMEOUT_S", 0.05)
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", url)
-        assert hub._connection_error() is None
+        assert hub._find_connection_error() is None

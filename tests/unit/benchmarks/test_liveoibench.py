@@ -213,9 +213,9 @@ def test_liveoibench_results_of_contestants_are_read(tmp_path: Path) -> None:
     ]
     problems = loaded(tmp_path)
     with pytest.raises(InputError, match="no file 'data/contest_results"):
-        problems.people()
+        problems.read_people()
     write_table(tmp_path / "copies" / "LiveOIBench_contestants" / "data" / "contest_results.parquet", rows)
-    contest_people = loaded(tmp_path).people()
+    contest_people = loaded(tmp_path).read_people()
     assert contest_people is not None and contest_people.source == "LiveOIBench/LiveOIBench_contestants"
     assert [
         (contest.contest, contest.problems, contest.totals, contest.ratings)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ioi_eval.benchmarks import parquet
-from ioi_eval.benchmarks.parquet import batches
+from ioi_eval.benchmarks.parquet import read_batches
 from ioi_eval.benchmarks.row_files import read_rows
 from ioi_eval.errors import InputError
 
@@ -35,7 +35,7 @@ def write(path: Path, size: int, **options: Any) -> Path:
 
 
 def names(path: Path, **options: Any) -> list[str]:
-    return [name for batch in batches(path, **options) for name in batch.column("name").to_pylist()]
+    return [name for batch in read_batches(path, **options) for name in batch.column("name").to_pylist()]
 
 
 @pytest.mark.nightly(unless="^(page|pages)$")
@@ -69,7 +69,7 @@ def test_parquet_page_larger_than_memory_limit_is_refused(
 READS = """
 import sys, threading, time
 from pathlib import Path
-from ioi_eval.benchmarks.parquet import batches
+from ioi_eval.benchmarks.parquet import read_batches
 
 def own():
     return int(Path("/proc/self/status").read_text().partition("RssAnon:")[2].split()[0]) >> 10
@@ -80,10 +80,10 @@ def watch():
         time.sleep(0.002)
 
 path = Path(sys.argv[1])
-assert sum(batch.num_rows for batch in batches(path, columns=["name"])) == 10
+assert sum(batch.num_rows for batch in read_batches(path, columns=["name"])) == 10
 seen = [own()]
 threading.Thread(target=watch, daemon=True).start()
-assert sum(batch.num_rows for batch in batches(path)) == 10
+assert sum(batch.num_rows for batch in read_batches(path)) == 10
 print(max(seen) - seen[0])
 """
 
@@ -127,9 +127,9 @@ def test_parquet_rows_sharing_large_text_are_read_in_small_batches(tmp_path: Pat
     large_texts = pa.DictionaryArray.from_arrays(pa.array([0] * 40, pa.int32()), pa.array(["x" * (8 * MB)]))
     options: dict[str, Any] = {"dictionary_pagesize_limit": 1 << 30, "store_schema": False}
     pq.write_table(pa.table({"text": large_texts}), path, compression="zstd", **options)
-    first = next(batches(path))
+    first = next(read_batches(path))
     assert path.stat().st_size < 10_000 and first.nbytes <= 17 * MB
-    assert sum(batch.num_rows for batch in batches(path, memory=200 * MB)) == 40
+    assert sum(batch.num_rows for batch in read_batches(path, max_memory_bytes=200 * MB)) == 40
 
 
 @pytest.mark.nightly(unless="True-True")
@@ -147,14 +147,16 @@ def test_parquet_list_repeating_large_text_is_refused(tmp_path: Path, deep: bool
     pq.write_table(pa.table({"tests": lists}), path, compression="zstd", **options)
     assert path.stat().st_size < 10_000
     with pytest.raises(InputError, match=r"takes more than 1[.]0 GiB of memory when it is unpacked"):
-        next(batches(path, memory=1 << 30))
+        next(read_batches(path, max_memory_bytes=1 << 30))
 
 
 def test_parquet_list_of_texts_within_memory_is_read(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     test_texts = [str(number) * 1000 for number in range(1000)]
     pq.write_table(pa.table({"tests": [test_texts, test_texts[:1]]}), path, dictionary_pagesize_limit=1 << 30)
-    assert [row["tests"] for batch in batches(path, memory=256 * MB) for row in batch.to_pylist()] == [
+    assert [
+        row["tests"] for batch in read_batches(path, max_memory_bytes=256 * MB) for row in batch.to_pylist()
+    ] == [
         test_texts,
         test_texts[:1],
     ]
@@ -195,7 +197,7 @@ def test_parquet_child_process_is_reused(tmp_path: Path, children: list[subproce
     for _ in range(3):
         assert len(names(path)) == ROWS
     assert len(children) == 1
-    first_reader, other = batches(path), batches(path)
+    first_reader, other = read_batches(path), read_batches(path)
     assert next(first_reader).equals(next(other)) and len(children) == 2
     assert [len([*first_reader]), len([*other])] == [0, 0]
     assert sorted(child.pid for child in parquet._idle) == sorted(child.pid for child in children)
@@ -215,7 +217,7 @@ def test_exited_parquet_child_process_is_replaced(
 def test_abandoned_parquet_reading_kills_child_process(
     tmp_path: Path, children: list[subprocess.Popen[bytes]]
 ) -> None:
-    reading = batches(write(tmp_path / "rows.parquet", 40 * MB))
+    reading = read_batches(write(tmp_path / "rows.parquet", 40 * MB))
     next(reading)
     reading.close()
     assert [child.returncode for child in children] == [-signal.SIGKILL] and not parquet._idle
@@ -229,7 +231,7 @@ def test_killed_parquet_child_process_is_input_error(
     tmp_path: Path, children: list[subprocess.Popen[bytes]], ending: signal.Signals, message: str
 ) -> None:
     """The kernel kills it if memory is short, and a broken file may crash it."""
-    reading = batches(write(tmp_path / "rows.parquet", 60 * MB))
+    reading = read_batches(write(tmp_path / "rows.parquet", 60 * MB))
     next(reading)
     children[0].send_signal(ending)
     with pytest.raises(InputError, match=message):

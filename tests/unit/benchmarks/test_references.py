@@ -260,4 +260,4 @@ def test_excluded_problem_raises_exception_with_the_reason(tmp_path: Path) -> No
             remaining.find(name)
         assert left_out.value.reason == "not sound"
     assert remaining.find("8").id == "apps_1" and remaining.left_out == {"not sound": 1}
-    assert remaining.references("apps_1") == problems.references("apps_1")
+    assert remaining.read_references("apps_1") == problems.read_references("apps_1")

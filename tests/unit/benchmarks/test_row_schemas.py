@@ -14,7 +14,7 @@ from support.command_line import CommandLine, results
 from support.datasets import Problems, find_benchmark, load, open_dump
 from support.plugins import needs_plugin
 
-from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, named_problem_ids
+from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, list_named_problem_ids
 from ioi_eval.benchmarks.dumps import CONTINUED, guess_benchmark
 from ioi_eval.benchmarks.row_schemas import ROW_SCHEMAS, USUAL, find_schema
 from ioi_eval.errors import BadRows, InputError
@@ -50,7 +50,7 @@ def test_json_object_of_program_lists_by_problem_is_read(tmp_path: Path, name: s
         ("tree", CODE),
         ("tree", None),
     ]
-    assert named_problem_ids([path]) == {"sum", "tree"}
+    assert list_named_problem_ids([path]) == {"sum", "tree"}
     assert len({submission.key for submission in submissions}) == 4
 
 
@@ -72,9 +72,11 @@ def test_json_object_by_problem_is_read_as_rows(tmp_path: Path) -> None:
 def test_list_of_lists_follows_benchmark_order(tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "apps", [apps(number) for number in range(3)])
     path = write_json(tmp_path / "generations.json", [["print(0)", "print(1)"], ["print(2)"]])
-    assert named_problem_ids([path]) == {"#0", "#1"}
+    assert list_named_problem_ids([path]) == {"#0", "#1"}
     options = BenchmarkOptions(data_dir=str(copies))
-    problems = load(find_benchmark("apps"), options, cache=tmp_path / "cache", only=named_problem_ids([path]))
+    problems = load(
+        find_benchmark("apps"), options, cache=tmp_path / "cache", only=list_named_problem_ids([path])
+    )
     submissions = read(path, problems, default_language="python")
     assert [
         (submission.problem_id, submission.code.strip() if submission.code else "")
@@ -87,7 +89,9 @@ def test_list_of_lists_follows_benchmark_order(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="unknown problem '#0'"):
         read(path)  # packages are not ordered, so a list cannot match them
     path = write_json(tmp_path / "x.json", [["print(0)"]] * 4)
-    problems = load(find_benchmark("apps"), options, cache=tmp_path / "cache", only=named_problem_ids([path]))
+    problems = load(
+        find_benchmark("apps"), options, cache=tmp_path / "cache", only=list_named_problem_ids([path])
+    )
     with pytest.raises(InputError, match="unknown problem '#3'"):
         read(path, problems)
 
@@ -99,7 +103,7 @@ def lcb(tmp_path: Path, lists: list[list[str]], **options: Any) -> list[tuple[st
     copies = write_rows(tmp_path / "copies", "livecodebench", rows)
     path = write_json(tmp_path / "outputs.json", lists)
     choice = BenchmarkOptions(data_dir=str(copies), **options)
-    mentioned = named_problem_ids([path])
+    mentioned = list_named_problem_ids([path])
     problems = load(find_benchmark("livecodebench"), choice, cache=tmp_path / "cache", only=mentioned)
     submissions = read(path, problems, default_language="python")
     return [(submission.problem_id, (submission.code or "").strip()) for submission in submissions]
@@ -155,7 +159,7 @@ def test_columns_of_other_tools_are_recognized(tmp_path: Path, columns: dict[str
     path = write_jsonl(tmp_path / "x.jsonl", [columns, {**columns, "sample": 2}])
     assert {(submission.problem_id, submission.code) for submission in read(path)} == {("sum", CODE)}
     assert understood(path).startswith(f"{read_as}, language c++ (")
-    assert named_problem_ids([path]) in ({"sum"}, None)
+    assert list_named_problem_ids([path]) in ({"sum"}, None)
 
 
 CHAT = {
@@ -183,7 +187,7 @@ def test_rollout_problem_is_found_by_statement_in_prompt(tmp_path: Path, columns
     dump = open_dump([path], problems=ASKED)
     assert [(submission.problem_id, submission.code) for submission in dump] == [("sum", CODE)]
     assert list(dump.info.left_out.values()) == [1]
-    assert named_problem_ids([path]) is None
+    assert list_named_problem_ids([path]) is None
     assert "reply <- " in str(dump.info.understood) and "the statement in " in str(dump.info.understood)
 
 
@@ -204,7 +208,7 @@ def test_trl_completion_may_name_problem(tmp_path: Path) -> None:
     columns = {"step": 3, "prompt": "-", "completion": ANSWER, "problem_id": "sum", "advantage": 0.1}
     path = write_parquet(tmp_path / "x.parquet", [columns])  # as TRL writes them
     assert [(submission.problem_id, submission.code) for submission in read(path)] == [("sum", CODE)]
-    assert named_problem_ids([path]) == {"sum"}
+    assert list_named_problem_ids([path]) == {"sum"}
 
 
 # --- messages ------------------------------------------------------------------------------------------
@@ -350,7 +354,7 @@ def test_folder_of_programs_of_evalplus_is_a_dump(tmp_path: Path) -> None:
         ("HumanEval/2", "c(\n", "HumanEval_2/10.py", "python"),
         ("HumanEval/10", "a = 1\n", "HumanEval_10/0.py", "python"),
     ]
-    assert named_problem_ids([folder]) == {"HumanEval/2", "HumanEval/10"}
+    assert list_named_problem_ids([folder]) == {"HumanEval/2", "HumanEval/10"}
     assert guess_benchmark([folder]) == "humaneval_plus"
     dump = open_dump([folder], problems=problems)
     sampled(folder, HumanEval_2_9="other = 1\n")
@@ -383,7 +387,9 @@ def test_apps_codes_file_is_recognized_by_name(tmp_path: Path, content: dict[str
     path = write_json(tmp_path / "all_codes.json", content)
     assert guess_benchmark([path]) == "apps"
     options = BenchmarkOptions(data_dir=str(copies))
-    problems = load(find_benchmark("apps"), options, cache=tmp_path / "cache", only=named_problem_ids([path]))
+    problems = load(
+        find_benchmark("apps"), options, cache=tmp_path / "cache", only=list_named_problem_ids([path])
+    )
     submissions = read(path, problems, default_language="python")
     assert [(submission.problem_id, submission.code) for submission in submissions] == [
         ("apps_0", "print(0)"),

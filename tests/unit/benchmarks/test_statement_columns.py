@@ -12,7 +12,7 @@ from codeforces_rows import SCHEMA, codeforces, write
 from dump_rows import CODE, write_jsonl, write_parquet
 from support.datasets import Problems, find_benchmark, load, open_dump
 
-from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection, named_problem_ids
+from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, Selection, list_named_problem_ids
 from ioi_eval.benchmarks.dumps import guess_benchmark
 from ioi_eval.errors import InputError
 from ioi_eval.models import Blob, Problem, Submission, Test
@@ -92,7 +92,7 @@ def test_dump_row_is_matched_to_problem_by_its_statement(tmp_path: Path, name: s
     assert [(submission.problem_id, submission.code) for submission in read(path, **column_options)] == [
         ("sum", CODE)
     ]
-    assert named_problem_ids([path]) is None
+    assert list_named_problem_ids([path]) is None
 
 
 def test_rows_without_known_statement_are_excluded_if_prompt_column_is_named(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_codeforces_cots_dump_is_read_without_options(tmp_path: Path, write: Any
         tmp_path / f"x.{'parquet' if write is write_parquet else 'jsonl'}", [COTS, COTS | {"title": "U"}]
     )
     assert [submission.problem_id for submission in read(path)] == ["1234/A"] * 2
-    assert named_problem_ids([path]) == {"1234/A"}
+    assert list_named_problem_ids([path]) == {"1234/A"}
     assert guess_benchmark([path]) == "codeforces"
     assert [submission.problem_id for submission in read(path, problem_column="id")] == ["1234/A"] * 2
 
@@ -214,7 +214,7 @@ def test_column_paths_lead_into_json_encoded_strings(tmp_path: Path) -> None:
     }
     (submission,) = read(path, **column_options, always_extract=True)
     assert (submission.problem_id, submission.code, submission.row["model"]) == ("sum", CODE, "m")
-    assert named_problem_ids([path], "extra.task.id") == {"sum"}
+    assert list_named_problem_ids([path], "extra.task.id") == {"sum"}
     broken = rows(tmp_path, {"extra": "{broken", "out": "{}"})
     with pytest.raises(InputError, match=r"missing column `extra\.task\.id`"):
         read(broken, **column_options)

@@ -8,7 +8,7 @@ from pathlib import Path
 from hub_rows import ADD, apps, contents, listed, loaded, taco
 from judged import statuses
 from support.command_line import CommandLine
-from support.datasets import benchmark_of_columns
+from support.datasets import detect_benchmark
 
 from ioi_eval import Scorer
 from ioi_eval.models import CheckerKind
@@ -40,5 +40,5 @@ def test_problems_command_lists_taco(cli: CommandLine, tmp_path: Path) -> None:
 
 
 def test_taco_is_distinguished_from_apps_by_its_columns() -> None:
-    assert benchmark_of_columns(taco(), where="rows").name == "taco"
-    assert benchmark_of_columns(apps(0), where="rows").name == "apps"
+    assert detect_benchmark(taco(), where="rows").name == "taco"
+    assert detect_benchmark(apps(0), where="rows").name == "apps"

@@ -77,7 +77,9 @@ async def test_code_contests_plus_row_becomes_problem_with_checker(scorer: Score
         "limits in milliseconds and in seconds"
     )
     assert await statuses(scorer, problem, "print(20)") == [V.AC, V.WA]
-    references = [(reference.language, reference.expected) for reference in problems.references("1575_A")]
+    references = [
+        (reference.language, reference.expected) for reference in problems.read_references("1575_A")
+    ]
     assert references == [("python", "correct"), ("py2", "rejected")]
 
 

@@ -54,7 +54,7 @@ async def test_usaco_test_files_of_both_naming_schemes_are_read(scorer: Scorer, 
     assert (problem.name, problem.difficulty, problem.checker.kind) == ("Add", "bronze", CheckerKind.STRIPPED)
     assert (problem.limits.cpu_time, problem.limits.memory) == (4, 256_000_000)
     assert contents(problem) == [("1 2\n", "3\n\n"), ("30 4\n", "34")]
-    [reference] = problems.references(NAME)
+    [reference] = problems.read_references(NAME)
     for code, verdict in ((reference.code, V.AC), (ADD.replace("+", "-"), V.WA)):
         submission = Submission(key="1", problem_id=NAME, code=code, language="python")
         result = await scorer.score(problem, submission)

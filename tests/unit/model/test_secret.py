@@ -94,7 +94,7 @@ async def push_to_the_hub(url: str, folder: Path) -> object:
     (folder / "results.jsonl").write_text('{"key": "1"}\n')
     (folder / "report.md").write_text("# Scores\n")
     (folder / "summary.json").write_text("{}")
-    return publish(folder, "me/x", private=True, token=Secret(SECRET), dry=False)
+    return publish(folder, "me/x", private=True, token=Secret(SECRET), is_dry_run=False)
 
 
 @pytest.fixture(autouse=True)
