@@ -134,7 +134,7 @@ def _make_problem_without_tests(row: Row, candidate: Candidate) -> Problem:
         checker=cms.find_checker(header, params, task, checkers),
         manager=cms.find_manager(header, task, graders, faults),
         score_precision=row.read_integer("score_precision", 2),
-        cpp_standard=cms.cpp_standard(header, candidate.year),
+        cpp_standard=cms.read_cpp_standard(header, candidate.year),
         starter_code=row.read_text("starting_code", ""),
     )
     if faults.errors:

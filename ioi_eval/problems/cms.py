@@ -74,14 +74,14 @@ _MANAGER_SOURCES = {
     TaskType.INTERACTIVE: ("graders/interactor", "graders/manager"),
 }
 _MANAGER_KINDS = (CheckerKind.CMS, CheckerKind.TESTLIB, CheckerKind.EXIT_CODE, CheckerKind.ICPC)
-_GNU20_SINCE = 2024  # first year in which the contest compiled as C++20
-# Two names of the key for parameters; the second is used in TPS and in CMS.
+_GNU20_SINCE = 2024  # first year in which the contest compiled submissions as C++20
+# Names of the key for the parameters of the task type. TPS and CMS use the second name.
 _PARAMS_KEY, _LONG_PARAMS_KEY = "task_type_params", "task_type_parameters"
-_SOURCE_SUFFIX = ".%l"  # suffix of a file name that means a source in any language
+_SOURCE_SUFFIX = ".%l"  # suffix of the name of a source that may be in any language
 _IO = {"io_0_inputfile": "inputfile", "io_1_outputfile": "outputfile"}
 _ALIASES = {"input_filename": "inputfile", "output_filename": "outputfile", **_IO}
 _BATCH_PARAMS = ("compilation", "io", "output_eval")
-# Names of the parameters in packages with a list of parameters, by position. `io` is a pair of file names.
+# Names of the parameters of a task type, in the order of a list of parameters. `io` is a pair of file names.
 _LIST_PARAMS: Mapping[TaskType, tuple[str, ...]] = {
     TaskType.BATCH: _BATCH_PARAMS,
     TaskType.BATCH_AND_OUTPUT: (*_BATCH_PARAMS, "output_only_testcases"),
@@ -263,28 +263,30 @@ class Cms(DeclaredFormat[CmsHeader]):
     def read_problem(self, folder: Path, where: str, header: CmsHeader, faults: Faults) -> Problem:
         problem_id = self.read_id(folder, where, header, faults)
         task = header.task_type
-        params = read_params(header, task, faults)
+        type_params = read_params(header, task, faults)
         graders = list_files(folder, "graders")
-        checker = find_checker(header, params, task, list_files(folder, "checker"))
-        options = read_options(params, task, find_first_by_stem(graders, [grader_name(task)]) is not None)
+        checker = find_checker(header, type_params, task, list_files(folder, "checker"))
+        options = read_options(
+            type_params, task, find_first_by_stem(graders, [grader_name(task)]) is not None
+        )
         check_grader(task, options, graders, faults)
-        if options.with_grader and task is TaskType.COMMUNICATION and not params.has_field("user_io"):
+        if options.with_grader and task is TaskType.COMMUNICATION and not type_params.has_field("user_io"):
             faults.add_note(DEFAULT_IO_NOTE, self.header)
-        source_names = _source_names(header, problem_id)
+        source_names = _read_source_names(header, problem_id)
         if options.with_grader:
             remedy = 'Set another name: "submission_format": ["NAME.%l"]'
-            module = (*source_names, problem_id.lower())[0]
-            graders = exclude_unusable_python(module, task, graders, faults, "graders", remedy)
+            submission_module = (*source_names, problem_id.lower())[0]
+            graders = exclude_unusable_python(submission_module, task, graders, faults, "graders", remedy)
         tests = read_tests_folder(folder, needs_answers(task, checker), faults)
         test_names = tuple(test.name for test in tests)
         for name in options.output_tests:
             if name not in test_names:
-                sentence = f"names the test {name!r}, which is not in tests/"
-                params.report_fault("output_only_testcases", sentence, suggest_names(name, test_names))
+                note_text = f"names the test {name!r}, which is not in tests/"
+                type_params.report_fault("output_only_testcases", note_text, suggest_names(name, test_names))
         subtasks = read_subtasks(folder, header, test_names, faults)
         if not subtasks:
-            sentence = "no subtasks, so there are no points; a submission must pass all tests"
-            faults.add_note(sentence, self.header)
+            note_text = "no subtasks, so there are no points; a submission must pass all tests"
+            faults.add_note(note_text, self.header)
         return Problem(
             id=problem_id,
             name=CmsHeader.title.read(header, problem_id),
@@ -299,7 +301,7 @@ class Cms(DeclaredFormat[CmsHeader]):
             tests=tests,
             subtasks=subtasks,
             score_precision=header.score_precision,
-            cpp_standard=cpp_standard(header, header.year),
+            cpp_standard=read_cpp_standard(header, header.year),
             solutions=tuple(_read_solutions(folder, task, test_names, source_names, faults)),
         )
 
@@ -316,14 +318,14 @@ def _read_limits(header: CmsHeader, task: TaskType) -> Limits:
     return Limits.contest(header.time_limit, memory)
 
 
-def _source_names(header: CmsHeader, problem_id: str) -> tuple[str, ...]:
+def _read_source_names(header: CmsHeader, problem_id: str) -> tuple[str, ...]:
     """Return the names of a submission's files without suffixes.
 
     The result is empty for the default: a single file that is named after the problem.
     """
     field = "submission_format"
-    names = (name for name in header.submission_format if name.endswith(_SOURCE_SUFFIX))
-    stems = tuple(name.removesuffix(_SOURCE_SUFFIX) for name in names)
+    file_names = (name for name in header.submission_format if name.endswith(_SOURCE_SUFFIX))
+    stems = tuple(name.removesuffix(_SOURCE_SUFFIX) for name in file_names)
     for stem in stems:
         if not is_plain_name(stem):
             header.report_fault(
@@ -334,7 +336,7 @@ def _source_names(header: CmsHeader, problem_id: str) -> tuple[str, ...]:
     return () if stems == (problem_id.lower(),) else stems
 
 
-def cpp_standard(header: Fields, year: int | None) -> str:
+def read_cpp_standard(header: Fields, year: int | None) -> str:
     """Return the C++ standard: the header's, or else the standard that the contest used in that year."""
     default = "gnu++17" if year is not None and year < _GNU20_SINCE else "gnu++20"
     standard = CmsHeader.cpp_standard.read(header, default)
@@ -362,17 +364,19 @@ def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _PA
     values_by_name: dict[str, Any] = {}
     if isinstance(value, list):
         values_by_name = dict(zip(_LIST_PARAMS.get(task, ()), value, strict=False))
-        files = values_by_name.pop("io", None)
-        if isinstance(files, list) and len(files) == 2:
-            values_by_name["inputfile"], values_by_name["outputfile"] = files
-        elif files is not None:
+        file_names = values_by_name.pop("io", None)
+        if isinstance(file_names, list) and len(file_names) == 2:
+            values_by_name["inputfile"], values_by_name["outputfile"] = file_names
+        elif file_names is not None:
             values_by_name["inputfile"] = (
-                files  # if the type of the value is wrong, reading the field reports it
+                file_names  # if the value is not a file name, reading the field reports it
             )
     elif isinstance(value, dict):
         prefix = f"task_type_parameters_{task}_"
-        unprefixed = {name.removeprefix(prefix): param for name, param in value.items()}
-        values_by_name = {_ALIASES.get(name, name): param for name, param in unprefixed.items()}
+        params_by_name = {name.removeprefix(prefix): value_of_param for name, value_of_param in value.items()}
+        values_by_name = {
+            _ALIASES.get(name, name): value_of_param for name, value_of_param in params_by_name.items()
+        }
     elif value is not None:
         header.report_fault(
             field, "neither an object nor a list", "Write it as the contest system exports it"
@@ -442,7 +446,7 @@ def check_grader(task: TaskType, options: TaskOptions, graders: Sequence[NamedBl
 
 
 def exclude_unusable_python(
-    module: str,
+    submission_module: str,
     task: TaskType,
     graders: tuple[NamedBlob, ...],
     faults: Faults,
@@ -454,24 +458,26 @@ def exclude_unusable_python(
     Without its grader, Python is not available for the problem. If no other grader remains, it is a fault.
 
     Args:
-        module: The module name of submissions.
+        submission_module: The module name of submissions.
         task: The task type, which decides the grader's name.
         graders: The package's graders.
         faults: Receives faults and notes.
         folder: The folder of the Python grader, for messages.
         remedy: How the user changes the module name.
     """
-    stem = grader_name(task)
-    python_grader = next((grader for grader in graders if grader.name == f"{stem}.py"), None)
-    if python_grader is None or ("." not in module and module not in sys.stdlib_module_names):
+    grader_stem = grader_name(task)
+    python_grader = next((grader for grader in graders if grader.name == f"{grader_stem}.py"), None)
+    if python_grader is None or (
+        "." not in submission_module and submission_module not in sys.stdlib_module_names
+    ):
         return graders
-    problem = f"it cannot import submissions, which are named {module}.py"
-    file = f"{folder}/{PurePosixPath(stem).name}.py"
+    problem = f"it cannot import submissions, which are named {submission_module}.py"
+    grader_path = f"{folder}/{PurePosixPath(grader_stem).name}.py"
     other_graders = tuple(grader for grader in graders if grader != python_grader)
-    if find_first_by_stem(other_graders, [stem]) is None:
-        faults.report(problem, file, remedy=remedy)
+    if find_first_by_stem(other_graders, [grader_stem]) is None:
+        faults.report(problem, grader_path, remedy=remedy)
         return graders
-    faults.add_note(f"ignored, so Python is excluded: {problem}. {remedy}", file)
+    faults.add_note(f"ignored, so Python is excluded: {problem}. {remedy}", grader_path)
     return other_graders
 
 
@@ -487,35 +493,39 @@ def find_manager(
         faults: Receives faults and notes.
         folder: The folder of the graders, for messages.
     """
-    names = _MANAGER_SOURCES.get(task)
-    if names is None:
+    manager_stems = _MANAGER_SOURCES.get(task)
+    if manager_stems is None:
         return None
-    default = CheckerKind.CMS if task is TaskType.COMMUNICATION else CheckerKind.TESTLIB
-    kind = ManagerKeys.manager.read(header, default)
-    if kind is CheckerKind.CMS and task is TaskType.INTERACTIVE:
-        problem = f"an interactor cannot print a score for {kind}: its output goes to the submission"
+    default_kind = CheckerKind.CMS if task is TaskType.COMMUNICATION else CheckerKind.TESTLIB
+    manager_kind = ManagerKeys.manager.read(header, default_kind)
+    if manager_kind is CheckerKind.CMS and task is TaskType.INTERACTIVE:
+        problem = f"an interactor cannot print a score for {manager_kind}: its output goes to the submission"
         header.report_fault("manager", problem, f"Set it to {', '.join(_MANAGER_KINDS[1:])}")
-    source = find_first_by_stem(graders, names)
-    if source is None:
-        missing = f"{folder}/{Path(names[0]).name}.cpp"
-        faults.report("missing file", missing, remedy=f"A task of type {task} needs it")
+    manager_source = find_first_by_stem(graders, manager_stems)
+    if manager_source is None:
+        missing_file = f"{folder}/{Path(manager_stems[0]).name}.cpp"
+        faults.report("missing file", missing_file, remedy=f"A task of type {task} needs it")
         return None
-    return Manager(sources=put_first(source, graders), kind=kind, language=language_of(source.name) or "c++")
+    return Manager(
+        sources=put_first(manager_source, graders),
+        kind=manager_kind,
+        language=language_of(manager_source.name) or "c++",
+    )
 
 
 def find_checker(
     header: Fields, params: TaskTypeParams, task: TaskType, sources: Sequence[NamedBlob]
 ) -> Checker:
     """Return the checker: from the key `checker`, else from `output_eval`, else from the package's files."""
-    # These fields are empty if `checker` is missing, or if it only names a kind.
-    values = header.raw_value("checker")
+    # `checker` is an object or the name of a kind. If it is not an object, its keys are empty.
+    checker_values = header.raw_value("checker")
     checker_keys = CheckerKeys.from_fields(
-        header.fields_under("checker", values if isinstance(values, dict) else {})
+        header.fields_under("checker", checker_values if isinstance(checker_values, dict) else {})
     )
     checker_keys.check_keys()
-    kind = _checker_kind(header, checker_keys, params, bool(sources), task)
+    checker_kind = _choose_checker_kind(header, checker_keys, params, bool(sources), task)
     checker = Checker(
-        kind=kind,
+        kind=checker_kind,
         arguments=checker_keys.arguments,
         case_sensitive=checker_keys.case_sensitive,
         space_sensitive=checker_keys.space_sensitive,
@@ -523,7 +533,7 @@ def find_checker(
         relative=checker_keys.relative,
         full=checker_keys.full,
     )
-    if not kind.is_program:
+    if not checker_kind.is_program:
         return checker
     return add_sources(checker, sources, header)
 
@@ -533,7 +543,7 @@ def add_sources(
     sources: Sequence[NamedBlob],
     header: Fields,
     field: str = "checker",
-    without: str = "white-diff",
+    value_without_checker: str = "white-diff",
 ) -> Checker:
     """Return the checker with its program: checker/checker.cpp, or the only source in the folder.
 
@@ -542,18 +552,22 @@ def add_sources(
         sources: The files in the checker's folder.
         header: The fields of problem.json.
         field: The key that asks for a checker, for messages.
-        without: The value of that key if a package has no checker, for messages.
+        value_without_checker: The value of that key if a package has no checker, for messages.
     """
-    programs = [file for file in sources if find_language_by_suffix(Path(file.name).suffix)]
-    source = find_first_by_stem(sources, _CHECKERS) or (programs[0] if len(programs) == 1 else None)
-    if source is None:
-        header.report_fault(field, "missing file checker/checker.cpp", f"Add it, or set this to {without}")
+    program_files = [file for file in sources if find_language_by_suffix(Path(file.name).suffix)]
+    main_source = find_first_by_stem(sources, _CHECKERS) or (
+        program_files[0] if len(program_files) == 1 else None
+    )
+    if main_source is None:
+        header.report_fault(
+            field, "missing file checker/checker.cpp", f"Add it, or set this to {value_without_checker}"
+        )
         return checker
-    language = language_of(source.name) or "c++"
-    return replace(checker, sources=put_first(source, sources), language=language)
+    language = language_of(main_source.name) or "c++"
+    return replace(checker, sources=put_first(main_source, sources), language=language)
 
 
-def _checker_kind(
+def _choose_checker_kind(
     header: Fields, checker_keys: CheckerKeys, params: TaskTypeParams, has_sources: bool, task: TaskType
 ) -> CheckerKind:
     """Return the kind of the checker."""
@@ -584,7 +598,7 @@ class _Group(NamedTuple):
     tests_field: str
 
     @property
-    def tests(self) -> Any:
+    def test_selector(self) -> Any:
         """Return the value that selects the tests: names, a regular expression or a number of tests."""
         return self.fields.raw_value(self.tests_field)
 
@@ -593,35 +607,40 @@ def read_subtasks(
     folder: Path, header: ScoringKeys, tests: tuple[str, ...], faults: Faults
 ) -> tuple[Subtask, ...]:
     """Return the subtasks from the files in subtasks/, or else from the score type's parameters."""
-    defaults = Subtask(
+    default_subtask = Subtask(
         name="all", points=0.0, tests=(), score_type=header.score_type, threshold=header.threshold
     )
     groups = list[_Group]()
     for path in list_visible_paths((folder / "subtasks").glob("*")):
-        file = f"subtasks/{path.name}"
+        file_path = f"subtasks/{path.name}"
         if path.suffix.lower() not in _SUBTASK_SUFFIXES:
             continue
         if path.suffix != ".json":
-            faults.report("not the name of a subtask's file", file, remedy=f"Write it as {path.stem}.json")
-        elif (values := read_mapping(folder, file, faults)) is not None:
-            subtask_keys = SubtaskKeys(values, file, faults)
+            faults.report(
+                "not the name of a subtask's file", file_path, remedy=f"Write it as {path.stem}.json"
+            )
+        elif (values := read_mapping(folder, file_path, faults)) is not None:
+            subtask_keys = SubtaskKeys(values, file_path, faults)
             subtask_keys.check_keys()
-            groups.append(_make_group(path.stem, subtask_keys, defaults))
+            groups.append(_make_group(path.stem, subtask_keys, default_subtask))
     if header.has_field(_SUBTASK_PARAMETERS):
         if groups:
             header.report_fault(
                 _SUBTASK_PARAMETERS, "there are also subtasks in files", "Remove one of the two"
             )
-        groups = _read_group_parameters(header, defaults, len(tests), faults)
-    has_counts = any(_is_count(group.tests) for group in groups)
+        groups = _read_group_parameters(header, default_subtask, len(tests), faults)
+    has_counts = any(_is_count(group.test_selector) for group in groups)
     if has_counts:
         _note_ambiguous_order(tests, "tests", faults)
         _note_ambiguous_order([group.subtask.name for group in groups], "subtasks", faults)
     tests_by_group = (
-        _tests_by_count(groups, tests) if has_counts else [_tests_by_name(group, tests) for group in groups]
+        _select_tests_by_count(groups, tests)
+        if has_counts
+        else [_select_tests_by_name(group, tests) for group in groups]
     )
     return tuple(
-        replace(group.subtask, tests=names) for group, names in zip(groups, tests_by_group, strict=True)
+        replace(group.subtask, tests=test_names)
+        for group, test_names in zip(groups, tests_by_group, strict=True)
     )
 
 
@@ -629,19 +648,27 @@ def _note_ambiguous_order(names: Sequence[str], part: str, faults: Faults) -> No
     """Add a note if names in alphabetical order are not in numerical order: 1, 10, 2."""
 
     def by_number(name: str) -> list[tuple[int, str]]:
-        return [(int(digits or 0), other) for digits, other in re.findall(r"(\d*)(\D*)", name)]
+        return [
+            (int(digits or 0), other_characters)
+            for digits, other_characters in re.findall(r"(\d*)(\D*)", name)
+        ]
 
-    by_numbers = sorted(names, key=by_number)
+    numbered_names = sorted(names, key=by_number)
     index = next(
-        (index for index, pair in enumerate(zip(names, by_numbers, strict=True)) if len({*pair}) > 1), None
+        (
+            index
+            for index, name_pair in enumerate(zip(names, numbered_names, strict=True))
+            if len({*name_pair}) > 1
+        ),
+        None,
     )
     if index is not None:
-        problem = f"they are counted in alphabetical order: {names[index]} is before {by_numbers[index]}"
+        problem = f"they are counted in alphabetical order: {names[index]} is before {numbered_names[index]}"
         faults.add_note(f"{problem}. Pad numbers with zeros to count in numerical order", part)
 
 
 def _read_group_parameters(
-    header: ScoringKeys, defaults: Subtask, test_count: int, faults: Faults
+    header: ScoringKeys, default_subtask: Subtask, test_count: int, faults: Faults
 ) -> list[_Group]:
     """Return the groups in the score type's parameters.
 
@@ -649,17 +676,20 @@ def _read_group_parameters(
     sum, they may be a number: the points of each test.
     """
     value = _parse_json_field(header, _SUBTASK_PARAMETERS)
-    if defaults.score_type is ScoreType.SUM and isinstance(value, int | float):
-        parameters = header.fields_under(_SUBTASK_PARAMETERS, {"tests": ".*"} if test_count else {})
+    if default_subtask.score_type is ScoreType.SUM and isinstance(value, int | float):
+        group_fields = header.fields_under(_SUBTASK_PARAMETERS, {"tests": ".*"} if test_count else {})
         points = Fields({_SUBTASK_PARAMETERS: value}, header.file, faults).read_number(_SUBTASK_PARAMETERS)
-        return [_Group(replace(defaults, points=points * test_count), parameters, "tests")]
+        return [_Group(replace(default_subtask, points=points * test_count), group_fields, "tests")]
     if value is None:
         return []
     if not isinstance(value, list) or not all(map(_is_group_row, value)):
         problem = "neither a list of [points, tests] nor one of objects"
         header.report_fault(_SUBTASK_PARAMETERS, problem, "Write it as the contest system does")
         return []
-    return [_read_group_row(str(index), row, header, defaults) for index, row in enumerate(value, 1)]
+    return [
+        _read_group_row(str(index), group_row, header, default_subtask)
+        for index, group_row in enumerate(value, 1)
+    ]
 
 
 def _is_group_row(row: Any) -> bool:
@@ -667,87 +697,89 @@ def _is_group_row(row: Any) -> bool:
     return isinstance(row, dict) or (isinstance(row, list) and len(row) in (2, 3))
 
 
-def _read_group_row(name: str, row: dict[str, Any] | list[Any], header: Fields, defaults: Subtask) -> _Group:
+def _read_group_row(
+    name: str, group_row: dict[str, Any] | list[Any], header: Fields, default_subtask: Subtask
+) -> _Group:
     """Return the group that is described by an object or a list in `score_type_parameters`."""
     prefix = f"{_SUBTASK_PARAMETERS}.{name}"
-    if isinstance(row, dict):
-        values = {str(key): value for key, value in row.items() if value is not None}
-        group_keys = GroupKeys.from_fields(header.fields_under(prefix, values))
+    if isinstance(group_row, dict):
+        row_values = {str(key): value for key, value in group_row.items() if value is not None}
+        group_keys = GroupKeys.from_fields(header.fields_under(prefix, row_values))
         group_keys.check_keys()
-        return _make_group(name, group_keys, defaults)
-    if defaults.score_type is not ScoreType.GROUP_THRESHOLD and isinstance(row[-1], str):
-        row = row[:2]  # the third value is a name, which is ignored
-    values = dict(zip(("points", "tests", "threshold"), row, strict=False))
-    return _make_group(name, _GroupRow.from_fields(header.fields_under(prefix, values)), defaults)
+        return _make_group(name, group_keys, default_subtask)
+    if default_subtask.score_type is not ScoreType.GROUP_THRESHOLD and isinstance(group_row[-1], str):
+        group_row = group_row[:2]  # ignore the third value, which is a name
+    row_values = dict(zip(("points", "tests", "threshold"), group_row, strict=False))
+    return _make_group(name, _GroupRow.from_fields(header.fields_under(prefix, row_values)), default_subtask)
 
 
-def _make_group(name: str, keys: SubtaskKeys | GroupKeys, defaults: Subtask) -> _Group:
+def _make_group(name: str, keys: SubtaskKeys | GroupKeys, default_subtask: Subtask) -> _Group:
     """Return a group that is described by these keys."""
-    kind = type(keys)
+    keys_class = type(keys)
     if keys.testcases is None:
-        keys.report_fault(kind.testcases.name, "missing", _TESTS_REMEDY)
+        keys.report_fault(keys_class.testcases.name, "missing", _TESTS_REMEDY)
     subtask = replace(
-        defaults,
+        default_subtask,
         name=name,
         points=keys.score,
-        score_type=kind.score_type.read(keys, defaults.score_type),
-        threshold=kind.threshold.read(keys, defaults.threshold),
+        score_type=keys_class.score_type.read(keys, default_subtask.score_type),
+        threshold=keys_class.threshold.read(keys, default_subtask.threshold),
     )
-    return _Group(subtask, keys, kind.testcases.name)
+    return _Group(subtask, keys, keys_class.testcases.name)
 
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _tests_by_count(groups: Sequence[_Group], tests: tuple[str, ...]) -> list[tuple[str, ...]]:
+def _select_tests_by_count(groups: Sequence[_Group], tests: tuple[str, ...]) -> list[tuple[str, ...]]:
     """Return each group's tests if all groups have numbers of tests. They are consecutive in `tests`."""
     for group in groups:
-        if not _is_count(group.tests) or group.tests < 1:
+        if not _is_count(group.test_selector) or group.test_selector < 1:
             group.fields.report_fault(
                 group.tests_field,
                 "must be a number of at least 1, as other subtasks have numbers of tests",
                 _TESTS_REMEDY,
             )
             return [() for _ in groups]
-    counts: list[Selector] = [group.tests for group in groups]
+    test_counts: list[Selector] = [group.test_selector for group in groups]
     try:
-        return list(select_group_tests(tests, counts))
+        return list(select_group_tests(tests, test_counts))
     except InputError as error:
         groups[-1].fields.report_fault(groups[-1].tests_field, error.problem, "Correct the numbers of tests")
         return [() for _ in groups]
 
 
-def _tests_by_name(group: _Group, tests: tuple[str, ...]) -> tuple[str, ...]:
+def _select_tests_by_name(group: _Group, tests: tuple[str, ...]) -> tuple[str, ...]:
     """Return the group's tests, which are listed or match a regular expression."""
-    if isinstance(group.tests, str):
+    if isinstance(group.test_selector, str):
         try:
-            return select_group_tests(tests, [group.tests])[0]
+            return select_group_tests(tests, [group.test_selector])[0]
         except InputError as error:
             group.fields.report_fault(
                 group.tests_field, error.problem, "It must match from the start of the tests' names"
             )
             return ()
-    if group.tests is None:
+    if group.test_selector is None:
         return ()  # already reported
-    names = group.fields.read_texts(group.tests_field)
-    if not names and group.tests == []:
+    listed_names = group.fields.read_texts(group.tests_field)
+    if not listed_names and group.test_selector == []:
         group.fields.report_fault(
             group.tests_field, "no tests", "List the subtask's tests, or remove this file"
         )
-    listed = set(tests)
-    for name in dict.fromkeys(names):
-        if name not in listed:
+    existing_tests = set(tests)
+    for name in dict.fromkeys(listed_names):
+        if name not in existing_tests:
             group.fields.report_fault(
                 group.tests_field,
                 f"names the test {name!r}, which is not in tests/",
                 suggest_names(name, tests),
             )
-        elif names.count(name) > 1:
+        elif listed_names.count(name) > 1:
             group.fields.report_fault(
                 group.tests_field, f"names the test {name!r} more than once", "Name it once"
             )
-    return names
+    return listed_names
 
 
 # --- solutions ---------------------------------------------------------------------------------------
@@ -769,18 +801,22 @@ def _read_solutions(
             note = f"unknown verdict, with which no result is compared{suggestion}"
             faults.add_note(note, f"solutions/{path.name}")
     for path in list_visible_paths((folder / "solutions").glob("*/*")):
-        name, expected = path.name, path.parent.name
+        solution_name, expected = path.name, path.parent.name
         note_unsupported_language(path, path.relative_to(folder).as_posix(), faults)
-        if path.is_file() and language_of(name):
-            yield make_solution(path, name=name, expected=expected)
+        if path.is_file() and language_of(solution_name):
+            yield make_solution(path, name=solution_name, expected=expected)
         elif path.is_dir() and accepts_outputs:
             files = (file for file in list_visible_paths(path.iterdir()) if file.is_file())
             source = next((file for file in files if language_of(file.name)), None)
-            yield make_solution(source, name=name, expected=expected, outputs=read_output_files(path, tests))
+            yield make_solution(
+                source, name=solution_name, expected=expected, outputs=read_output_files(path, tests)
+            )
         elif path.is_dir() and source_names:
             folder_files = [file for file in list_visible_paths(path.iterdir()) if file.is_file()]
-            for main in (
+            for main_source in (
                 file for file in folder_files if file.stem == source_names[0] and language_of(file.name)
             ):
-                other_files = load_named_blobs(path, [file.name for file in folder_files if file != main])
-                yield make_solution(main, name=name, expected=expected, files=other_files)
+                other_files = load_named_blobs(
+                    path, [file.name for file in folder_files if file != main_source]
+                )
+                yield make_solution(main_source, name=solution_name, expected=expected, files=other_files)

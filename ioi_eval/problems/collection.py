@@ -50,8 +50,8 @@ class Problems(Mapping[str, Problem]):
     Args:
         problems: The problems. Two problems with the same id and year are an InputError.
         packages: Python packages that submissions may import. The judge must have them.
-        others: Ids of problems in the source that are not selected.
-        kept: Releases the cached files when it is closed.
+        unselected_ids: Ids of problems in the source that are not selected.
+        resources: Releases the cached files when it is closed.
     """
 
     def __init__(
@@ -59,27 +59,35 @@ class Problems(Mapping[str, Problem]):
         problems: Iterable[Problem],
         *,
         packages: Collection[str] = (),
-        others: Collection[str] = (),
+        unselected_ids: Collection[str] = (),
         resources: ExitStack | None = None,
     ) -> None:
-        self._kept, self.packages, self._others = resources or ExitStack(), tuple(packages), frozenset(others)
-        self._by_id: dict[str, dict[int | None, Problem]] = {}
+        self._resources, self.packages, self._unselected_ids = (
+            resources or ExitStack(),
+            tuple(packages),
+            frozenset(unselected_ids),
+        )
+        self._problems_by_id: dict[str, dict[int | None, Problem]] = {}
         for problem in sorted(problems, key=lambda problem: (problem.id, problem.year or 0)):
-            same = self._by_id.setdefault(problem.id, {})
-            if problem.year in same:
-                raise duplicate_problem_error(problem, same[problem.year].source)
-            same[problem.year] = problem
-        all_problems = (problem for same in self._by_id.values() for problem in same.values())
-        self._by_label = {self.label(problem): problem for problem in all_problems}
+            problems_by_year = self._problems_by_id.setdefault(problem.id, {})
+            if problem.year in problems_by_year:
+                raise make_duplicate_error(problem, problems_by_year[problem.year].source)
+            problems_by_year[problem.year] = problem
+        all_problems = (
+            problem
+            for problems_by_year in self._problems_by_id.values()
+            for problem in problems_by_year.values()
+        )
+        self._problems_by_label = {self.label(problem): problem for problem in all_problems}
 
     def __getitem__(self, label: str) -> Problem:
-        return self._by_label[label]
+        return self._problems_by_label[label]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._by_label)
+        return iter(self._problems_by_label)
 
     def __len__(self) -> int:
-        return len(self._by_label)
+        return len(self._problems_by_label)
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -88,7 +96,7 @@ class Problems(Mapping[str, Problem]):
 
     def close(self) -> None:
         """Release the cached files of the problems, so that the cache may remove them."""
-        self._kept.close()
+        self._resources.close()
 
     def find(self, problem_id: str, year: int | None = None) -> Problem:
         """Return the problem with this id and year.
@@ -99,36 +107,40 @@ class Problems(Mapping[str, Problem]):
             InputError: No problem matches, or several problems do.
             LeftOut: The problem exists but is not selected.
         """
-        same = self._by_id.get(problem_id)
-        if same is None and problem_id in self._others:
+        problems_by_year = self._problems_by_id.get(problem_id)
+        if problems_by_year is None and problem_id in self._unselected_ids:
             raise LeftOut(problem_id, NOT_SELECTED)
-        if same is None:
+        if problems_by_year is None:
             raise InputError(
                 f"unknown problem {problem_id!r}",
                 field="problem_id",
-                remedy=suggest_names(problem_id, tuple(self._by_id)),
+                remedy=suggest_names(problem_id, tuple(self._problems_by_id)),
             )
-        matching = list(same.values()) if year is None else [same[key] for key in (year, None) if key in same]
-        if not matching or (year is None and len(matching) > 1):
-            years = ", ".join(str(year or "no year") for year in same)
+        matching_problems = (
+            list(problems_by_year.values())
+            if year is None
+            else [problems_by_year[key] for key in (year, None) if key in problems_by_year]
+        )
+        if not matching_problems or (year is None and len(matching_problems) > 1):
+            years = ", ".join(str(year or "no year") for year in problems_by_year)
             problem, remedy = f"no problem {problem_id!r} of {year}", f"Available years: {years}"
             if year is None:
                 problem = f"problem {problem_id!r} without a year is ambiguous; years: {years}"
                 remedy = "Add a column `year`"
             raise InputError(problem, field="year", remedy=remedy)
-        return matching[0]
+        return matching_problems[0]
 
     def label(self, problem: Problem) -> str:
         """Return the problem's id, with the year if several problems have the same id."""
-        several = len(self._by_id.get(problem.id, ())) > 1
-        return f"{problem.id}@{problem.year or 'none'}" if several else problem.id
+        has_several_years = len(self._problems_by_id.get(problem.id, ())) > 1
+        return f"{problem.id}@{problem.year or 'none'}" if has_several_years else problem.id
 
 
-def duplicate_problem_error(problem: Problem, other: str) -> InputError:
-    """Return the error for a problem whose id and year are those of the package `other`."""
-    of_year = f" of {problem.year}" if problem.year is not None else ""
+def make_duplicate_error(problem: Problem, first_package: str) -> InputError:
+    """Return the error for a problem whose id and year are those of an earlier package."""
+    year_suffix = f" of {problem.year}" if problem.year is not None else ""
     return InputError(
-        f"a second package with the id {problem.id!r}{of_year}; the first is {other}",
+        f"a second package with the id {problem.id!r}{year_suffix}; the first is {first_package}",
         where=problem.source,
         field="code",
         remedy="Remove one of them, or set a `year` in both",
@@ -170,9 +182,13 @@ def list_formats() -> tuple[Format, ...]:
     Packages in TPS's format also look like packages in CMS's format, so TPS comes before CMS.
     """
     plugin_formats = load_entries(Registry.FORMATS)
-    missing = (stand_in for plugin, stand_in in MISSING.items() if plugin not in plugin_formats)
+    missing_formats = (
+        missing_format for plugin, missing_format in MISSING.items() if plugin not in plugin_formats
+    )
     return tuple(
-        sorted((*plugin_formats.values(), Hydro(), Kattis(), Tps(), Cms(), *missing), key=_format_rank)
+        sorted(
+            (*plugin_formats.values(), Hydro(), Kattis(), Tps(), Cms(), *missing_formats), key=_format_rank
+        )
     )
 
 
@@ -224,19 +240,25 @@ def load_problems(
         folders = package_folders(source, cache_folder, resources, limits)
         excluded_ids: Collection[str] = ()
         if choose is not None:
-            ids = _read_package_ids(folders, only)
-            only = choose(ids)
-            excluded_ids = set(ids).difference(only)
-        selected = (located for located in folders if not only or _read_package_id(*located) in {*only, None})
+            package_ids = _read_package_ids(folders, only)
+            only = choose(package_ids)
+            excluded_ids = set(package_ids).difference(only)
+        selected_folders = (
+            folder_and_name
+            for folder_and_name in folders
+            if not only or _read_package_id(*folder_and_name) in {*only, None}
+        )
         problems = list[Problem]()
-        for folder, where in selected:
+        for folder, where in selected_folders:
             package = _read_package(folder, where)
             if package.problem is None:
                 raise package.errors[0]
             problems.append(package.problem)
         problems = problems if change is None else list(map(change, problems))
-        _refuse_missing(only, {problem.id for problem in problems}, folders, source)
-        return Problems(problems, packages=packages, others=excluded_ids, resources=resources.pop_all())
+        _check_missing_ids(only, {problem.id for problem in problems}, folders, source)
+        return Problems(
+            problems, packages=packages, unselected_ids=excluded_ids, resources=resources.pop_all()
+        )
 
 
 def check_problems(
@@ -263,23 +285,29 @@ def check_problems(
     Raises:
         InputError: An id in `only` does not exist.
     """
-    located: list[Package | tuple[Path, str]] = []
+    packages_or_folders: list[Package | tuple[Path, str]] = []
     with ExitStack() as resources:
-        for path in _package_paths(Path(source)):
+        for path in _find_package_paths(Path(source)):
             try:
-                located.extend(_package_folders(path, cache, limits, resources))
+                packages_or_folders.extend(_list_package_folders(path, cache, limits, resources))
             except InputError as error:
-                located.append(Package(where=str(path), errors=(error,)))
-        folders = [item for item in located if not isinstance(item, Package)]
+                packages_or_folders.append(Package(where=str(path), errors=(error,)))
+        folders = [
+            package_or_folder
+            for package_or_folder in packages_or_folders
+            if not isinstance(package_or_folder, Package)
+        ]
         if choose is not None:
             only = choose(_read_package_ids(folders, only))
         packages = [
-            item if isinstance(item, Package) else _read_package(*item)
-            for item in located
-            if isinstance(item, Package) or not only or _read_package_id(*item) in {*only, None}
+            package_or_folder if isinstance(package_or_folder, Package) else _read_package(*package_or_folder)
+            for package_or_folder in packages_or_folders
+            if isinstance(package_or_folder, Package)
+            or not only
+            or _read_package_id(*package_or_folder) in {*only, None}
         ]
         if all(package.problem is not None for package in packages):
-            _refuse_missing(
+            _check_missing_ids(
                 only, {package.problem.id for package in packages if package.problem}, folders, source
             )
     return tuple(
@@ -290,21 +318,27 @@ def check_problems(
     )
 
 
-def _refuse_missing(
+def _check_missing_ids(
     only: Collection[str], found_ids: Collection[str], folders: Sequence[tuple[Path, str]], source: str | Path
 ) -> None:
     """Raise an InputError if an id in `only` is not among those found."""
-    for missing in sorted(set(only) - set(found_ids)):
-        ids = tuple(name for located in folders if (name := _read_package_id(*located)))
+    for missing_id in sorted(set(only) - set(found_ids)):
+        existing_ids = tuple(
+            package_id for folder_and_name in folders if (package_id := _read_package_id(*folder_and_name))
+        )
         raise InputError(
-            f"the source has no problem {missing!r}", where=str(source), remedy=suggest_names(missing, ids)
+            f"the source has no problem {missing_id!r}",
+            where=str(source),
+            remedy=suggest_names(missing_id, existing_ids),
         )
 
 
 def _read_package_ids(folders: Iterable[tuple[Path, str]], only: Collection[str]) -> list[str]:
     """Return the ids of the packages, or those in `only`, in the order of the packages."""
     return [
-        name for located in folders if (name := _read_package_id(*located)) and (not only or name in only)
+        package_id
+        for folder_and_name in folders
+        if (package_id := _read_package_id(*folder_and_name)) and (not only or package_id in only)
     ]
 
 
@@ -321,8 +355,8 @@ def _read_package(folder: Path, where: str) -> Package:
     """
     package_format = detect_format(folder)
     assert package_format is not None, "only folders with a format are packages"
-    if unreadable := tuple(_unreadable_folders(folder, where)):
-        return Package(where=where, errors=unreadable)
+    if unreadable_folders := tuple(_find_unreadable_folders(folder, where)):
+        return Package(where=where, errors=unreadable_folders)
     package = package_format.read_package(folder, where)
     problem = package.problem
     if problem is None:
@@ -331,9 +365,9 @@ def _read_package(folder: Path, where: str) -> Package:
     findings = (*find_unrunnable_programs(problem), *grader_findings)
     errors = (
         *(
-            *_unfetched_tests(problem, folder, where),
-            *_undecodable_names(problem, where),
-            *_unusable_programs(problem, where),
+            *_find_unfetched_tests(problem, folder, where),
+            *_find_undecodable_names(problem, where),
+            *_find_unusable_programs(problem, where),
         ),
         *(
             InputError(finding.problem, where=f"{where}/{finding.file}", remedy=finding.remedy)
@@ -349,13 +383,19 @@ def _read_package(folder: Path, where: str) -> Package:
     if problem is not package.problem:
         notes.append(f"Python is excluded because {problem.left_out['python'].partition(':')[0]} cannot run")
     solutions = tuple(
-        item for item in problem.solutions if not any(map(_UNDECODABLE.search, _list_file_names(item)))
+        solution
+        for solution in problem.solutions
+        if not any(map(_UNDECODABLE.search, _list_file_names(solution)))
     )
-    if unnamed := [repr(item.name) for item in problem.solutions if item not in solutions]:
-        notes.append(f"solutions are ignored because their names are not UTF-8: {', '.join(unnamed)}")
+    if undecodable_solutions := [
+        repr(solution.name) for solution in problem.solutions if solution not in solutions
+    ]:
+        notes.append(
+            f"solutions are ignored because their names are not UTF-8: {', '.join(undecodable_solutions)}"
+        )
     if document and statement is None:
         notes.append("its statement is a PDF, which is not included in prompts")
-    if unused_tests := _tests_without_subtask(problem):
+    if unused_tests := _list_tests_without_subtask(problem):
         names = ", ".join(unused_tests[:_MAX_NAMED]) + (", ..." if len(unused_tests) > _MAX_NAMED else "")
         notes.append(
             f"tests that are in no subtask do not run, {len(unused_tests)} of {len(problem.tests)}: {names}"
@@ -375,19 +415,21 @@ def _note_other_formats(package_format: Format, folder: Path) -> Iterator[str]:
     """Yield a note for each other format that recognizes the package and may define other points."""
     if not isinstance(package_format, PackageFormat):
         return
-    for other in list_formats():
-        if not isinstance(other, PackageFormat):
+    for other_format in list_formats():
+        if not isinstance(other_format, PackageFormat):
             continue
-        has_other_header = other.header != package_format.header and (folder / other.header).exists()
-        if has_other_header and other.looks_like_package(folder):
-            other_file = f"{other.header} of {other.name}, which also exists"
+        has_other_header = (
+            other_format.header != package_format.header and (folder / other_format.header).exists()
+        )
+        if has_other_header and other_format.looks_like_package(folder):
+            other_file = f"{other_format.header} of {other_format.name}, which also exists"
             yield f"read by {package_format.header}; {other_file}, is ignored"
 
 
-_MAX_NAMED = 5  # maximum number of tests that a note lists
+_MAX_NAMED = 5  # maximum number of test names in a note
 
 
-def _unreadable_folders(folder: Path, where: str) -> Iterator[InputError]:
+def _find_unreadable_folders(folder: Path, where: str) -> Iterator[InputError]:
     """Yield an error for each folder in the package that this process must not read."""
     for error in find_unreadable_folders(folder):
         name = Path(where, os.path.relpath(error.filename, folder))
@@ -395,49 +437,54 @@ def _unreadable_folders(folder: Path, where: str) -> Iterator[InputError]:
 
 
 _LFS_HEADER = b"version https://git-lfs.github.com/spec/"
-_MAX_LFS_POINTER_BYTES = 1023  # bytes
+_MAX_LFS_POINTER_BYTES = 1023  # maximum size of a pointer file of Git LFS, in bytes
 
 
-def _unfetched_tests(problem: Problem, folder: Path, where: str) -> tuple[InputError, ...]:
+def _find_unfetched_tests(problem: Problem, folder: Path, where: str) -> tuple[InputError, ...]:
     """Return an error if files of tests are pointers of Git LFS, whose contents were not fetched."""
     blobs = [blob for test in problem.tests for blob in (test.input, test.answer) if blob]
     small_blobs = (blob for blob in blobs if len(_LFS_HEADER) < blob.size <= _MAX_LFS_POINTER_BYTES)
-    pointers = [blob for blob in small_blobs if blob.read().startswith(_LFS_HEADER)]
-    if not pointers:
+    pointer_blobs = [blob for blob in small_blobs if blob.read().startswith(_LFS_HEADER)]
+    if not pointer_blobs:
         return ()
-    file = Path(where, os.path.relpath(pointers[0].path, folder)) if pointers[0].path else where
-    message = (
-        f"{format_count(len(pointers), 'file of tests is a pointer', 'files of tests are pointers')}"
+    pointer_path = (
+        Path(where, os.path.relpath(pointer_blobs[0].path, folder)) if pointer_blobs[0].path else where
+    )
+    problem_text = (
+        f"{format_count(len(pointer_blobs), 'file of tests is a pointer', 'files of tests are pointers')}"
         " of Git LFS"
     )
-    return (InputError(message, where=str(file), remedy="Fetch their contents: git lfs pull"),)
+    return (InputError(problem_text, where=str(pointer_path), remedy="Fetch their contents: git lfs pull"),)
 
 
-# Pattern for the characters by which Python replaces bytes of file names that are not UTF-8.
+# Pattern for the characters that stand for bytes of a file name that are not UTF-8.
 _UNDECODABLE = re.compile("[\ud800-\udfff]")
 
 
-def _undecodable_names(problem: Problem, where: str) -> Iterator[InputError]:
+def _find_undecodable_names(problem: Problem, where: str) -> Iterator[InputError]:
     """Yield an error for each subtask and program file whose name is not UTF-8."""
     programs = (program for program in (problem.checker, problem.manager, problem.grader) if program)
-    files = (problem.grader_files, problem.included, *(program.sources for program in programs))
+    file_groups = (problem.grader_files, problem.included, *(program.sources for program in programs))
     names = (
         *(subtask.name for subtask in problem.subtasks),
-        *(file.name for group in files for file in group),
+        *(file.name for file_group in file_groups for file in file_group),
     )
     for name in filter(_UNDECODABLE.search, names):
         yield InputError(f"the name {name!r} is not UTF-8", where=where, remedy="Rename the file")
 
 
-def _unusable_programs(problem: Problem, where: str) -> Iterator[InputError]:
+def _find_unusable_programs(problem: Problem, where: str) -> Iterator[InputError]:
     """Yield an error for each program of the package in a language that only submissions may use, as Java."""
     programs = {"checker": problem.checker, "manager": problem.manager, "grader": problem.grader}
     for kind, program in programs.items():
         if program and program.sources:
-            language, file = find_language(program.language), program.sources[0].name
+            language, source_name = find_language(program.language), program.sources[0].name
             if language.syntax != "python" and language.run_command() != (language.artifact_name,):
-                message, remedy = f"a {kind} in {language.name} cannot be run", "Write it in C++ or Python"
-                yield InputError(message, where=f"{where}/{file}", remedy=remedy)
+                problem_text, remedy = (
+                    f"a {kind} in {language.name} cannot be run",
+                    "Write it in C++ or Python",
+                )
+                yield InputError(problem_text, where=f"{where}/{source_name}", remedy=remedy)
 
 
 def _list_file_names(solution: Solution) -> Iterator[str]:
@@ -445,22 +492,26 @@ def _list_file_names(solution: Solution) -> Iterator[str]:
     yield from (solution.name, solution.expected, *(file.name for file in solution.files))
 
 
-def _tests_without_subtask(problem: Problem) -> list[str]:
+def _list_tests_without_subtask(problem: Problem) -> list[str]:
     """Return the names of tests that are in no subtask, if the problem has subtasks."""
-    counted = {name for subtask in problem.subtasks for name in subtask.tests}
-    return [test.name for test in problem.tests if test.name not in counted] if problem.subtasks else []
+    tests_in_subtasks = {name for subtask in problem.subtasks for name in subtask.tests}
+    return (
+        [test.name for test in problem.tests if test.name not in tests_in_subtasks]
+        if problem.subtasks
+        else []
+    )
 
 
 def _skip_duplicates(packages: Iterable[Package]) -> Iterator[Package]:
     """Yield the packages. A package with the id and year of an earlier package is replaced by an error."""
-    first_package: dict[tuple[str, int | None], str] = {}
+    first_packages: dict[tuple[str, int | None], str] = {}
     for package in packages:
         problem = package.problem
-        other = (
-            first_package.setdefault((problem.id, problem.year), package.where) if problem else package.where
+        first_package = (
+            first_packages.setdefault((problem.id, problem.year), package.where) if problem else package.where
         )
-        if problem is not None and other != package.where:
-            yield Package(where=package.where, errors=(duplicate_problem_error(problem, other),))
+        if problem is not None and first_package != package.where:
+            yield Package(where=package.where, errors=(make_duplicate_error(problem, first_package),))
         else:
             yield package
 
@@ -470,19 +521,19 @@ def package_folders(
 ) -> list[tuple[Path, str]]:
     """Return the folders of a source's packages, each with its name in messages.
 
-    Extracted zips stay in the cache until `resources` is closed.
+    ExtractedArchive zips stay in the cache until `resources` is closed.
     """
     return [
-        item
-        for path in _package_paths(Path(source))
-        for item in _package_folders(path, cache, limits, resources)
+        folder_and_name
+        for path in _find_package_paths(Path(source))
+        for folder_and_name in _list_package_folders(path, cache, limits, resources)
     ]
 
 
 # --- finding -----------------------------------------------------------------------------------------
 
 
-def _package_paths(source: Path) -> list[Path]:
+def _find_package_paths(source: Path) -> list[Path]:
     """Return the paths of a source's packages: folders and zips."""
     with raise_read_errors(source):
         if not source.exists():
@@ -490,15 +541,15 @@ def _package_paths(source: Path) -> list[Path]:
             raise InputError("no such file or folder", where=str(source), remedy=remedy)
         if source.is_file() or detect_format(source):
             return [source]
-        if packages := list(_find_packages_below(source, _MAX_DEPTH)):
-            return packages
+        if package_paths := list(_find_packages_below(source, _MAX_DEPTH)):
+            return package_paths
     raise InputError("the folder contains no problem packages", where=str(source), remedy=_EXPECTED)
 
 
 def _find_packages_below(folder: Path, max_depth: int) -> Iterator[Path]:
     """Yield the packages and zips in a folder, sorted by name. Search up to `max_depth` levels of folders."""
     for path in sorted(path for path in folder.iterdir() if not path.name.startswith(".")):
-        if path.name == "__MACOSX":  # macOS adds this folder to zips, with copies of the package's folders
+        if path.name == "__MACOSX":  # macOS adds this folder to zips
             continue
         if path.is_dir():
             if detect_format(path):
@@ -509,27 +560,29 @@ def _find_packages_below(folder: Path, max_depth: int) -> Iterator[Path]:
             yield path
 
 
-def _package_folders(
+def _list_package_folders(
     package_path: Path, cache: Path, limits: ArchiveLimits | None, resources: ExitStack
 ) -> list[tuple[Path, str]]:
     """Return the packages in a folder or zip: their folders, each with its name in messages.
 
-    Extracted zips stay in the cache until `resources` is closed.
+    ExtractedArchive zips stay in the cache until `resources` is closed.
     """
     if package_path.is_dir():
         return [(package_path, str(package_path))]
-    root, pin = extract_archive(package_path, open_cache(cache), limits)
+    archive_folder, pin = extract_archive(package_path, open_cache(cache), limits)
     resources.enter_context(pin)
-    if detect_format(root):
-        return [(root, str(package_path))]
-    paths = list(_find_packages_below(root, _MAX_DEPTH))
-    if zips := [path.relative_to(root).as_posix() for path in paths if not path.is_dir()]:
-        message = f"zips in zips are not supported: {zips[0]}"
+    if detect_format(archive_folder):
+        return [(archive_folder, str(package_path))]
+    package_paths = list(_find_packages_below(archive_folder, _MAX_DEPTH))
+    if zip_paths := [
+        path.relative_to(archive_folder).as_posix() for path in package_paths if not path.is_dir()
+    ]:
+        message = f"zips in zips are not supported: {zip_paths[0]}"
         raise InputError(
             message, where=str(package_path), remedy="Extract this archive, and name its folder instead"
         )
-    if not paths:
+    if not package_paths:
         raise InputError(
             "the zip archive contains no problem packages", where=str(package_path), remedy=_EXPECTED
         )
-    return [(path, f"{package_path}/{path.relative_to(root).as_posix()}") for path in paths]
+    return [(path, f"{package_path}/{path.relative_to(archive_folder).as_posix()}") for path in package_paths]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ioi_eval.model.fields import Faults
-from ioi_eval.problems.package import PackageFormat, name_of_location
+from ioi_eval.problems.package import PackageFormat, find_package_name
 
 _TESTS = "testdata"
 
@@ -25,7 +25,7 @@ class Hydro(PackageFormat):
 
     def package_id(self, folder: Path, where: str) -> str:
         """Return the name of the folder or archive."""
-        return name_of_location(folder, where)
+        return find_package_name(folder, where)
 
     def read(self, folder: Path, where: str, faults: Faults) -> None:
         """Add a fault: the format is not supported."""

@@ -18,13 +18,13 @@ K = TypeVar("K", bound="Keys")
 W = TypeVar("W", bound=StrEnum)
 
 MIB = 1 << 20
-# Maximum plausible memory limit in bytes; a larger limit, or a limit below 1 MiB, must be in another unit.
+# Maximum plausible memory limit, in bytes. A larger limit, or a limit below 1 MiB, is in another unit.
 _MAX_MEMORY_BYTES = 1 << 40
-# Maximum plausible time limit in seconds; a limit from this number on must be in milliseconds.
+# Time limits from this number of seconds on are not plausible. They are in milliseconds.
 _MAX_TIME_S = 500.0
 _REFUSED = "refused"
-# Minimum similarity (difflib's ratio) at which a name counts as a misspelling of another name: `infile`
-# counts as `inputfile`, `score_mode` does not count as `score_type`.
+# Minimum similarity (difflib's ratio) at which a name is a misspelling of another name: `infile` is a
+# misspelling of `inputfile`, but `score_mode` is not one of `score_type`.
 _MISSPELT_SIMILARITY = 0.8
 
 
@@ -78,7 +78,7 @@ class Key(Generic[T]):
     def __get__(self, keys: Keys | None, owner: type[Keys]) -> Self | T:
         if keys is None:
             return self
-        # The value is stored, so that each fault is reported only once.
+        # The attribute is stored, so that the key is read once and each fault is reported once.
         value = vars(keys)[self._attribute] = self.read(keys)
         return value
 
@@ -91,7 +91,7 @@ class Keys(Fields):
     """An object in a package's file, with declared keys."""
 
     unknown: ClassVar[UnknownKeyPolicy] = UnknownKeyPolicy.IGNORED
-    # Keys of the format that are ignored because they cannot change a score.
+    # Names of keys of the format that are ignored because they cannot change a score.
     ignored: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
@@ -102,11 +102,11 @@ class Keys(Fields):
     @classmethod
     def declared_keys(cls) -> dict[str, Key[Any]]:
         """Return the declared keys by name: those of the class, then those of the classes it extends."""
-        by_attribute = dict[str, Any]()
-        for base in cls.__mro__:
-            for attribute, value in vars(base).items():
-                by_attribute.setdefault(attribute, value)
-        return {value.name: value for value in by_attribute.values() if isinstance(value, Key)}
+        values_by_attribute = dict[str, Any]()
+        for base_class in cls.__mro__:
+            for attribute, value in vars(base_class).items():
+                values_by_attribute.setdefault(attribute, value)
+        return {value.name: value for value in values_by_attribute.values() if isinstance(value, Key)}
 
     def check_keys(
         self, names: Collection[str] | None = None, unknown: UnknownKeyPolicy | None = None
@@ -119,7 +119,7 @@ class Keys(Fields):
         """
         names = tuple(map(str, self.values)) if names is None else names
         unknown, declared = unknown or self.unknown, self.declared_keys()
-        missing = [name for name in declared if name not in names]
+        missing_keys = [name for name in declared if name not in names]
         corrections = {name: key.name for key in declared.values() for name in key.mistaken}
         for name in names:
             if name in declared:
@@ -133,8 +133,8 @@ class Keys(Fields):
                 self.report_fault(name, "unknown key", f"Did you mean {corrections[name]!r}?")
             elif unknown is UnknownKeyPolicy.REFUSED:
                 self.report_fault(name, "unknown key", suggest_names(name, tuple(declared)))
-            elif is_misspelt(name, missing):
-                self.report_fault(name, "unknown key", suggest_names(name, missing))
+            elif is_misspelt(name, missing_keys):
+                self.report_fault(name, "unknown key", suggest_names(name, missing_keys))
             elif unknown is UnknownKeyPolicy.NOTED:
                 self._policy.add_note(f"{self.full_name(name)}: unknown key, so it is ignored", self.file)
 

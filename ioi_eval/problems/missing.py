@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ioi_eval.model.fields import Faults
-from ioi_eval.problems.package import PackageFormat, name_of_location
+from ioi_eval.problems.package import PackageFormat, find_package_name
 from ioi_eval.registries import missing_plugin_error
 
 
@@ -25,7 +25,7 @@ class MissingFormat(PackageFormat):
         return has_path and super().looks_like_package(folder)
 
     def package_id(self, folder: Path, where: str) -> str:
-        return name_of_location(folder, where)
+        return find_package_name(folder, where)
 
     def read(self, folder: Path, where: str, faults: Faults) -> None:
         error = missing_plugin_error(f"{self.name} packages need", self._plugin)

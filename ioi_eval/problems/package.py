@@ -68,9 +68,9 @@ class GeneratedTest(NamedTuple):
 
     input: str
     answer: str
-    command: tuple[str, ...]  # name of the generator, and its arguments
-    copied: str = ""  # file that is copied to `input` if there is no command; empty if `input` already exists
-    # Arguments of validators that name the subtask, after the name of the input.
+    command: tuple[str, ...]  # name and arguments of the generator; empty if `input` is not generated
+    copied: str = ""  # path of the file that is copied to `input`; empty if `input` exists or is generated
+    # Arguments that tell validators the subtask, after the name of the input.
     subtask: tuple[str, ...] = ()
 
 
@@ -79,14 +79,14 @@ class TestGeneration(NamedTuple):
 
     tests: tuple[GeneratedTest, ...]
     generators: Mapping[str, Executable]
-    # Solution that writes the answers; None if generators write answers to standard error.
+    # Solution that writes the answers. None means that generators write answers to standard error.
     solution: Executable | None
     validators: tuple[Executable, ...] = ()
     read: str = ""  # name of the file that the solution reads; empty for standard input
     written: str = ""  # name of the file that the solution writes; empty for standard output
-    # Program that talks to the solution and writes the answer to `written`.
+    # Interactor that talks to the solution and writes the answer to the file `written`.
     interactor: Executable | None = None
-    # True if validators get the input's file name as an argument; otherwise they read the input from stdin.
+    # True if validators get the name of the input file as an argument. Otherwise they read it from stdin.
     named: bool = False
 
 
@@ -95,7 +95,9 @@ class PackageFormat(ABC):
 
     name: ClassVar[str]
     header: ClassVar[str]  # name of the file that every package of the format contains
-    rank: ClassVar[int]  # if several formats recognize a folder, the format with the lowest rank reads it
+    rank: ClassVar[
+        int
+    ]  # position among formats: the format with the lowest rank reads a folder that several recognize
 
     def looks_like_package(self, folder: Path) -> bool:
         """Return True if the folder looks like a package of this format."""
@@ -111,8 +113,8 @@ class PackageFormat(ABC):
         try:
             problem = self.read(folder, where, faults)
         except OSError as error:
-            name = os.path.relpath(error.filename, folder) if error.filename else ""
-            faults.report(f"cannot be read ({error.strerror or error})", name)
+            relative_path = os.path.relpath(error.filename, folder) if error.filename else ""
+            faults.report(f"cannot be read ({error.strerror or error})", relative_path)
         if faults.errors:
             return Package(where=where, format=self.name, errors=tuple(faults.errors))
         return Package(where=where, format=self.name, problem=problem, notes=tuple(faults.notes))
@@ -121,13 +123,13 @@ class PackageFormat(ABC):
     def read(self, folder: Path, where: str, faults: Faults) -> Problem | None:
         """Return the problem and add faults to `faults`. If there is a fault, the result is not used."""
 
-    def read_generation(self, folder: Path, faults: Faults) -> TestGeneration | None:
+    def read_test_generation(self, folder: Path, faults: Faults) -> TestGeneration | None:
         """Return how the package's tests are generated. If there is a fault, the result is not used."""
         faults.report(f"packages of {self.name} do not define how tests are generated", "")
         return None
 
 
-# Names of folders whose files do not affect scores.
+# Names of folders with solutions, which do not affect scores.
 _SOLUTION_FOLDERS = frozenset({"solution", "solutions", "submissions"})
 
 
@@ -137,18 +139,18 @@ class DeclaredFormat(PackageFormat, Generic[K]):
     keys: type[K]  # type of the keys in the header
     # Key of the problem's id in the header; empty if the id is the name of the folder or archive.
     id_field: ClassVar[str] = ""
-    folders: ClassVar[tuple[str, ...]] = ()  # names of the format's folders, which must match exactly
+    folders: ClassVar[tuple[str, ...]] = ()  # names of the folders of a package, in lower case
 
     def package_id(self, folder: Path, where: str) -> str | None:
         """Return the header's id, or the folder's name if the format has no id in the header."""
         if not self.id_field:
-            return name_of_location(folder, where)
+            return find_package_name(folder, where)
         package_id = (self.read_header(folder, Faults("")) or {}).get(self.id_field)
         return package_id if isinstance(package_id, str) else None
 
     def read(self, folder: Path, where: str, faults: Faults) -> Problem | None:
         """Return the problem, or None if the header cannot be read. Report misspelt names of folders."""
-        values = self.read_header(folder, faults)
+        header_values = self.read_header(folder, faults)
         for path in list_visible_paths(folder.glob("*/")):
             correct_name = path.name.lower()
             if path.name not in self.folders and correct_name not in self.folders:
@@ -164,9 +166,9 @@ class DeclaredFormat(PackageFormat, Generic[K]):
                 faults.add_note(f"ignored because of its name: the format has {correct_name}", path.name)
             else:
                 faults.report("it has no effect with this name", path.name, remedy=f"Call it {correct_name}")
-        if values is None:
+        if header_values is None:
             return None
-        header = self.keys(values, self.header, faults)
+        header = self.keys(header_values, self.header, faults)
         header.check_keys()
         return self.read_problem(folder, where, header, faults)
 
@@ -181,7 +183,7 @@ class DeclaredFormat(PackageFormat, Generic[K]):
     def read_id(self, folder: Path, where: str, header: K, faults: Faults) -> str:
         """Return the problem's id. An invalid id is a fault."""
         field = self.id_field
-        name = header.read_text(field) if field else name_of_location(folder, where)
+        name = header.read_text(field) if field else find_package_name(folder, where)
         if is_plain_name(name) or (field and not name):
             return name
         if field:
@@ -194,7 +196,7 @@ class DeclaredFormat(PackageFormat, Generic[K]):
         return name
 
 
-def name_of_location(folder: Path, where: str) -> str:
+def find_package_name(folder: Path, where: str) -> str:
     """Return the name of the package's folder, or of the archive if `where` is an archive."""
     path = Path(where)
     return path.stem if path.suffix.lower() in ARCHIVES else folder.name or folder.resolve().name
@@ -206,7 +208,7 @@ def name_of_location(folder: Path, where: str) -> str:
 def list_files(folder: Path, subfolder: str) -> tuple[NamedBlob, ...]:
     """Return all files below a folder of the package, sorted by name, without hidden files."""
     return load_named_blobs(
-        folder, [name for name in list_paths(folder, subfolder) if _checked_link(folder / name).is_file()]
+        folder, [name for name in list_paths(folder, subfolder) if _check_link(folder / name).is_file()]
     )
 
 
@@ -226,12 +228,12 @@ def find_first_by_stem(files: Iterable[NamedBlob], stems: Iterable[str]) -> Name
 
     Only files in a supported language count.
     """
-    by_stem = {
+    files_by_stem = {
         PurePosixPath(file.name).with_suffix("").as_posix(): file
         for file in files
         if find_language_by_suffix(PurePosixPath(file.name).suffix)
     }
-    return next((by_stem[stem] for stem in stems if stem in by_stem), None)
+    return next((files_by_stem[stem] for stem in stems if stem in files_by_stem), None)
 
 
 def put_first(first_file: NamedBlob, files: Iterable[NamedBlob]) -> tuple[NamedBlob, ...]:
@@ -252,34 +254,36 @@ def read_mapping(
         faults: Receives faults and notes.
         fill: Changes the file's content before it is parsed.
     """
-    repeated = list[str]()
+    duplicate_keys = list[str]()
     remedy = "Correct it in the file"
     is_json = file.endswith(".json")
     try:
         content = fill((folder / file).read_bytes()).decode("utf-8-sig")
-        value = _parse_json(content, repeated) if is_json else _parse_yaml(content, repeated)
+        value = _parse_json(content, duplicate_keys) if is_json else _parse_yaml(content, duplicate_keys)
     except FileNotFoundError:
         faults.report("missing file", file, remedy="Add it; is this the package's folder?")
     except UnicodeDecodeError as error:
-        row = error.object.count(b"\n", 0, error.start) + 1
-        faults.report("not UTF-8", file, row=row, remedy="Save it as UTF-8")
+        line_number = error.object.count(b"\n", 0, error.start) + 1
+        faults.report("not UTF-8", file, row=line_number, remedy="Save it as UTF-8")
     except json.JSONDecodeError as error:
         faults.report(f"broken JSON: {error.msg}", file, row=error.lineno, remedy=remedy)
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
-        faults.report(f"broken YAML: {error.problem}", file, row=line, remedy=remedy)
+        line_number_or_none = error.problem_mark.line + 1 if error.problem_mark else None
+        faults.report(f"broken YAML: {error.problem}", file, row=line_number_or_none, remedy=remedy)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
         faults.report(f"broken {'JSON' if is_json else 'YAML'}: {reason}", file, remedy=remedy)
     else:
-        for key in repeated:
-            faults.add_note(f"the key {format_value(key)} occurs twice; the last value wins", file)
+        for duplicate_key in duplicate_keys:
+            faults.add_note(f"the key {format_value(duplicate_key)} occurs twice; the last value wins", file)
         if isinstance(value, dict):
             return value
-        kind, form = (
+        expected_type, expected_form = (
             ("a JSON object", "fields in braces") if is_json else ("a YAML mapping", "lines `key: value`")
         )
-        faults.report(f"{format_value(value)} is not {kind}", file, remedy=f"Expected {form}")
+        faults.report(
+            f"{format_value(value)} is not {expected_type}", file, remedy=f"Expected {expected_form}"
+        )
     return None
 
 
@@ -292,7 +296,7 @@ def _remove_null_values(value: dict[Any, Any]) -> dict[str, Any]:
     }
 
 
-# Keys of the header that cannot change a score, including all values in them.
+# Names of header keys whose values describe the problem and cannot change a score.
 _DESCRIPTIVE_KEYS = frozenset(
     {
         *("author", "authors", "comment", "contributors", "credits", "description", "embargo_until"),
@@ -306,37 +310,41 @@ def _parse_json(text: str, repeated: list[str]) -> Any:
 
     Other duplicate keys raise a ValueError.
     """
-    objects = list[tuple[dict[str, Any], list[tuple[str, Any]]]]()
+    objects_with_duplicates = list[tuple[dict[str, Any], list[tuple[str, Any]]]]()
 
     def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         values = dict(pairs)
         if len(values) < len(pairs):
-            objects.append((values, pairs))
+            objects_with_duplicates.append((values, pairs))
         return values
 
-    root = parse_json(text, keep)
-    descriptive_values = [root.get(key) for key in _DESCRIPTIVE_KEYS] if isinstance(root, dict) else []
+    root_value = parse_json(text, keep)
+    descriptive_values = (
+        [root_value.get(key) for key in _DESCRIPTIVE_KEYS] if isinstance(root_value, dict) else []
+    )
     descriptive_ids = {id(mapping) for mapping in _list_objects(descriptive_values)}
-    for values, pairs in objects:
+    for values, pairs in objects_with_duplicates:
         values_by_key = dict[str, Any]()
         for key, value in pairs:
             if key in values_by_key:
                 is_descriptive = id(values) in descriptive_ids or (
-                    values is root and key in _DESCRIPTIVE_KEYS
+                    values is root_value and key in _DESCRIPTIVE_KEYS
                 )
                 if not is_descriptive and values_by_key[key] != value:
-                    refuse_duplicate_keys(pairs)  # raises `DuplicateKey`
+                    refuse_duplicate_keys(pairs)  # this call raises DuplicateKey
                 repeated.append(key)
             values_by_key[key] = value
-    return root
+    return root_value
 
 
 def _list_objects(value: Any) -> Iterator[dict[str, Any]]:
     """Yield all objects in a JSON value, at any depth."""
     if isinstance(value, dict):
         yield value
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _list_objects(inner)
+    for inner_value in (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    ):
+        yield from _list_objects(inner_value)
 
 
 class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
@@ -348,28 +356,28 @@ class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
 
     def get_single_node(self) -> Any:
         self._root = root = super().get_single_node()
-        pairs = root.value if isinstance(root, yaml.MappingNode) else []
-        scalars = [pair for pair in pairs if isinstance(pair[0], yaml.ScalarNode)]
-        descriptive_nodes = [value for key, value in scalars if key.value in _DESCRIPTIVE_KEYS]
+        node_pairs = root.value if isinstance(root, yaml.MappingNode) else []
+        scalar_pairs = [node_pair for node_pair in node_pairs if isinstance(node_pair[0], yaml.ScalarNode)]
+        descriptive_nodes = [value for key, value in scalar_pairs if key.value in _DESCRIPTIVE_KEYS]
         self._descriptive_ids = frozenset(
             id(node) for value in descriptive_nodes for node in _list_nodes(value)
         )
         return root
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        values = dict[str, yaml.Node]()
+        nodes_by_key = dict[str, yaml.Node]()
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 continue
-            if key.value in values:
+            if key.value in nodes_by_key:
                 is_descriptive = id(node) in self._descriptive_ids or (
                     node is self._root and key.value in _DESCRIPTIVE_KEYS
                 )
-                if not is_descriptive and yaml.serialize(values[key.value]) != yaml.serialize(value):
+                if not is_descriptive and yaml.serialize(nodes_by_key[key.value]) != yaml.serialize(value):
                     problem = f"duplicate key {format_value(key.value)}"
                     raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
                 self._repeated.append(key.value)
-            values[key.value] = value
+            nodes_by_key[key.value] = value
         return dict(super().construct_mapping(node, deep))
 
 
@@ -377,8 +385,8 @@ def _list_nodes(node: Any) -> Iterator[Any]:
     """Yield a YAML node and all nodes in it, at any depth."""
     yield node
     if isinstance(node, yaml.SequenceNode | yaml.MappingNode):
-        for inner in node.value:
-            for child in inner if isinstance(inner, tuple) else (inner,):
+        for node_or_pair in node.value:
+            for child in node_or_pair if isinstance(node_or_pair, tuple) else (node_or_pair,):
                 yield from _list_nodes(child)
 
 
@@ -405,7 +413,7 @@ def language_of(name: str) -> str | None:
     return language.name if language else None
 
 
-# Suffixes of sources in unsupported languages. Other files next to solutions do not count as sources.
+# Suffixes of sources in unsupported languages.
 _UNSUPPORTED_SUFFIXES = frozenset(
     [
         ".adb",
@@ -464,10 +472,10 @@ def make_solution(source: Path | None, **fields: Any) -> Solution:
 
 def list_visible_paths(paths: Iterable[Path]) -> list[Path]:
     """Return the paths without hidden files, sorted. A broken link raises FileNotFoundError."""
-    return sorted(_checked_link(path) for path in paths if not path.name.startswith("."))
+    return sorted(_check_link(path) for path in paths if not path.name.startswith("."))
 
 
-def _checked_link(path: Path) -> Path:
+def _check_link(path: Path) -> Path:
     """Return the path. A broken link raises FileNotFoundError, so that it is not silently ignored."""
     if path.is_symlink() and not path.exists():
         raise FileNotFoundError(errno.ENOENT, "a broken link", path)
@@ -481,15 +489,15 @@ TESTLIB_REMEDY = (
     f"Put {TESTLIB} (github.com/MikeMirzayanov/testlib) next to the data, or into /usr/local/include"
 )
 _COMPILER_FOLDERS = (Path("/usr/local/include"), Path("/usr/include"))
-# Pattern for the variant of testlib.h for CMS, in which checkers print a score and always exit with 0.
+# Pattern for the testlib.h of CMS, with which checkers print a score and always exit with 0.
 _NO_EXIT_CODES = re.compile(r"testlibMode\s*==\s*_checker\s*\)\s*\{?\s*return\s+0\s*;")
 _INCLUDES_TESTLIB = re.compile(r'^\s*#\s*include\s*["<](?:.*/)?testlib\.h[">]', re.MULTILINE)
 
 
 def find_testlib(*folders: Path) -> Path | None:
     """Return the path of testlib.h in one of these folders or in the compilers' folders, or None."""
-    paths = (folder / TESTLIB for folder in (*folders, *_COMPILER_FOLDERS))
-    return next((path for path in paths if path.is_file()), None)
+    candidate_paths = (folder / TESTLIB for folder in (*folders, *_COMPILER_FOLDERS))
+    return next((path for path in candidate_paths if path.is_file()), None)
 
 
 def collect_program_files(name: str, source: str, *folders: Path) -> tuple[NamedBlob, ...]:
@@ -498,15 +506,15 @@ def collect_program_files(name: str, source: str, *folders: Path) -> tuple[Named
     Raises:
         InputError: testlib.h is missing, or its exit codes do not report the result.
     """
-    main = NamedBlob(name=name, content=Blob.of(source))
+    main_file = NamedBlob(name=name, content=Blob.of(source))
     if not _INCLUDES_TESTLIB.search(source):
-        return (main,)
-    if (header := find_testlib(*folders)) is None:
+        return (main_file,)
+    if (testlib_path := find_testlib(*folders)) is None:
         raise InputError(f"{name} includes {TESTLIB}, which is missing", remedy=TESTLIB_REMEDY)
-    if "registerTestlibCmd" in source and _NO_EXIT_CODES.search(header.read_text(errors="replace")):
-        problem = f"{name} reports its result by the exit code, which is always 0 with {header}"
+    if "registerTestlibCmd" in source and _NO_EXIT_CODES.search(testlib_path.read_text(errors="replace")):
+        problem = f"{name} reports its result by the exit code, which is always 0 with {testlib_path}"
         raise InputError(problem, remedy=TESTLIB_REMEDY)
-    return (main, NamedBlob(name=TESTLIB, content=Blob.of_file(header)))
+    return (main_file, NamedBlob(name=TESTLIB, content=Blob.of_file(testlib_path)))
 
 
 # --- tests -------------------------------------------------------------------------------------------
@@ -514,7 +522,7 @@ def collect_program_files(name: str, source: str, *folders: Path) -> tuple[Named
 
 def read_tests_folder(folder: Path, needs_answers: bool, faults: Faults) -> tuple[Test, ...]:
     """Return the tests in tests/NAME.in and NAME.out, sorted by name. Report missing and misnamed files."""
-    inputs, answers = _files_by_test(folder, ".in"), _files_by_test(folder, ".out")
+    inputs, answers = _list_files_by_test(folder, ".in"), _list_files_by_test(folder, ".out")
     if not inputs:
         faults.report("no tests", "tests", remedy="Expected files NAME.in and NAME.out in this folder")
     for name in sorted(answers.keys() - inputs.keys()):
@@ -531,10 +539,10 @@ def read_tests_folder(folder: Path, needs_answers: bool, faults: Faults) -> tupl
     return tuple(make_test(name, inputs[name], answers.get(name)) for name in sorted(inputs))
 
 
-# Names of files in tests/ that TPS writes and that are not tests.
+# Names of files that TPS writes into tests/ and that are not tests.
 _NOT_TESTS = frozenset({"mapping", "gen_summary"})
 _ANSWER_SUFFIXES = frozenset({".a", ".ans", ".answer", ".ok", ".out", ".output", ".res", ".sol"})
-_MAX_NAMED = 5  # maximum number of files that a note lists
+_MAX_NAMED = 5  # maximum number of file names in a note
 
 
 def _check_other_files(folder: Path, unanswered: Collection[str], faults: Faults) -> None:
@@ -544,17 +552,17 @@ def _check_other_files(folder: Path, unanswered: Collection[str], faults: Faults
         for path in list_visible_paths((folder / "tests").glob("*"))
         if path.is_file() and path.suffix not in (".in", ".out") and path.name not in _NOT_TESTS
     ]
-    answers = [
+    answer_names = [
         name
         for name in other_files
         if Path(name).suffix.lower() in _ANSWER_SUFFIXES and Path(name).stem in unanswered
     ]
-    if answers:
+    if answer_names:
         problem = (
-            f"{format_count(len(answers), 'test has', 'tests have')}"
+            f"{format_count(len(answer_names), 'test has', 'tests have')}"
             " no NAME.out, and files that look like answers"
         )
-        faults.report(problem, f"tests/{answers[0]}", remedy=f"Call it {Path(answers[0]).stem}.out")
+        faults.report(problem, f"tests/{answer_names[0]}", remedy=f"Call it {Path(answer_names[0]).stem}.out")
     elif other_files:
         note_ignored_files(other_files, "tests", ", neither NAME.in nor NAME.out", faults)
 
@@ -572,11 +580,11 @@ def note_unused_files(folder: Path, subfolder: str, used: Collection[Path], faul
 
 def note_ignored_files(names: Sequence[str], subfolder: str, reason: str, faults: Faults) -> None:
     """Add a note that the files in a folder are ignored. `reason` follows the word "ignored"."""
-    listed = ", ".join(names[:_MAX_NAMED]) + (", ..." if len(names) > _MAX_NAMED else "")
-    faults.add_note(f"ignored{reason}: {listed}", subfolder)
+    shown_names = ", ".join(names[:_MAX_NAMED]) + (", ..." if len(names) > _MAX_NAMED else "")
+    faults.add_note(f"ignored{reason}: {shown_names}", subfolder)
 
 
-def _files_by_test(folder: Path, suffix: str) -> dict[str, Path]:
+def _list_files_by_test(folder: Path, suffix: str) -> dict[str, Path]:
     """Return the files in tests/ with this suffix, by name without the suffix."""
     paths = list_visible_paths((folder / "tests").glob(f"*{suffix}"))
     return {path.name.removesuffix(suffix): path for path in paths if path.is_file()}
@@ -601,6 +609,8 @@ def read_output_files(folder: Path, tests: Iterable[str]) -> tuple[NamedBlob, ..
 
     The output of a test is the file output_<test>.txt or else <test>.out.
     """
-    candidates = {test: (folder / f"output_{test}.txt", folder / f"{test}.out") for test in tests}
-    outputs = {test: next(filter(Path.is_file, paths), None) for test, paths in candidates.items()}
-    return tuple(NamedBlob(name=test, content=Blob.of_file(path)) for test, path in outputs.items() if path)
+    paths_by_test = {test: (folder / f"output_{test}.txt", folder / f"{test}.out") for test in tests}
+    output_by_test = {test: next(filter(Path.is_file, paths), None) for test, paths in paths_by_test.items()}
+    return tuple(
+        NamedBlob(name=test, content=Blob.of_file(path)) for test, path in output_by_test.items() if path
+    )

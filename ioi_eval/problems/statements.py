@@ -17,7 +17,7 @@ _STATEMENT_FOLDERS = (
     "statement-sections",
     "statements/english",
 )
-# Names of the folder with attachments, in italy_yaml and CMS, Kattis, TPS.
+# Names of folders with attachments: in italy_yaml and CMS, in Kattis, in TPS.
 _ATTACHMENT_FOLDERS = ("att", "attachments", "public")
 _STATEMENT_NAME = re.compile(r"(?:problem|statement|index|english|en)(?:[.-]en(?:glish)?)?", re.I)
 _ENGLISH = re.compile(r"(?:^|[.-])en(?:glish)?$", re.I)
@@ -39,17 +39,19 @@ def find_statement(folder: Path) -> Blob | None:
 
 def find_attachments(folder: Path) -> tuple[NamedBlob, ...]:
     """Return the package's files for contestants. Links to files outside of the package are ignored."""
-    names = (name for subfolder in _ATTACHMENT_FOLDERS for name in list_paths(folder, subfolder))
-    files = load_named_blobs(folder, (name for name in names if (folder / name).is_file()))
+    attachment_paths = (name for subfolder in _ATTACHMENT_FOLDERS for name in list_paths(folder, subfolder))
+    files = load_named_blobs(folder, (name for name in attachment_paths if (folder / name).is_file()))
     files_inside = (file for file in files if (folder / file.name).resolve().is_relative_to(folder.resolve()))
     return tuple(NamedBlob(name=file.name.partition("/")[2], content=file.content) for file in files_inside)
 
 
 def read_statement_document(folder: Path) -> str:
     """Return the path of the statement's PDF, in English if there are several. Empty if there is none."""
-    pdfs = (path for path in _find_statement_files(folder) if path.suffix.lower() == ".pdf")
-    best = min(pdfs, key=lambda path: (not _ENGLISH.search(path.stem), path.as_posix()), default=None)
-    return "" if best is None else best.relative_to(folder).as_posix()
+    pdf_paths = (path for path in _find_statement_files(folder) if path.suffix.lower() == ".pdf")
+    best_path = min(
+        pdf_paths, key=lambda path: (not _ENGLISH.search(path.stem), path.as_posix()), default=None
+    )
+    return "" if best_path is None else best_path.relative_to(folder).as_posix()
 
 
 def _find_statement_files(folder: Path) -> Iterator[Path]:
@@ -59,16 +61,16 @@ def _find_statement_files(folder: Path) -> Iterator[Path]:
     folder has a statement's name, all its files count. Otherwise, folders of languages are
     searched.
     """
-    files = _files_named_as_statements(folder)
+    named_files = _list_named_statements(folder)
     for subfolder in _STATEMENT_FOLDERS:
-        files += _files_named_as_statements(folder / subfolder) or _list_files(folder / subfolder)
+        named_files += _list_named_statements(folder / subfolder) or _list_files(folder / subfolder)
     language_folders = sorted(folder.glob("statements/*/"))
-    yield from files or (
-        path for language_folder in language_folders for path in _files_named_as_statements(language_folder)
+    yield from named_files or (
+        path for language_folder in language_folders for path in _list_named_statements(language_folder)
     )
 
 
-def _files_named_as_statements(folder: Path) -> list[Path]:
+def _list_named_statements(folder: Path) -> list[Path]:
     """Return the files in a folder that are named like a statement."""
     return [path for path in _list_files(folder) if _STATEMENT_NAME.fullmatch(path.stem)]
 

@@ -61,7 +61,7 @@ from ioi_eval.problems.package import (
 from ioi_eval.rules.languages import grader_name
 from ioi_eval.rules.plan import needs_answers
 
-# Keys for the parameters of the task type, in TPS and in CMS.
+# Names of the key for the parameters of the task type: in TPS, and in CMS.
 _PARAMS = ("type_params", "task_type_params")
 _SUBTASKS, _SOLUTIONS, _MAPPING = "subtasks.json", "solutions.json", "tests/mapping"
 _TASK_TYPES = (TaskType.BATCH, TaskType.COMMUNICATION, TaskType.OUTPUT_ONLY, TaskType.TWO_STEPS)
@@ -163,27 +163,33 @@ def _read_options(
     """Return the options of the task type. A missing grader is a fault."""
     with_grader = TpsHeader.has_grader.read(header, task not in _NO_GRADER)
     if with_grader and find_first_by_stem(graders, [grader_name(task)]) is None:
-        missing = f"grader/cpp/{TpsHeader.grader_name.read(header, 'grader')}.cpp"
-        faults.report("missing file", missing, remedy="Add it, or set has_grader to false in problem.json")
-    params = read_params(header, task, faults, _params_key(header))
-    options = replace(read_options(params, task, with_grader), with_grader=with_grader)
+        missing_file = f"grader/cpp/{TpsHeader.grader_name.read(header, 'grader')}.cpp"
+        faults.report(
+            "missing file", missing_file, remedy="Add it, or set has_grader to false in problem.json"
+        )
+    type_params = read_params(header, task, faults, _find_params_key(header))
+    options = replace(read_options(type_params, task, with_grader), with_grader=with_grader)
     if task is not TaskType.COMMUNICATION:
         return options
-    if with_grader and not params.has_field("user_io") and not header.has_field("user_io"):
+    if with_grader and not type_params.has_field("user_io") and not header.has_field("user_io"):
         faults.add_note(DEFAULT_IO_NOTE, Tps.header)
-    return replace(  # keys of problem.json override the parameters, as in the export
+    return replace(  # keys of problem.json override the parameters
         options,
         processes=TpsHeader.num_processes.read(header, options.processes),
         user_io=TpsHeader.user_io.read(header, options.user_io),
     )
 
 
-def _params_key(header: TpsHeader) -> str:
+def _find_params_key(header: TpsHeader) -> str:
     """Return the key that holds the parameters. Two keys with different values are a fault."""
-    keys = [key for key in _PARAMS if header.has_field(key)]
-    if len(keys) == 2 and header.values[keys[0]] != header.values[keys[1]]:
-        header.report_fault(keys[1], f"differs from {keys[0]}", f"Remove {keys[0]} or {keys[1]}")
-    return keys[0] if keys else _PARAMS[0]
+    existing_keys = [key for key in _PARAMS if header.has_field(key)]
+    if len(existing_keys) == 2 and header.values[existing_keys[0]] != header.values[existing_keys[1]]:
+        header.report_fault(
+            existing_keys[1],
+            f"differs from {existing_keys[0]}",
+            f"Remove {existing_keys[0]} or {existing_keys[1]}",
+        )
+    return existing_keys[0] if existing_keys else _PARAMS[0]
 
 
 # --- programs ----------------------------------------------------------------------------------------
@@ -203,15 +209,15 @@ def _read_graders(folder: Path, header: TpsHeader, task: TaskType) -> tuple[Name
         if file.name.startswith(prefix) and (prefix != "grader/" or len(PurePosixPath(file.name).parts) == 2)
     }
     has_stub = task is TaskType.COMMUNICATION and (folder / "grader/cpp/stub.cpp").is_file()
-    own_name = TpsHeader.grader_name.read(header, "stub" if has_stub else "grader")
+    package_name = TpsHeader.grader_name.read(header, "stub" if has_stub else "grader")
     for suffix in (".cpp", ".c", ".py"):
-        # Rename the grader that the package names to the name that the judge expects.
-        grader = content_by_name.pop(f"graders/{own_name}{suffix}", None)
+        # Give the package's grader the name that the judge expects.
+        grader_content = content_by_name.pop(f"graders/{package_name}{suffix}", None)
         expected_name = f"{grader_name(task)}{suffix}"
-        if grader is not None:
-            content_by_name[expected_name] = grader
+        if grader_content is not None:
+            content_by_name[expected_name] = grader_content
         elif header.has_field("grader_name"):
-            # Remove a file with the expected name, because it is not the grader that the package names.
+            # Remove a file with the expected name, because the package names another grader.
             content_by_name.pop(expected_name, None)
     return tuple(NamedBlob(name=name, content=content_by_name[name]) for name in sorted(content_by_name))
 
@@ -231,22 +237,24 @@ def _find_checker(folder: Path, header: TpsHeader, task: TaskType) -> Checker:
 
 def _read_subtasks(folder: Path, tests: tuple[str, ...], faults: Faults) -> tuple[Subtask, ...]:
     """Return the subtasks in subtasks.json, sorted by `index`."""
-    values = read_mapping(folder, _SUBTASKS, faults)
-    if values is None:
+    subtasks_object = read_mapping(folder, _SUBTASKS, faults)
+    if subtasks_object is None:
         return ()
-    subtask_fields = Fields(values, _SUBTASKS, faults).read_object("subtasks")
-    mapping = _read_mapping(folder, tuple(subtask_fields.values), tests, faults)
+    subtask_fields = Fields(subtasks_object, _SUBTASKS, faults).read_object("subtasks")
+    tests_by_subtask = _read_mapping(folder, tuple(subtask_fields.values), tests, faults)
     keys_by_name = {
         name: SubtaskKeys.from_fields(subtask_fields.read_object(name)) for name in subtask_fields.values
     }
-    for keys in keys_by_name.values():
-        keys.check_keys()
+    for subtask_keys in keys_by_name.values():
+        subtask_keys.check_keys()
     subtasks = list[Subtask]()
-    for name, keys in sorted(keys_by_name.items(), key=lambda pair: pair[1].index):
-        subtask_tests = () if mapping is None else mapping.get(name, ())
-        points = keys.score
-        if mapping is not None and not subtask_tests and keys.raw_value("score"):
-            keys.report_fault("score", "a subtask with points has no tests", f"List its tests in {_MAPPING}")
+    for name, subtask_keys in sorted(keys_by_name.items(), key=lambda pair: pair[1].index):
+        subtask_tests = () if tests_by_subtask is None else tests_by_subtask.get(name, ())
+        points = subtask_keys.score
+        if tests_by_subtask is not None and not subtask_tests and subtask_keys.raw_value("score"):
+            subtask_keys.report_fault(
+                "score", "a subtask with points has no tests", f"List its tests in {_MAPPING}"
+            )
         subtasks.append(Subtask(name=name, points=points, tests=subtask_tests))
     return tuple(subtasks)
 
@@ -256,30 +264,34 @@ def _read_mapping(
 ) -> dict[str, tuple[str, ...]] | None:
     """Return the tests of each subtask. The lines of tests/mapping are `subtask test`."""
     try:
-        content = (folder / _MAPPING).read_text(encoding="utf-8-sig", errors="replace")
+        mapping_text = (folder / _MAPPING).read_text(encoding="utf-8-sig", errors="replace")
     except FileNotFoundError:
         faults.report(
             "missing file", _MAPPING, remedy="Generate the tests (tps gen); it is written with them"
         )
         return None
     tests_by_subtask: dict[str, dict[str, None]] = {}
-    for row, line in enumerate(content.splitlines(), 1):
-        names = line.split()
-        if names and _is_valid_line(names, row, subtasks, tests, faults):
-            tests_by_subtask.setdefault(names[0], {})[names[1]] = None
-    return {name: tuple(test_names) for name, test_names in tests_by_subtask.items()}
+    for line_number, line in enumerate(mapping_text.splitlines(), 1):
+        line_names = line.split()
+        if line_names and _check_mapping_line(line_names, line_number, subtasks, tests, faults):
+            tests_by_subtask.setdefault(line_names[0], {})[line_names[1]] = None
+    return {subtask_name: tuple(test_names) for subtask_name, test_names in tests_by_subtask.items()}
 
 
-def _is_valid_line(
-    words: list[str], row: int, subtasks: tuple[str, ...], tests: tuple[str, ...], faults: Faults
+def _check_mapping_line(
+    line_names: list[str], line_number: int, subtasks: tuple[str, ...], tests: tuple[str, ...], faults: Faults
 ) -> bool:
     """Return True if the line names a subtask and a test that exist. Otherwise report a fault."""
-    if len(words) != 2:
-        faults.report(f"{len(words)} names", _MAPPING, row=row, remedy="Expected a subtask and a test")
+    if len(line_names) != 2:
+        faults.report(
+            f"{len(line_names)} names", _MAPPING, row=line_number, remedy="Expected a subtask and a test"
+        )
         return False
-    for name, names, kind in ((words[0], subtasks, "subtask"), (words[1], tests, "test")):
-        if name not in names:
-            faults.report(f"unknown {kind} {name!r}", _MAPPING, row=row, remedy=suggest_names(name, names))
+    for name, known_names, kind in ((line_names[0], subtasks, "subtask"), (line_names[1], tests, "test")):
+        if name not in known_names:
+            faults.report(
+                f"unknown {kind} {name!r}", _MAPPING, row=line_number, remedy=suggest_names(name, known_names)
+            )
             return False
     return True
 
@@ -294,16 +306,17 @@ def _read_solutions(
     if not (folder / _SOLUTIONS).exists():
         faults.add_note("missing file: no expected results are defined", _SOLUTIONS)
         return ()
-    values = read_mapping(folder, _SOLUTIONS, faults)
-    solution_fields = Fields(values or {}, _SOLUTIONS, faults)
-    candidates = (
-        _read_solution(folder, name, solution_fields, task, tests, faults) for name in solution_fields.values
+    solutions_object = read_mapping(folder, _SOLUTIONS, faults)
+    solution_fields = Fields(solutions_object or {}, _SOLUTIONS, faults)
+    read_solutions = (
+        _read_solution(folder, solution_name, solution_fields, task, tests, faults)
+        for solution_name in solution_fields.values
     )
-    solutions = [item for item in candidates if item is not None]
-    for item in solutions:
-        for subtask in item.exceptions:
+    solutions = [solution for solution in read_solutions if solution is not None]
+    for solution in solutions:
+        for subtask in solution.exceptions:
             if subtask not in subtasks:
-                exceptions = solution_fields.read_object(item.name).read_object("except")
+                exceptions = solution_fields.read_object(solution.name).read_object("except")
                 exceptions.report_fault(subtask, "unknown subtask", suggest_names(subtask, subtasks))
     return tuple(solutions)
 
@@ -312,7 +325,7 @@ def _read_solution(
     folder: Path, name: str, solution_fields: Fields, task: TaskType, tests: tuple[str, ...], faults: Faults
 ) -> Solution | None:
     """Return a solution, or None after a fault or a note."""
-    keys = SolutionKeys.from_fields(solution_fields.read_object(name))
+    solution_keys = SolutionKeys.from_fields(solution_fields.read_object(name))
     if not isinstance(solution_fields.values[name], dict | None):
         return None  # already reported
     if not name.isprintable() or not stays_in_folder(name):
@@ -320,11 +333,11 @@ def _read_solution(
             f"{name!r} is not the name of a solution", _SOLUTIONS, remedy="Name a file in solution/"
         )
         return None
-    keys.check_keys()
-    path = folder / "solution" / name
-    if path.is_dir() and task is TaskType.OUTPUT_ONLY:
-        source, outputs = None, read_output_files(path, tests)
-    elif not path.is_file():
+    solution_keys.check_keys()
+    solution_path = folder / "solution" / name
+    if solution_path.is_dir() and task is TaskType.OUTPUT_ONLY:
+        source, outputs = None, read_output_files(solution_path, tests)
+    elif not solution_path.is_file():
         faults.report("missing file", f"solution/{name}", remedy=f"Add it or remove it from {_SOLUTIONS}")
         return None
     elif language_of(name) is None or task is TaskType.OUTPUT_ONLY:
@@ -333,12 +346,12 @@ def _read_solution(
         )
         return None
     else:
-        source, outputs = path, ()
-    exceptions = keys.read_object("except")
+        source, outputs = solution_path, ()
+    exceptions = solution_keys.read_object("except")
     return make_solution(
         source,
         name=name,
-        expected=keys.verdict,
+        expected=solution_keys.verdict,
         exceptions={subtask: exceptions.read_text(subtask) for subtask in exceptions.values},
         each_subtask=True,
         outputs=outputs,

@@ -640,7 +640,7 @@ def read_evalplus_test(source: str, function: str) -> Asserted:
     loops = [node for node in body if isinstance(node, ast.For)]
     if "inputs" not in assigned or not loops:
         raise unparsable_tests(
-            "the test has no list `inputs` or no loop over it; for plain HumanEval, use the benchmark humaneval"
+            "the test has no list `inputs` or no loop over it (for plain HumanEval, name humaneval)"
         )
     inputs = evaluate_literal(assigned["inputs"])
     results = evaluate_literal(assigned["results"]) if "results" in assigned else [None] * len(inputs)

@@ -73,7 +73,7 @@ async def generate(
                         remedy="Remove the folder, or name another folder",
                     )
                 faults = Faults(location)
-                test_plan = package_format.read_generation(folder, faults)
+                test_plan = package_format.read_test_generation(folder, faults)
                 if faults.errors or test_plan is None:
                     raise faults.errors[0]
                 files = await _TestGenerator(runner.builder, folder, location, seconds).create_missing_files(

@@ -90,7 +90,7 @@ class Dmoj(DeclaredFormat[DmojHeader]):
             cpp_standard="gnu++20",
         )
 
-    def read_generation(self, folder: Path, faults: Faults) -> TestGeneration | None:
+    def read_test_generation(self, folder: Path, faults: Faults) -> TestGeneration | None:
         """Return the calls of generators, which write an input and, to standard error, its answer."""
         values = self.read_header(folder, faults)
         if values is None:

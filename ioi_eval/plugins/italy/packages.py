@@ -192,7 +192,7 @@ class Italy(DeclaredFormat[ItalyHeader]):
             solutions=tuple(_read_solutions(folder, task_type, options)),
         )
 
-    def read_generation(self, folder: Path, faults: Faults) -> TestGeneration | None:
+    def read_test_generation(self, folder: Path, faults: Faults) -> TestGeneration | None:
         """Return how cmsMake generates tests: gen/GEN has the arguments, or a file to copy, for each test."""
         values = self.read_header(folder, faults)
         programs = {

@@ -52,11 +52,11 @@ from ioi_eval.problems.package import (
     GeneratedTest,
     PackageFormat,
     TestGeneration,
+    find_package_name,
     language_of,
     load_named_blobs,
     load_with_unix_line_ends,
     make_solution,
-    name_of_location,
 )
 from ioi_eval.rules.grading import award_each_if_passed
 
@@ -101,9 +101,9 @@ class Polygon(PackageFormat):
         root = _parse_header(folder, faults)
         return None if root is None else _Reader(folder, root, faults).read_problem(where)
 
-    def read_generation(self, folder: Path, faults: Faults) -> TestGeneration | None:
+    def read_test_generation(self, folder: Path, faults: Faults) -> TestGeneration | None:
         root = _parse_header(folder, faults)
-        return None if root is None else _Reader(folder, root, faults).read_generation()
+        return None if root is None else _Reader(folder, root, faults).read_test_generation()
 
 
 def _parse_header(folder: Path, faults: Faults) -> Element | None:
@@ -127,7 +127,7 @@ def _parse_header(folder: Path, faults: Faults) -> Element | None:
 
 def _find_id(root: Element, folder: Path, where: str) -> str:
     """Return the problem's id: its short name, or the name of the folder or archive."""
-    return root.get("short-name") or name_of_location(folder, where)
+    return root.get("short-name") or find_package_name(folder, where)
 
 
 def _find_language(source_type: str, path: str) -> str:
@@ -517,7 +517,7 @@ class _Reader:
 
     # --- generating tests --------------------------------------------------------------------------------
 
-    def read_generation(self) -> TestGeneration | None:
+    def read_test_generation(self) -> TestGeneration | None:
         """Return how tests are generated, or None after a fault."""
         if (judging := self._find_judging()) is None:
             return None

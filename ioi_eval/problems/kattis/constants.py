@@ -14,7 +14,7 @@ from ioi_eval.model.values import Blob, NamedBlob, Problem
 # Pattern for the use of a constant: `{{name}}` or `{{name.variant}}`, and in TeX statements also
 # `\constant{name}`.
 _CONSTANT = re.compile(rb"\{\{([\w.-]+)\}\}|\\constant\{([\w.-]+)\}", re.ASCII)
-_VALUE = "value"  # key of the main value in a constant that also has variants such as `latex`
+_VALUE = "value"  # key of the value without a variant, in a constant with variants such as `latex`
 
 
 class Constants:
@@ -26,12 +26,14 @@ class Constants:
             if not isinstance(value, dict):
                 self._add_constant(name, fields, name, value)
                 continue
-            inner = fields.read_object(name)
-            if not inner.has_field(_VALUE):
-                inner.report_missing(_VALUE, "the number or string that replaces the name without a variant")
+            variant_fields = fields.read_object(name)
+            if not variant_fields.has_field(_VALUE):
+                variant_fields.report_missing(
+                    _VALUE, "the number or string that replaces the name without a variant"
+                )
             for variant, variant_value in value.items():
                 self._add_constant(
-                    name if variant == _VALUE else f"{name}.{variant}", inner, variant, variant_value
+                    name if variant == _VALUE else f"{name}.{variant}", variant_fields, variant, variant_value
                 )
 
     def _add_constant(self, name: str, fields: Fields, field: str, value: Any) -> None:

@@ -30,8 +30,8 @@ _POINTS = {mode.value: mode for mode in (Points.SUM, Points.AVERAGE, Points.LEAS
 _ACCEPTANCES = {word.value: word for word in Acceptance} | {"no_errors": Acceptance.WORST_ERROR}
 _IGNORE_SAMPLE, _ANY_ACCEPTED = "ignore_sample", "accept_if_any_accepted"
 _FLAGS = {*_POINTS, *_ACCEPTANCES, _IGNORE_SAMPLE, _ANY_ACCEPTED}
-# True if judging stops after a part that is not accepted, by the value of the setting. problem.yaml contains
-# the last three values.
+# Whether judging stops after a part that is not accepted, by the value of the setting `on_reject`. The last
+# three values are those of problem.yaml.
 _STOPS_BY_ACTION = {
     "break": True,
     "continue": False,
@@ -39,7 +39,7 @@ _STOPS_BY_ACTION = {
     "worst_error": False,
     "grade": False,
 }
-_WHOLE_PROBLEM = "all"  # name of the only subtask if the problem is graded as a whole
+_WHOLE_PROBLEM = "all"  # name of the only subtask of a problem that is graded as a whole
 
 
 class _Node(NamedTuple):
@@ -47,7 +47,7 @@ class _Node(NamedTuple):
 
     name: str
     grading: Grading
-    inner: tuple[_Node, ...]
+    subgroups: tuple[_Node, ...]
 
 
 def read_scoring(root: DataGroup, faults: Faults, *, by_validator: bool, domjudge: bool = False) -> Scoring:
@@ -59,24 +59,26 @@ def read_scoring(root: DataGroup, faults: Faults, *, by_validator: bool, domjudg
         by_validator: The validator awards the points.
         domjudge: The package has DOMjudge's settings file.
     """
-    reader = _RuleReader(faults, scoring=True, by_validator=by_validator, domjudge=domjudge)
-    top = reader.read_node(root)
-    if not top.inner:  # the package has no tests, which is reported elsewhere
+    rule_reader = _RuleReader(faults, scoring=True, by_validator=by_validator, domjudge=domjudge)
+    root_node = rule_reader.read_node(root)
+    if not root_node.subgroups:  # the package has no tests, which is reported elsewhere
         return Scoring()
-    full_scores = reader.full.values()
-    full = max(full_scores, default=1.0) if all(full_scores) else RAW_POINTS
-    subtasks = tuple(_list_problem_subtasks(top, by_validator))
-    own_full = {name: score for name, score in reader.full.items() if not math.isclose(score, full)}
-    secret = tuple(subtask.name for subtask in subtasks if subtask.name not in (SAMPLE, _WHOLE_PROBLEM))
-    return Scoring(subtasks=subtasks, secret=secret, full=full, own_full=own_full)
+    full_scores = rule_reader.full_scores.values()
+    full_score = max(full_scores, default=1.0) if all(full_scores) else RAW_POINTS
+    subtasks = tuple(_list_problem_subtasks(root_node, by_validator))
+    different_full_scores = {
+        name: score for name, score in rule_reader.full_scores.items() if not math.isclose(score, full_score)
+    }
+    secret_names = tuple(subtask.name for subtask in subtasks if subtask.name not in (SAMPLE, _WHOLE_PROBLEM))
+    return Scoring(subtasks=subtasks, secret=secret_names, full=full_score, own_full=different_full_scores)
 
 
 def read_acceptance(root: DataGroup, faults: Faults) -> Scoring:
     """Return the scoring of a problem without points: one subtask, or none if all tests must pass."""
-    top = _RuleReader(faults, scoring=False, by_validator=False).read_node(root)
-    if not top.inner or rejects_any_failure(top.grading):
+    root_node = _RuleReader(faults, scoring=False, by_validator=False).read_node(root)
+    if not root_node.subgroups or rejects_any_failure(root_node.grading):
         return Scoring()
-    tree = replace(top.grading, points=Points.ACCEPTED)
+    tree = replace(root_node.grading, points=Points.ACCEPTED)
     return Scoring(subtasks=(_make_subtask(_WHOLE_PROBLEM, tree, graded=True),))
 
 
@@ -90,7 +92,7 @@ class _RuleReader:
         self._faults, self._scoring, self._by_validator = faults, scoring, by_validator
         self._domjudge = domjudge
         self._ignores_sample = False
-        self.full: dict[str, float] = {}  # score of the validator that means full points, by test
+        self.full_scores: dict[str, float] = {}  # the validator's score for full points, by test name
 
     def read_node(self, group: DataGroup, in_custom_group: bool = False) -> _Node:
         """Return a group with its rules. `in_custom_group`: the package's grader grades a group around it."""
@@ -98,21 +100,27 @@ class _RuleReader:
         has_custom_grader = uses_custom_grader(group)
         if not group.name:
             self._ignores_sample = not has_custom_grader and _IGNORE_SAMPLE in group.grader_flags
-        inner = {
-            item.name: self.read_node(item, in_custom_group or has_custom_grader) for item in group.inner
+        subgroup_nodes = {
+            subgroup_or_test.name: self.read_node(subgroup_or_test, in_custom_group or has_custom_grader)
+            for subgroup_or_test in group.subgroups
         }
         gradings = (
-            inner[item.name].grading if item.name in inner else item.name for item in group.sorted_parts
+            subgroup_nodes[subgroup_or_test.name].grading
+            if subgroup_or_test.name in subgroup_nodes
+            else subgroup_or_test.name
+            for subgroup_or_test in group.sorted_parts
         )
-        # If several flags exclude each other, the last of them is used.
+        # If several flags exclude each other, the last flag is used.
         flags = () if has_custom_grader else group.grader_flags[::-1]
         points = next((_POINTS[flag] for flag in flags if flag in _POINTS), Points.SUM)
-        modes = (_ACCEPTANCES[flag] for flag in flags if flag in _ACCEPTANCES)
-        acceptance = next(modes, Acceptance.WORST_ERROR)
-        scored = self._scoring and bool(group.tests)
+        acceptance_flags = (_ACCEPTANCES[flag] for flag in flags if flag in _ACCEPTANCES)
+        acceptance = next(acceptance_flags, Acceptance.WORST_ERROR)
+        has_accept_score = self._scoring and bool(group.tests)
         by_grader = has_custom_grader or in_custom_group
-        accept_score = self._read_accept_score(group, points, by_grader=by_grader) if scored else 1.0
-        if scored and not has_custom_grader and not self._by_validator:
+        accept_score = (
+            self._read_accept_score(group, points, by_grader=by_grader) if has_accept_score else 1.0
+        )
+        if has_accept_score and not has_custom_grader and not self._by_validator:
             self._check_accept_score(group, points, accept_score)
         grading = Grading(
             parts=tuple(gradings),
@@ -122,7 +130,7 @@ class _RuleReader:
             last_counts=not group.name and self._ignores_sample,
             stops=_stops_after_rejection(group),
             accept_score=accept_score,
-            reject_score=LegacyGroupKeys.reject_score.read(group.fields) if scored else 0.0,
+            reject_score=LegacyGroupKeys.reject_score.read(group.fields) if has_accept_score else 0.0,
             flags=group.grader_flags if has_custom_grader else None,
             full=self._read_max_points(group)
             if has_custom_grader and self._scoring and not in_custom_group
@@ -131,20 +139,20 @@ class _RuleReader:
         if self._scoring and may_wrong_answer_earn_more(grading):
             problem = f"{points.value} of unequal parts, but judging stops at the first rejected part"
             group.fields.report_fault("on_reject", problem, "Set it to continue, so that all parts count")
-        return _Node(group.name.removeprefix(f"{SECRET}/"), grading, tuple(inner.values()))
+        return _Node(group.name.removeprefix(f"{SECRET}/"), grading, tuple(subgroup_nodes.values()))
 
     def _check(self, group: DataGroup) -> None:
         """Report unknown values of `grading`, unknown keys and unknown grader flags."""
         grading = group.fields.values.get("grading") or "default"
-        if grading not in ("default", CUSTOM) and (not group.name or "grading" in group.own):
+        if grading not in ("default", CUSTOM) and (not group.name or "grading" in group.own_keys):
             group.fields.report_fault(
                 "grading", f"{format_value(grading)} is not supported", "Expected default or custom"
             )
-        LegacyGroupKeys.from_fields(group.fields).check_keys(sorted(group.own))
-        if uses_custom_grader(group):  # the flags are for the package's own grader
+        LegacyGroupKeys.from_fields(group.fields).check_keys(sorted(group.own_keys))
+        if uses_custom_grader(group):  # the package's own grader interprets the flags
             return
         for flag in dict.fromkeys(group.grader_flags):
-            if flag in _FLAGS or "grader_flags" not in group.own:
+            if flag in _FLAGS or "grader_flags" not in group.own_keys:
                 continue
             if is_misspelt(flag, _FLAGS):
                 group.fields.report_fault(
@@ -163,36 +171,46 @@ class _RuleReader:
         if not self._by_validator:
             return LegacyGroupKeys.accept_score.read(group.fields)
         if by_grader:  # the range limits the points of the package's grader, not the scores of tests
-            full = RAW_POINTS
-        elif self._ignores_sample and group.name.split("/")[0] == SAMPLE and "range" not in group.own:
-            full = 0.0  # the scores of ignored samples never count
+            full_score = RAW_POINTS
+        elif self._ignores_sample and group.name.split("/")[0] == SAMPLE and "range" not in group.own_keys:
+            full_score = 0.0  # an ignored sample earns no points
         else:
-            full = self._read_max_points(group) / (len(group.tests) if points is Points.SUM else 1)
-        self.full |= dict.fromkeys((test.name for test in group.tests), full)
-        return full
+            full_score = self._read_max_points(group) / (len(group.tests) if points is Points.SUM else 1)
+        self.full_scores |= dict.fromkeys((test.name for test in group.tests), full_score)
+        return full_score
 
     def _check_accept_score(self, group: DataGroup, points: Points, score: float) -> None:
         """Report an accept_score that is the score of the whole group by other settings of the package.
 
         The format gives it to each test, DOMjudge gives it to the group once.
         """
-        if len(group.tests) < 2 or "accept_score" not in group.own or not score or points is Points.LEAST:
+        if (
+            len(group.tests) < 2
+            or "accept_score" not in group.own_keys
+            or not score
+            or points is Points.LEAST
+        ):
             return
-        end = _range_end(group)
-        total, remedy = score * len(group.tests), "Add `grader_flags: min` if the group earns it once"
+        range_end = _read_range_end(group)
+        total_score, remedy = score * len(group.tests), "Add `grader_flags: min` if the group earns it once"
         if self._domjudge:
             problem = f"DOMjudge gives it to the group, the format to each test, and there is {DOMJUDGE}"
             group.fields.report_fault("accept_score", problem, f"{remedy}, else remove {DOMJUDGE}")
-        elif points is Points.SUM and "range" in group.own and end is not None and end < total * (1 - 1e-9):
+        elif (
+            points is Points.SUM
+            and "range" in group.own_keys
+            and range_end is not None
+            and range_end < total_score * (1 - 1e-9)
+        ):
             problem = (
                 f"{score:g} points for each of"
-                f" {format_count(len(group.tests), 'test')} exceed the range, {end:g}"
+                f" {format_count(len(group.tests), 'test')} exceed the range, {range_end:g}"
             )
             group.fields.report_fault("accept_score", problem, f"{remedy}, else correct the range")
 
     def _read_max_points(self, group: DataGroup) -> float:
         """Return the group's maximum points, which are the end of its range. A missing range is a fault."""
-        max_points = _range_end(group)
+        max_points = _read_range_end(group)
         if max_points is None or max_points < 0:
             remedy = "Add a range to this group, such as `range: 0 20`"
             group.fields.report_fault("range", "the group's maximum points are missing", remedy)
@@ -204,7 +222,7 @@ def _stops_after_rejection(group: DataGroup) -> bool:
     """Return True if judging stops at the group's first part that is not accepted."""
     action = group.fields.values.get("on_reject") or "break"
     if (not isinstance(action, str) or action not in _STOPS_BY_ACTION) and (
-        not group.name or "on_reject" in group.own
+        not group.name or "on_reject" in group.own_keys
     ):
         group.fields.report_fault(
             "on_reject", f"{format_value(action)} is not supported", "Expected break or continue"
@@ -212,19 +230,19 @@ def _stops_after_rejection(group: DataGroup) -> bool:
     return _STOPS_BY_ACTION.get(action, True) if isinstance(action, str) else True
 
 
-def _range_end(group: DataGroup) -> float | None:
+def _read_range_end(group: DataGroup) -> float | None:
     """Return the end of the group's range, or None if the group sets no valid range.
 
     Only secret/ without subgroups inherits the range of data/.
     """
-    is_only_group = group.name == SECRET and not group.inner
-    if "range" not in group.own and group.name and not is_only_group:
+    is_only_group = group.name == SECRET and not group.subgroups
+    if "range" not in group.own_keys and group.name and not is_only_group:
         return None
     range_text = group.fields.values.get("range")
-    pair = rf"\s*{NUMBER}\s+({NUMBER})\s*"
-    match = re.fullmatch(pair, range_text, re.ASCII) if isinstance(range_text, str) else None
-    end = float(match[1]) if match else math.nan
-    return end if math.isfinite(end) else None
+    range_pattern = rf"\s*{NUMBER}\s+({NUMBER})\s*"
+    range_match = re.fullmatch(range_pattern, range_text, re.ASCII) if isinstance(range_text, str) else None
+    range_end = float(range_match[1]) if range_match else math.nan
+    return range_end if math.isfinite(range_end) else None
 
 
 # --- subtasks ----------------------------------------------------------------------------------------
@@ -235,26 +253,28 @@ def _list_problem_subtasks(root: _Node, by_validator: bool) -> Iterator[Subtask]
 
     The problem is one subtask if its groups cannot be scored separately. Ignored samples have 0 points.
     """
-    rules, *samples, secret = root.grading, *root.inner
-    if not rules.last_counts or (samples and rules.stops):
-        yield from _list_subtasks(root._replace(name=_WHOLE_PROBLEM), by_validator, earns=False)
+    rules, *sample_nodes, secret_node = root.grading, *root.subgroups
+    if not rules.last_counts or (sample_nodes and rules.stops):
+        yield from _list_subtasks(root._replace(name=_WHOLE_PROBLEM), by_validator, earns_if_rejected=False)
         return
-    for sample in samples:
-        tests = tuple(list_tests(sample.grading))
-        yield Subtask(name=sample.name, points=0.0, tests=tests, score_type=ScoreType.SUM)
-    yield from _list_subtasks(secret, by_validator, earns=rules.acceptance is Acceptance.ALWAYS)
+    for sample_node in sample_nodes:
+        tests = tuple(list_tests(sample_node.grading))
+        yield Subtask(name=sample_node.name, points=0.0, tests=tests, score_type=ScoreType.SUM)
+    yield from _list_subtasks(
+        secret_node, by_validator, earns_if_rejected=rules.acceptance is Acceptance.ALWAYS
+    )
 
 
-def _list_subtasks(node: _Node, by_validator: bool, *, earns: bool) -> Iterator[Subtask]:
-    """Yield the group's subtasks. `earns`: its points count even if the group is rejected."""
-    if node.inner and is_sum_of_parts(node.grading, earns=earns):
-        if tests := tuple(item for item in node.grading.parts if isinstance(item, str)):
+def _list_subtasks(node: _Node, by_validator: bool, *, earns_if_rejected: bool) -> Iterator[Subtask]:
+    """Yield the group's subtasks. `earns_if_rejected`: a rejected group keeps its points."""
+    if node.subgroups and is_sum_of_parts(node.grading, earns=earns_if_rejected):
+        if tests := tuple(test_name for test_name in node.grading.parts if isinstance(test_name, str)):
             direct_tests = _Node(node.name, replace(node.grading, parts=tests), ())
-            yield from _list_subtasks(direct_tests, by_validator, earns=True)
-        for inner in node.inner:
-            yield from _list_subtasks(inner, by_validator, earns=True)
+            yield from _list_subtasks(direct_tests, by_validator, earns_if_rejected=True)
+        for subgroup in node.subgroups:
+            yield from _list_subtasks(subgroup, by_validator, earns_if_rejected=True)
         return
-    tree = replace(node.grading, rejected_earns=earns)
+    tree = replace(node.grading, rejected_earns=earns_if_rejected)
     if is_worst_test(tree, graded_tests=by_validator):
         yield _make_subtask(node.name, tree, ScoreType.GROUP_MIN)
     else:

@@ -17,12 +17,12 @@ from ioi_eval.problems.package import read_mapping
 FILE = "submissions/submissions.yaml"
 _VERDICTS = ("AC", "WA", "TLE", "RTE")
 _RULE_KEYS = ("permitted", "required")
-_MESSAGE = "message"  # key for the validator's message to judges, which is not compared
+_MESSAGE = "message"  # key of the expected message of the validator, which is not compared
 _USED_KEYS = ExpectedKeys.declared_keys().keys() - {_MESSAGE}
-# Names of folders; `brute_force` is not the name of a verdict.
+# Names of folders of submissions. `brute_force` is not the name of a verdict.
 ACCEPTED, _BRUTE_FORCE = "accepted", "brute_force"
-ALL_ACCEPTED = f"{ACCEPTED}, AC"  # expected result: full points, or all tests passed
-# Rules of the format for folders of submissions. A package may replace only one of the two rules of a folder.
+ALL_ACCEPTED = f"{ACCEPTED}, AC"  # keywords for a submission that has full points or passes all tests
+# Rules of the format, by folder of submissions. A package may replace one rule of a folder.
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     ACCEPTED: {"permitted": ["AC"]},
     "rejected": {"required": ["RTE", "TLE", "WA"]},
@@ -36,49 +36,53 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 class Expected(NamedTuple):
     """The expected results of one submission in submissions.yaml."""
 
-    test_keywords: tuple[KeywordForTests, ...] = ()  # rules about the verdicts of tests
+    test_keywords: tuple[KeywordForTests, ...] = ()  # rules for the verdicts of tests
     score: tuple[float, float] | None = None
     language: str = ""
     entrypoint: str = ""
-    folder_counts: bool = True  # True if the name of the submission's folder also defines an expected result
+    folder_counts: bool = True  # True if the name of the submission's folder is an expected result too
 
 
 class PackageRules:
     """The rules of a package's submissions.yaml. Each fault in them is reported once."""
 
-    def __init__(self, folder: Path, tests: Sequence[str], faults: Faults, *, new: bool) -> None:
+    def __init__(self, folder: Path, tests: Sequence[str], faults: Faults, *, is_newer: bool) -> None:
         self._tests = tests
         package_rules = (
-            (read_mapping(folder, FILE, faults) or {}) if new and (folder / FILE).is_file() else {}
+            (read_mapping(folder, FILE, faults) or {}) if is_newer and (folder / FILE).is_file() else {}
         )
-        entries = Fields({**({_BRUTE_FORCE: {}} if new else {}), **package_rules}, FILE, faults)
+        entries = Fields({**({_BRUTE_FORCE: {}} if is_newer else {}), **package_rules}, FILE, faults)
         # Names of the folders for which the package replaces the rules of the format.
-        self._ruled = set[str]()
-        self._by_pattern = dict[str, Expected]()
+        self._replaced_folders = set[str]()
+        self._expected_by_pattern = dict[str, Expected]()
         for pattern in entries.values:
             entry = entries.read_object(pattern)
             if pattern == _BRUTE_FORCE or any(map(entry.has_field, _RULE_KEYS)):
-                self._ruled.add(pattern)
+                self._replaced_folders.add(pattern)
                 entry = entries.fields_under(pattern, {**_DEFAULTS.get(pattern, {}), **entry.values})
-            self._by_pattern[pattern] = self._read(entry, faults)
+            self._expected_by_pattern[pattern] = self._read(entry, faults)
 
     def find_expected(self, solution_path: str) -> Expected:
         """Return the expected results of a path below submissions/, such as accepted/best.py."""
-        entries = [entry for pattern, entry in self._by_pattern.items() if _matches(pattern, solution_path)]
+        entries = [
+            entry
+            for pattern, entry in self._expected_by_pattern.items()
+            if _matches_pattern(pattern, solution_path)
+        ]
         verdict_rules = [rule for entry in entries for rule in entry.test_keywords]
-        score = next((entry.score for entry in entries if entry.score), None)
+        expected_score = next((entry.score for entry in entries if entry.score), None)
         folder = solution_path.split("/")[0]
-        is_scored = folder == ACCEPTED and score is not None and folder not in self._ruled
-        if is_scored:  # such a submission may have any number of points, but must pass all tests
+        is_scored = folder == ACCEPTED and expected_score is not None and folder not in self._replaced_folders
+        if is_scored:  # a submission with an expected score must pass all tests
             verdict_rules += self._read_verdict_rules(
                 Fields(_DEFAULTS[folder], FILE, Faults("")), "", self._tests
             )
         return Expected(
             test_keywords=tuple(verdict_rules),
-            score=score,
+            score=expected_score,
             language=next((entry.language for entry in entries if entry.language), ""),
             entrypoint=next((entry.entrypoint for entry in entries if entry.entrypoint), ""),
-            folder_counts=not is_scored and folder not in self._ruled,
+            folder_counts=not is_scored and folder not in self._replaced_folders,
         )
 
     def _read(self, fields: Fields, faults: Faults) -> Expected:
@@ -102,7 +106,7 @@ class PackageRules:
 
     def _read_test_rules(self, fields: Fields, pattern: str, faults: Faults) -> Iterator[KeywordForTests]:
         """Yield the rules about the tests whose names match the pattern."""
-        tests = [name for name in self._tests if _matches(pattern, name)]
+        tests = [name for name in self._tests if _matches_pattern(pattern, name)]
         if not tests:
             faults.add_note(f"{pattern} matches no test", FILE)
             return
@@ -131,10 +135,14 @@ def _read_score(fields: Fields) -> tuple[float, float] | None:
     score = fields.values.get("score")
     if score is None:
         return None
-    ends = score if isinstance(score, list) else [score, score]
-    numbers = [float(end) for end in ends if isinstance(end, int | float) and not isinstance(end, bool)]
-    if len(ends) == len(numbers) == 2:
-        return numbers[0], numbers[1]
+    score_bounds = score if isinstance(score, list) else [score, score]
+    score_numbers = [
+        float(bound)
+        for bound in score_bounds
+        if isinstance(bound, int | float) and not isinstance(bound, bool)
+    ]
+    if len(score_bounds) == len(score_numbers) == 2:
+        return score_numbers[0], score_numbers[1]
     fields.report_fault(
         "score", f"{format_value(score)} is not a score", "Expected a number, or a list of two"
     )
@@ -151,21 +159,25 @@ def _read_language(fields: Fields) -> str:
         return ""
 
 
-def _matches(pattern: str, name: str) -> bool:
+def _matches_pattern(pattern: str, name: str) -> bool:
     """Return True if the pattern matches a path or a folder that contains it. `*` does not match a slash."""
     escaped_patterns = (
-        map(re.escape, expanded.rstrip("/").split("*")) for expanded in _expand_braces(pattern)
+        map(re.escape, expanded_pattern.rstrip("/").split("*"))
+        for expanded_pattern in _expand_braces(pattern)
     )
     return any(
-        re.fullmatch(rf"{'[^/]*'.join(escaped)}(/.*)?", name, re.DOTALL) for escaped in escaped_patterns
+        re.fullmatch(rf"{'[^/]*'.join(escaped_parts)}(/.*)?", name, re.DOTALL)
+        for escaped_parts in escaped_patterns
     )
 
 
 def _expand_braces(pattern: str) -> Iterator[str]:
     """Yield the pattern with each alternative of its braces: a.py and b.py for `{a,b}.py`."""
-    braces = re.search(r"\{([^{}]*)\}", pattern)
-    if braces is None:
+    braces_match = re.search(r"\{([^{}]*)\}", pattern)
+    if braces_match is None:
         yield pattern
         return
-    for alternative in braces[1].split(","):
-        yield from _expand_braces(pattern[: braces.start()] + alternative + pattern[braces.end() :])
+    for alternative in braces_match[1].split(","):
+        yield from _expand_braces(
+            pattern[: braces_match.start()] + alternative + pattern[braces_match.end() :]
+        )

@@ -17,7 +17,7 @@ from ioi_eval.problems.package import list_visible_paths, make_test, read_mappin
 
 _LEGACY_SETTINGS, _NEWER_SETTINGS = "testdata.yaml", "test_group.yaml"
 _SETTINGS_STEMS = [PurePosixPath(name).stem for name in (_LEGACY_SETTINGS, _NEWER_SETTINGS)]
-# Key of the validator's arguments in legacy and in newer versions.
+# Keys for the validator's arguments: in legacy versions, and in newer versions.
 _VALIDATOR_FLAGS, _ARGUMENTS = "output_validator_flags", "output_validator_args"
 
 
@@ -26,14 +26,14 @@ class DataGroup(NamedTuple):
 
     name: str  # path of the group below data/, such as secret/group1; empty for data/ itself
     fields: Fields  # all settings of the group, including inherited settings
-    own: frozenset[str]  # keys that the group's own settings file sets
+    own_keys: frozenset[str]  # keys in the group's own settings file, without inherited keys
     tests: tuple[Test, ...]
-    inner: tuple[DataGroup, ...]  # subgroups that contain tests at any level
+    subgroups: tuple[DataGroup, ...]  # subgroups with tests, at any depth
 
     @property
     def sorted_parts(self) -> list[Test | DataGroup]:
         """Return the group's tests and subgroups in the order of judging, by name."""
-        return sorted((*self.tests, *self.inner), key=lambda part: part.name.rpartition("/")[2])
+        return sorted((*self.tests, *self.subgroups), key=lambda part: part.name.rpartition("/")[2])
 
     @property
     def all_tests(self) -> tuple[Test, ...]:
@@ -57,7 +57,7 @@ def read_data(
     *,
     needs_answers: bool,
     faults: Faults,
-    new: bool,
+    is_newer: bool,
     constants: Constants,
 ) -> DataGroup:
     """Return the tests and groups in data/. A test's name is its path in data/ without the suffix.
@@ -67,59 +67,59 @@ def read_data(
         grading: The section `grading` of the header. Its settings apply unless data/ sets them.
         needs_answers: Report tests without an answer file.
         faults: Receives faults and notes.
-        new: The package has one of the newer versions of the format.
+        is_newer: The package has one of the newer versions of the format.
         constants: Values that replace placeholders in settings files.
     """
-    reader = _DataReader(folder, needs_answers, faults, new, constants)
+    reader = _DataReader(folder, needs_answers, faults, is_newer, constants)
     header_settings = {
         name: grading.raw_value(name)
         for name in GradingKeys.declared_keys()
         if grading.raw_value(name) is not None
     }
     root_settings = reader.read_settings("data")
-    values = {**header_settings, **root_settings}
+    settings = {**header_settings, **root_settings}
     groups = [
-        reader.read_group(name, values) for name in (SAMPLE, SECRET) if (folder / "data" / name).is_dir()
+        reader.read_group(name, settings) for name in (SAMPLE, SECRET) if (folder / "data" / name).is_dir()
     ]
-    inner = tuple(group for group in groups if group.all_tests)
-    # Samples alone do not show whether a submission is right.
-    if SECRET not in [group.name for group in inner]:
+    subgroups = tuple(group for group in groups if group.all_tests)
+    # A package needs secret tests, because samples do not show whether a submission is right.
+    if SECRET not in [group.name for group in subgroups]:
         faults.report("no tests", "data/secret", remedy="Expected files NAME.in and NAME.ans in this folder")
-    fields = Fields(values, reader.settings_file("data"), faults)
-    return DataGroup(name="", fields=fields, own=frozenset(root_settings), tests=(), inner=inner)
+    fields = Fields(settings, reader.find_settings_file("data"), faults)
+    return DataGroup(name="", fields=fields, own_keys=frozenset(root_settings), tests=(), subgroups=subgroups)
 
 
 def list_groups(group: DataGroup) -> Iterator[DataGroup]:
     """Yield the group and all groups in it at any depth, in the order of judging."""
     yield group
-    for inner in group.inner:
-        yield from list_groups(inner)
+    for subgroup in group.subgroups:
+        yield from list_groups(subgroup)
 
 
 class _DataReader:
     """Reads the groups, tests and settings files below data/."""
 
     def __init__(
-        self, folder: Path, needs_answers: bool, faults: Faults, new: bool, constants: Constants
+        self, folder: Path, needs_answers: bool, faults: Faults, is_newer: bool, constants: Constants
     ) -> None:
-        self._folder, self._needs_answers, self._faults, self._new = folder, needs_answers, faults, new
+        self._folder, self._needs_answers, self._faults, self._new = folder, needs_answers, faults, is_newer
         self._constants = constants
 
-    def settings_file(self, group_path: str) -> str:
+    def find_settings_file(self, group_path: str) -> str:
         """Return the path of a group's settings file. Drafts of the newer versions use the legacy name."""
-        names = (_NEWER_SETTINGS, _LEGACY_SETTINGS) if self._new else (_LEGACY_SETTINGS,)
-        files = [f"{group_path}/{name}" for name in names]
-        return next((file for file in files if (self._folder / file).exists()), files[0])
+        file_names = (_NEWER_SETTINGS, _LEGACY_SETTINGS) if self._new else (_LEGACY_SETTINGS,)
+        file_paths = [f"{group_path}/{name}" for name in file_names]
+        return next((file for file in file_paths if (self._folder / file).exists()), file_paths[0])
 
     def read_settings(self, group_path: str) -> dict[str, Any]:
         """Return the settings in a group's settings file, without inherited settings."""
-        file = self.settings_file(group_path)
+        file = self.find_settings_file(group_path)
         if not (self._folder / file).exists():
-            self._refuse_misnamed(group_path, file)
+            self._report_misnamed_settings(group_path, file)
             return {}
         return read_mapping(self._folder, file, self._faults, self._constants.fill_placeholders) or {}
 
-    def _refuse_misnamed(self, group_path: str, expected_file: str) -> None:
+    def _report_misnamed_settings(self, group_path: str, expected_file: str) -> None:
         """Report files whose names look like a misspelt name of the group's settings file."""
         for path in list_visible_paths((self._folder / group_path).glob("*.y*ml")):
             belongs_to_test = path.with_suffix(".in").is_file()
@@ -133,18 +133,18 @@ class _DataReader:
         """Return the group with this name. `inherited` are the settings of the group above."""
         group_path = f"data/{name}"
         own_settings = self.read_settings(group_path)
-        values = {**inherited, **own_settings}
+        settings = {**inherited, **own_settings}
         paths = list_visible_paths((self._folder / group_path).iterdir())
         if self._new:
             self._check_files(group_path, paths)
-        inner = [self.read_group(f"{name}/{path.name}", values) for path in paths if path.is_dir()]
-        fields = Fields(values, self.settings_file(group_path), self._faults)
+        subgroups = [self.read_group(f"{name}/{path.name}", settings) for path in paths if path.is_dir()]
+        fields = Fields(settings, self.find_settings_file(group_path), self._faults)
         data_group = DataGroup(
             name=name,
             fields=fields,
-            own=frozenset(own_settings),
+            own_keys=frozenset(own_settings),
             tests=tuple(self._read_tests(name, paths, fields)),
-            inner=tuple(group for group in inner if group.all_tests),
+            subgroups=tuple(group for group in subgroups if group.all_tests),
         )
         if own_settings and not data_group.all_tests and name not in (SAMPLE, SECRET):
             self._faults.report(
@@ -177,8 +177,10 @@ class _DataReader:
         """Return the validator's arguments for a test: from the test's settings file, else from its group."""
         fields, file = group, test.with_suffix(".yaml")
         if self._belongs_to_test(file):
-            name = file.relative_to(self._folder).as_posix()
-            test_fields = Fields(read_mapping(self._folder, name, Faults("")) or {}, name, self._faults)
+            settings_name = file.relative_to(self._folder).as_posix()
+            test_fields = Fields(
+                read_mapping(self._folder, settings_name, Faults("")) or {}, settings_name, self._faults
+            )
             fields = test_fields if test_fields.has_field(_ARGUMENTS) else group
         return (
             fields.read_texts(_ARGUMENTS)
@@ -188,29 +190,31 @@ class _DataReader:
 
     def _read_tests(self, group: str, paths: list[Path], fields: Fields) -> Iterator[Test]:
         """Yield the tests among the files of a group, sorted by name."""
-        inputs = {path.stem: path for path in paths if path.suffix == ".in" and path.is_file()}
-        answers = {path.stem: path for path in paths if path.suffix == ".ans" and path.is_file()}
+        input_paths = {path.stem: path for path in paths if path.suffix == ".in" and path.is_file()}
+        answer_paths = {path.stem: path for path in paths if path.suffix == ".ans" and path.is_file()}
         for path in paths:
             if path.suffix in (".IN", ".In", ".ANS", ".Ans") and path.is_file():
                 remedy = f"Call it {path.stem}{path.suffix.lower()}"
                 self._faults.report("not the name of a test", f"data/{group}/{path.name}", remedy=remedy)
-        for stem in sorted(answers.keys() - inputs.keys()):
+        for stem in sorted(answer_paths.keys() - input_paths.keys()):
             self._faults.report(
                 "missing file", f"data/{group}/{stem}.in", remedy=f"Add it or remove {stem}.ans"
             )
-        for stem, path in sorted(inputs.items()):
-            name = f"{group}/{stem}"
-            if stem not in answers and path.with_suffix(".out").is_file():
+        for stem, path in sorted(input_paths.items()):
+            test_name = f"{group}/{stem}"
+            if stem not in answer_paths and path.with_suffix(".out").is_file():
                 self._faults.report(
-                    "looks like an answer file", f"data/{name}.out", remedy=f"Call it {stem}.ans"
+                    "looks like an answer file", f"data/{test_name}.out", remedy=f"Call it {stem}.ans"
                 )
-            elif stem not in answers and self._needs_answers:
-                self._faults.report("missing file", f"data/{name}.ans", remedy="Outputs are compared with it")
-            if not name.isprintable():
+            elif stem not in answer_paths and self._needs_answers:
                 self._faults.report(
-                    "a name with unprintable characters", f"data/{name!r}", remedy="Rename its files"
+                    "missing file", f"data/{test_name}.ans", remedy="Outputs are compared with it"
                 )
-            test = make_test(name, path, answers.get(stem))
+            if not test_name.isprintable():
+                self._faults.report(
+                    "a name with unprintable characters", f"data/{test_name!r}", remedy="Rename its files"
+                )
+            test = make_test(test_name, path, answer_paths.get(stem))
             yield replace(test, arguments=self._read_arguments(fields, path))
 
 

@@ -29,9 +29,9 @@ SAMPLE, SECRET = "sample", "secret"
 CUSTOM = "custom"
 LEGACY_VERSIONS = frozenset({"legacy", "legacy-icpc"})
 NEWER_VERSIONS = frozenset({"2023-07", "2023-07-draft", "2025-09", "2025-09-draft"})
-# Names of scripts that programs of a package may have, and submissions may not.
+# Names of scripts that build and start programs of a package. Submissions must not have them.
 SCRIPTS = frozenset({"build", "run"})
-# Default factors from the time of solutions to the time limit.
+# Default ratios of the time limit to the slowest solution's time: in legacy versions, and in newer versions.
 DEFAULT_MULTIPLIER, NEWER_DEFAULT_MULTIPLIER = 5.0, 2.0
 NUMBER = r"[-+]?(?:inf|\d+\.?\d*(?:[eE][-+]?\d{1,2})?|\.\d+)"  # regular expression for a number
 _MAX_PASSES = 1000
@@ -56,7 +56,7 @@ class LimitKeys(Keys):
     """The keys of `limits`."""
 
     unknown = UnknownKeyPolicy.NOTED
-    ignored = (  # keys for authors' tools, and keys of drafts, which do not affect scores
+    ignored = (  # keys for tools of authors, and keys of drafts; they do not affect scores
         *("time_safety_margin", "code", "compilation_time", "compilation_memory", "validation_output"),
         *("generator_time", "generator_memory", "visualizer_time", "visualizer_memory"),
     )
@@ -81,7 +81,7 @@ class LimitKeys(Keys):
     )
 
 
-def _score_key(meaning: str, default: float) -> Key[float]:
+def _declare_score_key(meaning: str, default: float) -> Key[float]:
     """Declare a number of at least 0. YAML reads some numbers as strings, such as 1e3."""
 
     def read(fields: Fields, name: str, default: float | None) -> float:
@@ -96,8 +96,8 @@ def _score_key(meaning: str, default: float) -> Key[float]:
 class GradingKeys(Keys):
     """The keys that legacy packages have in testdata.yaml, and older ones also in `grading` of the header."""
 
-    accept_score = _score_key("points of a test that passes", 1.0)
-    reject_score = _score_key("points of a test that fails", 0.0)
+    accept_score = _declare_score_key("points of a test that passes", 1.0)
+    reject_score = _declare_score_key("points of a test that fails", 0.0)
     range = raw_key(
         "`MIN MAX`: the points of the group; the validator's scores are parts of MAX",
         "the group is worth the points of its tests",

@@ -15,41 +15,41 @@ from ioi_eval.rules.grading import award_each_if_passed, award_minimum_if_passed
 
 _MODES = ("pass-fail", "sum", "min")
 _PASS_FAIL, _SUM, _MIN = _MODES
-_DEFAULT_MAX_SCORE = 100.0  # default of the points of the whole problem
-# Keys in the settings of secret/ and of its direct subgroups.
+_DEFAULT_MAX_SCORE = 100.0  # points of a problem that does not set its maximum score
+# Keys that only secret/ and its direct subgroups may set.
 _SCORE_KEYS = (
     "max_score",
     "score_aggregation",
     "require_pass",
 )
-# Keys for static validation; the first key exists only in drafts.
+# Keys for static validation, which is not supported. The first key exists only in drafts.
 _STATIC_KEYS = frozenset({"static_validation", "static_validation_score"})
 
 
-def check_settings(root: DataGroup, faults: Faults, *, scoring: bool) -> None:
+def check_settings(root: DataGroup, faults: Faults, *, has_points: bool) -> None:
     """Report settings that should change the score but cannot have an effect."""
-    unknown = UnknownKeyPolicy.REFUSED if scoring else UnknownKeyPolicy.NOTED
+    unknown_policy = UnknownKeyPolicy.REFUSED if has_points else UnknownKeyPolicy.NOTED
     for group in list_groups(root):
         path_parts = group.name.split("/")
-        can_have_score = scoring and path_parts[0] == SECRET and len(path_parts) < 3
-        if scoring and group.name == SECRET and group.inner and group.tests:
+        can_have_score = has_points and path_parts[0] == SECRET and len(path_parts) < 3
+        if has_points and group.name == SECRET and group.subgroups and group.tests:
             faults.report("tests next to groups", f"data/{SECRET}", remedy="Put them into a group")
-        for key in sorted(group.own):
+        for key in sorted(group.own_keys):
             if key in _STATIC_KEYS:
                 group.fields.report_fault(key, "static validators are not supported", "Remove it")
             elif key in _SCORE_KEYS and not can_have_score:
                 remedy = "Use it only in scoring problems, in secret/ and its direct groups"
                 group.fields.report_fault(key, "it has no effect here", remedy)
-        GroupKeys.from_fields(group.fields).check_keys(sorted(group.own - _STATIC_KEYS), unknown)
+        GroupKeys.from_fields(group.fields).check_keys(sorted(group.own_keys - _STATIC_KEYS), unknown_policy)
 
 
 def read_max_scores(root: DataGroup, *, by_validator: bool) -> Scoring:
     """Return the scoring of a newer version's problem. `by_validator`: the validator awards points."""
-    groups = {group.name: group for group in root.inner}
-    if SECRET not in groups:
+    groups_by_name = {group.name: group for group in root.subgroups}
+    if SECRET not in groups_by_name:
         return Scoring()  # the package has no tests, which is reported elsewhere
-    sample_tests = _list_test_names(groups[SAMPLE]) if SAMPLE in groups else ()
-    reader = _MaxScores(groups[SECRET], sample_tests, by_validator=by_validator)
+    sample_tests = _list_test_names(groups_by_name[SAMPLE]) if SAMPLE in groups_by_name else ()
+    reader = _MaxScores(groups_by_name[SECRET], sample_tests, by_validator=by_validator)
     subtasks = tuple(reader.list_subtasks())
     subtask_names = tuple(subtask.name for subtask in subtasks if subtask.name != SAMPLE)
     if sample_tests:
@@ -57,9 +57,9 @@ def read_max_scores(root: DataGroup, *, by_validator: bool) -> Scoring:
         subtasks = (sample_subtask, *subtasks)
     if not by_validator:
         return Scoring(subtasks=subtasks, secret=subtask_names)
-    # Scores in samples and in pass-fail groups never count, so 0 is their score for full points.
-    own_full = {**dict.fromkeys(_list_test_names(root), 0.0), **reader.full}
-    return Scoring(subtasks=subtasks, secret=subtask_names, full=RAW_POINTS, own_full=own_full)
+    # The validator's scores for samples and pass-fail groups do not count, so 0 means full points there.
+    different_full_scores = {**dict.fromkeys(_list_test_names(root), 0.0), **reader.full_scores}
+    return Scoring(subtasks=subtasks, secret=subtask_names, full=RAW_POINTS, own_full=different_full_scores)
 
 
 def _make_grading(group: Subtask) -> Grading:
@@ -80,26 +80,28 @@ class _MaxScores:
 
     def __init__(self, secret: DataGroup, sample: tuple[str, ...], *, by_validator: bool) -> None:
         self._secret, self._sample, self._by_validator = secret, sample, by_validator
-        self.full: dict[str, float] = {}  # score of the validator that means full points, by test
+        self.full_scores: dict[str, float] = {}  # the validator's score for full points, by test name
 
     def list_subtasks(self) -> Iterator[Subtask]:
         """Yield the subtasks of secret/."""
-        secret, mode = self._secret, self._read_mode(self._secret, _SUM)
-        max_score, required = (
-            self._read_max_score(secret, _DEFAULT_MAX_SCORE),
-            self._read_required_tests(secret, {}),
+        secret_group, score_mode = self._secret, self._read_mode(self._secret, _SUM)
+        max_score, required_tests = (
+            self._read_max_score(secret_group, _DEFAULT_MAX_SCORE),
+            self._read_required_tests(secret_group, {}),
         )
-        if not secret.inner or mode == _PASS_FAIL:
-            for group in secret.inner:
+        if not secret_group.subgroups or score_mode == _PASS_FAIL:
+            for group in secret_group.subgroups:
                 if self._read_mode(group, _PASS_FAIL) != _PASS_FAIL:
                     problem = "secret/ is passed or failed as a whole"
                     group.fields.report_fault("score_aggregation", problem, "Remove one of the two settings")
-            yield self._make_subtask(secret, mode, max_score, required)
+            yield self._make_subtask(secret_group, score_mode, max_score, required_tests)
             return
-        earlier: dict[str, tuple[DataGroup, tuple[str, ...]]] = {}
+        earlier_groups: dict[str, tuple[DataGroup, tuple[str, ...]]] = {}
         subtasks = list[Subtask]()
-        for group in secret.inner:
-            required_by_group = tuple(dict.fromkeys((*required, *self._read_required_tests(group, earlier))))
+        for group in secret_group.subgroups:
+            required_by_group = tuple(
+                dict.fromkeys((*required_tests, *self._read_required_tests(group, earlier_groups)))
+            )
             subtasks.append(
                 self._make_subtask(
                     group,
@@ -108,63 +110,69 @@ class _MaxScores:
                     required_by_group,
                 )
             )
-            earlier[group.name] = group, (*required_by_group, *_list_test_names(group))
-        # In this mode, all groups are a single subtask, which earns the points of the worst group.
-        if mode == _MIN:
-            tree = Grading(
+            earlier_groups[group.name] = group, (*required_by_group, *_list_test_names(group))
+        # In the mode `min`, all groups are a single subtask, which earns the points of the worst group.
+        if score_mode == _MIN:
+            grading = Grading(
                 parts=tuple(map(_make_grading, subtasks)),
                 points=Points.LEAST,
                 acceptance=Acceptance.ALWAYS,
                 stops=False,
             )
             tests = tuple(dict.fromkeys(test for subtask in subtasks for test in subtask.tests))
-            kind = ScoreType.SUM
+            score_type = ScoreType.SUM
             yield Subtask(
-                name=SECRET, points=max_group_points(tree), tests=tests, score_type=kind, grading=tree
+                name=SECRET,
+                points=max_group_points(grading),
+                tests=tests,
+                score_type=score_type,
+                grading=grading,
             )
             return
-        total = math.fsum(subtask.points for subtask in subtasks)
-        if total > max_score:
-            problem = f"{max_score:g} is less than the sum of its groups, {total:g}"
-            secret.fields.report_fault("max_score", problem, f"Set it to {total:g}")
+        total_points = math.fsum(subtask.points for subtask in subtasks)
+        if total_points > max_score:
+            problem = f"{max_score:g} is less than the sum of its groups, {total_points:g}"
+            secret_group.fields.report_fault("max_score", problem, f"Set it to {total_points:g}")
         yield from subtasks
 
     def _make_subtask(
         self, group: DataGroup, mode: str, max_score: float, required: Sequence[str]
     ) -> Subtask:
         """Return the subtask of a group. It earns points only if the tests `required` pass."""
-        group_tests, name = _list_test_names(group), group.name.removeprefix(f"{SECRET}/")
+        group_tests, subtask_name = _list_test_names(group), group.name.removeprefix(f"{SECRET}/")
         all_tests = tuple(dict.fromkeys((*required, *group_tests)))
         if mode != _PASS_FAIL:
-            self.full |= dict.fromkeys(
+            self.full_scores |= dict.fromkeys(
                 group_tests, max_score / len(group_tests) if mode == _SUM else max_score
             )
-        tree: Grading | None = None
+        grading: Grading | None = None
         if mode == _SUM:
-            tree = (
+            grading = (
                 award_each_if_passed({test: max_score / len(group_tests) for test in group_tests}, required)
                 if required
                 else None
             )
         elif not self._by_validator or (mode == _MIN and not required):
-            return Subtask(name=name, points=max_score, tests=all_tests)
+            return Subtask(name=subtask_name, points=max_score, tests=all_tests)
         elif mode == _MIN:
-            tree = award_minimum_if_passed(group_tests, max_score, required)
-        else:  # pass-fail: scores of the validator do not count, neither in this group nor in required groups
-            tree = Grading(parts=all_tests, points=Points.ACCEPTED, worth=max_score)
-        return Subtask(name=name, points=max_score, tests=all_tests, score_type=ScoreType.SUM, grading=tree)
+            grading = award_minimum_if_passed(group_tests, max_score, required)
+        else:  # in the mode pass-fail, only verdicts count
+            grading = Grading(parts=all_tests, points=Points.ACCEPTED, worth=max_score)
+        return Subtask(
+            name=subtask_name, points=max_score, tests=all_tests, score_type=ScoreType.SUM, grading=grading
+        )
 
     # --- settings that a group does not inherit -------------------------------------------------------------
 
     def _read_mode(self, group: DataGroup, default: str) -> str:
         """Return how the group's score is made from its tests: one of `_MODES`."""
-        if "score_aggregation" not in group.own:
+        if "score_aggregation" not in group.own_keys:
             return default
         return group.fields.read_choice("score_aggregation", _MODES)
 
     def _read_max_score(self, group: DataGroup, default: float | None) -> float:
         """Return the group's maximum score. A missing score without a default is a fault."""
-        max_score = group.fields.values.get("max_score") if "max_score" in group.own else default
+        max_score = group.fields.values.get("max_score") if "max_score" in group.own_keys else default
         if (
             isinstance(max_score, int | float)
             and not isinstance(max_score, bool)
@@ -176,30 +184,34 @@ class _MaxScores:
         return 1.0
 
     def _read_required_tests(
-        self, group: DataGroup, earlier: Mapping[str, tuple[DataGroup, tuple[str, ...]]]
+        self, group: DataGroup, earlier_groups: Mapping[str, tuple[DataGroup, tuple[str, ...]]]
     ) -> tuple[str, ...]:
         """Return the tests that must pass before this group counts.
 
-        They are the tests of required groups and of the groups that these require. `earlier` maps the name
-        of each earlier group to the group and the tests that must pass for it.
+        They are the tests of required groups and of the groups that these require. `earlier_groups` maps the
+        name of each earlier group to the group and the tests that must pass for it.
         """
         pass_fail_groups = [
             group_name
-            for group_name, (other, _) in earlier.items()
-            if self._read_mode(other, _PASS_FAIL) == _PASS_FAIL
+            for group_name, (earlier_group, _) in earlier_groups.items()
+            if self._read_mode(earlier_group, _PASS_FAIL) == _PASS_FAIL
         ]
-        required = group.fields.values.get("require_pass") if "require_pass" in group.own else ()
-        tests = list[str]()
+        required_groups = group.fields.values.get("require_pass") if "require_pass" in group.own_keys else ()
+        required_tests = list[str]()
         for name in (
-            [required] if isinstance(required, str) else required if isinstance(required, list) else ()
+            [required_groups]
+            if isinstance(required_groups, str)
+            else required_groups
+            if isinstance(required_groups, list)
+            else ()
         ):
             if name == SAMPLE:
-                tests += self._sample
+                required_tests += self._sample
             elif name in pass_fail_groups:
-                tests += earlier[name][1]
+                required_tests += earlier_groups[name][1]
             else:
                 problem = f"{format_value(name)} is not an earlier pass-fail group"
                 group.fields.report_fault(
                     "require_pass", problem, suggest_names(str(name), (SAMPLE, *pass_fail_groups))
                 )
-        return tuple(tests)
+        return tuple(required_tests)

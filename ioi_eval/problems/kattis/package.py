@@ -48,7 +48,7 @@ from ioi_eval.problems.kattis.validators import (
     read_validator_flags,
 )
 from ioi_eval.problems.keys import MIB
-from ioi_eval.problems.package import DeclaredFormat, Executable, name_of_location
+from ioi_eval.problems.package import DeclaredFormat, Executable, find_package_name
 from ioi_eval.problems.statements import find_statement
 
 
@@ -68,64 +68,79 @@ class Kattis(DeclaredFormat[KattisHeader]):
             check_legacy_keys(header)
         limits = header.limits
         limits.check_keys()
-        scoring = "scoring" in read_types(header)
-        validation = find_validators(folder, header, scoring=scoring, new=is_newer)
+        has_points = "scoring" in read_types(header)
+        validation = find_validators(folder, header, has_points=has_points, is_newer=is_newer)
         constants = Constants(
             header.read_object("constants") if is_newer else Fields({}, self.header, faults)
         )
-        data = read_data(
+        data_groups = read_data(
             folder,
             header.grading,
-            needs_answers=not validation.custom,
+            needs_answers=not validation.is_custom,
             faults=faults,
-            new=is_newer,
+            is_newer=is_newer,
             constants=constants,
         )
-        domjudge = (folder / DOMJUDGE).is_file()
-        scores = _read_scoring(data, validation, faults, scoring=scoring, new=is_newer, domjudge=domjudge)
-        flags, alike = read_validator_flags(header, data)
-        for group in list_groups(data) if not (validation.custom or alike) else ():
-            for arguments in dict.fromkeys(test.arguments for test in group.tests):
-                # Called to report invalid flags.
-                make_default_checker(group.fields, group.validator_flags_key, arguments)
-        program = _find_validator(folder, validation, faults, new=is_newer)
-        tests = tuple(
-            replace(test, full=scores.own_full.get(test.name), arguments=() if alike else test.arguments)
-            for test in data.all_tests
+        has_domjudge_file = (folder / DOMJUDGE).is_file()
+        scoring = _read_scoring(
+            data_groups,
+            validation,
+            faults,
+            has_points=has_points,
+            is_newer=is_newer,
+            has_domjudge_file=has_domjudge_file,
         )
-        rules = PackageRules(folder, [test.name for test in tests], faults, new=is_newer)
-        time = read_time_limit(folder, header, faults)
-        validator_limits = _read_validator_limits(limits) if validation.custom else None
+        validator_flags, has_equal_arguments = read_validator_flags(header, data_groups)
+        for group in list_groups(data_groups) if not (validation.is_custom or has_equal_arguments) else ():
+            for arguments in dict.fromkeys(test.arguments for test in group.tests):
+                # The checker is not used. This call reports invalid flags of a test.
+                make_default_checker(group.fields, group.validator_flags_key, arguments)
+        validator_program = _find_validator(folder, validation, faults, is_newer=is_newer)
+        tests = tuple(
+            replace(
+                test,
+                full=scoring.own_full.get(test.name),
+                arguments=() if has_equal_arguments else test.arguments,
+            )
+            for test in data_groups.all_tests
+        )
+        package_rules = PackageRules(folder, [test.name for test in tests], faults, is_newer=is_newer)
+        time_limit_s = read_time_limit(folder, header, faults)
+        validator_limits = _read_validator_limits(limits) if validation.is_custom else None
         problem = Problem(
             id=self.read_id(folder, where, header, faults),
-            name=read_title(header) or name_of_location(folder, where),
+            name=read_title(header) or find_package_name(folder, where),
             source=where,
-            task_type=TaskType.INTERACTIVE if validation.interactive else TaskType.BATCH,
-            options=TaskOptions(manager_args=flags if validation.interactive else ()),
+            task_type=TaskType.INTERACTIVE if validation.is_interactive else TaskType.BATCH,
+            options=TaskOptions(manager_args=validator_flags if validation.is_interactive else ()),
             limits=Limits(
-                cpu_time=time,
-                wall_time=None if time is None else 2 * time + 1,
+                cpu_time=time_limit_s,
+                wall_time=None if time_limit_s is None else 2 * time_limit_s + 1,
                 memory=limits.memory_limit,
                 output=round(limits.output * MIB),
-                cuts_output=domjudge,
+                cuts_output=has_domjudge_file,
             ),
-            time_from_solutions=None if time is not None else read_multiplier(header, faults, new=is_newer),
-            time_resolution=limits.time_resolution if time is None and is_newer else None,
-            checker=find_checker(header, validation, flags, program, scores.full, validator_limits),
-            manager=program.as_manager(CheckerKind.ICPC, full=scores.full, limits=validator_limits)
-            if validation.interactive and program is not None
+            time_from_solutions=None
+            if time_limit_s is not None
+            else read_multiplier(header, faults, is_newer=is_newer),
+            time_resolution=limits.time_resolution if time_limit_s is None and is_newer else None,
+            checker=find_checker(
+                header, validation, validator_flags, validator_program, scoring.full, validator_limits
+            ),
+            manager=validator_program.as_manager(CheckerKind.ICPC, full=scoring.full, limits=validator_limits)
+            if validation.is_interactive and validator_program is not None
             else None,
-            grader=find_custom_grader(folder, data, faults),
+            grader=find_custom_grader(folder, data_groups, faults),
             tests=tests,
-            subtasks=scores.subtasks,
+            subtasks=scoring.subtasks,
             solutions=tuple(
                 read_solutions(
                     folder,
-                    scores.secret,
-                    rules,
+                    scoring.secret,
+                    package_rules,
                     faults,
-                    scoring=scoring,
-                    in_points=is_newer and scoring and validation.custom,
+                    has_points=has_points,
+                    in_points=is_newer and has_points and validation.is_custom,
                 )
             ),
         )
@@ -133,12 +148,14 @@ class Kattis(DeclaredFormat[KattisHeader]):
         return constants.fill_problem(problem, find_statement(folder))
 
 
-def _find_validator(folder: Path, validation: Validators, faults: Faults, *, new: bool) -> Executable | None:
+def _find_validator(
+    folder: Path, validation: Validators, faults: Faults, *, is_newer: bool
+) -> Executable | None:
     """Return the package's validator, or None if the default comparison is used."""
-    # In newer versions, the folder of the validator is the program.
-    if validation.custom and new and not is_draft(folder):
+    # In newer versions, the folder output_validator is the program.
+    if validation.is_custom and is_newer and not is_draft(folder):
         return load_program(folder, folder / NEWER_VALIDATOR, faults)
-    if validation.custom:
+    if validation.is_custom:
         return find_only_program(
             folder, VALIDATORS, "A custom validation needs exactly one validator", faults
         )
@@ -159,13 +176,19 @@ def _read_validator_limits(limits: LimitKeys) -> Limits | None:
 
 
 def _read_scoring(
-    data: DataGroup, validation: Validators, faults: Faults, *, scoring: bool, new: bool, domjudge: bool
+    data: DataGroup,
+    validation: Validators,
+    faults: Faults,
+    *,
+    has_points: bool,
+    is_newer: bool,
+    has_domjudge_file: bool,
 ) -> Scoring:
     """Return the problem's subtasks and the points of its tests."""
-    if new:
-        check_settings(data, faults, scoring=scoring)
-    if not scoring:
-        return Scoring() if new else read_acceptance(data, faults)
-    if new:
-        return read_max_scores(data, by_validator=validation.custom)
-    return read_scoring(data, faults, by_validator=validation.score, domjudge=domjudge)
+    if is_newer:
+        check_settings(data, faults, has_points=has_points)
+    if not has_points:
+        return Scoring() if is_newer else read_acceptance(data, faults)
+    if is_newer:
+        return read_max_scores(data, by_validator=validation.is_custom)
+    return read_scoring(data, faults, by_validator=validation.awards_points, domjudge=has_domjudge_file)

@@ -11,8 +11,8 @@ class Scoring(Value):
     """A problem's subtasks, and the scores that its validator writes for full points."""
 
     subtasks: tuple[Subtask, ...] = ()
-    secret: tuple[str, ...] = ()  # names of the subtasks that do not consist of samples
-    # Score in score.txt that means full points. RAW_POINTS means that each score is a number of points.
+    secret: tuple[str, ...] = ()  # names of the subtasks of secret tests
+    # The validator's score for full points. RAW_POINTS means that its scores are points.
     full: float = 1.0
-    # Scores that mean full points, by test, for tests whose score differs from `full`.
+    # The validator's scores for full points, by name of test, if they differ from `full`.
     own_full: Mapping[str, float] = {}

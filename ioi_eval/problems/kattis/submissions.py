@@ -21,7 +21,7 @@ from ioi_eval.problems.package import (
     read_source_text,
 )
 
-# Folders of submissions in the format and in systems that read it. Other folders define no expected result.
+# Names of submission folders that define an expected result, in the format and in systems that read it.
 _FOLDERS = frozenset(
     {
         "accepted",
@@ -36,9 +36,9 @@ _FOLDERS = frozenset(
         "wrong_answer",
     }
 )
-_FIRST_LINES = 100  # number of lines at the start of each source that are searched for tags
+_FIRST_LINES = 100  # number of lines at the start of a source that are searched for tags
 _HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc"})
-# Name of the source that is started, by language. In other languages, all sources are linked.
+# Names of the source that is started, by language. In other languages, all sources are linked.
 _STARTED = {
     "python": ("__main__", "main"),
     "pypy": ("__main__", "main"),
@@ -58,7 +58,7 @@ def read_solutions(
     rules: PackageRules,
     faults: Faults,
     *,
-    scoring: bool,
+    has_points: bool,
     in_points: bool,
 ) -> Iterator[Solution]:
     """Yield the package's solutions with their expected results.
@@ -68,7 +68,7 @@ def read_solutions(
         groups: Names of the secret groups, for tags with one grade for each group.
         rules: The rules of submissions.yaml.
         faults: Receives faults and notes.
-        scoring: The problem has points; otherwise expected scores are dropped.
+        has_points: The problem has points. Otherwise, expected scores are dropped.
         in_points: The validator awards the points of accepted submissions.
     """
     for path in list_visible_paths((folder / "submissions").glob("*/*")):
@@ -85,7 +85,7 @@ def read_solutions(
             # An accepted solution may have any number of points if it passes all tests.
             if in_points and solution.expected == ACCEPTED:
                 solution = replace(solution, expected=ALL_ACCEPTED)
-            yield solution if scoring else replace(solution, score=None)
+            yield solution if has_points else replace(solution, score=None)
 
 
 class _Sources(NamedTuple):
@@ -93,7 +93,7 @@ class _Sources(NamedTuple):
 
     language: str
     main: Path
-    further: tuple[Path, ...]  # paths of other sources and of headers
+    further_files: tuple[Path, ...]  # paths of other sources and of headers
 
 
 def _read_solution_folder(path: Path, package_path: str, entrypoint: str, faults: Faults) -> _Sources | None:
@@ -102,13 +102,13 @@ def _read_solution_folder(path: Path, package_path: str, entrypoint: str, faults
     If they are not one program in one language, add a note and return None.
     """
     files = [file for file in list_visible_paths(path.rglob("*")) if file.is_file()]
-    if scripts := sorted(SCRIPTS & {file.relative_to(path).as_posix() for file in files}):
+    if script_names := sorted(SCRIPTS & {file.relative_to(path).as_posix() for file in files}):
         faults.add_note(
-            f"ignored: the format does not support scripts ({', '.join(scripts)}) in submissions",
+            f"ignored: the format does not support scripts ({', '.join(script_names)}) in submissions",
             package_path,
         )
         return None
-    languages = {name for file in files if (name := language_of(file.name))}
+    languages = {language_name for file in files if (language_name := language_of(file.name))}
     if len(languages) != 1:
         problem = "sources in several languages" if languages else "no source in a known language"
         faults.add_note(f"ignored: {problem}", package_path)
@@ -116,28 +116,30 @@ def _read_solution_folder(path: Path, package_path: str, entrypoint: str, faults
     (language,) = languages
     sources = [file for file in files if language_of(file.name)]
     named_sources = (source for source in sources if entrypoint in (source.name, source.stem))
-    main = next(named_sources, None) or _find_main_source(sources, language, path.name)
-    if main is None:
+    main_source = next(named_sources, None) or _find_main_source(sources, language, path.name)
+    if main_source is None:
         faults.add_note(
             f"ignored: cannot find the main source; call it {_STARTED[language][0]}", package_path
         )
         return None
-    further = [file for file in files if file in sources or file.suffix.lower() in _HEADERS]
-    if not all(file.is_relative_to(main.parent) for file in further):
+    further_files = [file for file in files if file in sources or file.suffix.lower() in _HEADERS]
+    if not all(file.is_relative_to(main_source.parent) for file in further_files):
         faults.add_note(
-            f"ignored: some sources are not in the folder of {main.name} or below it", package_path
+            f"ignored: some sources are not in the folder of {main_source.name} or below it", package_path
         )
         return None
-    return _Sources(language, main, tuple(file for file in further if file != main))
+    return _Sources(language, main_source, tuple(file for file in further_files if file != main_source))
 
 
 def _find_main_source(sources: Sequence[Path], language: str, folder: str) -> Path | None:
     """Return the source that starts the program: at the top of the folder, by its name. None if unclear."""
-    top = min(len(source.parts) for source in sources)
-    by_stem = {source.stem: source for source in sources if len(source.parts) == top}
+    top_level = min(len(source.parts) for source in sources)
+    sources_by_stem = {source.stem: source for source in sources if len(source.parts) == top_level}
     if language not in _STARTED or len(sources) == 1:
-        return next(iter(by_stem.values()))
-    return next((by_stem[stem] for stem in (*_STARTED[language], folder) if stem in by_stem), None)
+        return next(iter(sources_by_stem.values()))
+    return next(
+        (sources_by_stem[stem] for stem in (*_STARTED[language], folder) if stem in sources_by_stem), None
+    )
 
 
 def _make_solution(
@@ -145,34 +147,36 @@ def _make_solution(
 ) -> Solution:
     """Return a solution with its expected results, which come from its tags, its folder and the rules."""
     code = read_source_text(program.main)
-    source_texts = (code, *map(read_source_text, program.further))
-    head = "\n".join(line for source in source_texts for line in source.splitlines()[:_FIRST_LINES])
+    source_texts = (code, *map(read_source_text, program.further_files))
+    first_lines = "\n".join(line for source in source_texts for line in source.splitlines()[:_FIRST_LINES])
     folder = path.parent.name
-    results, score = _RESULTS.search(head), _SCORE.search(head)
+    results_match, score_match = _RESULTS.search(first_lines), _SCORE.search(first_lines)
     folder_result = folder if rules.folder_counts and folder in _FOLDERS else ""
-    expected = results[1] if results else folder_result
-    exceptions = _read_group_grades(head, groups, package_path, faults)
-    if not expected and not exceptions and not rules.test_keywords and not score:
+    expected_result = results_match[1] if results_match else folder_result
+    exceptions = _read_group_grades(first_lines, groups, package_path, faults)
+    if not expected_result and not exceptions and not rules.test_keywords and not score_match:
         faults.add_note("no expected result is defined", package_path)
     return Solution(
         name=path.name,
         language=rules.language or program.language,
         code=code,
-        expected=expected,
+        expected=expected_result,
         exceptions=exceptions,
         test_keywords=rules.test_keywords,
-        score=rules.score or ((float(score[1]), float(score[1])) if score else None),
+        score=rules.score or ((float(score_match[1]), float(score_match[1])) if score_match else None),
         files=tuple(
             NamedBlob(name=path.relative_to(program.main.parent).as_posix(), content=Blob.of_file(path))
-            for path in program.further
+            for path in program.further_files
         ),
     )
 
 
-def _read_group_grades(head: str, groups: Sequence[str], location: str, faults: Faults) -> Mapping[str, str]:
+def _read_group_grades(
+    first_lines: str, groups: Sequence[str], location: str, faults: Faults
+) -> Mapping[str, str]:
     """Return the expected grades by group, from the tag @EXPECTED_GRADES@ in the source's first lines."""
-    match = _GRADES.search(head)
-    grades = match[1].split() if match else []
+    grades_match = _GRADES.search(first_lines)
+    grades = grades_match[1].split() if grades_match else []
     if grades and len(grades) != len(groups):
         faults.add_note(
             f"its tag has {format_count(len(grades), 'grade')} for"

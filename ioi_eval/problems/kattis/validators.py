@@ -22,8 +22,11 @@ def read_validator_flags(header: KattisHeader, data: DataGroup) -> tuple[tuple[s
     """
     distinct_arguments = {test.arguments for test in data.all_tests}
     header_flags = tuple(header.validator_flags.split())
-    alike = len(distinct_arguments) < 2
-    return (*header_flags, *(next(iter(distinct_arguments), ()) if alike else ())), alike
+    has_equal_arguments = len(distinct_arguments) < 2
+    return (
+        *header_flags,
+        *(next(iter(distinct_arguments), ()) if has_equal_arguments else ()),
+    ), has_equal_arguments
 
 
 def find_checker(
@@ -35,10 +38,10 @@ def find_checker(
     limits: Limits | None,
 ) -> Checker:
     """Return the problem's checker: the default comparison, the package's validator, or none."""
-    if not validation.custom:
+    if not validation.is_custom:
         return make_default_checker(header, "validator_flags", flags)
-    if validation.interactive or program is None:
-        # The validator is the interactor and decides the score, so no checker is needed.
+    if validation.is_interactive or program is None:
+        # The validator of an interactive problem is the interactor, and there is no checker.
         return Checker(passes=validation.passes)
     return program.as_checker(
         CheckerKind.ICPC, arguments=flags, full=full, passes=validation.passes, limits=limits
@@ -66,22 +69,24 @@ def make_default_checker(fields: Fields, field: str, flags: tuple[str, ...]) -> 
 
     Unknown flags are reported under the key `field`.
     """
-    remaining, switches, tolerance = list(flags), set[str](), dict[str, float]()
-    while remaining:
-        flag = remaining.pop(0)
+    remaining_flags, set_switches, tolerances = list(flags), set[str](), dict[str, float]()
+    while remaining_flags:
+        flag = remaining_flags.pop(0)
         if flag in ("case_sensitive", "space_change_sensitive"):
-            switches.add(flag)
+            set_switches.add(flag)
         elif flag in ("float_tolerance", "float_absolute_tolerance", "float_relative_tolerance"):
-            tolerance[flag] = _parse_tolerance(fields, field, flag, remaining.pop(0) if remaining else "")
+            tolerances[flag] = _parse_tolerance(
+                fields, field, flag, remaining_flags.pop(0) if remaining_flags else ""
+            )
         else:
             fields.report_fault(field, f"{flag!r} is not a flag of the default validator", "Correct it")
-    both = tolerance.get("float_tolerance")
+    common_tolerance = tolerances.get("float_tolerance")
     return Checker(
         kind=CheckerKind.TOKENS,
-        case_sensitive="case_sensitive" in switches,
-        space_sensitive="space_change_sensitive" in switches,
-        absolute=tolerance.get("float_absolute_tolerance", both),
-        relative=tolerance.get("float_relative_tolerance", both),
+        case_sensitive="case_sensitive" in set_switches,
+        space_sensitive="space_change_sensitive" in set_switches,
+        absolute=tolerances.get("float_absolute_tolerance", common_tolerance),
+        relative=tolerances.get("float_relative_tolerance", common_tolerance),
     )
 
 
@@ -98,11 +103,11 @@ _MAINS = ("__main__", "validate", "validator", "output_validator", "interactor",
 
 def find_only_program(folder: Path, subfolder: str, remedy: str, faults: Faults) -> Executable | None:
     """Return the only program in a subfolder. Without exactly one program, report a fault."""
-    entries = list_visible_paths((folder / subfolder).glob("*"))
-    programs = [path for path in entries if path.is_dir() or find_language_by_suffix(path.suffix)]
+    visible_paths = list_visible_paths((folder / subfolder).glob("*"))
+    programs = [path for path in visible_paths if path.is_dir() or find_language_by_suffix(path.suffix)]
     if len(programs) != 1:
-        count = "no program" if not programs else f"{len(programs)} programs"
-        faults.report(f"contains {count}", subfolder, remedy=remedy)
+        program_count = "no program" if not programs else f"{len(programs)} programs"
+        faults.report(f"contains {program_count}", subfolder, remedy=remedy)
         return None
     return load_program(folder, programs[0], faults)
 
@@ -110,19 +115,23 @@ def find_only_program(folder: Path, subfolder: str, remedy: str, faults: Faults)
 def load_program(folder: Path, program: Path, faults: Faults) -> Executable | None:
     """Return a program: a folder, or a file and the files next to it. No main source is a fault."""
     path = program.relative_to(folder).as_posix()
-    candidates = program.parent.glob("*") if program.is_file() else program.rglob("*")
-    files = [file for file in list_visible_paths(candidates) if file.is_file()]
+    program_paths = program.parent.glob("*") if program.is_file() else program.rglob("*")
+    files = [file for file in list_visible_paths(program_paths) if file.is_file()]
     scripts = [file for file in files if file.name in SCRIPTS and file.parent == program]
-    main = program if program.is_file() else scripts[0] if scripts else _find_main_source(program, files)
-    if main is None:
-        name = "grade" if path.startswith(GRADERS) else "validate"
-        faults.report("cannot find the source with the main function", path, remedy=f"Call it {name}")
+    main_source = (
+        program if program.is_file() else scripts[0] if scripts else _find_main_source(program, files)
+    )
+    if main_source is None:
+        expected_name = "grade" if path.startswith(GRADERS) else "validate"
+        faults.report(
+            "cannot find the source with the main function", path, remedy=f"Call it {expected_name}"
+        )
         return None
-    ordered = [main, *(file for file in files if file != main)]
-    names = [file.relative_to(folder).as_posix() for file in ordered]
-    # If scripts build the program, Python runs these scripts and starts the program.
-    language = "python" if scripts else language_of(main.name) or "c++"
-    return Executable(sources=load_named_blobs(folder, names), language=language)
+    ordered_files = [main_source, *(file for file in files if file != main_source)]
+    file_names = [file.relative_to(folder).as_posix() for file in ordered_files]
+    # A program with scripts is a Python program, because Python runs the scripts.
+    language = "python" if scripts else language_of(main_source.name) or "c++"
+    return Executable(sources=load_named_blobs(folder, file_names), language=language)
 
 
 def _find_main_source(program: Path, files: Sequence[Path]) -> Path | None:
@@ -130,5 +139,5 @@ def _find_main_source(program: Path, files: Sequence[Path]) -> Path | None:
     sources = [file for file in files if find_language_by_suffix(file.suffix)]
     if len(sources) == 1:
         return sources[0]
-    by_stem = {file.stem: file for file in reversed(sources)}
-    return next((by_stem[stem] for stem in (*_MAINS, program.name) if stem in by_stem), None)
+    sources_by_stem = {file.stem: file for file in reversed(sources)}
+    return next((sources_by_stem[stem] for stem in (*_MAINS, program.name) if stem in sources_by_stem), None)

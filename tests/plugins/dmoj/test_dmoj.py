@@ -61,7 +61,7 @@ def test_dmoj_batch_with_dependencies_includes_tests_of_dependencies(tmp_path: P
 def test_dmoj_test_without_arguments_uses_arguments_of_the_generator(tmp_path: Path) -> None:
     config = "test_cases: [{generator_args: [1, 2]}, {points: 5}]\ngenerator: {source: gen.py, args: [7]}\n"
     folder, faults = package(tmp_path, config, gen_py=""), Faults("pond")
-    making = Dmoj().read_generation(folder, faults)
+    making = Dmoj().read_test_generation(folder, faults)
     assert making is not None and not faults.errors
     assert [test.command for test in making.tests] == [("gen.py", "1", "2"), ("gen.py", "7")]
 
@@ -69,7 +69,7 @@ def test_dmoj_test_without_arguments_uses_arguments_of_the_generator(tmp_path: P
 def test_dmoj_generated_inputs_are_used_with_given_answers(tmp_path: Path) -> None:
     config = "test_cases: [{out: 2.out}, {in: 1.in, out: 1.out}]\ngenerator: gen.py\n"
     folder, faults = package(tmp_path, config, gen_py=""), Faults("pond")
-    making = Dmoj().read_generation(folder, faults)
+    making = Dmoj().read_test_generation(folder, faults)
     assert making is not None and [test.input for test in making.tests] == ["generated/1.in"]
     (folder / "generated").mkdir()
     (folder / "generated/1.in").write_text("7\n")

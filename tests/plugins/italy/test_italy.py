@@ -27,6 +27,6 @@ def test_copied_input_outside_the_package_is_refused(tmp_path: Path, name: str) 
     (folder / "sol/soluzione.py").unlink()
     (tmp_path / "outside.txt").write_text("1\n")
     faults = Faults(str(folder))
-    assert Italy().read_generation(folder, faults) is not None
+    assert Italy().read_test_generation(folder, faults) is not None
     (error,) = faults.errors
     assert (error.row, error.problem) == (1, f"there is no file '{name}'")
