@@ -63,7 +63,7 @@ from ioi_eval.rules.extraction import (
     Extraction,
     explain_missing_program,
     extract,
-    name_extraction,
+    list_extraction_repairs,
     names_language,
     parse,
     repair,
@@ -823,7 +823,7 @@ def _extract_code_and_repairs(
     if (completion_of_code := _continue_prompt(prompt, code)) and parse(completion_of_code) is not None:
         return completion_of_code, (CONTINUED,)
     repaired_code, repairs = repair(code, problem, language, options.repairs)
-    return repaired_code, (*name_extraction(extraction), *repairs)
+    return repaired_code, (*list_extraction_repairs(extraction), *repairs)
 
 
 def _find_no_program_reason(entry: UsableRow) -> str:

@@ -19,9 +19,9 @@ from ioi_eval.rules.expectations import (
     Expectation,
     ExpectedScore,
     KeyedExpectation,
+    compute_max_points,
     is_known_keyword,
     list_counting_tests,
-    max_problem_points,
 )
 from ioi_eval.store.rows import as_json_value, as_number
 
@@ -150,7 +150,7 @@ def _make_case(
     problem, expected_value = problems[submission.problem_id], submission.row.get(column)
     expected_number, score, expectation = as_number(expected_value), None, None
     if expected_number is not None:
-        max_score = 1.0 if is_fraction else max_problem_points(problem)
+        max_score = 1.0 if is_fraction else compute_max_points(problem)
         if not 0 <= expected_number <= max_score + _ROUNDING_ERROR:
             reason = f"{expected_number:g} is not a score between 0 and {max_score:g}"
             raise _make_row_error(

@@ -32,7 +32,7 @@ from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.text import visible
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, TaskType, TestResult, Verdict
 from ioi_eval.problems import Problems
-from ioi_eval.rules.expectations import max_problem_points
+from ioi_eval.rules.expectations import compute_max_points
 from ioi_eval.runs import BenchmarkOptions, Timing
 from ioi_eval.runs.engine import make_servers_found_event, set_server_callback
 from ioi_eval.runs.events import EngineStarting, EngineStopped, Event, OnEvent
@@ -230,7 +230,7 @@ def _build_json_result(problem: Problem, result: SubmissionResult, language: str
         "verdict": result.verdict,
         "solved": result.solved,
         "points": result.points,
-        "of": max_problem_points(problem),
+        "of": compute_max_points(problem),
         "subtasks": [
             {
                 "name": subtask.subtask,
@@ -255,7 +255,7 @@ def _build_json_result(problem: Problem, result: SubmissionResult, language: str
 
 def _print_result(problem: Problem, result: SubmissionResult, language: str) -> None:
     compiler_note = f" ({result.compiler})" if result.compiler else ""
-    score_text = f"{result.verdict}, {result.points:g} of {max_problem_points(problem):g} points"
+    score_text = f"{result.verdict}, {result.points:g} of {compute_max_points(problem):g} points"
     for line in console.wrap_text(f"{problem.id}, {language}{compiler_note}: {score_text}"):
         console.print_line(console.colour_verdict(line, result.verdict))
     if not result.compiles:

@@ -40,10 +40,10 @@ from ioi_eval.rules.verdicts import (
     classic_outcome,
     classic_result,
     classify_build,
-    compilation_failure,
     find_first_error,
     find_last_line,
     lacks_space,
+    make_compilation_failure,
     may_be_judges_fault,
 )
 from ioi_eval.store.resources import classic_scripts
@@ -109,7 +109,7 @@ def raise_judge_failures(test: Test, result: JobResult, *, uses_own_scripts: boo
     if compile_ending is not None and compile_ending.code == _JUDGE_AT_FAULT:
         reason = _find_failure_reason(compile_ending.stderr)
         if reason.endswith(_NOT_COMPILED):
-            raise compilation_failure(reason, compile_ending, test.name)
+            raise make_compilation_failure(reason, compile_ending, test.name)
         raise JudgeFailure(reason, phase="compiling", test=test.name)
     has_failed = (
         run_ending.code not in (None, 0)
@@ -356,7 +356,7 @@ class _ClassicJudging:
         It starts with a single test, because submissions that fail usually fail on the first tests.
         """
         max_running_tests = 1
-        while open_tests := self._setup.schedule.live_tests(self.results):
+        while open_tests := self._setup.schedule.list_live_tests(self.results):
             with raise_first_error_of_group(JudgeFailure):
                 async with asyncio.TaskGroup() as group:
                     tasks = [

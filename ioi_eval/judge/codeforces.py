@@ -10,7 +10,7 @@ from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.languages import Language, find_language
 from ioi_eval.model.values import Blob, CheckerKind, Problem, Submission, TaskType, Test, TestResult, Verdict
-from ioi_eval.rules.verdicts import COMPILATION_ERROR, uncompiled_result
+from ioi_eval.rules.verdicts import COMPILATION_ERROR, make_uncompiled_result
 
 CONFIG = "grader_config"
 PYTHON = "cf_python3"
@@ -138,7 +138,7 @@ def read_codeforces_result(test_name: str, result: JobResult) -> TestResult:
     compile_ending, run_ending = result.compile, result.run
     if compile_ending is not None and compile_ending.code != 0:
         program_output = compile_ending.stderr or compile_ending.stdout
-        return uncompiled_result(
+        return make_uncompiled_result(
             test_name, f"{COMPILATION_ERROR} exit code {compile_ending.code}\n{program_output}"
         )
     if run_ending.code == 0 and run_ending.stdout.strip() == "1":

@@ -20,7 +20,7 @@ from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.protocol import PlanChecker, PlanSubmission, TestReport
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Test, TestResult
 from ioi_eval.rules.grading import Grade, GraderQuestion, list_grader_questions, parse_grader_answer
-from ioi_eval.rules.plan import add_duplicate_results, distinct_tests
+from ioi_eval.rules.plan import add_duplicate_results, list_distinct_tests
 
 _MAX_ANSWER_BYTES = 1 << 10
 _PHASE = "grading with the problem's own grader"
@@ -80,7 +80,7 @@ async def _run_grader(
     output_options = msgspec.structs.replace(options, echo=_MAX_ANSWER_BYTES, borderline=None)
     reports_by_test: dict[str, TestReport] = {}
     while open_tests := [
-        test for test in distinct_tests(question_problem) if test.test.name not in reports_by_test
+        test for test in list_distinct_tests(question_problem) if test.test.name not in reports_by_test
     ]:
         batch = Batch(
             problem=question_problem, program=program, tests=tuple(open_tests), options=output_options

@@ -73,11 +73,11 @@ from ioi_eval.rules.limits import may_gain_by_rerun, select_counting_run
 from ioi_eval.rules.plan import PlannedTest, copy_to_duplicates, is_answered_by_file
 from ioi_eval.rules.scoring import score_submission
 from ioi_eval.rules.verdicts import (
-    missing_file_result,
+    convert_to_raw_points,
+    make_missing_file_result,
+    make_result_from_report,
+    make_stalled_result,
     rescale_result,
-    result_of_report,
-    stalled_result,
-    with_raw_points,
 )
 
 _BUILD = "build"
@@ -254,7 +254,7 @@ class Judge:
             # Names of the tests that need a program. A submission of files has no program.
             test_names = (test.name for test in problem.tests if not is_answered_by_file(problem, test.name))
             missing_results = {
-                name: missing_file_result(name) for name in test_names if name not in program.outputs
+                name: make_missing_file_result(name) for name in test_names if name not in program.outputs
             }
             return await _SubmissionJudging(test_runner, setup, submission, program, programs).compute_result(
                 missing_results
@@ -324,7 +324,7 @@ class _SubmissionJudging:
         confinement: Mapping[str, Any] = {}
         stall_outcome, stalled_test = StallOutcome.NONE, ""
         with track_step(TESTS):
-            remaining_tests = setup.schedule.live_tests(results) if results else setup.schedule.first
+            remaining_tests = setup.schedule.list_live_tests(results) if results else setup.schedule.first
             while remaining_tests:
                 tests_with_program = [
                     planned for planned in remaining_tests if planned.test.name not in submitted_outputs
@@ -332,7 +332,7 @@ class _SubmissionJudging:
                 if stall_outcome is StallOutcome.AGAIN and tests_with_program:
                     for planned in tests_with_program:
                         results |= copy_to_duplicates(
-                            planned, stalled_result(planned.test.name, stalled_test)
+                            planned, make_stalled_result(planned.test.name, stalled_test)
                         )
                 else:
                     batch = Batch(
@@ -349,7 +349,7 @@ class _SubmissionJudging:
                     if test_reports.stall is not StallOutcome.NONE:
                         stall_outcome, stalled_test = test_reports.stall, [*test_reports.lines][-1]
                     confinement = test_reports.confinement or confinement
-                remaining_tests = setup.schedule.live_tests(results)
+                remaining_tests = setup.schedule.list_live_tests(results)
         grades_by_question: GraderAnswers = NO_GRADER_ANSWERS
         if self.programs.grader is not None:
             grades_by_question = await grade_groups(
@@ -362,7 +362,7 @@ class _SubmissionJudging:
             results,
             checker=setup.checker_name,
             confinement=confinement,
-            graded=grades_by_question,
+            grader_answers=grades_by_question,
         )
 
     async def _remeasure_borderline_times(
@@ -413,13 +413,15 @@ class _SubmissionJudging:
                 raise JudgeFailure(
                     line.failure, phase=phase, test=test.name, remedy=_make_checker_remedy(problem.checker)
                 )
-            result = result_of_report(test.name, line, limits=problem.limits, processes=self.setup.processes)
+            result = make_result_from_report(
+                test.name, line, limits=problem.limits, processes=self.setup.processes
+            )
             # testlib's exit codes for right and partly right answers do not depend on the test's points.
             is_partial = line.part or (
                 judge_program.kind is CheckerKind.TESTLIB and result.status is Verdict.AC
             )
             if test.full is None and judge_program.full == RAW_POINTS:
-                result = with_raw_points(result)
+                result = convert_to_raw_points(result)
             elif test.full is not None and not is_partial:
                 result = rescale_result(result, judge_program.full, test.full)
             log_step(_log, "test %s: %s, %.3f s", test.name, result.status, result.cpu_time or 0.0)

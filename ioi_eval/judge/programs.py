@@ -543,7 +543,7 @@ def _plan_manager(
             problem.limits,
             problem.options.processes,
             cpu_time=manager_own_limits.cpu_time or limits.cpu_time,
-            more_time=limits.more_time,
+            extra_time=limits.more_time,
             memory=manager_own_limits.memory or limits.memory,
         ),
     )

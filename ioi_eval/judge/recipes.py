@@ -22,7 +22,7 @@ from ioi_eval.model.values import (
     Submission,
     TaskType,
 )
-from ioi_eval.rules.languages import find_grader, grader_name, source_suffixes
+from ioi_eval.rules.languages import find_grader, grader_name, list_source_suffixes
 from ioi_eval.rules.limits import MAX_SOURCE_BYTES
 from ioi_eval.store.compiling import proctor_arguments
 
@@ -115,7 +115,7 @@ class Sources:
         # The main source is in the same folder as the grader's header. It is named after the problem only if
         # a grader may need this name and the id is a valid file name, because some names have a meaning in Go
         # and Pascal.
-        suffix, name = source_suffixes(language)[0], "graders/submission"
+        suffix, name = list_source_suffixes(language)[0], "graders/submission"
         if language.links_grader:
             default_name = problem.id.lower() if _SAFE_NAME.fullmatch(problem.id) else "submission"
             name = f"graders/{next(iter(problem.options.source_names), default_name)}"
@@ -240,7 +240,7 @@ def make_proctor_build_spec(sources: Iterable[NamedBlob], limits: BuildLimits) -
 
 
 def _is_compilable(file: NamedBlob, language: Language) -> bool:
-    return PurePosixPath(file.name).suffix.lower() in source_suffixes(language)
+    return PurePosixPath(file.name).suffix.lower() in list_source_suffixes(language)
 
 
 def find_linked_grader(problem: Problem, language: Language) -> str:
@@ -262,7 +262,7 @@ def find_linked_grader(problem: Problem, language: Language) -> str:
         grader_name(problem.task_type),
         {file.name for file in problem.grader_files},
     )
-    missing_message = f"there is no {grader_stem}{source_suffixes(language)[0]}"
+    missing_message = f"there is no {grader_stem}{list_source_suffixes(language)[0]}"
     other_languages = (
         other_language
         for other_language in LANGUAGES

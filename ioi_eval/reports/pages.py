@@ -63,7 +63,7 @@ from ioi_eval.reports.submissions import (
 )
 from ioi_eval.reports.summary import measure_limit_usage
 from ioi_eval.reports.trust import TRUST
-from ioi_eval.rules.scoring import outcome_name
+from ioi_eval.rules.scoring import find_outcome_name
 from ioi_eval.store.files import draft_path, read_value, write_error
 from ioi_eval.store.folder import (
     FAILURES,
@@ -516,7 +516,7 @@ class ListRow(NamedTuple):
             result.key,
             model,
             result.problem_id,
-            outcome_name(result),
+            find_outcome_name(result),
             result.points,
             shorten(feedback, MAX_FEEDBACK),
             msgspec.json.encode(subtasks),

@@ -49,8 +49,8 @@ from ioi_eval.reports.records import (
 from ioi_eval.reports.trust import TRUST, Trust
 from ioi_eval.rules import scoring
 from ioi_eval.rules.json_tests import parse_list
-from ioi_eval.rules.metrics import Trials, bootstrap_interval, estimate_pass_at, mean
-from ioi_eval.rules.scoring import BestSubtask, ScoreMode, outcome_name, pass_rate
+from ioi_eval.rules.metrics import Trials, compute_bootstrap_interval, estimate_pass_at, mean
+from ioi_eval.rules.scoring import BestSubtask, ScoreMode, find_outcome_name, pass_rate
 from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, find_known_target
 from ioi_eval.rules.verdicts import ENDINGS
 from ioi_eval.store.files import has_incomplete_line, read_value
@@ -250,7 +250,7 @@ class Tally(msgspec.Struct):
         self.scored += 1
         self.compiled += result.compiles
         self.solved += status is Verdict.AC
-        self.verdicts[outcome_name(result)] += 1
+        self.verdicts[find_outcome_name(result)] += 1
         self.best_pass_rate = max(self.best_pass_rate or 0.0, pass_rate(result).pass_rate)
         self.points += Fraction(result.points)
         self.languages.setdefault(language, LanguageTally()).add(attempt, failure_cause)
@@ -579,12 +579,12 @@ def _compute_share_interval(
         if problem.points is not None and problem.max_points
     ]
     if points_of_problems:
-        return bootstrap_interval(
+        return compute_bootstrap_interval(
             [points / max_points for points, max_points in points_of_problems],
             weights=[max_points for _, max_points in points_of_problems],
         )
     scores = [score for problem in problems if (score := problem.mean_score) is not None]
-    return bootstrap_interval(scores) if means else (None, None)
+    return compute_bootstrap_interval(scores) if means else (None, None)
 
 
 # --- the pass ----------------------------------------------------------------------------------------

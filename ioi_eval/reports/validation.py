@@ -18,10 +18,10 @@ from ioi_eval.rules.expectations import (
     ExpectedScore,
     KeyedExpectation,
     classify_expected_score,
+    compute_max_points,
     find_similar_keyword,
     is_expectation_met,
     list_counting_tests,
-    max_problem_points,
 )
 from ioi_eval.store.folder import MeasuredLimit
 from ioi_eval.store.rows import shorten
@@ -126,7 +126,7 @@ def check_solution(case: KeyedExpectation, problem: Problem, result: SubmissionR
         compiles=result.compiles,
         compile_output="" if result.compiles else shorten(result.compile_output, _MAX_COMPILE_OUTPUT),
         points=result.points,
-        max_points=max_problem_points(problem),
+        max_points=compute_max_points(problem),
         subtasks=tuple(
             SubtaskCheck(
                 subtask=subtask.subtask,
@@ -150,7 +150,7 @@ def _compute_points_share(problem: Problem, result: SubmissionResult) -> float:
     """
     if result.solved:
         return 1.0
-    max_points = max_problem_points(problem) if result.subtasks else 0.0
+    max_points = compute_max_points(problem) if result.subtasks else 0.0
     return min(result.points / max_points, math.nextafter(1.0, 0.0)) if max_points else 0.0
 
 
@@ -182,7 +182,7 @@ def _check_score(
     rounded_points = (
         math.fsum(subtask.weighted_score for subtask in result.subtasks) if result.subtasks else result.points
     )
-    max_points = max_problem_points(problem) if expected.fraction else 1.0
+    max_points = compute_max_points(problem) if expected.fraction else 1.0
     candidate_scores = (result.points / max_points, rounded_points / max_points) if max_points else (0.0,)
     low, high = expected.value, expected.value if expected.most is None else expected.most
     tolerance = 0.5 * 0.1**expected.digits + _BINARY

@@ -35,8 +35,8 @@ from ioi_eval.rules.json_tests import (
     with_cases,
 )
 
-# Code at the start of every checker of this module. It decodes a function's arguments and result, which the
-# harness has encoded.
+# Code at the start of a Python checker. It decodes a function's arguments and result, which the harness has
+# encoded.
 READ_VALUES = """\
 import ast, json, sys
 sys.set_int_max_str_digits(0)
@@ -73,7 +73,7 @@ else:
 """
 
 
-_SUBMISSION_MODULES = ("solution", "submission")  # names of modules from which tests import the submission
+_SUBMISSION_MODULES = ("solution", "submission")  # names under which tests import the submission
 
 
 class Asserted(NamedTuple):
@@ -83,16 +83,16 @@ class Asserted(NamedTuple):
     cases: tuple[Case, ...]
     checker: Checker
 
-    def add_to(self, problem: Problem, blob: Callable[[str], Blob]) -> Problem:
-        """Return the problem with these tests; `blob` stores a test's text."""
-        tested = with_cases(problem, Cases(cases=self.cases, function=self.function), blob)
-        return replace(tested, checker=self.checker)
+    def add_to(self, problem: Problem, store_text: Callable[[str], Blob]) -> Problem:
+        """Return the problem with these tests. `store_text` stores the text of an input or answer."""
+        tested_problem = with_cases(problem, Cases(cases=self.cases, function=self.function), store_text)
+        return replace(tested_problem, checker=self.checker)
 
 
 def make_python_checker(source: str, *, decides: bool = False) -> Checker:
     """Return a checker that prints 1 for right and 0 for wrong. For `decides` see `Checker`."""
-    file = NamedBlob(name="checker.py", content=Blob.of(source))
-    return Checker(kind=CheckerKind.CODEFORCES, sources=(file,), language="python", decides=decides)
+    checker_file = NamedBlob(name="checker.py", content=Blob.of(source))
+    return Checker(kind=CheckerKind.CODEFORCES, sources=(checker_file,), language="python", decides=decides)
 
 
 def parse_test_program(source: str) -> ast.Module:
@@ -144,29 +144,32 @@ def read_assertions(source: str, function: str = "") -> Asserted:
     """
     module = parse_test_program(source)
     helpers = [node for node in module.body if _is_helper(node)]
-    tested_names = {"candidate", function} if function else {_tested_function(module, helpers)}
-    asserting_helpers = _asserting_helpers(module)
+    tested_names = {"candidate", function} if function else {_find_tested_function(module, helpers)}
+    asserting_helpers = _list_asserting_helpers(module)
     assertions = [
-        pair
+        arguments_and_assertion
         for body in _list_bodies(module)
-        for pair in _argument_assertions(body, tested_names, asserting_helpers)
+        for arguments_and_assertion in _list_argument_assertions(body, tested_names, asserting_helpers)
     ]
     if not assertions:
         raise CasesError(NO_CASES)
-    name = function or next(iter(tested_names))
-    equal_values = [_expected_value(statement) for _, statement in assertions]
-    if all(node is not None for node in equal_values):
-        answers = [format_result(evaluate_literal(node)) for node in equal_values if node is not None]
+    function_name = function or next(iter(tested_names))
+    expected_values = [_find_expected_value(statement) for _, statement in assertions]
+    if all(node is not None for node in expected_values):
+        answers = [format_result(evaluate_literal(node)) for node in expected_values if node is not None]
         checker = Checker(kind=CheckerKind.JSON)
     else:
         answers = [ast.unparse(statement) for _, statement in assertions]
         helper_source = "\n\n".join(map(ast.unparse, helpers))
         _check_names("\n".join([helper_source, *answers]))
         checker = make_python_checker(f"{READ_VALUES}HELPERS = {helper_source!r}\n{_CHECKER}", decides=True)
-    pairs = zip(assertions, answers, strict=True)
+    assertions_with_answers = zip(assertions, answers, strict=True)
     return Asserted(
-        _imported_names(module).get(name, name),
-        tuple(Case(format_arguments(arguments), expected) for (arguments, _), expected in pairs),
+        _find_import_aliases(module).get(function_name, function_name),
+        tuple(
+            Case(format_arguments(arguments), expected)
+            for (arguments, _), expected in assertions_with_answers
+        ),
         checker,
     )
 
@@ -176,22 +179,26 @@ def _check_names(source: str) -> None:
     if "import *" in source:
         return
     try:
-        tables = [top := symtable.symtable(source, "test", "exec")]
+        symbol_tables = [top_table := symtable.symtable(source, "test", "exec")]
     except (SyntaxError, RecursionError) as error:
         raise unparsable_tests(f"the test is not valid Python ({error})") from error
     known_names = {"inp", "out", *dir(builtins)}
     known_names |= {
-        symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()
+        symbol.get_name()
+        for symbol in top_table.get_symbols()
+        if symbol.is_assigned() or symbol.is_imported()
     }
-    for table in tables:
-        tables += table.get_children()
-        for name in table.get_symbols():
+    for symbol_table in symbol_tables:
+        symbol_tables += symbol_table.get_children()
+        for symbol_name in symbol_table.get_symbols():
             if (
-                name.is_referenced()
-                and (table is top or name.is_global())
-                and name.get_name() not in known_names
+                symbol_name.is_referenced()
+                and (symbol_table is top_table or symbol_name.is_global())
+                and symbol_name.get_name() not in known_names
             ):
-                raise unparsable_tests(f"the tests use the name {name.get_name()!r}, which is not defined")
+                raise unparsable_tests(
+                    f"the tests use the name {symbol_name.get_name()!r}, which is not defined"
+                )
 
 
 def _is_helper(node: ast.stmt) -> bool:
@@ -203,7 +210,7 @@ def _is_helper(node: ast.stmt) -> bool:
     return isinstance(node, ast.Import | ast.Assign)
 
 
-def _imported_names(module: ast.Module) -> dict[str, str]:
+def _find_import_aliases(module: ast.Module) -> dict[str, str]:
     """Return alias -> original name for the functions that the tests import from the program."""
     return {
         alias.asname: alias.name
@@ -221,14 +228,14 @@ def _list_bodies(module: ast.Module) -> Iterator[list[ast.stmt]]:
         if isinstance(node, ast.AsyncFunctionDef):
             raise unparsable_tests(f"the test function {node.name!r} is asynchronous")
         if isinstance(node, ast.FunctionDef) and not _is_helper(node):
-            if any(re.search(r"\b(skip|xfail)", ast.unparse(mark)) for mark in node.decorator_list):
+            if any(re.search(r"\b(skip|xfail)", ast.unparse(decorator)) for decorator in node.decorator_list):
                 raise unparsable_tests(
                     f"the test function {node.name!r} may be skipped or is expected to fail"
                 )
             yield node.body
 
 
-def _asserting_helpers(module: ast.Module) -> set[str]:
+def _list_asserting_helpers(module: ast.Module) -> set[str]:
     """Return the names of helper functions that contain an assertion."""
     return {
         node.name
@@ -239,7 +246,7 @@ def _asserting_helpers(module: ast.Module) -> set[str]:
     }
 
 
-def _tested_function(module: ast.Module, helpers: list[ast.stmt]) -> str:
+def _find_tested_function(module: ast.Module, helpers: list[ast.stmt]) -> str:
     """Return the only function that every assertion calls and that the test program does not define."""
     defined_names = {node.name for node in helpers if isinstance(node, ast.FunctionDef)} | set(dir(builtins))
     defined_names |= {
@@ -251,7 +258,7 @@ def _tested_function(module: ast.Module, helpers: list[ast.stmt]) -> str:
     called_by_assertion = [
         [
             call.func.id
-            for call in ast.walk(_NameReplacer(values).visit(copy.deepcopy(inner_node)))
+            for call in ast.walk(_NameReplacer(values_by_name).visit(copy.deepcopy(inner_node)))
             if isinstance(call, ast.Call)
             and isinstance(call.func, ast.Name)
             and call.func.id not in defined_names
@@ -260,26 +267,26 @@ def _tested_function(module: ast.Module, helpers: list[ast.stmt]) -> str:
             *_list_bodies(module),
             *(node.body for node in helpers if isinstance(node, ast.FunctionDef)),
         ]
-        for node, values in _list_statements_with_values(body)
+        for node, values_by_name in _list_statements_with_values(body)
         if not isinstance(node, ast.FunctionDef | ast.ClassDef)
         for inner_node in ast.walk(node)
         if isinstance(inner_node, ast.Assert)
     ]
-    common = [
+    common_names = [
         name
         for name in (called_by_assertion[0] if called_by_assertion else ())
-        if all(name in names for names in called_by_assertion)
+        if all(name in called_names for called_names in called_by_assertion)
     ]
-    if not common:
+    if not common_names:
         raise (
             unparsable_tests("the assertions do not all call the same function")
             if called_by_assertion
             else CasesError(NO_CASES)
         )
-    return common[0]
+    return common_names[0]
 
 
-def _argument_assertions(
+def _list_argument_assertions(
     body: list[ast.stmt], tested_names: set[str], asserting_helpers: set[str]
 ) -> Iterator[tuple[Any, ast.Assert]]:
     """Yield, for each assertion, the call's arguments and the condition on its result.
@@ -292,7 +299,7 @@ def _argument_assertions(
         tested_names: names of the tested function.
         asserting_helpers: names of helper functions that assert something.
     """
-    for node, values in _list_statements_with_values(body):
+    for node, values_by_name in _list_statements_with_values(body):
         if isinstance(node, ast.For) and (loop_tests := _find_loop_tests(node)) is not None:
             yield from loop_tests
             continue
@@ -302,11 +309,10 @@ def _argument_assertions(
             remedy = "; write an assertion for each value" if isinstance(node, ast.For) else ""
             raise unparsable_tests(f"{ast.unparse(node)[:60]!r} is not a plain assertion{remedy}")
         if isinstance(node, ast.Assert):
-            # Drop the message of the assertion: it is never shown, and it often uses names that are unknown
-            # here.
+            # Drop the message of the assertion, which is never shown and often uses undefined names.
             result_calls = ResultReplacer(lambda name, _: name in tested_names)
-            statement = result_calls.visit(
-                _NameReplacer(values).visit(copy.deepcopy(ast.Assert(node.test, None)))
+            assertion = result_calls.visit(
+                _NameReplacer(values_by_name).visit(copy.deepcopy(ast.Assert(node.test, None)))
             )
             if keyword_call := next((call for call in result_calls.calls if call.keywords), None):
                 raise unparsable_tests(f"{ast.unparse(keyword_call)[:60]!r} passes arguments by keyword")
@@ -315,15 +321,18 @@ def _argument_assertions(
                     f"{ast.unparse(node)[:60]!r} calls the function with several arguments"
                 )
             if result_calls.calls:
-                _check_use(statement, tested_names)
+                _check_result_use(assertion, tested_names)
                 yield (
-                    [evaluate_literal(_ConstantFolder().visit(item)) for item in result_calls.calls[0].args],
-                    statement,
+                    [
+                        evaluate_literal(_ConstantFolder().visit(argument))
+                        for argument in result_calls.calls[0].args
+                    ],
+                    assertion,
                 )
             elif not isinstance(node.test, ast.Constant):
                 raise unparsable_tests(f"{ast.unparse(node)[:60]!r} does not assert anything about a call")
         elif isinstance(node, _MUTATING_STATEMENTS) and not (
-            _assigned_name(node) or values.keys().isdisjoint(_list_names(node))
+            _find_assigned_name(node) or values_by_name.keys().isdisjoint(_list_names(node))
         ):
             raise unparsable_tests(f"{ast.unparse(node)[:60]!r} may change a value that an assertion uses")
 
@@ -333,12 +342,12 @@ _RESULT_TYPES = (int, float, complex, str, bytes, list, tuple, set, dict, range,
 _RESULT_ATTRIBUTES = frozenset(name for kind in _RESULT_TYPES for name in dir(kind))
 
 
-def _check_use(statement: ast.Assert, tested_names: set[str]) -> None:
+def _check_result_use(statement: ast.Assert, tested_names: set[str]) -> None:
     """Raise CasesError if an assertion depends on anything that JSON loses: classes, identity, dict order."""
     for node in ast.walk(statement):
         match node:
             case ast.Attribute(ast.Name("out"), name):
-                # A tested name that starts with a capital letter is a class, and the attribute may be its
+                # If the tested name starts with a capital letter, it is a class, and the attribute may be its
                 # method.
                 is_visible = name in _RESULT_ATTRIBUTES and not any(
                     tested_name[0].isupper() for tested_name in tested_names
@@ -379,21 +388,21 @@ def _list_names(node: ast.AST) -> Iterator[str]:
 class _Values(dict[str, ast.expr]):
     """The values of names, and how many syntax nodes may still be inserted for names."""
 
-    # Maximum number of nodes that are inserted: each value may use earlier names twice, so the size could
-    # grow exponentially.
+    # Number of syntax nodes that may still be inserted. Without this limit, values that use earlier names
+    # twice would grow exponentially.
     free_nodes = 300_000
 
 
 def _list_statements_with_values(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, _Values]]:
     """Yield each statement with the values that names have before it."""
-    values = _Values()
+    values_by_name = _Values()
     for node in body:
-        yield node, values
-        if isinstance(node, ast.Assign) and (name := _assigned_name(node)):
-            values[name] = _NameReplacer(values).visit(copy.deepcopy(node.value))
+        yield node, values_by_name
+        if isinstance(node, ast.Assign) and (name := _find_assigned_name(node)):
+            values_by_name[name] = _NameReplacer(values_by_name).visit(copy.deepcopy(node.value))
 
 
-def _assigned_name(node: ast.stmt) -> str:
+def _find_assigned_name(node: ast.stmt) -> str:
     """Return the name that a statement assigns a value to, or "" if it is not a simple assignment."""
     match node:
         case ast.Assign([ast.Name(name)]):
@@ -405,21 +414,25 @@ def _assigned_name(node: ast.stmt) -> str:
 class _NameReplacer(ast.NodeTransformer):
     """Replace names by their values, except names that a comprehension binds."""
 
-    def __init__(self, values: _Values, bound: Collection[str] = ()) -> None:
-        self._values, self._bound = values, bound
+    def __init__(self, values: _Values, bound_names: Collection[str] = ()) -> None:
+        self._values_by_name, self._bound_names = values, bound_names
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id in self._bound or node.id not in self._values:
+        if node.id in self._bound_names or node.id not in self._values_by_name:
             return node
-        value = self._values[node.id]
-        self._values.free_nodes -= sum(1 for _ in ast.walk(value))
-        if self._values.free_nodes < 0:
+        value = self._values_by_name[node.id]
+        self._values_by_name.free_nodes -= sum(1 for _ in ast.walk(value))
+        if self._values_by_name.free_nodes < 0:
             raise unparsable_tests(f"{node.id!r} and other variables have values that are too large")
         return copy.deepcopy(value)
 
     def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> ast.AST:
-        bound = {name for generator in node.generators for name in _list_names(generator.target)}
-        return _NameReplacer(self._values, {*self._bound, *bound}).generic_visit(node)
+        comprehension_names = {
+            name for generator in node.generators for name in _list_names(generator.target)
+        }
+        return _NameReplacer(self._values_by_name, {*self._bound_names, *comprehension_names}).generic_visit(
+            node
+        )
 
     visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_ListComp
 
@@ -430,13 +443,13 @@ class ResultReplacer(ast.NodeTransformer):
     `calls` and `names` collect the replaced calls and the names by which they called the function.
     """
 
-    def __init__(self, is_meant: Callable[[str, ast.Call], bool]) -> None:
-        """`is_meant(name, call)` returns True if `call` calls the tested function."""
-        self._is_meant, self.calls, self.names = is_meant, list[ast.Call](), list[str]()
+    def __init__(self, calls_function: Callable[[str, ast.Call], bool]) -> None:
+        """`calls_function(name, call)` returns True if `call` calls the tested function."""
+        self._calls_function, self.calls, self.names = calls_function, list[ast.Call](), list[str]()
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if not isinstance(node.func, ast.Name) or not self._is_meant(node.func.id, node):
+        if not isinstance(node.func, ast.Name) or not self._calls_function(node.func.id, node):
             return node
         self.calls.append(node)
         self.names.append(node.func.id)
@@ -460,21 +473,23 @@ class _ConstantFolder(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
         try:
-            left, right = ast.literal_eval(node.left), ast.literal_eval(node.right)
-            are_numbers = isinstance(left, int | float) and isinstance(right, int | float)
+            left_value, right_value = ast.literal_eval(node.left), ast.literal_eval(node.right)
+            are_numbers = isinstance(left_value, int | float) and isinstance(right_value, int | float)
             match node.op:
-                case ast.Add() if type(left) is type(right) or are_numbers:
-                    value = left + right
+                case ast.Add() if type(left_value) is type(right_value) or are_numbers:
+                    folded_value = left_value + right_value
                 case ast.Sub() if are_numbers:
-                    value = left - right
-                case ast.Mult() if are_numbers or _repetition_length(left, right) <= _MAX_ITEMS:
-                    value = left * right
-                case ast.Pow() if are_numbers and 0 <= right <= 1000 and abs(left) <= 1000:
-                    value = left**right
+                    folded_value = left_value - right_value
+                case ast.Mult() if (
+                    are_numbers or _compute_repetition_length(left_value, right_value) <= _MAX_ITEMS
+                ):
+                    folded_value = left_value * right_value
+                case ast.Pow() if are_numbers and 0 <= right_value <= 1000 and abs(left_value) <= 1000:
+                    folded_value = left_value**right_value
                 case _:
                     return node
-            return ast.parse(repr(value), mode="eval").body
-        # This includes sums whose operands are not plain values, and results that are too large.
+            return ast.parse(repr(folded_value), mode="eval").body
+        # The operands are not plain values, or the result is too large.
         except (ValueError, TypeError, OverflowError):
             return node
 
@@ -482,21 +497,27 @@ class _ConstantFolder(ast.NodeTransformer):
 _MAX_ITEMS = 1_000_000
 
 
-def _repetition_length(left: Any, right: Any) -> float:
+def _compute_repetition_length(left: Any, right: Any) -> float:
     """Return the length of a repetition such as `[0] * 5`, or infinity if it is not a small repetition."""
     times, items = (left, right) if isinstance(left, int) else (right, left)
     is_small = isinstance(times, int) and times <= 10_000 and isinstance(items, str | bytes | list | tuple)
     return times * len(items) if is_small else float("inf")
 
 
-def _expected_value(statement: ast.Assert) -> ast.expr | None:
+def _find_expected_value(statement: ast.Assert) -> ast.expr | None:
     """Return the value that the result must equal, or None if the assertion is anything but an equality."""
-    test = statement.test
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
+    condition = statement.test
+    if (
+        not isinstance(condition, ast.Compare)
+        or len(condition.ops) != 1
+        or not isinstance(condition.ops[0], ast.Eq)
+    ):
         return None
-    sides = test.left, test.comparators[0]
+    compared_nodes = condition.left, condition.comparators[0]
     other_sides: list[ast.expr] = [
-        _ConstantFolder().visit(side) for side in sides if ast.unparse(side) != "out"
+        _ConstantFolder().visit(compared_node)
+        for compared_node in compared_nodes
+        if ast.unparse(compared_node) != "out"
     ]
     if len(other_sides) != 1:
         return None
@@ -510,7 +531,7 @@ def _expected_value(statement: ast.Assert) -> ast.expr | None:
 # --- loops in HumanEval's tests ----------------------------------------------------------------------
 
 
-_RANDOM_TESTS = 100  # number of random tests for a problem, as in the dataset
+_RANDOM_TESTS = 100  # number of random tests of a problem, as in the dataset
 _LoopTests = list[tuple[Any, ast.Assert]]  # pairs of a call's arguments and an assertion about its result
 
 
@@ -523,31 +544,35 @@ def _parse_assert(source: str) -> ast.Assert:
 
 def _make_polynomial_tests() -> _LoopTests:
     """Return tests of HumanEval/32: coefficients of a polynomial, whose root is wanted."""
-    draw = random.Random("HumanEval/32")
-    lists = [
-        [draw.randint(-10, 10) or 1 for _ in range(2 * draw.randint(1, 4))] for _ in range(_RANDOM_TESTS)
+    random_source = random.Random("HumanEval/32")
+    coefficient_lists = [
+        [random_source.randint(-10, 10) or 1 for _ in range(2 * random_source.randint(1, 4))]
+        for _ in range(_RANDOM_TESTS)
     ]
-    is_root = _parse_assert("assert abs(sum(c * out ** i for i, c in enumerate(inp[0]))) < 1e-4")
-    return [([coefficients], is_root) for coefficients in lists]
+    root_assertion = _parse_assert("assert abs(sum(c * out ** i for i, c in enumerate(inp[0]))) < 1e-4")
+    return [([coefficients], root_assertion) for coefficients in coefficient_lists]
 
 
-def _make_word_tests(problem_id: str, encoded: Callable[[str], str]) -> _LoopTests:
+def _make_word_tests(problem_id: str, encode: Callable[[str], str]) -> _LoopTests:
     """Return tests with encoded random words of lower-case letters, which the program decodes."""
-    draw = random.Random(problem_id)
+    random_source = random.Random(problem_id)
     random_words = (
-        "".join(draw.choice(string.ascii_lowercase) for _ in range(draw.randint(10, 20)))
+        "".join(random_source.choice(string.ascii_lowercase) for _ in range(random_source.randint(10, 20)))
         for _ in range(_RANDOM_TESTS)
     )
     return [
-        ([encoded(random_word)], _parse_assert(f"assert out == {random_word!r}"))
+        ([encode(random_word)], _parse_assert(f"assert out == {random_word!r}"))
         for random_word in random_words
     ]
 
 
 def _rotate_letters(word: str) -> str:
     """Return the word with its groups of three letters rotated, as `encode_cyclic` of HumanEval/38."""
-    groups = [word[start : start + 3] for start in range(0, len(word), 3)]
-    return "".join(group[1:] + group[0] if len(group) == 3 else group for group in groups)
+    letter_groups = [word[group_start : group_start + 3] for group_start in range(0, len(word), 3)]
+    return "".join(
+        letter_group[1:] + letter_group[0] if len(letter_group) == 3 else letter_group
+        for letter_group in letter_groups
+    )
 
 
 def _shift_letters(word: str) -> str:
@@ -562,13 +587,15 @@ def _make_base_tests() -> _LoopTests:
 
 def _make_sum_tests() -> _LoopTests:
     """Return tests of HumanEval/53: two numbers, whose sum is wanted."""
-    draw = random.Random("HumanEval/53")
-    pairs = [[draw.randint(0, 1000), draw.randint(0, 1000)] for _ in range(_RANDOM_TESTS)]
-    return [(pair, _parse_assert(f"assert out == {sum(pair)}")) for pair in pairs]
+    random_source = random.Random("HumanEval/53")
+    summand_pairs = [
+        [random_source.randint(0, 1000), random_source.randint(0, 1000)] for _ in range(_RANDOM_TESTS)
+    ]
+    return [(summands, _parse_assert(f"assert out == {sum(summands)}")) for summands in summand_pairs]
 
 
-# Tests that replace a loop in HumanEval's tests, by the text of the loop in the dataset. Random arguments are
-# drawn only once, so that they are the same in every run.
+# Functions that make the tests of a loop in HumanEval, by the loop's source in the dataset. Arguments that
+# the loop draws at random are the same in every run.
 _HUMANEVAL_LOOPS: Mapping[str, Callable[[], _LoopTests]] = MappingProxyType(
     {
         """
@@ -610,14 +637,16 @@ for i in range(100):
 
 def _find_loop_tests(node: ast.For) -> _LoopTests | None:
     """Return the tests that replace a loop of HumanEval's tests, or None for other loops."""
-    make = _loops_by_syntax().get(ast.dump(node))
-    return None if make is None else make()
+    make_tests = _index_loops_by_syntax().get(ast.dump(node))
+    return None if make_tests is None else make_tests()
 
 
 @cache
-def _loops_by_syntax() -> Mapping[str, Callable[[], _LoopTests]]:
+def _index_loops_by_syntax() -> Mapping[str, Callable[[], _LoopTests]]:
     """Return `_HUMANEVAL_LOOPS` by syntax tree, which white space and comments do not change."""
-    return {ast.dump(ast.parse(source).body[0]): make for source, make in _HUMANEVAL_LOOPS.items()}
+    return {
+        ast.dump(ast.parse(source).body[0]): make_tests for source, make_tests in _HUMANEVAL_LOOPS.items()
+    }
 
 
 # --- tests of HumanEval+ and MBPP+: lists of inputs and results, and a loop over them ---------------------
@@ -634,16 +663,20 @@ def read_evalplus_test(source: str, function: str) -> Asserted:
     Raises CasesError for other forms.
     """
     module = parse_test_program(source)
-    defined = {node.name: node for node in module.body if isinstance(node, ast.FunctionDef)}
-    body = defined["check"].body if "check" in defined else module.body
-    assigned = {ast.unparse(node.targets[0]): node.value for node in body if isinstance(node, ast.Assign)}
-    loops = [node for node in body if isinstance(node, ast.For)]
-    if "inputs" not in assigned or not loops:
+    functions_by_name = {node.name: node for node in module.body if isinstance(node, ast.FunctionDef)}
+    test_body = functions_by_name["check"].body if "check" in functions_by_name else module.body
+    assigned_values = {
+        ast.unparse(node.targets[0]): node.value for node in test_body if isinstance(node, ast.Assign)
+    }
+    loop_nodes = [node for node in test_body if isinstance(node, ast.For)]
+    if "inputs" not in assigned_values or not loop_nodes:
         raise unparsable_tests(
             "the test has no list `inputs` or no loop over it (for plain HumanEval, name humaneval)"
         )
-    inputs = evaluate_literal(assigned["inputs"])
-    results = evaluate_literal(assigned["results"]) if "results" in assigned else [None] * len(inputs)
+    inputs = evaluate_literal(assigned_values["inputs"])
+    results = (
+        evaluate_literal(assigned_values["results"]) if "results" in assigned_values else [None] * len(inputs)
+    )
     if not inputs or len(inputs) != len(results):
         raise unparsable_tests(
             f"the test has {format_count(len(inputs), 'input')} and {format_count(len(results), 'result')}"
@@ -651,32 +684,36 @@ def read_evalplus_test(source: str, function: str) -> Asserted:
     result_calls = ResultReplacer(
         lambda name, call: name != _REFERENCE and [*map(ast.unparse, call.args)] == [_ARGUMENTS]
     )
-    statement = result_calls.visit(loops[-1].body[-1])
-    checker = _built_in_checker(defined.get("assertion"), statement, results)
+    comparison = result_calls.visit(loop_nodes[-1].body[-1])
+    checker = _make_built_in_checker(functions_by_name.get("assertion"), comparison, results)
     if checker is None:
-        checker = _plus_checker([node for node in module.body if _is_plus_helper(node)], statement)
-    called_name = next(reversed(result_calls.names), "")
+        checker = _make_plus_checker([node for node in module.body if _is_plus_helper(node)], comparison)
+    called_function = next(reversed(result_calls.names), "")
     inputs_and_results = zip(inputs, results, strict=True)
     cases = tuple(
         Case(format_arguments(arguments), format_result(result)) for arguments, result in inputs_and_results
     )
-    return Asserted(function or called_name, cases, checker)
+    return Asserted(function or called_function, cases, checker)
 
 
-def _built_in_checker(
+def _make_built_in_checker(
     assertion: ast.FunctionDef | None, statement: ast.AST, results: list[Any]
 ) -> Checker | None:
     """Return the built-in comparison if the test asks for `==` or for close numbers, else None."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     if assertion is None or not isinstance(call, ast.Call) or ast.unparse(call.args[1]) != "exp":
         return None
-    assigned = (node for node in ast.walk(assertion) if isinstance(node, ast.Assign))
-    matches = {ast.unparse(node.value) for node in assigned if ast.unparse(node.targets[0]) == "exact_match"}
-    if matches != {"out == exp"}:
+    assignments = (node for node in ast.walk(assertion) if isinstance(node, ast.Assign))
+    match_conditions = {
+        ast.unparse(node.value) for node in assignments if ast.unparse(node.targets[0]) == "exact_match"
+    }
+    if match_conditions != {"out == exp"}:
         return None
     absolute_tolerance = evaluate_literal(call.args[2])
     result_lists = (result if isinstance(result, list | tuple) else [result] for result in results)
-    has_floats = any(all(isinstance(item, float) for item in items) for items in result_lists)
+    has_floats = any(
+        all(isinstance(result_item, float) for result_item in result_items) for result_items in result_lists
+    )
     tolerance = absolute_tolerance or (FLOATS if has_floats else None)
     return Checker(kind=CheckerKind.JSON, absolute=tolerance, relative=RELATIVE if tolerance else None)
 
@@ -706,21 +743,21 @@ def _is_plus_helper(node: ast.stmt) -> bool:
     return isinstance(node, ast.Import | ast.ImportFrom)
 
 
-def _plus_checker(helpers: list[ast.stmt], statement: ast.AST) -> Checker:
+def _make_plus_checker(helpers: list[ast.stmt], statement: ast.AST) -> Checker:
     """Return a checker that runs the test's comparison on an input and its result."""
-    reference = ""
+    reference_code = ""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        reference = f"exp = {ast.unparse(statement.value.args[1])}"
+        reference_code = f"exp = {ast.unparse(statement.value.args[1])}"
         statement.value.args[1] = ast.Name("exp", ast.Load())
     for node in helpers:
         if isinstance(node, ast.FunctionDef) and node.name == "assertion":
-            # Some exported tests compute `exact_match` without asserting it.
-            asserts = any(isinstance(inner_node, ast.Assert) for inner_node in ast.walk(node))
-            node.body += [] if asserts else ast.parse("assert exact_match").body
+            # Some tests compute `exact_match` without asserting it.
+            has_assertion = any(isinstance(inner_node, ast.Assert) for inner_node in ast.walk(node))
+            node.body += [] if has_assertion else ast.parse("assert exact_match").body
     source = READ_VALUES + _COMPARISON_PROGRAM.format(
         helpers="\n\n".join(map(ast.unparse, helpers)),
-        reference=reference,
-        # HumanEval/32 passes the root to `poly` as arguments instead of the coefficients. EvalPlus's runner
+        reference=reference_code,
+        # The test of HumanEval/32 passes the root to `_poly` instead of the coefficients. EvalPlus's runner
         # passes the coefficients.
         statement=ast.unparse(statement).replace("_poly(*out, inp)", "abs(_poly(*inp, out))"),
     )

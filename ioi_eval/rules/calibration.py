@@ -12,8 +12,7 @@ from ioi_eval.model.values import Problem, Solution, SubmissionResult, Value, Ve
 from ioi_eval.rules.expectations import list_expectations, must_be_right
 
 _SLOW_KEYWORDS = frozenset({"time_limit", "time_limit_exceeded", "timelimit", "tle", "required tle"})
-# Minimum ratio of the limit to right solutions' times, and of slow solutions' times to the limit, for factor
-# 1.
+# Minimum distance of right and of slow solutions' times from the time limit, as a ratio, if the factor is 1.
 _MIN_MARGIN = 1.2
 _MEASURED_STATUSES = frozenset({Verdict.AC, Verdict.PA, Verdict.TLE})
 # Ratio of the limit to the slowest right solution's time if no slow solution bounds the factor.
@@ -24,7 +23,7 @@ class ExpectedSpeed(StrEnum):
     """The speed that the author expects of a solution."""
 
     RIGHT = "right"
-    SLOW = "slow"  # a solution that is expected to exceed the time limit
+    SLOW = "slow"  # the solution should exceed the time limit
 
 
 class TimeRatio(Value):
@@ -35,28 +34,28 @@ class TimeRatio(Value):
     kind: ExpectedSpeed
     ratio: float
     test: str
-    at_least: bool = False  # True if the test was stopped, so that its real time is longer
+    at_least: bool = False  # True if the test was stopped, so that the solution needs more time
 
 
 class Calibration(Value):
     """The times of right solutions and of too slow solutions, and the factor that separates them."""
 
     distances: tuple[TimeRatio, ...]
-    unclear: tuple[str, ...] = ()  # solutions that say nothing about time, each with the reason
+    unclear: tuple[str, ...] = ()  # names of solutions without a usable time, each with the reason
     # Factor for the time limits; None if no factor separates right solutions from slow solutions.
     factor: float | None = None
 
     @property
     def slowest_right(self) -> TimeRatio | None:
         """Return the right solution with the longest time relative to its limit, or None."""
-        right = (distance for distance in self.distances if distance.kind is ExpectedSpeed.RIGHT)
-        return max(right, key=lambda distance: distance.ratio, default=None)
+        right_ratios = (time_ratio for time_ratio in self.distances if time_ratio.kind is ExpectedSpeed.RIGHT)
+        return max(right_ratios, key=lambda time_ratio: time_ratio.ratio, default=None)
 
     @property
     def fastest_slow(self) -> TimeRatio | None:
         """Return the too slow solution with the shortest time relative to its limit, or None."""
-        slow = [distance for distance in self.distances if distance.kind is ExpectedSpeed.SLOW]
-        return min(slow, key=lambda distance: distance.ratio, default=None)
+        slow_ratios = [time_ratio for time_ratio in self.distances if time_ratio.kind is ExpectedSpeed.SLOW]
+        return min(slow_ratios, key=lambda time_ratio: time_ratio.ratio, default=None)
 
     @property
     def is_slow_within_limit(self) -> bool:
@@ -70,25 +69,25 @@ class Calibration(Value):
 
         The first is scaled limit / slowest right time. The second is fastest slow time / scaled limit.
         """
-        right, slow = self.slowest_right, self.fastest_slow
-        if self.factor is None or right is None:
+        slowest_right, fastest_slow = self.slowest_right, self.fastest_slow
+        if self.factor is None or slowest_right is None:
             return None
-        right_margin = self.factor / right.ratio if right.ratio else math.inf
-        return right_margin, slow.ratio / self.factor if slow is not None else None
+        right_margin = self.factor / slowest_right.ratio if slowest_right.ratio else math.inf
+        return right_margin, fastest_slow.ratio / self.factor if fastest_slow is not None else None
 
 
 def with_time_factor(problem: Problem, factor: float) -> Problem:
     """Return the problem with its time limits multiplied by a factor."""
     limits = problem.limits
-    scaled = msgspec.structs.replace(
+    scaled_limits = msgspec.structs.replace(
         limits,
         cpu_time=limits.cpu_time and limits.cpu_time * factor,
         wall_time=limits.wall_time and limits.wall_time * factor,
     )
-    return msgspec.structs.replace(problem, limits=scaled)
+    return msgspec.structs.replace(problem, limits=scaled_limits)
 
 
-def expected_speed(problem: Problem, solution: Solution) -> ExpectedSpeed | None:
+def find_expected_speed(problem: Problem, solution: Solution) -> ExpectedSpeed | None:
     """Return the speed that the author expects of a solution, or None if the package does not name any."""
     keywords = [
         expectation.word.strip().lower().replace("-", "_")
@@ -100,52 +99,67 @@ def expected_speed(problem: Problem, solution: Solution) -> ExpectedSpeed | None
 
 
 def measure_time_ratio(
-    problem: Problem, solution: Solution, kind: ExpectedSpeed, result: SubmissionResult
+    problem: Problem, solution: Solution, expected_speed: ExpectedSpeed, result: SubmissionResult
 ) -> TimeRatio | str:
     """Return how close a solution comes to the limit, or the reason why that is unknown.
 
     Args:
         problem: the problem with its original limits.
         solution: the solution.
-        kind: the speed that its author expects.
+        expected_speed: the speed that its author expects.
         result: the solution's result under a raised limit.
     """
-    limit, tests = problem.limits.cpu_time, [test for test in result.tests if test.cpu_time is not None]
-    if limit is None or not tests:
+    time_limit_s, timed_tests = (
+        problem.limits.cpu_time,
+        [test for test in result.tests if test.cpu_time is not None],
+    )
+    if time_limit_s is None or not timed_tests:
         return "none of its tests ran"
-    if kind is ExpectedSpeed.RIGHT and any(test.status not in _MEASURED_STATUSES for test in result.tests):
+    if expected_speed is ExpectedSpeed.RIGHT and any(
+        test.status not in _MEASURED_STATUSES for test in result.tests
+    ):
         return "it is not right here"
-    slowest = max(tests, key=lambda test: test.cpu_time or 0.0)
-    ratio = (slowest.cpu_time or 0.0) / limit
-    if ratio < 1 and any(test.status is Verdict.TLE for test in tests):
+    slowest_test = max(timed_tests, key=lambda test: test.cpu_time or 0.0)
+    ratio = (slowest_test.cpu_time or 0.0) / time_limit_s
+    if ratio < 1 and any(test.status is Verdict.TLE for test in timed_tests):
         return "it exceeds the limit by idling, so no factor helps"
     return TimeRatio(
         problem=problem.id,
         solution=solution.name,
-        kind=kind,
+        kind=expected_speed,
         ratio=ratio,
-        test=slowest.test_name,
-        at_least=slowest.status is Verdict.TLE,
+        test=slowest_test.test_name,
+        at_least=slowest_test.status is Verdict.TLE,
     )
 
 
-def propose_time_factor(distances: Iterable[TimeRatio], unclear: Iterable[str] = ()) -> Calibration:
+def propose_time_factor(
+    time_ratios: Iterable[TimeRatio], unclear_solutions: Iterable[str] = ()
+) -> Calibration:
     """Return the calibration with the proposed factor.
 
     The factor is in the middle of the gap between right and slow solutions. It is 1 if 1 leaves a margin on
     both sides. It is None without a gap, and if a slow solution is within its limit: its tests may be too
     small, and then a factor below 1 would fail right solutions.
     """
-    measured_times = Calibration(distances=tuple(distances), unclear=tuple(unclear))
-    right, slow = measured_times.slowest_right, measured_times.fastest_slow
-    if right is None or right.at_least or measured_times.is_slow_within_limit:
-        return measured_times
-    if slow is not None and slow.ratio <= right.ratio:
-        return measured_times
-    if right.ratio * _MIN_MARGIN <= 1 and (slow is None or slow.ratio >= _MIN_MARGIN):
+    calibration = Calibration(distances=tuple(time_ratios), unclear=tuple(unclear_solutions))
+    slowest_right, fastest_slow = calibration.slowest_right, calibration.fastest_slow
+    if slowest_right is None or slowest_right.at_least or calibration.is_slow_within_limit:
+        return calibration
+    if fastest_slow is not None and fastest_slow.ratio <= slowest_right.ratio:
+        return calibration
+    if slowest_right.ratio * _MIN_MARGIN <= 1 and (fastest_slow is None or fastest_slow.ratio >= _MIN_MARGIN):
         factor = 1.0
     else:
-        exact = right.ratio * _DEFAULT_MARGIN if slow is None else math.sqrt(right.ratio * slow.ratio)
-        rounded = float(f"{exact:.2g}")
-        factor = rounded if slow is None or right.ratio < rounded < slow.ratio else exact
-    return msgspec.structs.replace(measured_times, factor=factor)
+        exact_factor = (
+            slowest_right.ratio * _DEFAULT_MARGIN
+            if fastest_slow is None
+            else math.sqrt(slowest_right.ratio * fastest_slow.ratio)
+        )
+        rounded_factor = float(f"{exact_factor:.2g}")
+        factor = (
+            rounded_factor
+            if fastest_slow is None or slowest_right.ratio < rounded_factor < fastest_slow.ratio
+            else exact_factor
+        )
+    return msgspec.structs.replace(calibration, factor=factor)

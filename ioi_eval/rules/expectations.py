@@ -29,15 +29,15 @@ from ioi_eval.model.values import Grading, Problem, Solution, Submission, TestRe
 from ioi_eval.rules.grading import GraderAnswerMissing, compute_grade
 
 _ACCEPTED_GROUP = "ac"
-_ROUNDING = 1e-9  # maximum rounding error of a multiple of the time resolution
+_ROUNDING = 1e-9  # maximum rounding error of a time, as a fraction of the time resolution
 _RIGHT_KEYWORDS = frozenset({"correct", "model_solution", "accepted"})
 _PASSED_STATUSES = frozenset({Verdict.AC, Verdict.PA})
-# The ICPC format has no status for the memory or output limit: problemtools reports that such programs end
-# with a run-time error.
+# Statuses that problemtools reports as a run-time error. The ICPC format has no status for exceeding the
+# memory or output limit.
 _CRASHED_STATUSES = frozenset({Verdict.RE, Verdict.MLE, Verdict.OLE})
 _WRONG_STATUSES = frozenset({Verdict.WA, Verdict.PA})
-# Statuses of which at least one must occur, by the name of a folder or tag of the ICPC format, in lower case
-# with underscores.
+# Statuses of which at least one test must have one, by the name of a folder or tag of the ICPC format, in
+# lower case with underscores.
 _REQUIRED_STATUSES: Mapping[str, frozenset[Verdict]] = MappingProxyType(
     {
         "wrong_answer": _WRONG_STATUSES,
@@ -74,7 +74,7 @@ _COMPILE_ERROR_KEYWORDS = frozenset({"compile_error", "compiler_error", "compila
 
 
 _PERMITTED, _REQUIRED = _RULES = ("permitted", "required")
-# Verdicts that the name of a status in a rule means.
+# Statuses that a name of the ICPC format stands for in a rule.
 _RULE_STATUSES: Mapping[str, frozenset[Verdict]] = MappingProxyType(
     {
         "ac": _PASSED_STATUSES,
@@ -108,25 +108,28 @@ def list_expectations(problem: Problem, solution: Solution) -> tuple[Expectation
     The keyword for the whole solution is skipped if every subtask has a keyword.
     """
     is_per_subtask = solution.each_subtask and bool(problem.subtasks)
-    keywords = {subtask.name: solution.expected for subtask in problem.subtasks if is_per_subtask} | dict(
-        solution.exceptions
-    )
-    expectation_list = [
+    keywords_by_subtask = {
+        subtask.name: solution.expected for subtask in problem.subtasks if is_per_subtask
+    } | dict(solution.exceptions)
+    expectations = [
         Expectation(
-            subtask=subtask.name, word=keywords[subtask.name], tests=subtask.tests, grading=subtask.grading
+            subtask=subtask.name,
+            word=keywords_by_subtask[subtask.name],
+            tests=subtask.tests,
+            grading=subtask.grading,
         )
         for subtask in problem.subtasks
-        if is_known_keyword(keywords.get(subtask.name, "")) and subtask.tests
+        if is_known_keyword(keywords_by_subtask.get(subtask.name, "")) and subtask.tests
     ]
     if is_known_keyword(solution.expected) and not is_per_subtask:
-        expectation_list.append(
+        expectations.append(
             Expectation(subtask="", word=solution.expected, tests=list_counting_tests(problem))
         )
-    expectation_list += [
+    expectations += [
         Expectation(subtask=test_keyword.subtask, word=test_keyword.keyword, tests=test_keyword.tests)
         for test_keyword in solution.test_keywords
     ]
-    return tuple(expectation_list)
+    return tuple(expectations)
 
 
 def list_unknown_keywords(solution: Solution) -> tuple[str, ...]:
@@ -160,8 +163,8 @@ def list_counting_tests(problem: Problem) -> tuple[str, ...]:
     """Return the names of the tests in subtasks, each once, or of all tests without subtasks."""
     if not problem.subtasks:
         return tuple(test.name for test in problem.tests)
-    counting = {name for subtask in problem.subtasks for name in subtask.tests}
-    return tuple(test.name for test in problem.tests if test.name in counting)
+    counting_names = {name for subtask in problem.subtasks for name in subtask.tests}
+    return tuple(test.name for test in problem.tests if test.name in counting_names)
 
 
 def is_expectation_met(expectation: Expectation, results: Mapping[str, TestResult], *, share: float) -> bool:
@@ -178,13 +181,12 @@ def is_expectation_met(expectation: Expectation, results: Mapping[str, TestResul
         and expectation.word.strip().lower() == _ACCEPTED_GROUP
         and Verdict.CE not in statuses
     ):
-        # Answers of the custom grader are not stored. The results of the tests are enough if they are
-        # missing.
+        # If answers of the custom grader are missing, the results of the tests are compared.
         with suppress(GraderAnswerMissing):
             return compute_grade(expectation.grading, results).accepted
     is_partial = bool(_PARTIAL_KEYWORDS.intersection(_split_alternatives(expectation.word)))
     if is_partial and any(result.points is not None for result in scope_results):
-        # Only the custom grader can compute the points, so a positive score counts as partial.
+        # Only the custom grader could compute the points, so a positive score is a partial score.
         score = min(score, 0.5)
     return agrees_with_keyword(
         expectation.word, score, statuses, share=score if expectation.subtask else share
@@ -229,13 +231,13 @@ def _agrees_with_alternative(keyword: str, score: float, statuses: frozenset[Ver
             return has_full_points
         case "correct" | "model_solution":
             return score >= 1
-        case "ac":  # verdict AC of a group, with any number of points
+        case "ac":  # the verdict of a group is AC, with any number of points
             return score > 0 and statuses <= _PASSED_STATUSES
         case "partially_correct":
             return 0 < score < 1
         case "partially_accepted":
             return 0 < share < 1
-        case "rejected":  # less than full points for any reason
+        case "rejected":  # the solution has less than full points
             return not has_full_points
     if keyword in _ZERO_SCORE_KEYWORDS:
         return score <= 0
@@ -244,9 +246,9 @@ def _agrees_with_alternative(keyword: str, score: float, statuses: frozenset[Ver
 
 def must_be_right(keyword: str) -> bool:
     """Return True if only full marks agree with a keyword."""
-    failed = {Verdict.WA, Verdict.TLE, Verdict.RE}
+    failed_statuses = {Verdict.WA, Verdict.TLE, Verdict.RE}
     return agrees_with_keyword(keyword, 1.0, {Verdict.AC}, share=1.0) and not agrees_with_keyword(
-        keyword, 0.0, failed, share=0.0
+        keyword, 0.0, failed_statuses, share=0.0
     )
 
 
@@ -265,19 +267,19 @@ def find_right_solution(problem: Problem) -> Solution | None:
     return next((solution for solution in right_solutions if solution.code), None)
 
 
-def compute_time_limit(slowest: float, multiplier: float, resolution: float | None = None) -> float:
+def compute_time_limit(slowest_s: float, multiplier: float, resolution_s: float | None = None) -> float:
     """Return the time limit, in seconds, of a package that derives it from its accepted solutions.
 
     Args:
-        slowest: time of the slowest accepted solution, in seconds.
+        slowest_s: time of the slowest accepted solution, in seconds.
         multiplier: the package's factor for that time.
-        resolution: the limit is the smallest multiple of it that is long enough. `None` means the nearest
+        resolution_s: the limit is the smallest multiple of it that is long enough. `None` means the nearest
         whole second, but not 0.
     """
-    seconds = slowest * multiplier
-    if resolution is None:
-        return max(1.0, float(int(seconds + 0.5)))
-    return round(max(1, math.ceil(seconds / resolution - _ROUNDING)) * resolution, 9)
+    time_limit_s = slowest_s * multiplier
+    if resolution_s is None:
+        return max(1.0, float(int(time_limit_s + 0.5)))
+    return round(max(1, math.ceil(time_limit_s / resolution_s - _ROUNDING)) * resolution_s, 9)
 
 
 # --- solutions with expected scores ------------------------------------------------------------------
@@ -287,10 +289,10 @@ class ExpectedScore(Value, kw_only=True):
     """An expected score for the whole problem, from a list of solutions."""
 
     value: float
-    most: float | None = None  # maximum of a range of expected scores that starts at `value`
+    most: float | None = None  # maximum expected score, if `value` is the minimum of a range
     # True if `value` is a fraction of the problem's points, and not a number of points.
     fraction: bool = False
-    digits: int = 2  # number of decimals; a difference below half of the last decimal is a rounding error
+    digits: int = 2  # number of decimals that are compared
 
 
 class ExpectedSolution(Value, kw_only=True):
@@ -298,8 +300,8 @@ class ExpectedSolution(Value, kw_only=True):
 
     key: str  # key of the solution's submission
     problem: str  # label of the solution's problem
-    solution: str  # name of the solution for display
-    expected: str = ""  # keyword for the expected result in its original spelling; empty if there is none
+    solution: str  # name of the solution, as reports show it
+    expected: str = ""  # keyword for the expected result, as the package spells it; empty if there is none
 
 
 class KeyedExpectation(ExpectedSolution, kw_only=True):
@@ -310,7 +312,7 @@ class KeyedExpectation(ExpectedSolution, kw_only=True):
     score: ExpectedScore | None = None
 
 
-def max_problem_points(problem: Problem) -> float:
+def compute_max_points(problem: Problem) -> float:
     """Return the points of full marks; 1 for a problem without subtasks."""
     return sum(subtask.points for subtask in problem.subtasks) if problem.subtasks else 1.0
 
@@ -367,7 +369,7 @@ def classify_expected_score(case: KeyedExpectation, problem: Problem) -> str:
     The confusion matrix has these classes. The case must have an expected score.
     """
     assert case.score is not None, "only for cases with a score"
-    full_value = 1.0 if case.score.fraction else max_problem_points(problem)
+    full_score = 1.0 if case.score.fraction else compute_max_points(problem)
     if case.score.value <= 0:
         return "no points"
-    return "full marks" if case.score.value >= full_value else "part of it"
+    return "full marks" if case.score.value >= full_score else "part of it"

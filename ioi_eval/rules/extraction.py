@@ -23,10 +23,10 @@ from ioi_eval.model.values import Problem, TaskType, Value
 
 # --- reasoning ---------------------------------------------------------------------------------------
 
-# Tags around a model's reasoning. An opening tag counts only at the start of a line, because elsewhere the
-# text may be about the tag; a closing tag counts anywhere. The tags differ by vendor: <think> and its like,
-# the tags of Magistral, Kimi, Command A and Sky-T1, and the channels of gpt-oss. If special tokens are
-# dropped, only the names of the channels remain.
+# Pattern of the tags around a model's reasoning. An opening tag counts only at the start of a line, because
+# elsewhere the text may be about the tag; a closing tag counts anywhere. The tags differ by vendor: <think>
+# and its like, the tags of Magistral, Kimi, Command A and Sky-T1, and the channels of gpt-oss. If special
+# tokens are dropped, only the names of the channels remain.
 _THOUGHT = "(?:seed:|longcat_)?(?:think|thinking|thought|reasoning)"
 _REASONING = re.compile(
     rf"""
@@ -53,36 +53,36 @@ def join_answer_text(parts: Iterable[Any]) -> str:
     Servers split text at arbitrary positions, so neighbouring parts are joined directly. Parts with something
     else between them, such as a tool call, are put on separate lines.
     """
-    pieces, is_separate = list[str](), False
-    for item in parts:
+    text_pieces, starts_new_line = list[str](), False
+    for part in parts:
         is_answer = (
-            isinstance(item, Mapping) and not item.get("thought") and item.get("type") not in REASONING_TYPES
+            isinstance(part, Mapping) and not part.get("thought") and part.get("type") not in REASONING_TYPES
         )
-        item_text = item.get("text") if is_answer else item if isinstance(item, str) else None
-        item_text = item_text.get("value") if isinstance(item_text, Mapping) else item_text
-        if item_text is None:
-            is_separate = True
-        elif item_text:
-            pieces += ["\n"] * (is_separate and bool(pieces)) + [str(item_text)]
-            is_separate = False
-    return "".join(pieces)
+        part_text = part.get("text") if is_answer else part if isinstance(part, str) else None
+        part_text = part_text.get("value") if isinstance(part_text, Mapping) else part_text
+        if part_text is None:
+            starts_new_line = True
+        elif part_text:
+            text_pieces += ["\n"] * (starts_new_line and bool(text_pieces)) + [str(part_text)]
+            starts_new_line = False
+    return "".join(text_pieces)
 
 
 def _remove_reasoning(text: str) -> str:
     """Return the generation without its reasoning, whether the reasoning is finished or cut off."""
-    pieces: list[str] = []
+    text_pieces: list[str] = []
     is_open, position = False, 0
     for tag in _REASONING.finditer(text):
         if tag["opening"]:
             if not is_open:
-                pieces.append(text[position : tag.start()])
+                text_pieces.append(text[position : tag.start()])
             is_open = True
         else:
-            # The opening tag was in the prompt, so all text before this closing tag is reasoning.
+            # The opening tag was in the prompt, so all text before the closing tag is reasoning.
             if not is_open:
-                pieces.clear()
+                text_pieces.clear()
             is_open, position = False, tag.end()
-    return "".join(pieces if is_open else [*pieces, text[position:]])
+    return "".join(text_pieces if is_open else [*text_pieces, text[position:]])
 
 
 def _normalize_line_ends(generation: str) -> str:
@@ -137,7 +137,8 @@ class _Block:
 
     tag: str
     fence: str
-    # Indentation of the fence; None if other characters precede the fence, such as the mark of a list.
+    # Indentation of the fence, in characters. None if other characters precede it, such as the mark of a
+    # list.
     indent: int | None
     column: int  # position of the fence in its line, in characters
     start: int
@@ -146,31 +147,33 @@ class _Block:
 
     def code(self, text: str) -> str:
         """Return the block's code without quote marks and without the fence's indentation."""
-        body = text[self.start : self.end]
+        block_text = text[self.start : self.end]
         indent = self.indent
         if indent is None:
-            if _QUOTED.fullmatch(body):
-                body = re.sub(r"^[ \t]*> ?", "", body, flags=re.M)
-            indent = min(map(len, re.findall(r"^([ \t]*+)\S", body, flags=re.M)), default=0)
+            if _QUOTED.fullmatch(block_text):
+                block_text = re.sub(r"^[ \t]*> ?", "", block_text, flags=re.M)
+            indent = min(map(len, re.findall(r"^([ \t]*+)\S", block_text, flags=re.M)), default=0)
         if indent:
-            body = re.sub(rf"^[ \t]{{1,{indent}}}", "", body, flags=re.M)
-        return body if body.endswith("\n") or not body else body + "\n"
+            block_text = re.sub(rf"^[ \t]{{1,{indent}}}", "", block_text, flags=re.M)
+        return block_text if block_text.endswith("\n") or not block_text else block_text + "\n"
 
 
 def _find_fence_lines(text: str, begin: int, stop: int) -> Iterator[_Line]:
     """Yield the lines between two positions that contain fences."""
-    line: _Line | None = None
-    for run in _FENCE_RUN.finditer(text, begin, stop):
-        if line is not None and run.start() <= line.end:
-            line = replace(line, last=run.span(), runs=line.runs + 1)
+    fence_line: _Line | None = None
+    for fence_run in _FENCE_RUN.finditer(text, begin, stop):
+        if fence_line is not None and fence_run.start() <= fence_line.end:
+            fence_line = replace(fence_line, last=fence_run.span(), runs=fence_line.runs + 1)
             continue
-        if line is not None:
-            yield line
-        start = text.rfind("\n", line.end if line else begin, run.start()) + 1
-        end = text.find("\n", run.end(), stop)
-        line = _Line(max(start, begin), end if end >= 0 else stop, run.span(), run.span(), 1)
-    if line is not None:
-        yield line
+        if fence_line is not None:
+            yield fence_line
+        start = text.rfind("\n", fence_line.end if fence_line else begin, fence_run.start()) + 1
+        end = text.find("\n", fence_run.end(), stop)
+        fence_line = _Line(
+            max(start, begin), end if end >= 0 else stop, fence_run.span(), fence_run.span(), 1
+        )
+    if fence_line is not None:
+        yield fence_line
 
 
 def _is_blank(text: str, start: int, end: int) -> bool:
@@ -185,7 +188,7 @@ def _parse_opening_fence(text: str, line: _Line) -> _Block | None:
         return _make_block(text, line, line.first, indent=line.first[0] - line.start)
     if line.runs == 1 and _LIST_OR_QUOTE_MARK.fullmatch(text, line.start, line.first[0]):
         return _make_block(text, line, line.first, indent=None)
-    # Some models write "the code: ```cpp". A line with an even number of runs of backticks is inline code. If
+    # A line such as "the code: ```cpp" opens a block. An even number of runs of backticks is inline code. If
     # more than a word follows the last run, the line is a sentence about fences.
     info = text[line.last[1] : line.end]
     if line.runs % 2 and text[line.last[0]] == "`" and re.fullmatch(r"\s*[\w{.\"'\[<(]\S*\s*", info):
@@ -193,12 +196,12 @@ def _parse_opening_fence(text: str, line: _Line) -> _Block | None:
     return None
 
 
-def _make_block(text: str, line: _Line, run: tuple[int, int], *, indent: int | None) -> _Block:
+def _make_block(text: str, line: _Line, fence_span: tuple[int, int], *, indent: int | None) -> _Block:
     """Return the block that the fence `run` in this line opens."""
-    tag = _TAG.match(text, run[1], line.end)
-    assert tag is not None, "every part of the pattern may be empty"
-    fence, column = text[run[0] : run[1]], run[0] - line.start
-    return _Block(tag.group(1).lower(), fence, indent, column, min(line.end + 1, len(text)))
+    tag_match = _TAG.match(text, fence_span[1], line.end)
+    assert tag_match is not None, "every part of the pattern may be empty"
+    fence, column = text[fence_span[0] : fence_span[1]], fence_span[0] - line.start
+    return _Block(tag_match.group(1).lower(), fence, indent, column, min(line.end + 1, len(text)))
 
 
 def _close_block(text: str, line: _Line, block: _Block) -> _Block | None:
@@ -209,18 +212,20 @@ def _close_block(text: str, line: _Line, block: _Block) -> _Block | None:
         return None
     if _is_blank(text, line.start, line.first[0]):
         return replace(block, end=max(line.start, block.start), closed=True)
-    # A line such as "}```" closes a block, because a program can only end with three backticks in a comment.
-    remark = _COMMENT_START.fullmatch(text, line.start, line.first[0])
-    return replace(block, end=line.first[0], closed=True) if fence == block.fence and not remark else None
+    # A line such as "}```" closes a block. In a program, three backticks can only be in a comment.
+    comment_match = _COMMENT_START.fullmatch(text, line.start, line.first[0])
+    return (
+        replace(block, end=line.first[0], closed=True) if fence == block.fence and not comment_match else None
+    )
 
 
-def _block_after_unclosed(text: str, line: _Line, block: _Block) -> _Block | None:
+def _open_next_block(text: str, line: _Line, block: _Block) -> _Block | None:
     """Return the block that this line opens although `block` was never closed, or None."""
     fence = text[line.first[0] : line.first[1]]
     if line.runs > 1 or not fence.startswith(block.fence) or not _is_blank(text, line.start, line.first[0]):
         return None
-    opened = _make_block(text, line, line.first, indent=line.first[0] - line.start)
-    return opened if opened.tag else None
+    next_block = _make_block(text, line, line.first, indent=line.first[0] - line.start)
+    return next_block if next_block.tag else None
 
 
 def _find_blocks(text: str, begin: int, stop: int, *, nested: bool = False) -> Iterator[_Block]:
@@ -232,7 +237,9 @@ def _find_blocks(text: str, begin: int, stop: int, *, nested: bool = False) -> I
             yield block
 
 
-def _end_of_documentation(text: str, start: int, position: int, stop: int, ends: dict[str, int]) -> int:
+def _find_documentation_end(
+    text: str, start: int, position: int, stop: int, closing_positions: dict[str, int]
+) -> int:
     """Return the end of the docstring or comment around `position`, or `position` if it is in neither.
 
     Args:
@@ -240,51 +247,53 @@ def _end_of_documentation(text: str, start: int, position: int, stop: int, ends:
         start: a position before `position` that is in no docstring or comment.
         position: the position in question.
         stop: position where the search stops.
-        ends: cache of the next closing mark by opening mark, or `stop` without a closing mark. This function
-        updates it.
+        closing_positions: cache of the next closing mark by opening mark, or `stop` without a closing mark.
+        This function updates it.
     """
     while start < position:
-        match = _COMMENT_OR_STRING.search(text, start, position)
-        if match is None:
+        mark_match = _COMMENT_OR_STRING.search(text, start, position)
+        if mark_match is None:
             return position
-        start, mark = match.end(), match["mark"]
-        if mark is None:
+        start, opening_mark = mark_match.end(), mark_match["mark"]
+        if opening_mark is None:
             continue
-        if ends.get(mark, -1) < start:
-            end = text.find(_CLOSING_MARKS[mark], start, stop)
-            ends[mark] = end if end >= 0 else stop
-        if ends[mark] < stop:
-            start = ends[mark] + len(mark)
+        if closing_positions.get(opening_mark, -1) < start:
+            closing_position = text.find(_CLOSING_MARKS[opening_mark], start, stop)
+            closing_positions[opening_mark] = closing_position if closing_position >= 0 else stop
+        if closing_positions[opening_mark] < stop:
+            start = closing_positions[opening_mark] + len(opening_mark)
     return start
 
 
 def _find_flat_blocks(text: str, begin: int, stop: int) -> Iterator[_Block]:
     """Yield the blocks between two positions, without looking into Markdown blocks."""
-    block: _Block | None = None
-    ends: dict[str, int] = {}
-    outside_position = begin  # position in the block's text that is in no docstring or comment
+    open_block: _Block | None = None
+    closing_positions: dict[str, int] = {}
+    outside_position = begin  # position in the block that is outside of docstrings and comments
     for line in _find_fence_lines(text, begin, stop):
-        if block is None:
-            block = _parse_opening_fence(text, line)
+        if open_block is None:
+            open_block = _parse_opening_fence(text, line)
             outside_position = line.end
             continue
-        if line.first[0] - line.start > block.column:
-            outside_position = _end_of_documentation(text, outside_position, line.start, stop, ends)
+        if line.first[0] - line.start > open_block.column:
+            outside_position = _find_documentation_end(
+                text, outside_position, line.start, stop, closing_positions
+            )
             if outside_position > line.start:
                 continue
-        if closed := _close_block(text, line, block):
-            yield closed
-            block = None
-        elif opened := _block_after_unclosed(text, line, block):
-            yield replace(block, end=line.start)
-            block, outside_position = opened, line.end
-    if block is not None:
-        yield replace(block, end=stop)
+        if closed_block := _close_block(text, line, open_block):
+            yield closed_block
+            open_block = None
+        elif next_block := _open_next_block(text, line, open_block):
+            yield replace(open_block, end=line.start)
+            open_block, outside_position = next_block, line.end
+    if open_block is not None:
+        yield replace(open_block, end=stop)
 
 
 # --- recognising code --------------------------------------------------------------------------------
 
-# Maximum characters of a program that is parsed; a syntax tree needs about 500 bytes per character.
+# Maximum length of a program that is parsed, in characters. A syntax tree needs about 500 bytes for each.
 _MAX_PARSED_LENGTH = 1 << 18
 
 _LEXEMES = r"""
@@ -326,48 +335,48 @@ _PASCAL_START = re.compile(
 _PASCAL_OUTPUT = re.compile(r"\bwrite(?:ln)?\s*+[(;]", re.I)
 
 
-def _skeleton(text: str, lexeme: re.Pattern[str] = _LEXEME) -> str:
+def _make_skeleton(text: str, lexeme: re.Pattern[str] = _LEXEME) -> str:
     """Return code with braces, without comments. A character replaces each literal and each directive."""
     return lexeme.sub(lambda match: _REPLACEMENTS[match.lastgroup or ""], text)
 
 
-def _outside_braces(skeleton: str) -> str | None:
+def _find_text_outside_braces(skeleton: str) -> str | None:
     """Return the text outside of braces, with `{}` for each block.
 
     None if the code lacks braces or the braces do not match.
     """
-    pieces: list[str] = []
+    text_pieces: list[str] = []
     depth = position = 0
     for brace in re.finditer(r"[{}]", skeleton):
         depth += 1 if brace.group() == "{" else -1
         if depth < 0:
             return None
         if brace.group() == "{" and depth == 1:
-            pieces.append(skeleton[position : brace.start()] + "{}")
+            text_pieces.append(skeleton[position : brace.start()] + "{}")
         position = brace.end()
-    return "".join([*pieces, skeleton[position:]]) if pieces and depth == 0 else None
+    return "".join([*text_pieces, skeleton[position:]]) if text_pieces and depth == 0 else None
 
 
-def _is_declarations(text: str) -> bool:
+def _has_only_declarations(text: str) -> bool:
     """Return True if every statement outside of braces looks like a declaration."""
-    outside = _outside_braces(_skeleton(text))
-    if outside is None:
+    text_outside = _find_text_outside_braces(_make_skeleton(text))
+    if text_outside is None:
         return False
     # Preprocessor directives may be between statements, but nothing may follow the last statement.
-    statements = (match.groups() for match in _STATEMENT.finditer(outside))
+    statements = (match.groups() for match in _STATEMENT.finditer(text_outside))
     return all(
         not _PROSE.search(statement) if terminator in (";", "}") else not statement.strip()
         for statement, terminator in statements
     )
 
 
-def _is_code_lines(text: str) -> bool:
+def _has_only_code_lines(text: str) -> bool:
     """Return True if every line looks like code of a language without semicolons."""
     if "```" in text:
         return False
-    skeleton = _skeleton(re.sub(r"\A\s*+#![^\n]*+", "", text), _TICKED)
-    outside = _outside_braces(skeleton) if "{" in skeleton or "}" in skeleton else skeleton
-    lines = outside.split("\n") if outside is not None else ["prose"]
+    skeleton = _make_skeleton(re.sub(r"\A\s*+#![^\n]*+", "", text), _TICKED)
+    text_outside = _find_text_outside_braces(skeleton) if "{" in skeleton or "}" in skeleton else skeleton
+    lines = text_outside.split("\n") if text_outside is not None else ["prose"]
     return skeleton.count("(") == skeleton.count(")") and all(
         _CODE_LINE.match(line) and not _PROSE.search(line + "\n") for line in lines
     )
@@ -378,11 +387,16 @@ def parse(text: str) -> ast.Module | None:
     if len(text) > _MAX_PARSED_LENGTH:
         return None
     with warnings.catch_warnings():
-        # Otherwise the parser would print warnings about invalid escapes to the terminal.
+        # The parser must not print warnings about invalid escapes to the terminal.
         warnings.simplefilter("ignore")
         try:
             return ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):  # deep nesting raises the last two
+        except (
+            SyntaxError,
+            ValueError,
+            RecursionError,
+            MemoryError,
+        ):  # the last two errors mean that the nesting is too deep
             return None
 
 
@@ -411,10 +425,10 @@ _COMMENTS = {
 }
 
 
-def _only_comments(code: str, language: Notation) -> bool:
+def _has_only_comments(code: str, language: Notation) -> bool:
     """Return True if the code has only comments and blanks. False if the language's syntax is unknown."""
-    comments = _COMMENTS.get(language.syntax)
-    return comments is not None and comments.fullmatch(code) is not None
+    comment_pattern = _COMMENTS.get(language.syntax)
+    return comment_pattern is not None and comment_pattern.fullmatch(code) is not None
 
 
 _UNFINISHED = re.compile(r"[-=+*/,.&|<>?:]\s*+\Z")
@@ -426,11 +440,11 @@ def _is_complete(code: str, language: Notation) -> bool:
         return parse(code) is not None
     if language.syntax == "pascal":
         return _ends_as_pascal(code)
-    skeleton = _skeleton(code)
+    skeleton = _make_skeleton(code)
     if language.by_lines and "{" not in skeleton:
         is_balanced = skeleton.count("(") == skeleton.count(")") and _UNFINISHED.search(skeleton) is None
         return is_balanced and _has_mark(skeleton, language)
-    return _outside_braces(skeleton) is not None
+    return _find_text_outside_braces(skeleton) is not None
 
 
 def _ends_as_pascal(text: str) -> bool:
@@ -444,16 +458,16 @@ def _is_program(text: str, language: Notation) -> bool:
     if language.syntax == "pascal":
         has_output = _PASCAL_OUTPUT.search(text) is not None
         return has_output and _ends_as_pascal(text) and _PASCAL_START.match(text) is not None
-    # Exclude a JSON object, which may contain a program in a string.
+    # A JSON object, which may contain a program in a string, is not a program.
     if language.syntax != "braces" or text.lstrip().startswith("{") or not _has_mark(text, language):
         return False
-    return _is_declarations(text) or (language.by_lines and _is_code_lines(text))
+    return _has_only_declarations(text) or (language.by_lines and _has_only_code_lines(text))
 
 
 def _does_something(statement: ast.stmt) -> bool:
     """Return False for a statement without effect: a value, an unknown function, `Output: 5`, `n = 5`."""
     match statement:
-        case ast.AnnAssign():  # an annotation without a value may be a label in prose, such as `Output: text`
+        case ast.AnnAssign():  # an annotation without a value may be prose, such as `Output: text`
             return statement.value is not None
         case ast.Assign():
             return any(
@@ -462,7 +476,7 @@ def _does_something(statement: ast.stmt) -> bool:
             )
         case ast.Expr(value=ast.Call(func=ast.Name(id=name))):  # `O(n)`
             return hasattr(builtins, name)
-        case ast.Expr():  # for example `[print(x) for x in range(n)]`
+        case ast.Expr():  # such as `[print(x) for x in range(n)]`
             return isinstance(statement.value, ast.Call) or any(
                 map(_contains_print, ast.walk(statement.value))
             )
@@ -513,7 +527,7 @@ def _may_be_code(text: str, language: Notation) -> bool:
     if language.syntax == "braces" and not language.by_lines and _is_python(text):
         return False
     return _has_mark(text, language) or (
-        language.syntax == "braces" and ";" in text and _is_declarations(text)
+        language.syntax == "braces" and ";" in text and _has_only_declarations(text)
     )
 
 
@@ -525,17 +539,17 @@ def _has_mark(text: str, language: Notation) -> bool:
 # --- extraction --------------------------------------------------------------------------------------
 
 _ANSWER_END = re.compile(r"</(answer|code|solution|program)>")
-_MAX_TAG_LENGTH = 20  # maximum characters of a fence's tag in a reason
+_MAX_TAG_LENGTH = 20  # maximum length of a fence's tag in a message, in characters
 _AMBIGUOUS_TAGS = ("", "c", "code", "plain", "plaintext", "text", "txt")
 
 
 class Extraction(StrEnum):
     """The part of a generation that is the program. Use `last`, unless you compare with another harness."""
 
-    LAST = "last"  # extract the last block in the language, after the reasoning
-    FIRST = "first"  # extract the first block in the language
-    WHOLE = "whole"  # use the whole generation unchanged
-    LIVECODEBENCH = "livecodebench"  # extract the same part of a reply as LiveCodeBench's own runner
+    LAST = "last"  # the last block in the language, after the reasoning
+    FIRST = "first"  # the first block in the language
+    WHOLE = "whole"  # the whole generation, unchanged
+    LIVECODEBENCH = "livecodebench"  # the part of a reply that LiveCodeBench's own runner extracts
 
 
 def extract(generation: str, language: Notation, extraction: Extraction = Extraction.LAST) -> str | None:
@@ -547,8 +561,10 @@ def extract(generation: str, language: Notation, extraction: Extraction = Extrac
             # LiveCodeBench uses the lines between the last two lines that contain three backticks. If these
             # two are adjacent, the program is empty.
             lines = generation.split("\n")
-            fences = [number for number, line in enumerate(lines) if "```" in line][-2:]
-            return "\n".join(lines[fences[0] + 1 : fences[1]]) if len(fences) == 2 else ""
+            fence_indexes = [index for index, line in enumerate(lines) if "```" in line][-2:]
+            return (
+                "\n".join(lines[fence_indexes[0] + 1 : fence_indexes[1]]) if len(fence_indexes) == 2 else ""
+            )
         case _:
             return _extract_block(generation, language, takes_first=extraction is Extraction.FIRST)
 
@@ -588,11 +604,11 @@ def detect_reply_language(
         return None
     if tagged_language is None:
         return _find_untagged_python(
-            generation, language_list, default_language, extraction, tagged=bool(tags)
+            generation, language_list, default_language, extraction, has_other_tags=bool(tags)
         )
     if _may_start_with_code(reply, blocks, default_language) and _is_program(reply, default_language):
         return None
-    if _is_program(_find_text_before_fence(reply, all_blocks, whole=False), default_language):
+    if _is_program(_find_text_before_fence(reply, all_blocks, accepts_closed_block=False), default_language):
         return None
     ambiguous_code = (block.code(reply) for block in blocks if block.tag and block.tag in _AMBIGUOUS_TAGS)
     return None if any(_may_be_code(code, default_language) for code in ambiguous_code) else tagged_language
@@ -611,15 +627,15 @@ def _find_untagged_python(
     default_language: _LanguageT,
     extraction: Extraction,
     *,
-    tagged: bool,
+    has_other_tags: bool,
 ) -> _LanguageT | None:
     """Return Python if the reply's untagged program is in Python, else None.
 
-    None if the reply contains a program in the default language. `tagged`: other blocks have tags. Untagged
-    code that only prints is then more likely a program's output.
+    None if the reply contains a program in the default language. `has_other_tags`: other blocks have tags.
+    Untagged code that only prints is then more likely a program's output.
     """
-    python = next((language for language in languages if language.syntax == "python"), None)
-    if python is None or default_language.syntax == "python":
+    python_language = next((language for language in languages if language.syntax == "python"), None)
+    if python_language is None or default_language.syntax == "python":
         return None
     # LiveCodeBench extracts the same text for every language, so no other language is tried.
     if (
@@ -627,12 +643,12 @@ def _find_untagged_python(
         and extract(generation, default_language, extraction) is not None
     ):
         return None
-    code = extract(generation, python, extraction)
-    if not code or not (_is_python(code) and _has_effect(code)) or (tagged and _is_usage(code)):
+    code = extract(generation, python_language, extraction)
+    if not code or not (_is_python(code) and _has_effect(code)) or (has_other_tags and _is_usage(code)):
         return None
-    # Languages of scripts. A JavaScript or Kotlin script may parse as Python.
+    # A script in JavaScript or Kotlin may parse as Python.
     script_languages = (language for language in languages if language.by_lines)
-    return None if any(_has_mark(code, language) for language in script_languages) else python
+    return None if any(_has_mark(code, language) for language in script_languages) else python_language
 
 
 def explain_missing_program(generation: str | None) -> str:
@@ -656,7 +672,7 @@ def explain_missing_program(generation: str | None) -> str:
 _EXTRACTION_PREFIX = "extract:"
 
 
-def name_extraction(extraction: Extraction) -> tuple[str, ...]:
+def list_extraction_repairs(extraction: Extraction) -> tuple[str, ...]:
     """Return the name of a non-default extraction for a row's repairs; nothing for the default extraction."""
     return () if extraction is Extraction.LAST else (f"{_EXTRACTION_PREFIX}{extraction}",)
 
@@ -678,50 +694,58 @@ def _extract_block(generation: str, language: Notation, *, takes_first: bool) ->
     """
     reply = _remove_reasoning(_normalize_line_ends(generation))
     blocks, tags = list(_find_blocks(reply, 0, len(reply))), language.tags
-    for candidate in (reply,) if blocks else dict.fromkeys((reply, _answer_content(reply))):
+    for candidate in (reply,) if blocks else dict.fromkeys((reply, _find_answer_content(reply))):
         if _may_start_with_code(candidate, blocks, language) and _is_program(candidate, language):
             return candidate.strip("\n") + "\n"
     if not blocks:
-        reply = _answer_content(reply)
+        reply = _find_answer_content(reply)
     if not blocks and language.begins and re.match(language.begins, reply) and _has_mark(reply, language):
         return reply.strip("\n") + "\n"
     nonblank_blocks = [block for block in blocks if not _is_blank(reply, block.start, block.end)]
-    own_blocks = [block for block in nonblank_blocks if block.tag in tags]
-    own_blocks = own_blocks or [block for block in nonblank_blocks if block.tag in language.spare_tags]
-    opening_text, block_codes = (
-        _find_text_before_fence(reply, blocks, whole=not own_blocks),
-        [block.code(reply) for block in own_blocks or nonblank_blocks],
+    language_blocks = [block for block in nonblank_blocks if block.tag in tags]
+    language_blocks = language_blocks or [
+        block for block in nonblank_blocks if block.tag in language.spare_tags
+    ]
+    text_before_fence, block_codes = (
+        _find_text_before_fence(reply, blocks, accepts_closed_block=not language_blocks),
+        [block.code(reply) for block in language_blocks or nonblank_blocks],
     )
-    if _is_program(opening_text, language) and not any(
-        _outweighs(other, opening_text, language) for other in block_codes
+    if _is_program(text_before_fence, language) and not any(
+        _outweighs(later_text, text_before_fence, language) for later_text in block_codes
     ):
-        return opening_text.lstrip("\n")
-    if own_blocks:
-        if not takes_first:  # skip blocks that contain only a remark, such as "# as above"
-            while len(own_blocks) > 1 and _only_comments(own_blocks[-1].code(reply), language):
-                own_blocks.pop()
-        code = own_blocks[0 if takes_first else -1].code(reply)
-        if takes_first or own_blocks[-1].closed or _is_complete(code, language):
+        return text_before_fence.lstrip("\n")
+    if language_blocks:
+        if not takes_first:  # skip blocks that contain only comments, such as "# as above"
+            while len(language_blocks) > 1 and _has_only_comments(language_blocks[-1].code(reply), language):
+                language_blocks.pop()
+        code = language_blocks[0 if takes_first else -1].code(reply)
+        if takes_first or language_blocks[-1].closed or _is_complete(code, language):
             return code
-        # If the last block was cut off, use the last complete block.
-        return next((block.code(reply) for block in reversed(own_blocks) if block.closed), code)
+        # The last block is cut off, so the last complete block is the program.
+        return next((block.code(reply) for block in reversed(language_blocks) if block.closed), code)
     ambiguous_code = (
         block.code(reply) for block in blocks[:: 1 if takes_first else -1] if block.tag in _AMBIGUOUS_TAGS
     )
     programs = (code for code in ambiguous_code if _may_be_code(code, language))
     if takes_first or language.syntax != "python":
         return next(programs, None)
-    # Use the last program that is more than a usage example.
+    # A program is preferred to a usage example.
     program_list = list(programs)
     return next((code for code in program_list if not _is_usage(code)), next(iter(program_list), None))
 
 
-def _find_text_before_fence(text: str, blocks: list[_Block], *, whole: bool) -> str:
+def _find_text_before_fence(text: str, blocks: list[_Block], *, accepts_closed_block: bool) -> str:
     """Return the text before the first fence if that fence closes a block that the prompt opened, else "".
 
-    Such a fence lacks a tag. `whole`: accept it even if the fence itself opens a block that is closed later.
+    Such a fence lacks a tag. `accepts_closed_block`: accept it even if the fence itself opens a block that
+    is closed later.
     """
-    if not blocks or blocks[0].tag or blocks[0].indent is None or (blocks[0].closed and not whole):
+    if (
+        not blocks
+        or blocks[0].tag
+        or blocks[0].indent is None
+        or (blocks[0].closed and not accepts_closed_block)
+    ):
         return ""
     return text[: text.rfind("\n", 0, blocks[0].start - 1) + 1]
 
@@ -731,11 +755,15 @@ def _outweighs(later_text: str, program: str, language: Notation) -> bool:
     return 2 * len(later_text) >= len(program) and _is_program(later_text, language)
 
 
-def _answer_content(text: str) -> str:
+def _find_answer_content(text: str) -> str:
     """Return the content of the last answer tags, or the whole text if it has none."""
-    end = next(reversed([*_ANSWER_END.finditer(text)]), None)
-    start = -1 if end is None else text.rfind(f"<{end[1]}>", 0, end.start())
-    return text if end is None or start < 0 else text[start + len(end[1]) + 2 : end.start()]
+    end_match = next(reversed([*_ANSWER_END.finditer(text)]), None)
+    start_position = -1 if end_match is None else text.rfind(f"<{end_match[1]}>", 0, end_match.start())
+    return (
+        text
+        if end_match is None or start_position < 0
+        else text[start_position + len(end_match[1]) + 2 : end_match.start()]
+    )
 
 
 def _may_start_with_code(text: str, blocks: list[_Block], language: Notation) -> bool:
@@ -743,12 +771,17 @@ def _may_start_with_code(text: str, blocks: list[_Block], language: Notation) ->
 
     This check is cheap; parsing the whole text is not.
     """
-    head = text[: blocks[0].start] if blocks else text
+    text_before_blocks = text[: blocks[0].start] if blocks else text
     if language.syntax == "braces":
-        return not blocks or "//" in head or "/*" in head or _has_mark(head, language)
+        return (
+            not blocks
+            or "//" in text_before_blocks
+            or "/*" in text_before_blocks
+            or _has_mark(text_before_blocks, language)
+        )
     if language.syntax == "pascal":
         return not blocks
-    return not head.lstrip().startswith("~~~")  # a line of ~~~ would parse as Python
+    return not text_before_blocks.lstrip().startswith("~~~")  # text that starts with ~~~ may parse as Python
 
 
 # --- repairs ------------------------------------------------------------------------------------------
@@ -774,7 +807,7 @@ class Repairs(Value):
 
     add_includes: Annotated[bool, CliOption(help="Repair programs: add #include <bits/stdc++.h>.")] = False
     add_header: Annotated[
-        bool,  # graders/<id>.h
+        bool,  # the header is graders/<id>.h
         CliOption(help="Repair programs: add an #include of the problem's own header."),
     ] = False
     add_namespace: Annotated[bool, CliOption(help="Repair programs: add using namespace std;")] = False
@@ -793,27 +826,31 @@ def repair(code: str, problem: Problem, language: Notation, options: Repairs) ->
         options: the repairs to apply.
     """
     if language.syntax == "python":
-        # For function tasks the harness already provides these names.
-        called = problem.task_type is TaskType.FUNCTION
-        if not options.add_imports or called or PYTHON_IMPORTS in code:
+        # In function tasks, the harness imports these names.
+        is_function_task = problem.task_type is TaskType.FUNCTION
+        if not options.add_imports or is_function_task or PYTHON_IMPORTS in code:
             return code, ()
         return insert_after_future_imports(code, PYTHON_IMPORTS), ("add_imports",)
     if not language.header:
         return code, ()
-    lines = [(name, line) for name, line in _missing_lines(code, problem, language) if getattr(options, name)]
-    return "".join(line + "\n" for _, line in lines) + code, tuple(name for name, _ in lines)
+    names_and_lines = [
+        (name, line) for name, line in _list_missing_lines(code, problem, language) if getattr(options, name)
+    ]
+    return "".join(line + "\n" for _, line in names_and_lines) + code, tuple(
+        name for name, _ in names_and_lines
+    )
 
 
-def _missing_lines(code: str, problem: Problem, language: Notation) -> Iterator[tuple[str, str]]:
+def _list_missing_lines(code: str, problem: Problem, language: Notation) -> Iterator[tuple[str, str]]:
     """Yield each repair with the line that it adds, if the code lacks that line."""
-    included = {name.rpartition("/")[2] for name in _INCLUDE.findall(code)}
-    names = (file.name.rpartition("/")[2] for file in problem.grader_files)
-    problem_header = next((name for name in names if name.lower() == f"{problem.id}.h".lower()), None)
-    if language.header.rpartition("/")[2] not in included:
+    included_headers = {name.rpartition("/")[2] for name in _INCLUDE.findall(code)}
+    header_names = (file.name.rpartition("/")[2] for file in problem.grader_files)
+    problem_header = next((name for name in header_names if name.lower() == f"{problem.id}.h".lower()), None)
+    if language.header.rpartition("/")[2] not in included_headers:
         yield "add_includes", f"#include <{language.header}>"
-    if problem_header and problem_header not in included:
+    if problem_header and problem_header not in included_headers:
         yield "add_header", f'#include "{problem_header}"'
-    # Code that uses std:: was written without the directive, which could make names ambiguous.
+    # Code that uses std:: needs no directive, which could make names ambiguous.
     if not re.search(r"\busing\s++namespace\s++std\b|\bstd\s*+::", code):
         yield "add_namespace", "using namespace std;"
 
@@ -821,12 +858,12 @@ def _missing_lines(code: str, problem: Problem, language: Notation) -> Iterator[
 def insert_after_future_imports(code: str, lines: str) -> str:
     """Return Python code with `lines` inserted at the top, but after any `from __future__` imports."""
     tree = parse(code) if "__future__" in code else None
-    futures = (
+    import_ends = (
         statement.end_lineno or 0
         for statement in (tree.body if tree else ())
         if isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
     )
-    code_lines, future_end = code.split("\n"), max(futures, default=0)
+    code_lines, future_end = code.split("\n"), max(import_ends, default=0)
     return (
         "".join(f"{line}\n" for line in code_lines[:future_end]) + lines + "\n".join(code_lines[future_end:])
     )

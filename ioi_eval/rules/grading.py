@@ -18,10 +18,10 @@ from ioi_eval.model.values import Acceptance, Grading, Points, TestResult, Verdi
 
 _TOLERANCE = 1e-9  # relative tolerance for rounding errors in sums of binary fractions
 
-# Verdicts from worst to best as the ICPC format orders them; the contest system's order differs.
+# Verdicts from worst to best, in the order of the ICPC format. The contest system has another order.
 _WORST_FIRST = (Verdict.CE, Verdict.RE, Verdict.MLE, Verdict.TLE, Verdict.OLE, Verdict.WA, Verdict.AC)
-# Names of verdicts in the ICPC format, which reports memory and output limits as run-time errors. A name that
-# is read means the last verdict with this name.
+# Names of verdicts in the ICPC format, in which exceeding the memory or output limit is a run-time error.
+# When names are read, a name means the last verdict that has it.
 _ICPC_NAMES: Mapping[Verdict, str] = MappingProxyType(
     {
         Verdict.AC: "AC",
@@ -37,7 +37,7 @@ _ICPC_NAMES: Mapping[Verdict, str] = MappingProxyType(
 class Grade(NamedTuple):
     """The verdict and points of a group or test."""
 
-    verdict: Verdict  # verdict of the group; AC means that it is accepted, whatever its points are
+    verdict: Verdict  # AC if the group or test is accepted, even with 0 points
     points: float
 
     @property
@@ -60,33 +60,34 @@ class GraderAnswerMissing(JudgeFailure):
     """Raised when a group needs the custom grader's answer and that answer is missing."""
 
     def __init__(self, question: GraderQuestion) -> None:
-        self.ask = question
+        self.question = question
         super().__init__(
             "the custom grader has not graded this group; only batched jobs can call it", phase="grading"
         )
 
 
 def compute_grade(
-    group: Grading, results: Mapping[str, TestResult], graded: GraderAnswers = NO_GRADER_ANSWERS
+    group: Grading, results: Mapping[str, TestResult], grader_answers: GraderAnswers = NO_GRADER_ANSWERS
 ) -> Grade:
     """Return a group's grade. Parts after the part that stopped the judging are ignored."""
     part_grades = list[Grade]()
-    for member in group.parts:
+    for part in group.parts:
         part_grades.append(
-            compute_grade(member, results, graded)
-            if isinstance(member, Grading)
-            else _grade_test(group, results[member])
+            compute_grade(part, results, grader_answers)
+            if isinstance(part, Grading)
+            else _grade_test(group, results[part])
         )
         if group.stops and not part_grades[-1].accepted:
             break
     if group.flags is None or not part_grades:
         return _combine_grades(group, part_grades)
     question = GraderQuestion(
-        group.flags, "".join(f"{_ICPC_NAMES[result.verdict]} {result.points!r}\n" for result in part_grades)
+        group.flags,
+        "".join(f"{_ICPC_NAMES[part_grade.verdict]} {part_grade.points!r}\n" for part_grade in part_grades),
     )
-    if question not in graded:
+    if question not in grader_answers:
         raise GraderAnswerMissing(question)
-    grader_answer = graded[question]
+    grader_answer = grader_answers[question]
     if group.points is Points.ACCEPTED:
         return Grade(grader_answer.verdict, float(grader_answer.accepted))
     return Grade(
@@ -95,25 +96,25 @@ def compute_grade(
 
 
 def list_grader_questions(
-    group: Grading, results: Mapping[str, TestResult], graded: GraderAnswers
+    group: Grading, results: Mapping[str, TestResult], grader_answers: GraderAnswers
 ) -> Iterator[GraderQuestion]:
-    """Yield the next necessary calls of the custom grader, or nothing if `graded` has all answers."""
-    for member in group.parts:
-        if isinstance(member, Grading):
-            yield from list_grader_questions(member, results, graded)
+    """Yield the next necessary calls of the custom grader, or nothing if `grader_answers` has all answers."""
+    for part in group.parts:
+        if isinstance(part, Grading):
+            yield from list_grader_questions(part, results, grader_answers)
     try:
-        compute_grade(group, results, graded)
+        compute_grade(group, results, grader_answers)
     except GraderAnswerMissing as ungraded:
-        yield ungraded.ask
+        yield ungraded.question
 
 
 def parse_grader_answer(output: str) -> Grade | None:
     """Return the verdict and the points in a custom grader's output, or None if it has another form."""
-    match = re.fullmatch(r"\s*([A-Z]+)\s+([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*", output, re.ASCII)
-    verdicts = {name: verdict for verdict, name in _ICPC_NAMES.items()}
-    if match is None or match[1] not in verdicts:
+    answer_match = re.fullmatch(r"\s*([A-Z]+)\s+([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*", output, re.ASCII)
+    verdicts_by_name = {name: verdict for verdict, name in _ICPC_NAMES.items()}
+    if answer_match is None or answer_match[1] not in verdicts_by_name:
         return None
-    return Grade(verdicts[match[1]], float(match[2]))
+    return Grade(verdicts_by_name[answer_match[1]], float(answer_match[2]))
 
 
 def _combine_grades(group: Grading, part_grades: Sequence[Grade]) -> Grade:
@@ -122,12 +123,12 @@ def _combine_grades(group: Grading, part_grades: Sequence[Grade]) -> Grade:
         part_grades = part_grades[-1:]
     if not part_grades:
         return Grade(Verdict.AC, 0.0)
-    verdict = _combine_verdicts(group, [result.verdict for result in part_grades])
+    verdict = _combine_verdicts(group, [part_grade.verdict for part_grade in part_grades])
     if group.points is Points.ACCEPTED:
         return Grade(verdict, (1.0 if group.worth is None else group.worth) * (verdict is Verdict.AC))
-    points = _COMBINE_POINTS[group.points]([result.points for result in part_grades])
-    earns = group.rejected_earns or verdict is Verdict.AC
-    return Grade(verdict, points if earns else 0.0)
+    points = _COMBINE_POINTS[group.points]([part_grade.points for part_grade in part_grades])
+    earns_points = group.rejected_earns or verdict is Verdict.AC
+    return Grade(verdict, points if earns_points else 0.0)
 
 
 def _grade_test(group: Grading, result: TestResult) -> Grade:
@@ -175,10 +176,10 @@ class Bounds(NamedTuple):
     def points(self) -> Range:
         """Return the minimum and maximum points over both verdicts."""
         ranges = [range_ for range_ in self if range_ is not None]
-        return min(low for low, _ in ranges), max(highest for _, highest in ranges)
+        return min(lowest for lowest, _ in ranges), max(highest for _, highest in ranges)
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Return True if neither the verdict nor the points can change."""
         return None in self and self.points[0] == self.points[1]
 
@@ -187,88 +188,117 @@ _NO_RESULTS: Mapping[str, TestResult] = MappingProxyType({})
 
 
 def compute_bounds(
-    group: Grading, results: Mapping[str, TestResult] = _NO_RESULTS, *, partial: bool = True
+    group: Grading, results: Mapping[str, TestResult] = _NO_RESULTS, *, allows_partial: bool = True
 ) -> Bounds:
     """Return the points that a group can still earn over all outcomes of the tests without a result.
 
-    `partial`: an accepted test may earn less than its points. For a group with a custom grader, only the
-    maximum can be computed. A fast wrong answer may earn more than a right answer.
+    `allows_partial`: an accepted test may earn less than its points. For a group with a custom grader, only
+    the maximum can be computed. A fast wrong answer may earn more than a right answer.
     """
     if group.flags is not None:
         max_points = 1.0 if group.points is Points.ACCEPTED else group.full
         return Bounds((0.0, max_points), (0.0, max_points))
-    member_bounds = [
-        compute_bounds(member, results, partial=partial)
-        if isinstance(member, Grading)
-        else _bound_test(group, results.get(member), partial)
-        for member in group.parts
+    part_bounds = [
+        compute_bounds(part, results, allows_partial=allows_partial)
+        if isinstance(part, Grading)
+        else _compute_test_bounds(group, results.get(part), allows_partial)
+        for part in group.parts
     ]
     range_by_verdict: dict[bool, Range] = {}
-    for outcomes in _extreme_outcomes(group, member_bounds):
-        lowest_grade = _combine_grades(group, [Grade(verdict, ends[0]) for verdict, ends in outcomes])
-        highest_grade = _combine_grades(group, [Grade(verdict, ends[1]) for verdict, ends in outcomes])
-        old_range = range_by_verdict.get(lowest_grade.accepted, (lowest_grade.points, highest_grade.points))
+    for outcomes in _list_extreme_outcomes(group, part_bounds):
+        lowest_grade = _combine_grades(
+            group, [Grade(verdict, point_range[0]) for verdict, point_range in outcomes]
+        )
+        highest_grade = _combine_grades(
+            group, [Grade(verdict, point_range[1]) for verdict, point_range in outcomes]
+        )
+        previous_range = range_by_verdict.get(
+            lowest_grade.accepted, (lowest_grade.points, highest_grade.points)
+        )
         range_by_verdict[lowest_grade.accepted] = (
-            min(old_range[0], lowest_grade.points),
-            max(old_range[1], highest_grade.points),
+            min(previous_range[0], lowest_grade.points),
+            max(previous_range[1], highest_grade.points),
         )
     return Bounds(range_by_verdict.get(True), range_by_verdict.get(False))
 
 
-def _bound_test(group: Grading, result: TestResult | None, partial: bool) -> Bounds:
+def _compute_test_bounds(group: Grading, result: TestResult | None, allows_partial: bool) -> Bounds:
     """Return the points that a test can earn in its group; exact if it has a result."""
     if result is None or result.status is Verdict.SKIPPED:
         accepted_points = group.accept_score
-        fewest = 0.0 if partial and not group.whole_only else accepted_points
-        return Bounds((fewest, accepted_points), (group.reject_score, group.reject_score))
-    earned = _grade_test(group, result)
-    point_range = earned.points, earned.points
-    return Bounds(point_range, None) if earned.accepted else Bounds(None, point_range)
+        min_points = 0.0 if allows_partial and not group.whole_only else accepted_points
+        return Bounds((min_points, accepted_points), (group.reject_score, group.reject_score))
+    grade = _grade_test(group, result)
+    point_range = grade.points, grade.points
+    return Bounds(point_range, None) if grade.accepted else Bounds(None, point_range)
 
 
-def _extreme_outcomes(group: Grading, parts: Sequence[Bounds]) -> Iterator[list[tuple[Verdict, Range]]]:
+def _list_extreme_outcomes(
+    group: Grading, part_bounds: Sequence[Bounds]
+) -> Iterator[list[tuple[Verdict, Range]]]:
     """Yield outcomes of the parts. They include the minimum and maximum of points for each verdict."""
-    accepted = [None if bounds.accepted is None else (Verdict.AC, bounds.accepted) for bounds in parts]
-    rejected = [None if bounds.rejected is None else (Verdict.WA, bounds.rejected) for bounds in parts]
+    accepted_outcomes = [
+        None if bounds.accepted is None else (Verdict.AC, bounds.accepted) for bounds in part_bounds
+    ]
+    rejected_outcomes = [
+        None if bounds.rejected is None else (Verdict.WA, bounds.rejected) for bounds in part_bounds
+    ]
     candidates: list[list[tuple[Verdict, Range] | None]]
     if group.stops:
-        # In a run of equal parts, the points rise or fall monotonically, so the first and the last part of
-        # the run are enough. For the first run, its first two parts and its last part are tried; for a later
-        # run also the part before it. After a rejected part, nothing is judged.
-        changes = [
+        # Judging stops at the first rejected part. In a run of equal parts, the points rise or fall
+        # monotonically, so only the first and the last part of a run are tried as the rejected part. In the
+        # first run, the second part is also tried, and for a later run also the part before it.
+        change_indexes = [
             index
-            for index, (part_before, part_after) in enumerate(pairwise(parts))
+            for index, (part_before, part_after) in enumerate(pairwise(part_bounds))
             if part_before != part_after
         ]
-        last = next((index for index, outcome in enumerate(accepted) if outcome is None), len(parts) - 1)
-        run_ends = {0, 1, len(parts) - 1, *changes, *(index + 1 for index in changes)}
+        last_index = next(
+            (index for index, candidate in enumerate(accepted_outcomes) if candidate is None),
+            len(part_bounds) - 1,
+        )
+        run_ends = {0, 1, len(part_bounds) - 1, *change_indexes, *(index + 1 for index in change_indexes)}
         candidates = [
-            accepted,
-            *([*accepted[:index], rejected[index]] for index in sorted(run_ends) if index <= last),
+            accepted_outcomes,
+            *(
+                [*accepted_outcomes[:index], rejected_outcomes[index]]
+                for index in sorted(run_ends)
+                if index <= last_index
+            ),
         ]
     else:
-        pairs = list(zip(accepted, rejected, strict=True))
-        worst = [
-            min((choice for choice in pair if choice), key=lambda choice: choice[1][0]) for pair in pairs
+        outcome_pairs = list(zip(accepted_outcomes, rejected_outcomes, strict=True))
+        worst_outcomes = [
+            min(
+                (part_outcome for part_outcome in outcome_pair if part_outcome),
+                key=lambda part_outcome: part_outcome[1][0],
+            )
+            for outcome_pair in outcome_pairs
         ]
-        best = [max((choice for choice in pair if choice), key=lambda choice: choice[1][1]) for pair in pairs]
-        candidates = [[*worst], [*best]]
+        best_outcomes = [
+            max(
+                (part_outcome for part_outcome in outcome_pair if part_outcome),
+                key=lambda part_outcome: part_outcome[1][1],
+            )
+            for outcome_pair in outcome_pairs
+        ]
+        candidates = [[*worst_outcomes], [*best_outcomes]]
         if group.acceptance is not Acceptance.ALWAYS:
-            candidates += [accepted, rejected]
-            kinds = {bounds: index for index, bounds in reversed(list(enumerate(parts)))}
-            for index in {*kinds.values(), len(parts) - 1}:
-                for others_outcomes in (worst, best):
+            candidates += [accepted_outcomes, rejected_outcomes]
+            index_by_bounds = {bounds: index for index, bounds in reversed(list(enumerate(part_bounds)))}
+            for index in {*index_by_bounds.values(), len(part_bounds) - 1}:
+                for others_outcomes in (worst_outcomes, best_outcomes):
                     candidates += [
-                        [*others_outcomes[:index], choice, *others_outcomes[index + 1 :]]
-                        for choice in pairs[index]
+                        [*others_outcomes[:index], part_outcome, *others_outcomes[index + 1 :]]
+                        for part_outcome in outcome_pairs[index]
                     ]
-    for outcome in candidates:
-        outcomes = [choice for choice in outcome if choice is not None]
-        if len(outcomes) == len(outcome):
+    for candidate in candidates:
+        outcomes = [part_outcome for part_outcome in candidate if part_outcome is not None]
+        if len(outcomes) == len(candidate):
             yield outcomes
 
 
-def max_group_points(group: Grading) -> float:
+def compute_max_group_points(group: Grading) -> float:
     """Return the maximum points that a group can earn."""
     return compute_bounds(group).points[1]
 
@@ -287,15 +317,15 @@ def list_undecided_tests(group: Grading, results: Mapping[str, TestResult]) -> I
 
 def _list_unsettled_tests(group: Grading, results: Mapping[str, TestResult]) -> Iterator[str]:
     """Yield the tests without a result that may still change the group's grade."""
-    for member in group.parts:
-        if not isinstance(member, Grading):
-            part_bounds = _bound_test(group, results.get(member), partial=True)
-            if member not in results:
-                yield member
+    for part in group.parts:
+        if not isinstance(part, Grading):
+            part_bounds = _compute_test_bounds(group, results.get(part), allows_partial=True)
+            if part not in results:
+                yield part
         else:
-            part_bounds = compute_bounds(member, results)
-            if not part_bounds.settled:
-                yield from _list_unsettled_tests(member, results)
+            part_bounds = compute_bounds(part, results)
+            if not part_bounds.is_settled:
+                yield from _list_unsettled_tests(part, results)
         if group.stops and part_bounds.accepted is None:
             return
 
@@ -305,7 +335,7 @@ def is_share_settled(group: Grading, results: Mapping[str, TestResult]) -> bool:
     group_bounds = compute_bounds(group, results)
     return (
         None in group_bounds
-        if max_group_points(group) <= 0
+        if compute_max_group_points(group) <= 0
         else group_bounds.points[0] == group_bounds.points[1]
     )
 
@@ -313,12 +343,12 @@ def is_share_settled(group: Grading, results: Mapping[str, TestResult]) -> bool:
 def has_grader(group: Grading) -> bool:
     """Return True if the problem's custom grader grades the group or a group inside it."""
     return group.flags is not None or any(
-        has_grader(member) for member in group.parts if isinstance(member, Grading)
+        has_grader(part) for part in group.parts if isinstance(part, Grading)
     )
 
 
 def compute_share(
-    group: Grading, results: Mapping[str, TestResult], graded: GraderAnswers = NO_GRADER_ANSWERS
+    group: Grading, results: Mapping[str, TestResult], grader_answers: GraderAnswers = NO_GRADER_ANSWERS
 ) -> float:
     """Return the share of its points that a group earns, in [0, 1].
 
@@ -326,22 +356,22 @@ def compute_share(
     share. Otherwise JudgeFailure is raised.
     """
     group_bounds = compute_bounds(group, results)
-    skipped = any(result.status is Verdict.SKIPPED for result in results.values())
-    if skipped and not has_grader(group) and is_share_settled(group, results):
-        earned = Grade(Verdict.WA if group_bounds.accepted is None else Verdict.AC, group_bounds.points[1])
+    has_skipped_tests = any(result.status is Verdict.SKIPPED for result in results.values())
+    if has_skipped_tests and not has_grader(group) and is_share_settled(group, results):
+        grade = Grade(Verdict.WA if group_bounds.accepted is None else Verdict.AC, group_bounds.points[1])
     else:
-        earned = compute_grade(group, results, graded)
-    max_points = max_group_points(group)
+        grade = compute_grade(group, results, grader_answers)
+    max_points = compute_max_group_points(group)
     if max_points <= 0:
-        return float(earned.accepted)
-    if earned.points > max_points * (1 + _TOLERANCE):
-        reason = f"the groups earned {earned.points:g} points, but the maximum is {max_points:g}"
+        return float(grade.accepted)
+    if grade.points > max_points * (1 + _TOLERANCE):
+        reason = f"the groups earned {grade.points:g} points, but the maximum is {max_points:g}"
         raise JudgeFailure(reason, phase="grading")
-    share_earned = earned.points / max_points
+    share_earned = grade.points / max_points
     return 1.0 if math.isclose(share_earned, 1.0, rel_tol=_TOLERANCE) else share_earned
 
 
-def award_each_if_passed(
+def make_sum_grading(
     points_by_test: Mapping[str, float], required_tests: Sequence[str], *, whole_only: bool = False
 ) -> Grading:
     """Return a tree that awards each test's points, but only if all tests in `required_tests` pass.
@@ -352,137 +382,141 @@ def award_each_if_passed(
         whole_only: a test in `required_tests` passes only with its full score.
     """
     graded_tests = Grading(
-        parts=tuple(Grading(parts=(name,), accept_score=worth) for name, worth in points_by_test.items()),
+        parts=tuple(Grading(parts=(name,), accept_score=points) for name, points in points_by_test.items()),
         acceptance=Acceptance.ALWAYS,
         stops=False,
     )
-    gate = Grading(parts=tuple(dict.fromkeys(required_tests)), accept_score=0.0, whole_only=whole_only)
-    return Grading(parts=(gate, graded_tests)) if required_tests else graded_tests
+    required_grading = Grading(
+        parts=tuple(dict.fromkeys(required_tests)), accept_score=0.0, whole_only=whole_only
+    )
+    return Grading(parts=(required_grading, graded_tests)) if required_tests else graded_tests
 
 
-def award_minimum_if_passed(
-    tests: Sequence[str], max_points: float, required_tests: Sequence[str]
-) -> Grading:
+def make_minimum_grading(tests: Sequence[str], max_points: float, required_tests: Sequence[str]) -> Grading:
     """Return a tree that awards the minimum of `tests`, scaled to `max_points`, if required tests pass."""
     graded_tests = Grading(
         parts=tuple(tests), accept_score=max_points, points=Points.LEAST, rejected_earns=False
     )
-    gate = Grading(parts=tuple(dict.fromkeys(required_tests)), accept_score=0.0)
-    return Grading(parts=(gate, graded_tests)) if required_tests else graded_tests
+    required_grading = Grading(parts=tuple(dict.fromkeys(required_tests)), accept_score=0.0)
+    return Grading(parts=(required_grading, graded_tests)) if required_tests else graded_tests
 
 
 def list_tests(group: Grading) -> Iterable[str]:
     """Yield the names of all tests in a tree in the order of judging."""
-    for member in group.parts:
-        if isinstance(member, Grading):
-            yield from list_tests(member)
+    for part in group.parts:
+        if isinstance(part, Grading):
+            yield from list_tests(part)
         else:
-            yield member
+            yield part
 
 
-# --- trees that are equivalent to something simpler, which can stop early or be shown in parts ---------
-# These functions return False if they are not sure, because judging by the tree is always right.
+# --- groups that have a simpler equivalent, which can stop early or be shown in parts ------------------
+# These functions return False if they are not sure, because grading by the tree of groups is always right.
 
 
-def is_sum_of_parts(group: Grading, *, earns: bool) -> bool:
-    """Return True if a group's points are the sum of its parts' points. `earns`: even if it is rejected."""
+def is_sum_of_parts(group: Grading, *, earns_if_rejected: bool) -> bool:
+    """Return True if a group's points are the sum of its parts' points, even if it is rejected.
+
+    `earns_if_rejected`: a rejected group keeps its points.
+    """
     if group.points is not Points.SUM or group.last_counts or group.flags is not None:
         return False
     if not _judges_all_tests(group):
         return False
     always_accepted = group.acceptance is Acceptance.ALWAYS
-    return earns or always_accepted or (group.any_accepted and _rejected_parts_earn_nothing(group))
+    return (
+        earns_if_rejected or always_accepted or (group.any_accepted and _rejected_parts_earn_nothing(group))
+    )
 
 
 def _judges_all_tests(group: Grading) -> bool:
     """Return True if no part can stop the judging of the parts after it."""
-    group_bounds = (compute_bounds(member) for member in group.parts[:-1] if isinstance(member, Grading))
-    has_tests = any(isinstance(member, str) for member in group.parts[:-1])
-    return not group.stops or (not has_tests and all(member.rejected is None for member in group_bounds))
+    bounds_of_parts = (compute_bounds(part) for part in group.parts[:-1] if isinstance(part, Grading))
+    has_tests = any(isinstance(part, str) for part in group.parts[:-1])
+    return not group.stops or (not has_tests and all(part.rejected is None for part in bounds_of_parts))
 
 
 def _rejected_parts_earn_nothing(group: Grading) -> bool:
     """Return True if every rejected part earns 0 points."""
-    rejected_ranges = (
-        compute_bounds(member).rejected for member in group.parts if isinstance(member, Grading)
-    )
-    has_tests = any(isinstance(member, str) for member in group.parts)
+    rejected_ranges = (compute_bounds(part).rejected for part in group.parts if isinstance(part, Grading))
+    has_tests = any(isinstance(part, str) for part in group.parts)
     return not (has_tests and group.reject_score) and all(
         point_range is None or point_range[1] == 0 for point_range in rejected_ranges
     )
 
 
-def is_worst_test(group: Grading, *, graded_tests: bool) -> bool:
-    """Return True if a group's score is its worst test's score. `graded_tests`: tests have partial scores."""
-    test_points = _points_of_minimum(group)
-    if graded_tests or test_points is not None:
-        return test_points is not None and (len(test_points) == 1 or not graded_tests)
+def is_worst_test(group: Grading, *, has_partial_scores: bool) -> bool:
+    """Return True if a group's score is its worst test's score.
+
+    `has_partial_scores`: tests have partial scores.
+    """
+    test_points = _find_points_of_minimum(group)
+    if has_partial_scores or test_points is not None:
+        return test_points is not None and (len(test_points) == 1 or not has_partial_scores)
     if has_grader(group):
         return False
-    bounds_with_one_wrong = list(_bounds_with_one_wrong(group))
-    return all(case_bounds.points[1] == 0 for case_bounds in bounds_with_one_wrong) and (
-        max_group_points(group) > 0
-        or all(case_bounds.accepted is None for case_bounds in bounds_with_one_wrong)
+    possible_bounds = list(_list_bounds_with_one_wrong(group))
+    return all(case_bounds.points[1] == 0 for case_bounds in possible_bounds) and (
+        compute_max_group_points(group) > 0
+        or all(case_bounds.accepted is None for case_bounds in possible_bounds)
     )
 
 
 def rejects_any_failure(group: Grading) -> bool:
     """Return True if a group is rejected whenever any of its tests is rejected."""
     return not has_grader(group) and all(
-        case_bounds.accepted is None for case_bounds in _bounds_with_one_wrong(group)
+        case_bounds.accepted is None for case_bounds in _list_bounds_with_one_wrong(group)
     )
 
 
-def _bounds_with_one_wrong(group: Grading) -> Iterator[Bounds]:
+def _list_bounds_with_one_wrong(group: Grading) -> Iterator[Bounds]:
     """Yield the group's possible points if only this test is rejected, for each representative test."""
-    for name in _representative_tests(group):
+    for name in _list_representative_tests(group):
         wrong_result = TestResult(test_name=name, score=0.0, status=Verdict.WA)
-        yield compute_bounds(group, {name: wrong_result}, partial=False)
+        yield compute_bounds(group, {name: wrong_result}, allows_partial=False)
 
 
-def _representative_tests(group: Grading) -> Iterator[str]:
+def _list_representative_tests(group: Grading) -> Iterator[str]:
     """Yield the first two tests and the last test of each run.
 
     All tests between them have the same effect.
     """
-    for is_test, run in groupby(group.parts, key=lambda part: isinstance(part, str)):
-        run_members = list(run)
+    for is_test, parts_of_run in groupby(group.parts, key=lambda part: isinstance(part, str)):
+        run_parts = list(parts_of_run)
         if is_test:
             yield from dict.fromkeys(
-                member for member in (*run_members[:2], run_members[-1]) if isinstance(member, str)
+                member for member in (*run_parts[:2], run_parts[-1]) if isinstance(member, str)
             )
         else:
-            for member in run_members:
+            for member in run_parts:
                 if isinstance(member, Grading):
-                    yield from _representative_tests(member)
+                    yield from _list_representative_tests(member)
 
 
-def _points_of_minimum(group: Grading) -> set[float] | None:
+def _find_points_of_minimum(group: Grading) -> set[float] | None:
     """Return the points of the tests if the group earns their minimum, else None."""
     is_minimum = group.points is Points.LEAST or len(group.parts) == 1
     if group.flags is not None or not is_minimum or group.reject_score or group.last_counts:
         return None
-    test_points = (
-        {group.accept_score} if any(isinstance(member, str) for member in group.parts) else set[float]()
-    )
-    for member in group.parts:
-        if isinstance(member, Grading):
-            inner_points = _points_of_minimum(member)
-            if inner_points is None:
+    test_points = {group.accept_score} if any(isinstance(part, str) for part in group.parts) else set[float]()
+    for part in group.parts:
+        if isinstance(part, Grading):
+            part_points = _find_points_of_minimum(part)
+            if part_points is None:
                 return None
-            test_points |= inner_points
+            test_points |= part_points
     return test_points
 
 
-def is_mean(group: Grading) -> bool:
+def is_mean_of_tests(group: Grading) -> bool:
     """Return True if a group contains only tests and its score is their mean."""
     is_sum = group.points in (Points.SUM, Points.AVERAGE) or len(group.parts) == 1
     always_accepted = group.acceptance is Acceptance.ALWAYS
     keeps_points = group.rejected_earns or always_accepted or group.any_accepted or len(group.parts) == 1
-    tests_only = all(isinstance(member, str) for member in group.parts)
+    has_only_tests = all(isinstance(part, str) for part in group.parts)
     return (
         group.flags is None
-        and tests_only
+        and has_only_tests
         and is_sum
         and keeps_points
         and not group.reject_score
@@ -497,8 +531,10 @@ def may_wrong_answer_earn_more(group: Grading) -> bool:
     """
     if not group.stops or group.points not in (Points.AVERAGE, Points.LEAST):
         return False
-    part_points = {
-        max_group_points(member) if isinstance(member, Grading) else group.accept_score
-        for member in group.parts
+    points_of_parts = {
+        compute_max_group_points(part) if isinstance(part, Grading) else group.accept_score
+        for part in group.parts
     }
-    return len(part_points) > 1 and not (group.points is Points.LEAST and _rejected_parts_earn_nothing(group))
+    return len(points_of_parts) > 1 and not (
+        group.points is Points.LEAST and _rejected_parts_earn_nothing(group)
+    )

@@ -32,7 +32,7 @@ from ioi_eval.model.values import Blob, Checker, CheckerKind, Problem, TaskOptio
 
 NO_CASES = "No test cases provided"
 BROKEN_CASES = "Could not parse test cases"
-# Maximum bytes of decompressed tests, which is far above the size in real problems.
+# Maximum size of decompressed tests, in bytes. Tests of real problems are far smaller.
 MAX_UNPACKED_BYTES = 1 << 30
 
 
@@ -52,7 +52,7 @@ class Cases(Value):
 
     cases: tuple[Case, ...]
     function: str = ""  # name of the tested function; empty for programs that read standard input
-    # True if every expected result is in a list of length 1, which the function may return or omit.
+    # True if every expected result is a list with one item. The function may return the item itself.
     wrapped: bool = False
 
 
@@ -92,13 +92,14 @@ def read_cases(column: str | Mapping[str, Any] | None) -> Cases:
         raise unparsable_tests(
             f"the tests have {format_count(len(inputs), 'input')} but {format_count(len(outputs), 'output')}"
         )
-    if function := (columns.fn_name or "").strip():
-        calls = tuple(map(_make_call_case, inputs, outputs))
-        results = [msgspec.Raw(case.output.encode()) for case in calls]
-        wrapped = all(
-            _is_list(result) and len(decode_json(result, list[msgspec.Raw])) == 1 for result in results
+    if function_name := (columns.fn_name or "").strip():
+        call_cases = tuple(map(_make_call_case, inputs, outputs))
+        result_values = [msgspec.Raw(case.output.encode()) for case in call_cases]
+        is_wrapped = all(
+            _is_list(result_value) and len(decode_json(result_value, list[msgspec.Raw])) == 1
+            for result_value in result_values
         )
-        return Cases(cases=calls, function=function, wrapped=wrapped)
+        return Cases(cases=call_cases, function=function_name, wrapped=is_wrapped)
     return Cases(cases=tuple(map(Case, map(_decode_text, inputs), map(_decode_text, outputs))))
 
 
@@ -109,7 +110,7 @@ def decompress_base64(encoded: str, max_bytes: int = MAX_UNPACKED_BYTES) -> byte
     """
     inflater = zlib.decompressobj()
     try:
-        data = inflater.decompress(base64.b64decode(encoded, validate=True), max_bytes)
+        decompressed_data = inflater.decompress(base64.b64decode(encoded, validate=True), max_bytes)
     except (binascii.Error, ValueError) as error:
         raise unparsable_tests(f"the packed tests are not valid base64 ({error})") from error
     except zlib.error as error:
@@ -118,7 +119,7 @@ def decompress_base64(encoded: str, max_bytes: int = MAX_UNPACKED_BYTES) -> byte
         raise unparsable_tests(f"the packed tests are larger than {max_bytes >> 20} MiB after unpacking")
     if not inflater.eof:
         raise unparsable_tests("the packed tests are cut off")
-    return data
+    return decompressed_data
 
 
 def read_call(arguments: str, result: str) -> Case:
@@ -127,13 +128,14 @@ def read_call(arguments: str, result: str) -> Case:
     return Case(f"[{', '.join(arguments_json)}]", _check_json(result))
 
 
-def with_cases(problem: Problem, cases: Cases, blob: Callable[[str], Blob]) -> Problem:
+def with_cases(problem: Problem, cases: Cases, store_text: Callable[[str], Blob]) -> Problem:
     """Return the problem with these tests and, for a function's tests, with the JSON comparison.
 
-    Raises CasesError if the function's name is not a Python identifier. `blob` stores a test's text.
+    Raises CasesError if the function's name is not a Python identifier. `store_text` stores the text of an
+    input or answer.
     """
     tests = tuple(
-        Test(name=str(number), input=blob(case.input), answer=blob(case.output))
+        Test(name=str(number), input=store_text(case.input), answer=store_text(case.output))
         for number, case in enumerate(cases.cases)
     )
     if not cases.function:
@@ -254,16 +256,16 @@ def parse_list(text: str) -> list[Any] | None:
 
 def _insert_commas(text: str) -> str:
     """Return a literal with the commas between values that numpy omits. Raises CasesError."""
-    pieces, after_value, values = list[str](), False, (tokenize.STRING, tokenize.NUMBER)
+    token_strings, follows_value, value_types = list[str](), False, (tokenize.STRING, tokenize.NUMBER)
     try:
         for token in tokenize.generate_tokens(io.StringIO(text.strip()).readline):
-            starts_value = token.type in values or token.string in ("[", "{")
-            pieces.append(f", {token.string}" if after_value and starts_value else token.string)
+            starts_value = token.type in value_types or token.string in ("[", "{")
+            token_strings.append(f", {token.string}" if follows_value and starts_value else token.string)
             if token.type != tokenize.NL:
-                after_value = token.type in values or token.string in ("]", "}")
+                follows_value = token.type in value_types or token.string in ("]", "}")
     except (tokenize.TokenError, SyntaxError) as error:
         raise unparsable_tests(f"{text[:40]!r} is not a literal value") from error
-    return " ".join(pieces)
+    return " ".join(token_strings)
 
 
 class _LiteralReplacer(ast.NodeTransformer):
@@ -279,10 +281,14 @@ class _LiteralReplacer(ast.NodeTransformer):
             case ast.Call(ast.Name("Counter" | "OrderedDict"), [ast.Dict() as dict_literal], []):
                 return self.generic_visit(dict_literal)
             case ast.Call(ast.Name("OrderedDict"), [ast.List(pairs)], []):
-                items = [pair.elts for pair in pairs if isinstance(pair, ast.Tuple) and len(pair.elts) == 2]
-                if len(items) == len(pairs):
+                keys_and_values = [
+                    item_node.elts
+                    for item_node in pairs
+                    if isinstance(item_node, ast.Tuple) and len(item_node.elts) == 2
+                ]
+                if len(keys_and_values) == len(pairs):
                     return self.generic_visit(
-                        ast.Dict([key for key, _ in items], [value for _, value in items])
+                        ast.Dict([key for key, _ in keys_and_values], [value for _, value in keys_and_values])
                     )
         return node
 
@@ -299,7 +305,7 @@ def format_arguments(arguments: Iterable[object]) -> str:
     """Return arguments as a tuple in Python notation. Raises CasesError if Python cannot read it back."""
     try:
         node = _LiteralReplacer().visit(ast.parse(repr(tuple(arguments)), mode="eval"))
-        # Infinity becomes a number literal, which Python reads back as infinity.
+        # This writes infinity as a number that is so large that Python reads it as infinity.
         tuple_text = ast.unparse(node)
         ast.literal_eval(tuple_text)
     except (SyntaxError, ValueError, TypeError, RecursionError) as error:
@@ -328,13 +334,13 @@ def _tag_value(value: object) -> object:
         case tuple():
             return {"tuple": _tag_items(value)}
         case set():
-            return {"set": sorted(_tag_items(value), key=_canonical_text)}
+            return {"set": sorted(_tag_items(value), key=_format_canonical_json)}
         case dict():
-            return {"dict": sorted(map(_tag_items, value.items()), key=_canonical_text)}
+            return {"dict": sorted(map(_tag_items, value.items()), key=_format_canonical_json)}
     raise unparsable_tests(f"a value has the unsupported type {type(value).__name__}")
 
 
-def _canonical_text(value: object) -> str:
+def _format_canonical_json(value: object) -> str:
     """Return a JSON text that is the same for all equal values; 1, 1.0 and True are equal."""
 
     def normalize(value: Any) -> Any:

@@ -15,7 +15,7 @@ _GRADERS: Mapping[TaskType, str] = MappingProxyType(
 )
 
 
-def source_suffixes(language: Language) -> tuple[str, ...]:
+def list_source_suffixes(language: Language) -> tuple[str, ...]:
     """Return the suffixes of a language's source files. Python modules have `.py` for any interpreter."""
     return (".py",) if language.syntax == "python" else language.suffixes
 
@@ -34,9 +34,14 @@ def find_grader(problem: Problem, language: Language) -> str | None:
         return ""
     if not language.links_grader:
         return None
-    stem, grader_names = grader_name(problem.task_type), {file.name for file in problem.grader_files}
+    grader_stem, grader_names = grader_name(problem.task_type), {file.name for file in problem.grader_files}
     return next(
-        (stem + suffix for suffix in source_suffixes(language) if stem + suffix in grader_names), None
+        (
+            grader_stem + suffix
+            for suffix in list_source_suffixes(language)
+            if grader_stem + suffix in grader_names
+        ),
+        None,
     )
 
 
@@ -84,16 +89,18 @@ def choose_language(
         return ChosenLanguage(row, LanguageFrom.ROW)
     if option:
         return ChosenLanguage(option, LanguageFrom.OPTION)
-    accepted = {language.name: language for language in list_allowed_languages(problem)}
-    if format in accepted:
+    allowed_languages = {language.name: language for language in list_allowed_languages(problem)}
+    if format in allowed_languages:
         return ChosenLanguage(format, LanguageFrom.FORMAT)
     distinct_names = {
-        "python" if language.syntax == "python" else name for name, language in accepted.items()
+        "python" if language.syntax == "python" else name for name, language in allowed_languages.items()
     }
     if len(distinct_names) == 1:
         return ChosenLanguage(distinct_names.pop(), LanguageFrom.PROBLEM)
     if reply is not None:
-        reply_language = detect_reply_language(reply, accepted.values(), find_language(default), extraction)
+        reply_language = detect_reply_language(
+            reply, allowed_languages.values(), find_language(default), extraction
+        )
         if reply_language is not None:
             return ChosenLanguage(reply_language.name, LanguageFrom.REPLY)
     return ChosenLanguage(default, LanguageFrom.DEFAULT)

@@ -24,22 +24,22 @@ from ioi_eval.model.protocol import PlanLimits
 from ioi_eval.model.retry import BORDERLINE
 from ioi_eval.model.values import Limits, Problem, TaskType, TestResult, Verdict
 
-_HARD_STOP_FACTOR = 10  # hard limit of elapsed time, as a multiple of the wall-clock limit
-MAX_SOURCE_BYTES = 16 << 20  # maximum bytes of a submission's sources; contests allow far less
+_HARD_STOP_FACTOR = 10  # ratio of the hard limit of elapsed time to the wall-clock limit
+MAX_SOURCE_BYTES = 16 << 20  # maximum size of a submission's sources, in bytes
 MAX_COMPILER_IDLE_S = 3.0  # maximum time for which a compiler may idle, in seconds
 _UNLIMITED_TEST_TIME = 60.0  # assumed duration of a test without a time limit, in seconds
-_START_ALLOWANCE = 10.0  # seconds that a job may need before its first test and after its last test
+_START_ALLOWANCE = 10.0  # seconds that a job may need besides its tests
 # Seconds that a test needs in addition to the program's time, for starting, reading and comparing.
 _TEST_ALLOWANCE = 0.5
-_MIN_ALLOWANCE = 2  # minimum seconds that a job needs in addition to its tests
-GRACE = 30.0  # seconds to kill a sandbox's processes and report their end on a busy machine
+_MIN_ALLOWANCE = 2  # seconds that a fast job needs in addition to its tests
+GRACE = 30.0  # seconds in which a busy machine kills a sandbox and reports the result
 
 Time = TypeVar("Time", int, float)
 
 
-def hard_stop_after(wall: Time) -> Time:
-    """Return the time after which a program that never idles is ended, in the unit of `wall`."""
-    return _HARD_STOP_FACTOR * wall
+def compute_hard_stop(wall_time: Time) -> Time:
+    """Return the time after which a program that never idles is ended, in the unit of `wall_time`."""
+    return _HARD_STOP_FACTOR * wall_time
 
 
 def to_milliseconds(seconds: float | None) -> int | None:
@@ -47,12 +47,12 @@ def to_milliseconds(seconds: float | None) -> int | None:
     return None if seconds is None else math.ceil(round(seconds * 1000, 3))
 
 
-def max_compiler_idle_ms(wall: int | None, cpu: int | None) -> int | None:
+def compute_compiler_idle_ms(wall_ms: int | None, cpu_ms: int | None) -> int | None:
     """Return how long, in ms, a compiler may idle, given its wall-clock limit.
 
     Without a CPU limit the wall-clock limit is the only one, and computing counts as idling.
     """
-    return wall if wall is None or cpu is None else min(wall, round(MAX_COMPILER_IDLE_S * 1000))
+    return wall_ms if wall_ms is None or cpu_ms is None else min(wall_ms, round(MAX_COMPILER_IDLE_S * 1000))
 
 
 # --- a test ------------------------------------------------------------------------------------------
@@ -77,19 +77,19 @@ def make_plan_limits(
         cuts: output beyond the limit is dropped and the program continues.
         crowded_time: CPU time on a crowded machine, in seconds; `None` means `cpu_time`.
     """
-    wall = to_milliseconds(wall_time)
+    wall_ms = to_milliseconds(wall_time)
     return PlanLimits(
         cpu_ms=to_milliseconds(cpu_time),
         crowded_cpu_ms=to_milliseconds(crowded_time),
-        wall_ms=wall,
-        hard_ms=None if wall is None else hard_stop_after(wall),
+        wall_ms=wall_ms,
+        hard_ms=None if wall_ms is None else compute_hard_stop(wall_ms),
         memory=memory,
         output=output,
         cuts=cuts,
     )
 
 
-def max_idle_time(limits: Limits) -> float:
+def compute_max_idle_time(limits: Limits) -> float:
     """Return how long a submission may idle on one test, in seconds."""
     if limits.wall_time is not None:
         return limits.wall_time
@@ -97,23 +97,27 @@ def max_idle_time(limits: Limits) -> float:
 
 
 def make_manager_limits(
-    submission: Limits, processes: int, *, cpu_time: float, more_time: float, memory: int
+    submission_limits: Limits, processes: int, *, cpu_time: float, extra_time: float, memory: int
 ) -> PlanLimits:
     """Return the limits of a manager or an interactor: those of the contest system, with another wall clock.
 
     Args:
-        submission: the submission's limits.
+        submission_limits: the submission's limits.
         processes: number of the submission's processes.
         cpu_time: minimum CPU limit of the program, in seconds.
-        more_time: seconds that its wall clock exceeds the submission's, so that a slow submission ends first
+        extra_time: seconds that its wall clock exceeds the submission's, so that a slow submission ends first
             and is blamed.
         memory: in bytes.
     """
-    submission_time = submission.cpu_time if submission.cpu_time is not None else max_idle_time(submission)
-    manager_time = max(processes * (submission_time + 1), cpu_time)
+    submission_time_s = (
+        submission_limits.cpu_time
+        if submission_limits.cpu_time is not None
+        else compute_max_idle_time(submission_limits)
+    )
+    manager_time_s = max(processes * (submission_time_s + 1), cpu_time)
     return make_plan_limits(
-        cpu_time=manager_time,
-        wall_time=max(manager_time, max_idle_time(submission) + more_time),
+        cpu_time=manager_time_s,
+        wall_time=max(manager_time_s, compute_max_idle_time(submission_limits) + extra_time),
         memory=memory,
     )
 
@@ -128,7 +132,9 @@ def count_processes(problem: Problem) -> int:
 # --- a job -------------------------------------------------------------------------------------------
 
 
-def max_job_idle_time(limits: Limits, tests: int, *, manager: PlanLimits | None, checker: float) -> float:
+def compute_job_idle_time(
+    limits: Limits, test_count: int, *, manager: PlanLimits | None, checker_time: float
+) -> float:
     """Return the maximum time that a job may idle, in seconds.
 
     If a checker exceeds its time, it runs again on the expected answer. If it exceeds the time again, the job
@@ -136,51 +142,57 @@ def max_job_idle_time(limits: Limits, tests: int, *, manager: PlanLimits | None,
 
     Args:
         limits: limits of the submission.
-        tests: number of the job's tests.
+        test_count: number of the job's tests.
         manager: limits of the manager or interactor, if there is one.
-        checker: maximum time of the checker, in seconds.
+        checker_time: maximum time of the checker, in seconds.
     """
-    test_idle_time = max(max_idle_time(limits), (manager.wall_ms or 0) / 1000 if manager is not None else 0.0)
-    return _START_ALLOWANCE + tests * (test_idle_time + checker + _TEST_ALLOWANCE) + checker
+    test_idle_time = max(
+        compute_max_idle_time(limits), (manager.wall_ms or 0) / 1000 if manager is not None else 0.0
+    )
+    return _START_ALLOWANCE + test_count * (test_idle_time + checker_time + _TEST_ALLOWANCE) + checker_time
 
 
-def min_job_times(problem: Problem, crowded_time: float | None = None) -> tuple[int, int]:
+def compute_min_job_times_ms(problem: Problem, crowded_time: float | None = None) -> tuple[int, int]:
     """Return the wall-clock and CPU limits, in ms, that a job with a single test needs at least.
 
-    `crowded_cpu_limit`: the test's CPU limit on a crowded machine, if it differs.
+    `compute_crowded_cpu_limit`: the test's CPU limit on a crowded machine, if it differs.
     """
-    cpu, spare = _max_test_time_s(problem, crowded_time), _MIN_ALLOWANCE * 1000
-    return round(cpu * 1000) + spare, round(count_processes(problem) * cpu * 1000) + spare
+    test_time_s, spare_ms = _compute_max_test_time_s(problem, crowded_time), _MIN_ALLOWANCE * 1000
+    return round(test_time_s * 1000) + spare_ms, round(
+        count_processes(problem) * test_time_s * 1000
+    ) + spare_ms
 
 
-def _max_test_time_s(problem: Problem, crowded_time: float | None = None) -> float:
+def _compute_max_test_time_s(problem: Problem, crowded_time: float | None = None) -> float:
     """Return the CPU time that a program may use on one test in all its passes, in seconds."""
-    return problem.checker.passes * (crowded_time or problem.limits.cpu_time or max_idle_time(problem.limits))
+    return problem.checker.passes * (
+        crowded_time or problem.limits.cpu_time or compute_max_idle_time(problem.limits)
+    )
 
 
 def estimate_test_count(problem: Problem, max_job_ms: int) -> int:
     """Return how many tests a typical submission finishes in a job of `max_job_ms` ms."""
-    cpu = _max_test_time_s(problem)
-    per_test = count_processes(problem) * cpu + _TEST_ALLOWANCE
-    return max(1, int((max_job_ms / 1000 - _MIN_ALLOWANCE) / per_test))
+    test_time_s = _compute_max_test_time_s(problem)
+    job_time_per_test_s = count_processes(problem) * test_time_s + _TEST_ALLOWANCE
+    return max(1, int((max_job_ms / 1000 - _MIN_ALLOWANCE) / job_time_per_test_s))
 
 
 # --- timeouts of requests ------------------------------------------------------------------------------
 
 
-def timeout_to_request(timeout: int, max_timeout: int) -> int:
+def compute_request_timeout(timeout_ms: int, max_timeout_ms: int) -> int:
     """Return the time limit, in ms, to request from a server whose wall clock includes waiting for CPUs."""
-    return max(timeout, min(hard_stop_after(timeout), max_timeout))
+    return max(timeout_ms, min(compute_hard_stop(timeout_ms), max_timeout_ms))
 
 
-def max_wait_for_stage(timeout: int) -> float:
-    """Return how long to wait, in seconds, for the result of a stage that may idle for `timeout` ms."""
-    return hard_stop_after(timeout) / 1000 + GRACE
+def compute_stage_wait(timeout_ms: int) -> float:
+    """Return how long to wait, in seconds, for the result of a stage that may idle for `timeout_ms`."""
+    return compute_hard_stop(timeout_ms) / 1000 + GRACE
 
 
 # --- tests whose time is near the limit --------------------------------------------------------------
 
-# Factor for the CPU limit on a crowded machine, where other programs can slow the same work down.
+# Factor for the CPU limit on a crowded machine, where other programs slow down a submission.
 _MAX_CROWDED_FACTOR = 1.6
 _REMEDY = (
     "Give LOW:HIGH as fractions of the limit, such as 0.9:1.15; use 1:1 to switch repeated measuring off"
@@ -192,9 +204,9 @@ def parse_borderline(text: str) -> Borderline | None:
 
     Raises InputError for anything else.
     """
-    low, _, high = text.partition(":")
+    low_text, _, high_text = text.partition(":")
     try:
-        band = Borderline(low=float(low), high=float(high))
+        band = Borderline(low=float(low_text), high=float(high_text))
     except ValueError:
         raise InputError(
             f"{text!r} is not a valid band around the time limit", field="borderline", remedy=_REMEDY
@@ -210,18 +222,23 @@ def raise_cpu_limit(problem: Problem, band: Borderline | None) -> Problem:
     if band is None or limits.cpu_time is None or not _can_measure_again(problem):
         return problem
     raised_limits = msgspec.structs.replace(
-        limits, cpu_time=limits.cpu_time * band.high, wall_time=max_idle_time(limits)
+        limits, cpu_time=limits.cpu_time * band.high, wall_time=compute_max_idle_time(limits)
     )
     return msgspec.structs.replace(problem, limits=raised_limits)
 
 
-def crowded_cpu_limit(as_run: Problem, band: Borderline | None) -> float | None:
+def compute_crowded_cpu_limit(raised_problem: Problem, band: Borderline | None) -> float | None:
     """Return the CPU limit on a crowded machine, in seconds, or None if it is the same as elsewhere.
 
-    `as_run` is a problem that `raise_cpu_limit` returned.
+    `raised_problem` is a problem that `raise_cpu_limit` returned.
     """
-    cpu_time = as_run.limits.cpu_time
-    if band is None or cpu_time is None or not _can_measure_again(as_run) or band.high >= _MAX_CROWDED_FACTOR:
+    cpu_time = raised_problem.limits.cpu_time
+    if (
+        band is None
+        or cpu_time is None
+        or not _can_measure_again(raised_problem)
+        or band.high >= _MAX_CROWDED_FACTOR
+    ):
         return None
     return cpu_time / band.high * _MAX_CROWDED_FACTOR
 
@@ -233,21 +250,25 @@ def _can_measure_again(problem: Problem) -> bool:
 
 def may_gain_by_rerun(runs: Sequence[TestResult], problem: Problem) -> bool:
     """Return True if another run of a test could gain points: it earned some, but exceeded the time limit."""
-    best = min(runs, key=lambda run: run.cpu_time or 0.0)
-    return not BORDERLINE.is_last(len(runs)) and best.score > 0 and _exceeds_limit(best.cpu_time, problem)
+    fastest_run = min(runs, key=lambda run: run.cpu_time or 0.0)
+    return (
+        not BORDERLINE.is_last(len(runs))
+        and fastest_run.score > 0
+        and _exceeds_limit(fastest_run.cpu_time, problem)
+    )
 
 
 def select_counting_run(runs: Sequence[TestResult], problem: Problem) -> TestResult:
     """Return the result that counts among all runs of a test: the fastest, judged by the exact limit."""
-    best = min(runs, key=lambda run: (run.score <= 0, run.cpu_time or 0.0))
+    best_run = min(runs, key=lambda run: (run.score <= 0, run.cpu_time or 0.0))
     if len(runs) > 1:
-        best = msgspec.structs.replace(best, cpu_times=tuple(run.cpu_time or 0.0 for run in runs))
-    if not _exceeds_limit(best.cpu_time, problem) or best.status in (Verdict.MLE, Verdict.OLE):
-        return best
-    shown_times = f"{best.cpu_time:.3f} s of {problem.limits.cpu_time:.3f} s"
-    of_runs = f", the least of {len(runs)} runs" if len(runs) > 1 else ""
-    feedback = f"Time limit exceeded (CPU time {shown_times}{of_runs})"
-    return msgspec.structs.replace(best, score=0.0, status=Verdict.TLE, feedback=feedback)
+        best_run = msgspec.structs.replace(best_run, cpu_times=tuple(run.cpu_time or 0.0 for run in runs))
+    if not _exceeds_limit(best_run.cpu_time, problem) or best_run.status in (Verdict.MLE, Verdict.OLE):
+        return best_run
+    shown_times = f"{best_run.cpu_time:.3f} s of {problem.limits.cpu_time:.3f} s"
+    runs_suffix = f", the least of {len(runs)} runs" if len(runs) > 1 else ""
+    feedback = f"Time limit exceeded (CPU time {shown_times}{runs_suffix})"
+    return msgspec.structs.replace(best_run, score=0.0, status=Verdict.TLE, feedback=feedback)
 
 
 def _exceeds_limit(cpu_time: float | None, problem: Problem) -> bool:

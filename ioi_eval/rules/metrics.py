@@ -17,10 +17,10 @@ from ioi_eval.model.values import Value
 
 CONFIDENCE_LEVEL = 0.95  # confidence level of the intervals
 RESAMPLES = 1000
-# Minimum number of resamples, and maximum number of drawn values. With many problems fewer resamples are
-# enough, because the interval is narrow.
+# Minimum number of resamples, and maximum number of values in all of them. For many problems, fewer
+# resamples are enough.
 _MIN_RESAMPLES, _MAX_DRAWN_VALUES = 200, 300_000
-_SEED = 20240901  # a fixed seed, so that intervals are the same in every report of the same rows
+_SEED = 20240901  # seed of random samples; it is fixed, so that a report always has the same intervals
 
 
 class Trials(Value):
@@ -38,7 +38,7 @@ class PassAtK(Value):
     """The estimated probability that at least one of k submissions passes, as a mean over problems."""
 
     k: int
-    # Mean of the estimates; None if there are no questions, or a question has fewer than k scored
+    # Mean of the estimates. None if there are no questions, or a question has fewer than k scored
     # submissions.
     value: float | None
     # Lower bound of the interval; None for a single problem, or if all problems have the same value.
@@ -76,28 +76,36 @@ def estimate_pass_at(trials: Iterable[Trials], ks: Iterable[int]) -> tuple[PassA
         if k < 1:
             remedy = "Give whole numbers from 1 on"
             raise InputError(f"pass@{k} does not exist", field="k", remedy=remedy)
-        estimates_of_questions = [
-            [pass_at_k(question.scored, question.passed, k) for question in questions]
-            for questions in trials_by_problem.values()
+        estimates_by_problem = [
+            [
+                pass_at_k(trials_of_question.scored, trials_of_question.passed, k)
+                for trials_of_question in trials_of_problem
+            ]
+            for trials_of_problem in trials_by_problem.values()
         ]
-        lacking = sum(
-            estimate is None
-            for question_estimates in estimates_of_questions
-            for estimate in question_estimates
+        lacking_questions = sum(
+            estimate is None for problem_estimates in estimates_by_problem for estimate in problem_estimates
         )
-        means = (
+        problem_means = (
             ()
-            if lacking
+            if lacking_questions
             else (
-                mean([estimate or 0.0 for estimate in question_estimates])
-                for question_estimates in estimates_of_questions
+                mean([estimate or 0.0 for estimate in problem_estimates])
+                for problem_estimates in estimates_by_problem
             )
         )
-        # Sort the values, so that the order of the problems does not change the random samples.
-        values = sorted(value for value in means if value is not None)
-        low, high = bootstrap_interval(values)
+        # The means are sorted, so that the order of the problems does not change the random samples.
+        sorted_means = sorted(value for value in problem_means if value is not None)
+        low, high = compute_bootstrap_interval(sorted_means)
         estimates.append(
-            PassAtK(k=k, value=mean(values), low=low, high=high, problems=len(values), lacking=lacking)
+            PassAtK(
+                k=k,
+                value=mean(sorted_means),
+                low=low,
+                high=high,
+                problems=len(sorted_means),
+                lacking=lacking_questions,
+            )
         )
     return tuple(estimates)
 
@@ -107,7 +115,7 @@ def mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def bootstrap_interval(
+def compute_bootstrap_interval(
     values: Sequence[float],
     *,
     weights: Sequence[float] = (),
@@ -125,24 +133,29 @@ def bootstrap_interval(
         level: confidence level.
         resamples: number of samples; `None` chooses it by the number of values.
     """
-    count = len(values)
-    if count < 2 or min(values) == max(values):
+    value_count = len(values)
+    if value_count < 2 or min(values) == max(values):
         return None, None
     if resamples is None:
-        resamples = max(_MIN_RESAMPLES, min(RESAMPLES, _MAX_DRAWN_VALUES // count))
+        resamples = max(_MIN_RESAMPLES, min(RESAMPLES, _MAX_DRAWN_VALUES // value_count))
     if len(set(weights)) >= 2:
         weighted_values = [value * weight for value, weight in zip(values, weights, strict=True)]
-        means = sorted(
-            math.fsum(sample(weighted_values)) / math.fsum(sample(weights))
-            for sample in _draw_samples(count, resamples)
+        sample_means = sorted(
+            math.fsum(draw_sample(weighted_values)) / math.fsum(draw_sample(weights))
+            for draw_sample in _draw_samples(value_count, resamples)
         )
-    elif count * resamples <= _MAX_DRAWN_VALUES:
-        means = sorted(math.fsum(sample(values)) / count for sample in _cached_samples(count, resamples))
+    elif value_count * resamples <= _MAX_DRAWN_VALUES:
+        sample_means = sorted(
+            math.fsum(draw_sample(values)) / value_count
+            for draw_sample in _cached_samples(value_count, resamples)
+        )
     else:
         random_source = random.Random(_SEED)
-        means = sorted(math.fsum(random_source.choices(values, k=count)) / count for _ in range(resamples))
-    # Interpolate linearly between the two nearest means.
-    low, *_, high = statistics.quantiles(means, n=round(2 / (1 - level)), method="inclusive")
+        sample_means = sorted(
+            math.fsum(random_source.choices(values, k=value_count)) / value_count for _ in range(resamples)
+        )
+    # The method `inclusive` interpolates linearly between the two nearest means.
+    low, *_, high = statistics.quantiles(sample_means, n=round(2 / (1 - level)), method="inclusive")
     return low, high
 
 
@@ -156,7 +169,7 @@ def _draw_samples(value_count: int, resamples: int) -> Iterator[Callable[[Sequen
         yield itemgetter(*random_source.choices(range(value_count), k=value_count))
 
 
-# Each array has up to 3 MB; a report needs hundreds of intervals, but only for few numbers of problems.
+# The samples for one number of values take up to 3 MB. A report needs them for few numbers of values.
 @functools.lru_cache(maxsize=8)
 def _cached_samples(value_count: int, resamples: int) -> list[Callable[[Sequence[float]], Sequence[float]]]:
     return list(_draw_samples(value_count, resamples))

@@ -29,23 +29,26 @@ from ioi_eval.rules.json_tests import (
     with_cases,
 )
 
-PUBLIC_AND_PRIVATE = ("public_test_cases", "private_test_cases")  # columns of tests in LiveCodeBench
-# Keys of an object that may contain the tests. The first key that exists is used.
+PUBLIC_AND_PRIVATE = (
+    "public_test_cases",
+    "private_test_cases",
+)  # names of the columns with tests in LiveCodeBench
+# Keys under which an object may contain the tests. The first existing key is read.
 _TEST_KEYS = ("test_cases", "tests", "input_output", "ground_truth", "verification_info", "assert_case")
-# Keys for a test program with assertions, or for a list of assertions.
+# Keys under which an object may contain a test program with assertions, or a list of assertions.
 _ASSERTION_KEYS = ("test_list", "assertions", "test", "test_code")
 _SETUP_KEYS = ("test_setup_code", "test_imports", "setup")
 _FUNCTION_KEYS = ("entry_point", "fn_name", "func_name", "function")
 _INPUT_KEYS = ("input", "stdin")
 _OUTPUT_KEYS = ("output", "stdout", "expected_output", "answer")
-_FUNCTION_KINDS = ("functional", "function_call")  # kinds of tests that call a function
+_FUNCTION_KINDS = ("functional", "function_call")  # names of the kinds of tests that call a function
 _NO_FUNCTION = "the tests call a function, but its name is missing"
 
 
 def with_tests(
     problem: Problem,
     tests_value: Any,
-    blob: Callable[[str], Blob],
+    store_text: Callable[[str], Blob],
     *,
     function: str = "",
     setup: str = "",
@@ -55,7 +58,7 @@ def with_tests(
     Args:
         problem: A problem without tests.
         tests_value: The tests in any form that `read_tests` accepts.
-        blob: Stores a test's text and returns its blob.
+        store_text: Stores a test's text and returns its blob.
         function: Name of the tested function, if the tests do not name it.
         setup: Statements that are put before assertions.
 
@@ -63,7 +66,11 @@ def with_tests(
         CasesError: if there are no tests or they cannot be parsed.
     """
     tests = read_tests(tests_value, function, setup=setup)
-    return tests.add_to(problem, blob) if isinstance(tests, Asserted) else with_cases(problem, tests, blob)
+    return (
+        tests.add_to(problem, store_text)
+        if isinstance(tests, Asserted)
+        else with_cases(problem, tests, store_text)
+    )
 
 
 def read_tests(tests: Any, function: str = "", *, setup: str = "") -> Cases | Asserted:
@@ -84,46 +91,50 @@ def read_tests(tests: Any, function: str = "", *, setup: str = "") -> Cases | As
     """
     if (json_lists := _read_json_lists(tests, function)) is not None:
         return read_cases(json_lists)
-    value = _decode_string(tests)
-    if isinstance(value, str):
-        return _tests_in_program(value, function, setup)
-    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-        items = [_decode_string(item) for item in value]
-        if all(isinstance(item, str) for item in items):
-            return _tests_in_program("\n".join(items), function, setup)
-        value = items
-    if isinstance(value, Mapping):
-        return _tests_in_object(value, function, setup)
-    if not value:
+    decoded_tests = _decode_string(tests)
+    if isinstance(decoded_tests, str):
+        return _read_tests_in_program(decoded_tests, function, setup)
+    if (
+        isinstance(decoded_tests, list)
+        and decoded_tests
+        and all(isinstance(item, str) for item in decoded_tests)
+    ):
+        decoded_items = [_decode_string(item) for item in decoded_tests]
+        if all(isinstance(item, str) for item in decoded_items):
+            return _read_tests_in_program("\n".join(decoded_items), function, setup)
+        decoded_tests = decoded_items
+    if isinstance(decoded_tests, Mapping):
+        return _read_tests_in_object(decoded_tests, function, setup)
+    if not decoded_tests:
         raise CasesError(NO_CASES)
-    if not isinstance(value, Sequence) or isinstance(value, bytes):
+    if not isinstance(decoded_tests, Sequence) or isinstance(decoded_tests, bytes):
         raise unparsable_tests("tests must be pairs or lists of inputs and outputs")
-    return _tests_in_list(value, function)
+    return _read_tests_in_list(decoded_tests, function)
 
 
-def _tests_in_object(tests_object: Mapping[str, Any], function: str, setup: str) -> Cases | Asserted:
+def _read_tests_in_object(tests_object: Mapping[str, Any], function: str, setup: str) -> Cases | Asserted:
     """Return the tests in an object: see `read_tests`."""
     metadata = _read_metadata(tests_object)
     function = str(
-        _first_value(tests_object, _FUNCTION_KEYS) or metadata.get("func_name") or function or ""
+        _find_first_value(tests_object, _FUNCTION_KEYS) or metadata.get("func_name") or function or ""
     ).strip()
     if any(name in tests_object for name in PUBLIC_AND_PRIVATE):
         return _read_livecodebench_tests([tests_object.get(name) for name in PUBLIC_AND_PRIVATE], function)
     if "inputs" in tests_object or "packed" in tests_object:
-        lists = {name: _decode_list(tests_object.get(name)) for name in ("inputs", "outputs")}
-        return read_cases({**tests_object, **lists, "fn_name": function or None})
+        test_lists = {name: _decode_list(tests_object.get(name)) for name in ("inputs", "outputs")}
+        return read_cases({**tests_object, **test_lists, "fn_name": function or None})
     if "test_list" in tests_object or not any(name in tests_object for name in (*_TEST_KEYS, *_INPUT_KEYS)):
         setup = "\n".join(
             filter(None, [setup, *(_join_lines(tests_object.get(name)) for name in _SETUP_KEYS)])
         )
-        if (tests := _first_value(tests_object, _ASSERTION_KEYS)) is not None:
+        if (tests := _find_first_value(tests_object, _ASSERTION_KEYS)) is not None:
             return read_tests(tests, function, setup=setup)
-    if (inner_tests := _first_value(tests_object, _TEST_KEYS)) is not None:
+    if (inner_tests := _find_first_value(tests_object, _TEST_KEYS)) is not None:
         return read_tests(inner_tests, function, setup=setup)
     if isinstance(tests_object.get("input"), list) and "type" not in tests_object:
         return read_cases({"inputs": tests_object["input"], "outputs": tests_object.get("output") or []})
     if any(name in tests_object for name in _INPUT_KEYS):
-        return _tests_in_list([tests_object], function)
+        return _read_tests_in_list([tests_object], function)
     raise CasesError(NO_CASES)
 
 
@@ -137,7 +148,7 @@ def _read_livecodebench_tests(columns: Sequence[Any], function: str) -> Cases:
     """Return LiveCodeBench's public tests, then its private tests: lists, JSON strings, or packed."""
     tests = list[_LiveCodeBenchTest]()
     for column in columns:
-        part_text = (
+        column_text = (
             column.strip()
             if isinstance(column, str)
             else msgspec.json.encode(column).decode()
@@ -145,9 +156,9 @@ def _read_livecodebench_tests(columns: Sequence[Any], function: str) -> Cases:
             else ""
         )
         json_text = (
-            part_text
-            if not part_text or part_text.startswith("[") or part_text == "null"
-            else unpack_tests(part_text)
+            column_text
+            if not column_text or column_text.startswith("[") or column_text == "null"
+            else unpack_tests(column_text)
         )
         tests += (decode_json(json_text, list[_LiveCodeBenchTest] | None) or []) if json_text else []
     if not tests:
@@ -159,7 +170,7 @@ def _read_livecodebench_tests(columns: Sequence[Any], function: str) -> Cases:
     return Cases(cases=tuple(Case(test.input, test.output) for test in tests))
 
 
-def _tests_in_list(items: Sequence[Any], function: str) -> Cases:
+def _read_tests_in_list(items: Sequence[Any], function: str) -> Cases:
     """Return the tests in a list of objects or pairs."""
     if not items:
         raise CasesError(NO_CASES)
@@ -167,26 +178,30 @@ def _tests_in_list(items: Sequence[Any], function: str) -> Cases:
         items = [{"input": inputs, "output": outputs} for inputs, outputs in items]
     if not all(isinstance(item, Mapping) for item in items):
         raise unparsable_tests("tests must be pairs or lists of inputs and outputs")
-    kinds = {str(case.get("testtype") or case.get("type") or "") for case in items}
-    names = {
+    test_kinds = {str(case.get("testtype") or case.get("type") or "") for case in items}
+    function_names = {
         str(_read_metadata(case).get("func_name") or case.get("fn_name") or function).strip()
         for case in items
     }
-    if len(kinds) > 1:
-        raise unparsable_tests(f"the problem has tests of several kinds: {', '.join(sorted(kinds))}")
-    if len(names) > 1:
-        raise unparsable_tests(f"the problem has tests of several functions: {', '.join(sorted(names))}")
-    ([kind], [function]) = kinds, names
-    pairs = [(_read_test_side(case, _INPUT_KEYS), _read_test_side(case, _OUTPUT_KEYS)) for case in items]
+    if len(test_kinds) > 1:
+        raise unparsable_tests(f"the problem has tests of several kinds: {', '.join(sorted(test_kinds))}")
+    if len(function_names) > 1:
+        raise unparsable_tests(
+            f"the problem has tests of several functions: {', '.join(sorted(function_names))}"
+        )
+    ([kind], [function]) = test_kinds, function_names
+    sides_of_tests = [
+        (_read_test_side(case, _INPUT_KEYS), _read_test_side(case, _OUTPUT_KEYS)) for case in items
+    ]
     if kind in _FUNCTION_KINDS and not function:
         raise unparsable_tests(_NO_FUNCTION)
     if kind not in ("", *_FUNCTION_KINDS):
-        function = ""  # these tests are for a program, so no function is called
+        function = ""  # tests of this kind run a program and call no function
     if kind == "functional":
-        if not all(isinstance(side, str) for pair in pairs for side in pair):
+        if not all(isinstance(side, str) for test_sides in sides_of_tests for side in test_sides):
             raise unparsable_tests("arguments and results must be strings")
-        return Cases(cases=tuple(read_call(*pair) for pair in pairs), function=function)
-    inputs, outputs = zip(*pairs, strict=True)
+        return Cases(cases=tuple(read_call(*test_sides) for test_sides in sides_of_tests), function=function)
+    inputs, outputs = zip(*sides_of_tests, strict=True)
     return read_cases({"inputs": list(inputs), "outputs": list(outputs), "fn_name": function or None})
 
 
@@ -201,21 +216,21 @@ def _read_json_lists(tests_value: Any, function: str) -> dict[str, Any] | None:
         columns: dict[str, Any] = decode_json(tests_value, dict[str, msgspec.Raw])
     except CasesError:
         return None
-    lists = [bytes(columns[name]) for name in ("inputs", "outputs") if name in columns]
-    if ("packed" not in columns and len(lists) < 2) or not all(
-        list_text.startswith(b"[") for list_text in lists
+    list_texts = [bytes(columns[name]) for name in ("inputs", "outputs") if name in columns]
+    if ("packed" not in columns and len(list_texts) < 2) or not all(
+        list_text.startswith(b"[") for list_text in list_texts
     ):
         return None
     return columns if not function or "fn_name" in columns else {**columns, "fn_name": function}
 
 
-def _tests_in_program(source: str, function: str, setup: str) -> Asserted:
+def _read_tests_in_program(source: str, function: str, setup: str) -> Asserted:
     """Return the tests in a Python test program."""
-    program = "\n".join(filter(None, [setup, source]))
+    test_program = "\n".join(filter(None, [setup, source]))
     return (
-        read_evalplus_test(program, function)
-        if INPUTS.search(program)
-        else read_assertions(program, function)
+        read_evalplus_test(test_program, function)
+        if INPUTS.search(test_program)
+        else read_assertions(test_program, function)
     )
 
 
@@ -225,7 +240,7 @@ def _read_test_side(case: Mapping[str, Any], names: Sequence[str]) -> Any:
     return value[names[1]] if isinstance(value, Mapping) and value.keys() == {names[1]} else value
 
 
-def _first_value(value: Mapping[str, Any], names: Sequence[str]) -> Any:
+def _find_first_value(value: Mapping[str, Any], names: Sequence[str]) -> Any:
     """Return the value of the first key that exists and is not null."""
     return next((value[name] for name in names if value.get(name) is not None), None)
 
@@ -245,8 +260,10 @@ def _read_metadata(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _decode_list(value: Any) -> Any:
     """Return the list in a JSON string; return anything else unchanged."""
-    decoded = _decode_string(value) if isinstance(value, str) and value.lstrip().startswith("[") else value
-    return decoded if isinstance(decoded, list) else value
+    decoded_value = (
+        _decode_string(value) if isinstance(value, str) and value.lstrip().startswith("[") else value
+    )
+    return decoded_value if isinstance(decoded_value, list) else value
 
 
 def _decode_string(value: Any) -> Any:
@@ -256,24 +273,24 @@ def _decode_string(value: Any) -> Any:
     """
     if not isinstance(value, str):
         return value
-    stripped = value.strip()
-    if not stripped:
+    stripped_text = value.strip()
+    if not stripped_text:
         return None
     try:
-        decoded = json.loads(shallow(stripped))
-        return _decode_string(decoded) if isinstance(decoded, str) else decoded
+        decoded_value = json.loads(shallow(stripped_text))
+        return _decode_string(decoded_value) if isinstance(decoded_value, str) else decoded_value
     except NestedTooDeep as error:
         raise unparsable_tests(str(error)) from error
     except ValueError:
-        if "assert" in stripped and _is_python(stripped):
-            return stripped
+        if "assert" in stripped_text and _is_python(stripped_text):
+            return stripped_text
         if (
-            len(stripped) > _MIN_PACKED_LENGTH
-            and stripped[0] not in "[{("
-            and not any(map(str.isspace, stripped))
+            len(stripped_text) > _MIN_PACKED_LENGTH
+            and stripped_text[0] not in "[{("
+            and not any(map(str.isspace, stripped_text))
         ):
-            return _decode_string(unpack_tests(stripped))
-        return parse_literal(stripped)
+            return _decode_string(unpack_tests(stripped_text))
+        return parse_literal(stripped_text)
 
 
 def _is_python(text: str) -> bool:
@@ -288,7 +305,7 @@ def _is_python(text: str) -> bool:
 # A pickle is a program, and datasets are not trusted, so pickles are never executed. Their instructions are
 # only read, and anything except pushing a single string is refused.
 
-_MIN_PACKED_LENGTH = 40  # minimum characters of a packed string; every pickled string is longer
+_MIN_PACKED_LENGTH = 40  # minimum length of a packed string, in characters
 _STRING_OPERATIONS = frozenset({"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"})
 _HARMLESS_OPERATIONS = frozenset({"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"})
 

@@ -41,8 +41,8 @@ def compute_subtask_score(subtask: Subtask, scores: Sequence[float]) -> float:
     is for scores that are costs: only there a lower score above 0 may earn more.
     """
     if not scores:
-        # An empty subtask is allowed if it is worth 0 points, such as a subtask of samples that the package
-        # lists but does not contain.
+        # A subtask without tests is allowed if it is worth 0 points, such as a subtask of samples that are
+        # not in the package.
         if subtask.points:
             raise InputError(f"subtask {subtask.name!r} has points and no tests", field=subtask.name)
         return 0.0
@@ -61,7 +61,7 @@ def score_subtask(
     problem: Problem,
     subtask: Subtask,
     tests: Mapping[str, TestResult],
-    graded: grading.GraderAnswers = grading.NO_GRADER_ANSWERS,
+    grader_answers: grading.GraderAnswers = grading.NO_GRADER_ANSWERS,
 ) -> SubtaskResult:
     """Return a subtask's result from the results of its tests.
 
@@ -69,27 +69,31 @@ def score_subtask(
         problem: the subtask's problem.
         subtask: the subtask.
         tests: results by test name; a test without a result is SKIPPED and scores 0.
-        graded: answers of the problem's custom grader.
+        grader_answers: answers of the problem's custom grader.
 
     Raises:
         JudgeFailure: if a missing result could change the score.
     """
-    results = tuple(tests.get(name) or verdicts.skipped_result(name) for name in dict.fromkeys(subtask.tests))
+    results = tuple(
+        tests.get(name) or verdicts.make_skipped_result(name) for name in dict.fromkeys(subtask.tests)
+    )
     status = worst(result.status for result in results)
-    if subtask.grading is not None:  # the tree itself reports missing results
+    if subtask.grading is not None:  # compute_share reports missing results
         exact_score = grading.compute_share(
-            subtask.grading, {result.test_name: result for result in results}, graded
+            subtask.grading, {result.test_name: result for result in results}, grader_answers
         )
-        # A subtask with full points is accepted, because only tests that do not count were wrong.
+        # If the subtask has full points, rejected tests do not count, and the subtask is accepted.
         if exact_score >= 1:
             status = Verdict.AC
     else:
-        skipped = [result.test_name for result in results if result.status is Verdict.SKIPPED]
-        ran = (result.score for result in results if result.status is not Verdict.SKIPPED)
-        if skipped and not any(plan.settles_subtask(subtask, score) for score in ran):
-            raise _missing_result(skipped[0], f"subtask {subtask.name} of problem {problem.id}")
+        skipped_tests = [result.test_name for result in results if result.status is Verdict.SKIPPED]
+        judged_scores = (result.score for result in results if result.status is not Verdict.SKIPPED)
+        if skipped_tests and not any(plan.settles_subtask(subtask, score) for score in judged_scores):
+            raise _make_missing_result_failure(
+                skipped_tests[0], f"subtask {subtask.name} of problem {problem.id}"
+            )
         exact_score = compute_subtask_score(subtask, [result.score for result in results])
-        # For this score type, a score within the threshold is AC and a score beyond it is WA.
+        # In the score type GroupThreshold, a score up to the threshold is AC and a higher score is WA.
         if subtask.score_type is ScoreType.GROUP_THRESHOLD and status in (Verdict.PA, Verdict.AC):
             status = Verdict.AC if exact_score else Verdict.WA
     return SubtaskResult(
@@ -105,7 +109,7 @@ def score_subtask(
     )
 
 
-def _missing_result(test_name: str, scope: str) -> JudgeFailure:
+def _make_missing_result_failure(test_name: str, scope: str) -> JudgeFailure:
     """Return the failure for a test without a result whose score is needed."""
     return JudgeFailure(f"no result, but the score of {scope} depends on it", phase="scoring", test=test_name)
 
@@ -123,7 +127,7 @@ def score_submission(
     checker: str = "",
     compiler: str = "",
     confinement: Mapping[str, Any] | None = None,
-    graded: grading.GraderAnswers = grading.NO_GRADER_ANSWERS,
+    grader_answers: grading.GraderAnswers = grading.NO_GRADER_ANSWERS,
 ) -> SubmissionResult:
     """Return a submission's score, with the results it is based on.
 
@@ -139,7 +143,7 @@ def score_submission(
         checker: description of the checker.
         compiler: description of the compiler.
         confinement: description of the sandbox.
-        graded: answers of the problem's custom grader.
+        grader_answers: answers of the problem's custom grader.
 
     Raises:
         JudgeFailure: if a missing result could change the score.
@@ -147,27 +151,35 @@ def score_submission(
     """
     judged_subtasks = problem.subtasks
     if compiles:
-        complete = {
-            test.name: tests.get(test.name) or verdicts.skipped_result(test.name) for test in problem.tests
+        complete_results = {
+            test.name: tests.get(test.name) or verdicts.make_skipped_result(test.name)
+            for test in problem.tests
         }
-        if any(result.status is Verdict.SKIPPED for result in complete.values()):
-            shared = plan.add_duplicate_results(problem, tests)
-            complete = {name: shared.get(name) or verdicts.skipped_result(name) for name in complete}
+        if any(result.status is Verdict.SKIPPED for result in complete_results.values()):
+            results_with_duplicates = plan.add_duplicate_results(problem, tests)
+            complete_results = {
+                name: results_with_duplicates.get(name) or verdicts.make_skipped_result(name)
+                for name in complete_results
+            }
     else:
         feedback = verdicts.NO_CODE if submission.code is None else verdicts.COMPILATION_ERROR
-        complete = {test.name: verdicts.uncompiled_result(test.name, feedback) for test in problem.tests}
-        # Remove the trees of groups: they could accept rejected tests, but no test was judged here.
+        complete_results = {
+            test.name: verdicts.make_uncompiled_result(test.name, feedback) for test in problem.tests
+        }
+        # Remove the rules of groups, which could accept rejected tests, because no test was judged.
         judged_subtasks = tuple(msgspec.structs.replace(subtask, grading=None) for subtask in judged_subtasks)
-    subtasks = tuple(score_subtask(problem, subtask, complete, graded) for subtask in judged_subtasks)
+    subtasks = tuple(
+        score_subtask(problem, subtask, complete_results, grader_answers) for subtask in judged_subtasks
+    )
     if subtasks:
         points = sum(result.exact_score * result.points for result in subtasks)
-    elif not complete:
+    elif not complete_results:
         raise InputError(f"problem {problem.id!r} has no tests", where=problem.source)
     else:
-        for name, result in complete.items():
+        for name, result in complete_results.items():
             if result.status is Verdict.SKIPPED:
-                raise _missing_result(name, f"problem {problem.id}")
-        points = math.fsum(result.score for result in complete.values()) / len(complete)
+                raise _make_missing_result_failure(name, f"problem {problem.id}")
+        points = math.fsum(result.score for result in complete_results.values()) / len(complete_results)
     return SubmissionResult(
         key=submission.key,
         problem_id=problem.id,
@@ -175,7 +187,7 @@ def score_submission(
         compile_output=compile_output,
         points=points,
         subtasks=subtasks,
-        tests=tuple(complete.values()),
+        tests=tuple(complete_results.values()),
         repairs=submission.repairs,
         checker=checker,
         compiler=compiler,
@@ -187,11 +199,11 @@ def find_unjudged_reason(result: SubmissionResult) -> Reason | None:
     """Return why no test ran, or None if tests ran."""
     if result.compiles:
         return None
-    empty = any(test.feedback == verdicts.NO_CODE for test in result.tests)
-    return Reason.NO_PROGRAM if empty else Reason.NOT_COMPILED
+    is_empty_program = any(test.feedback == verdicts.NO_CODE for test in result.tests)
+    return Reason.NO_PROGRAM if is_empty_program else Reason.NOT_COMPILED
 
 
-def outcome_name(result: SubmissionResult) -> str:
+def find_outcome_name(result: SubmissionResult) -> str:
     """Return the outcome under which reports count a submission: its verdict, or `no program`."""
     return Reason.NO_PROGRAM if find_unjudged_reason(result) is Reason.NO_PROGRAM else result.verdict
 
@@ -220,8 +232,8 @@ class PassRate(Value):
 
 def pass_rate(result: SubmissionResult) -> PassRate:
     """Return how many tests the submission passed. Only a full score passes."""
-    passed = sum(test.status is Verdict.AC for test in result.tests)
-    return PassRate(passed=passed, total=len(result.tests))
+    passed_count = sum(test.status is Verdict.AC for test in result.tests)
+    return PassRate(passed=passed_count, total=len(result.tests))
 
 
 # --- several submissions -----------------------------------------------------------------------------
@@ -232,12 +244,12 @@ class BestSubtask(Value):
 
     subtask: str
     points: float  # maximum points of the subtask
-    score: float  # in [0, 1], rounded
-    weighted_score: float  # points, rounded
+    score: float  # score in [0, 1], rounded
+    weighted_score: float  # points of the best result, rounded
     exact_score: float
     score_precision: int
     status: Verdict
-    key: str  # key of the submission that earned the points; among equal submissions the smallest key
+    key: str  # key of the best submission; among equal submissions, the smallest key
 
 
 _SubtaskT = TypeVar("_SubtaskT", SubtaskResult, BestSubtask)
@@ -252,7 +264,7 @@ class BestOfSubtasks(Value):
     """The result of a problem by the rule `max_subtask`."""
 
     problem_id: str
-    # Sum of the rounded best points of the subtasks; without subtasks, points of the best submission.
+    # Sum of the best rounded points of each subtask. Without subtasks, the points of the best submission.
     points: float
     max_points: float
     submissions: int
@@ -264,7 +276,7 @@ class BestSubmission(Value):
 
     problem_id: str
     points: float
-    key: str  # key of the best submission; among equal submissions the smallest key
+    key: str  # key of the best submission; among equal submissions, the smallest key
 
 
 def collect_best_subtasks(results: Iterable[SubmissionResult]) -> dict[str, BestOfSubtasks]:
@@ -274,40 +286,41 @@ def collect_best_subtasks(results: Iterable[SubmissionResult]) -> dict[str, Best
     """
     bests_by_problem: dict[str, dict[str, BestSubtask]] = {}
     best_submissions: dict[str, BestSubmission] = {}
-    counts: Counter[str] = Counter()
+    submission_counts: Counter[str] = Counter()
     for result in results:
         problem = result.problem_id
-        counts[problem] += 1
-        best_submissions[problem] = _better_submission(best_submissions.get(problem), result)
-        bests = bests_by_problem.setdefault(problem, {})
+        submission_counts[problem] += 1
+        best_submissions[problem] = _select_better_submission(best_submissions.get(problem), result)
+        best_subtasks = bests_by_problem.setdefault(problem, {})
         for subtask in result.subtasks:
-            fields = {name: getattr(subtask, name) for name in BestSubtask.__struct_fields__ if name != "key"}
-            new_best = BestSubtask(**fields, key=result.key)
-            # Compare scores as well as points, because a subtask without points has a best submission as
-            # well.
-            bests[subtask.subtask] = min(
-                bests.get(subtask.subtask, new_best),
+            result_fields = {
+                name: getattr(subtask, name) for name in BestSubtask.__struct_fields__ if name != "key"
+            }
+            new_best = BestSubtask(**result_fields, key=result.key)
+            # Scores are also compared, because a subtask without points has a best submission too.
+            best_subtasks[subtask.subtask] = min(
+                best_subtasks.get(subtask.subtask, new_best),
                 new_best,
                 key=lambda best: (-best.weighted_score, -best.exact_score, best.key),
             )
-    totals = dict[str, BestOfSubtasks]()
+    best_by_problem = dict[str, BestOfSubtasks]()
     for problem in sorted(best_submissions):
-        subtasks = tuple(bests_by_problem[problem].values())
-        # The summands are already rounded. The sum is rounded again to remove errors of binary addition, as
-        # in 0.1 + 0.2.
-        precision = max((best.score_precision for best in subtasks), default=0)
-        points = round(math.fsum(best.weighted_score for best in subtasks), precision)
-        totals[problem] = BestOfSubtasks(
+        subtask_bests = tuple(bests_by_problem[problem].values())
+        # The points of subtasks are rounded. Their sum is rounded again, because binary addition is not
+        # exact, as in 0.1 + 0.2.
+        decimals = max((best.score_precision for best in subtask_bests), default=0)
+        points = round(math.fsum(best.weighted_score for best in subtask_bests), decimals)
+        best_by_problem[problem] = BestOfSubtasks(
             problem_id=problem,
-            points=points if subtasks else best_submissions[problem].points,
-            max_points=math.fsum(best.points for best in subtasks) if subtasks else 1.0,
-            submissions=counts[problem],
-            subtasks=subtasks,
+            points=points if subtask_bests else best_submissions[problem].points,
+            max_points=math.fsum(best.points for best in subtask_bests) if subtask_bests else 1.0,
+            submissions=submission_counts[problem],
+            subtasks=subtask_bests,
         )
-    return totals
+    return best_by_problem
 
 
-def _better_submission(best: BestSubmission | None, result: SubmissionResult) -> BestSubmission:
+def _select_better_submission(best: BestSubmission | None, result: SubmissionResult) -> BestSubmission:
     """Return the better of the best submission so far and a new result."""
     new_best = BestSubmission(problem_id=result.problem_id, points=result.points, key=result.key)
     return min(best or new_best, new_best, key=lambda submission: (-submission.points, submission.key))
@@ -315,10 +328,12 @@ def _better_submission(best: BestSubmission | None, result: SubmissionResult) ->
 
 def select_best_submissions(results: Iterable[SubmissionResult]) -> dict[str, BestSubmission]:
     """Return each problem's points by `max` (IOI 2013 to 2016): the best single submission."""
-    bests: dict[str, BestSubmission] = {}
+    best_submissions: dict[str, BestSubmission] = {}
     for result in results:
-        bests[result.problem_id] = _better_submission(bests.get(result.problem_id), result)
-    return dict(sorted(bests.items()))
+        best_submissions[result.problem_id] = _select_better_submission(
+            best_submissions.get(result.problem_id), result
+        )
+    return dict(sorted(best_submissions.items()))
 
 
 def select_best_tokened_or_last(
@@ -328,13 +343,18 @@ def select_best_tokened_or_last(
 
     `results` must be in the order of submission. `tokened` holds the keys of tokened submissions.
     """
-    bests: dict[str, BestSubmission] = {}
-    last: dict[str, SubmissionResult] = {}
+    best_submissions: dict[str, BestSubmission] = {}
+    last_submissions: dict[str, SubmissionResult] = {}
     for result in results:
-        last[result.problem_id] = result
+        last_submissions[result.problem_id] = result
         if result.key in tokened:
-            bests[result.problem_id] = _better_submission(bests.get(result.problem_id), result)
-    return {problem: _better_submission(bests.get(problem), last[problem]) for problem in sorted(last)}
+            best_submissions[result.problem_id] = _select_better_submission(
+                best_submissions.get(result.problem_id), result
+            )
+    return {
+        problem: _select_better_submission(best_submissions.get(problem), last_submissions[problem])
+        for problem in sorted(last_submissions)
+    }
 
 
 class ScoreMode(StrEnum):

@@ -31,8 +31,8 @@ class Budget(StrEnum):
     SINGLE = "single"
 
 
-# Sort key of an attempt. It ends with the submission's key, because the other parts are equal for `s1` and
-# `s01`.
+# Sort key of an attempt. The last item is the submission's key, because the other items are equal for the
+# keys `s1` and `s01`.
 _Order = tuple[float, str, tuple[tuple[str, int], ...], str]
 
 
@@ -41,9 +41,9 @@ class Attempt(Value):
 
     result: SubmissionResult
     target: str | None = None  # subtask for which the program was written; None for the whole problem
-    number: float | None = None  # number of the solution among the model's solutions for the problem
+    number: float | None = None  # position of the solution among the model's solutions for the problem
     time: str = ""
-    length: int = 0  # length of the reasoning, or else of the whole generation
+    length: int = 0  # length of the reasoning or, without reasoning, of the whole generation
     tokened: bool = False
 
     @property
@@ -54,8 +54,8 @@ class Attempt(Value):
     @property
     def sort_key(self) -> _Order:
         """Return the sort key for the order of submission. Rows are in the order of judging."""
-        number = math.inf if self.number is None else self.number
-        return number, self.time, _split_key(self.result.key), self.result.key
+        solution_number = math.inf if self.number is None else self.number
+        return solution_number, self.time, _split_key(self.result.key), self.result.key
 
 
 @lru_cache(1 << 12)  # cached because each key is compared with many other keys
@@ -64,7 +64,7 @@ def _split_key(key: str) -> tuple[tuple[str, int], ...]:
     return tuple((prefix, int(digits or 0)) for prefix, digits in re.findall(r"(\D*)(\d{0,18})", key))
 
 
-def without_tests(result: SubmissionResult) -> SubmissionResult:
+def remove_tests(result: SubmissionResult) -> SubmissionResult:
     """Return a result without its tests, to save memory."""
     subtasks = tuple(msgspec.structs.replace(subtask, test_results=()) for subtask in result.subtasks)
     return msgspec.structs.replace(result, subtasks=subtasks, tests=(), compile_output="", confinement={})
@@ -73,9 +73,9 @@ def without_tests(result: SubmissionResult) -> SubmissionResult:
 # --- a limited number of submissions -----------------------------------------------------------------
 
 
-def select_limited(candidates: Iterable[Attempt], submissions: int = SUBMISSIONS) -> list[Attempt]:
-    """Return the first `submissions` attempts of `order_by_rounds`."""
-    return list(islice(order_by_rounds(candidates), submissions))
+def select_limited(candidates: Iterable[Attempt], max_submissions: int = SUBMISSIONS) -> list[Attempt]:
+    """Return the first `max_submissions` attempts of `order_by_rounds`."""
+    return list(islice(order_by_rounds(candidates), max_submissions))
 
 
 def order_by_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
@@ -83,58 +83,61 @@ def order_by_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
 
     Each round goes over the subtasks from last to first and submits an attempt for each subtask.
     A solved subtask is skipped from then on and uses no more submissions. Attempts for the same subtask are
-    ordered by `target_rank`. Attempts that do not compile, or whose target is worth 0 points, are not
+    ordered by `compute_target_rank`. Attempts that do not compile, or whose target is worth 0 points, are not
     submitted.
     """
-    groups: dict[str | None, list[Attempt]] = {}
+    attempts_by_target: dict[str | None, list[Attempt]] = {}
     for candidate in candidates:
         if candidate.result.compiles:
-            groups.setdefault(find_known_target(candidate), []).append(candidate)
-    any_group = next(iter(groups.values()), [])
-    order = _round_targets(any_group[0].result.subtasks) if any_group else []
-    # The queues are sorted by decreasing rank, so the next attempt of a queue is its last element.
+            attempts_by_target.setdefault(find_known_target(candidate), []).append(candidate)
+    any_attempts = next(iter(attempts_by_target.values()), [])
+    round_targets = _list_round_targets(any_attempts[0].result.subtasks) if any_attempts else []
+    # Attempts of each target. The next attempt of a target is the last item.
     queues = {
-        target: sorted(groups[target], key=target_rank, reverse=True) for target in order if target in groups
+        target: sorted(attempts_by_target[target], key=compute_target_rank, reverse=True)
+        for target in round_targets
+        if target in attempts_by_target
     }
-    solved: set[str] = set()
+    solved_subtasks: set[str] = set()
     while queues:
         for target in list(queues):
-            if _is_solved(target, queues[target][-1], solved):
+            if _is_solved(target, queues[target][-1], solved_subtasks):
                 del queues[target]
                 continue
             next_attempt = queues[target].pop()
             if not queues[target]:
                 del queues[target]
-            # Record the subtasks with full points. A problem without subtasks counts as a nameless subtask.
+            # Add the subtasks that the attempt solves. A problem without subtasks is a subtask without a
+            # name.
             subtasks = next_attempt.result.subtasks
-            solved.update(subtask.subtask for subtask in subtasks if subtask.exact_score >= 1)
+            solved_subtasks.update(subtask.subtask for subtask in subtasks if subtask.exact_score >= 1)
             if not subtasks and next_attempt.result.points >= 1:
-                solved.add(_WHOLE_PROBLEM)
+                solved_subtasks.add(_WHOLE_PROBLEM)
             yield next_attempt
 
 
-def _round_targets(subtasks: Sequence[SubtaskResult]) -> list[str | None]:
+def _list_round_targets(subtasks: Sequence[SubtaskResult]) -> list[str | None]:
     """Return the targets in the order of a round: the whole problem, then its subtasks from last to first."""
     return [None, *(subtask.subtask for subtask in reversed(subtasks) if subtask.points)]
 
 
-def find_known_target(candidate: Attempt) -> str | None:
+def find_known_target(attempt: Attempt) -> str | None:
     """Return the subtask for which an attempt is written. None means the whole problem, or is unknown."""
-    names = {subtask.subtask for subtask in candidate.result.subtasks}
-    return candidate.target if candidate.target in names else None
+    subtask_names = {subtask.subtask for subtask in attempt.result.subtasks}
+    return attempt.target if attempt.target in subtask_names else None
 
 
-def target_rank(candidate: Attempt) -> tuple[float, int, _Order]:
+def compute_target_rank(attempt: Attempt) -> tuple[float, int, _Order]:
     """Return the sort key among attempts for a target: best on the samples, then longest, then first."""
-    return -candidate.sample_score, -candidate.length, candidate.sort_key
+    return -attempt.sample_score, -attempt.length, attempt.sort_key
 
 
-def _is_solved(target: str | None, attempt: Attempt, solved: set[str]) -> bool:
+def _is_solved(target: str | None, attempt: Attempt, solved_subtasks: set[str]) -> bool:
     """Return True if a target, a subtask or the whole problem, is solved."""
     if target is not None:
-        return target in solved
+        return target in solved_subtasks
     counting_subtasks = [subtask.subtask for subtask in attempt.result.subtasks if subtask.points]
-    return solved.issuperset(counting_subtasks or [_WHOLE_PROBLEM])
+    return solved_subtasks.issuperset(counting_subtasks or [_WHOLE_PROBLEM])
 
 
 # --- a single submission -----------------------------------------------------------------------------
@@ -146,30 +149,30 @@ def select_single(candidates: Iterable[Attempt]) -> Attempt | None:
     Neither its score nor whether it compiles matters.
     """
 
-    return min(candidates, key=_single_rank, default=None)
+    return min(candidates, key=_compute_single_rank, default=None)
 
 
-def _single_rank(candidate: Attempt) -> tuple[int, _Order]:
+def _compute_single_rank(attempt: Attempt) -> tuple[int, _Order]:
     """Return the sort key of `select_single`: the target in the order of a round, then by submission."""
-    order, target = _round_targets(candidate.result.subtasks), find_known_target(candidate)
-    return (order.index(target) if target in order else len(order)), candidate.sort_key
+    round_targets, target = _list_round_targets(attempt.result.subtasks), find_known_target(attempt)
+    return (round_targets.index(target) if target in round_targets else len(round_targets)), attempt.sort_key
 
 
 # --- pools of attempts that may still decide a score -------------------------------------------------
 
 
-# Sort key of an attempt and the attempt; the attempt with the lowest key is chosen.
+# Pair of a sort key and an attempt. The attempt with the lowest key is selected.
 _RankedAttempt = tuple[tuple[Any, ...], Attempt]
 
 
-# A pool that is encoded as bytes: the limit, keys by target, best key by kind, keys of the last and the
-# single attempt, attempts by key.
+# Content of a pool that is encoded as bytes: the maximum number of submissions, keys by target, best key by
+# kind, keys of the last and the single attempt, attempts by key.
 _PackedPool = tuple[
     int, dict[str | None, list[str]], dict[str, str], tuple[str | None, str | None], dict[str, Attempt]
 ]
 
 
-def _result_rank(kind: str, result: SubmissionResult) -> tuple[Any, ...]:
+def _compute_result_rank(kind: str, result: SubmissionResult) -> tuple[Any, ...]:
     """Return a sort key for results: by decreasing points or, for `subtask N`, by that subtask's points."""
     kind_name, _, index = kind.partition(" ")
     if kind_name != "subtask":
@@ -184,61 +187,75 @@ class SubmissionPool:
     The pool holds only submissions that a selection may need: for each subtask up to twice the limit.
     """
 
-    def __init__(self, submissions: int = SUBMISSIONS) -> None:
-        self._submissions = submissions
-        self._queues: dict[str | None, list[_RankedAttempt]] = {}
-        self._best: dict[str, _RankedAttempt] = {}  # attempt with the lowest sort key, by kind
-        self._last: _RankedAttempt | None = None
-        self._single: _RankedAttempt | None = None
+    def __init__(self, max_submissions: int = SUBMISSIONS) -> None:
+        self._max_submissions = max_submissions
+        self._queues_by_target: dict[str | None, list[_RankedAttempt]] = {}
+        self._best_by_kind: dict[
+            str, _RankedAttempt
+        ] = {}  # attempt with the lowest sort key, by kind of rank
+        self._last_attempt: _RankedAttempt | None = None
+        self._single_attempt: _RankedAttempt | None = None
 
     def add(self, candidate: Attempt) -> None:
         """Add a submission, if a selection may need it."""
-        candidate = msgspec.structs.replace(candidate, result=without_tests(candidate.result))
-        result, order, single_rank = candidate.result, candidate.sort_key, _single_rank(candidate)
-        # Keep only the submissions that can decide in any mode of scoring: the best of each kind, and the
+        candidate = msgspec.structs.replace(candidate, result=remove_tests(candidate.result))
+        result, sort_key, single_rank = candidate.result, candidate.sort_key, _compute_single_rank(candidate)
+        # Only submissions that can decide a score in some mode are stored: the best of each kind, and the
         # last.
         subtask_kinds = [f"subtask {index}" for index in range(len(result.subtasks))]
-        for kind in ("points", *(["tokened"] if candidate.tokened else []), *subtask_kinds):
-            ranked = _result_rank(kind, result), candidate
-            if kind not in self._best or ranked[0] < self._best[kind][0]:
-                self._best[kind] = ranked
-        if self._last is None or order > self._last[0]:
-            self._last = order, candidate
-        if self._single is None or single_rank < self._single[0]:
-            self._single = single_rank, candidate
+        for rank_kind in ("points", *(["tokened"] if candidate.tokened else []), *subtask_kinds):
+            ranked_attempt = _compute_result_rank(rank_kind, result), candidate
+            if rank_kind not in self._best_by_kind or ranked_attempt[0] < self._best_by_kind[rank_kind][0]:
+                self._best_by_kind[rank_kind] = ranked_attempt
+        if self._last_attempt is None or sort_key > self._last_attempt[0]:
+            self._last_attempt = sort_key, candidate
+        if self._single_attempt is None or single_rank < self._single_attempt[0]:
+            self._single_attempt = single_rank, candidate
         if result.compiles:
-            queue = self._queues.setdefault(find_known_target(candidate), [])
-            queue.append((target_rank(candidate), candidate))
-            if len(queue) >= 2 * self._submissions:
+            queue = self._queues_by_target.setdefault(find_known_target(candidate), [])
+            queue.append((compute_target_rank(candidate), candidate))
+            if len(queue) >= 2 * self._max_submissions:
                 queue.sort(key=itemgetter(0))
-                del queue[self._submissions :]
+                del queue[self._max_submissions :]
 
     def pack(self) -> bytes:
-        """Return the pool as bytes that `unpacked` reads."""
+        """Return the pool as bytes that `unpack` reads."""
         attempts = dict[str, Attempt]()
 
         def add_attempt(ranked: _RankedAttempt) -> str:
             return attempts.setdefault(ranked[1].result.key, ranked[1]).result.key
 
-        queues = {target: list(map(add_attempt, queue)) for target, queue in self._queues.items()}
-        best = {kind: add_attempt(entry) for kind, entry in self._best.items()}
-        last_and_single = (self._last and add_attempt(self._last), self._single and add_attempt(self._single))
-        return msgspec.msgpack.encode((self._submissions, queues, best, last_and_single, attempts))
+        queued_keys = {
+            target: list(map(add_attempt, queue)) for target, queue in self._queues_by_target.items()
+        }
+        best_keys = {kind: add_attempt(ranked_attempt) for kind, ranked_attempt in self._best_by_kind.items()}
+        last_and_single_keys = (
+            self._last_attempt and add_attempt(self._last_attempt),
+            self._single_attempt and add_attempt(self._single_attempt),
+        )
+        return msgspec.msgpack.encode(
+            (self._max_submissions, queued_keys, best_keys, last_and_single_keys, attempts)
+        )
 
     @classmethod
     def unpack(cls, data: bytes) -> SubmissionPool:
-        """Return a pool from bytes that `packed` returned. Raises msgspec.MsgspecError for other bytes."""
-        submissions, queues, best, (last, single), attempts = msgspec.msgpack.decode(data, type=_PackedPool)
-        pool = cls(submissions)
-        pool._queues = {
-            target: [(target_rank(attempts[key]), attempts[key]) for key in keys]
-            for target, keys in queues.items()
+        """Return a pool from bytes that `pack` returned. Raises msgspec.MsgspecError for other bytes."""
+        max_submissions, queued_keys, best_keys, (last_key, single_key), attempts = msgspec.msgpack.decode(
+            data, type=_PackedPool
+        )
+        pool = cls(max_submissions)
+        pool._queues_by_target = {
+            target: [(compute_target_rank(attempts[key]), attempts[key]) for key in keys]
+            for target, keys in queued_keys.items()
         }
-        pool._best = {
-            kind: (_result_rank(kind, attempts[key].result), attempts[key]) for kind, key in best.items()
+        pool._best_by_kind = {
+            kind: (_compute_result_rank(kind, attempts[key].result), attempts[key])
+            for kind, key in best_keys.items()
         }
-        pool._last = None if last is None else (attempts[last].sort_key, attempts[last])
-        pool._single = None if single is None else (_single_rank(attempts[single]), attempts[single])
+        pool._last_attempt = None if last_key is None else (attempts[last_key].sort_key, attempts[last_key])
+        pool._single_attempt = (
+            None if single_key is None else (_compute_single_rank(attempts[single_key]), attempts[single_key])
+        )
         return pool
 
     def select(self, budget: Budget) -> list[Attempt]:
@@ -248,11 +265,16 @@ class SubmissionPool:
         """
         match budget:
             case Budget.UNLIMITED:
-                deciding = [*self._best.values(), *([self._last] if self._last else [])]
-                distinct = {attempt.result.key: attempt for _, attempt in deciding}
-                return sorted(distinct.values(), key=lambda attempt: attempt.sort_key)
+                deciding_attempts = [
+                    *self._best_by_kind.values(),
+                    *([self._last_attempt] if self._last_attempt else []),
+                ]
+                attempts_by_key = {attempt.result.key: attempt for _, attempt in deciding_attempts}
+                return sorted(attempts_by_key.values(), key=lambda attempt: attempt.sort_key)
             case Budget.LIMITED:
-                queued = [attempt for queue in self._queues.values() for _, attempt in queue]
-                return select_limited(queued, self._submissions)
+                queued_attempts = [
+                    attempt for queue in self._queues_by_target.values() for _, attempt in queue
+                ]
+                return select_limited(queued_attempts, self._max_submissions)
             case Budget.SINGLE:
-                return [self._single[1]] if self._single else []
+                return [self._single_attempt[1]] if self._single_attempt else []

@@ -27,15 +27,15 @@ class Shard(Value):
     @classmethod
     def parse(cls, text: str) -> Self:
         """Return the shard in a string such as `1/4`. Raises InputError for other strings."""
-        if (form := _FORM.fullmatch(text.strip())) is None:
+        if (shard_match := _FORM.fullmatch(text.strip())) is None:
             remedy = "Give I/N with I from 1 to N, such as 1/4"
             raise InputError(f"{text!r} is not a valid shard", field="shard", remedy=remedy)
-        return cls(index=int(form[1]), number=int(form[2]))
+        return cls(index=int(shard_match[1]), number=int(shard_match[2]))
 
     def __str__(self) -> str:
         return f"{self.index}/{self.number}"
 
     def contains(self, key: str) -> bool:
         """Return True if the row with this key belongs to the shard. The hash is SHA-256."""
-        digest = hashlib.sha256(key.encode(errors="surrogatepass")).digest()
-        return int.from_bytes(digest[:_HASH_BYTES], "big") % self.number == self.index - 1
+        key_hash = hashlib.sha256(key.encode(errors="surrogatepass")).digest()
+        return int.from_bytes(key_hash[:_HASH_BYTES], "big") % self.number == self.index - 1

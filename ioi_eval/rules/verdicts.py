@@ -31,7 +31,7 @@ _MICROSECONDS = 1e6
 _MEBIBYTE = 1 << 20
 _TOLERANCE = 1e-9  # tolerance for rounding errors of binary fractions
 
-# Messages of a checker by the name that the checker may print instead.
+# Standard messages, by the name that a checker may print instead of the message.
 _STANDARD_MESSAGES: Mapping[str, str] = MappingProxyType(
     {
         "translate:success": "Output is correct",
@@ -40,7 +40,7 @@ _STANDARD_MESSAGES: Mapping[str, str] = MappingProxyType(
     }
 )
 
-# Names of signals by their number on Linux, because submissions always run on Linux.
+# Names of signals, by their number on Linux, on which submissions run.
 _SIGNALS: Mapping[int, str] = MappingProxyType(
     {
         4: "SIGILL",
@@ -62,8 +62,8 @@ _SIGNALS: Mapping[int, str] = MappingProxyType(
 # well.
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
-# Parts of the feedback of a classic job with score 0, in the order in which they are tried, and the verdicts
-# that they mean.
+# Verdict of a classic job with score 0, by a text that its feedback contains. The first text that matches
+# decides.
 _CLASSIC_FEEDBACK: tuple[tuple[str, Verdict], ...] = (
     ("Compilation error", Verdict.CE),
     ("Memory limit exceeded", Verdict.MLE),
@@ -72,7 +72,7 @@ _CLASSIC_FEEDBACK: tuple[tuple[str, Verdict], ...] = (
 )
 
 
-def verdict_of_score(score: float) -> Verdict:
+def convert_score_to_verdict(score: float) -> Verdict:
     """Return the verdict of a program that ran within its limits and earned `score`."""
     if score >= 1:
         return Verdict.AC
@@ -93,56 +93,56 @@ class SubmissionProcesses(Value):
 ONE_PROCESS = SubmissionProcesses()
 
 
-def result_of_report(
-    test_name: str, line: TestReport, *, limits: Limits, processes: SubmissionProcesses = ONE_PROCESS
+def make_result_from_report(
+    test_name: str, report: TestReport, *, limits: Limits, processes: SubmissionProcesses = ONE_PROCESS
 ) -> TestResult:
     """Return the result that a proctor's report about a test describes.
 
     Args:
         test_name: name of the test.
-        line: the proctor's report.
+        report: the proctor's report.
         limits: the limits that the test ran with; the feedback names the exceeded limit.
         processes: the submission's processes.
 
     Raises:
         JudgeFailure: if the judge failed or the report is invalid.
     """
-    if line.failure is not None:
-        raise JudgeFailure(line.failure, phase="judging", test=test_name)
-    if line.skipped:
-        return skipped_result(test_name)
-    if line.end == "ok":
-        score = _check_score_range(test_name, line.score)
+    if report.failure is not None:
+        raise JudgeFailure(report.failure, phase="judging", test=test_name)
+    if report.skipped:
+        return make_skipped_result(test_name)
+    if report.end == "ok":
+        score = _check_score_range(test_name, report.score)
         status, feedback = (
-            verdict_of_score(score),
-            _STANDARD_MESSAGES.get(line.feedback.strip(), line.feedback),
+            convert_score_to_verdict(score),
+            _STANDARD_MESSAGES.get(report.feedback.strip(), report.feedback),
         )
     else:
-        score, (status, feedback) = 0.0, _describe_failure(test_name, line, limits, processes)
+        score, (status, feedback) = 0.0, _describe_failure(test_name, report, limits, processes)
     return TestResult(
         test_name=test_name,
         score=score,
         status=status,
         feedback=feedback,
-        cpu_time=line.cpu_us / _MICROSECONDS,
-        wall_time=line.wall_us / _MICROSECONDS,
-        waited_time=line.waited_us / _MICROSECONDS,
-        memory=line.memory,
-        processes=line.processes or None,
-        output=line.output,
-        error=line.error,
+        cpu_time=report.cpu_us / _MICROSECONDS,
+        wall_time=report.wall_us / _MICROSECONDS,
+        waited_time=report.waited_us / _MICROSECONDS,
+        memory=report.memory,
+        processes=report.processes or None,
+        output=report.output,
+        error=report.error,
     )
 
 
 def _describe_failure(
-    test_name: str, line: TestReport, limits: Limits, processes: SubmissionProcesses
+    test_name: str, report: TestReport, limits: Limits, processes: SubmissionProcesses
 ) -> tuple[Verdict, str]:
     """Return the verdict and the feedback for a program that exceeded a limit or failed."""
-    # The message of the program before it failed, such as the name of an exception.
-    detail = f": {line.feedback}" if line.feedback else ""
-    has_several = processes.count > 1
-    process_suffix = f" of all {line.processes} processes" if line.processes > 1 else ""
-    match line.end:
+    # The feedback is a message of the failed program, such as the name of an exception.
+    error_suffix = f": {report.feedback}" if report.feedback else ""
+    has_several_processes = processes.count > 1
+    process_suffix = f" of all {report.processes} processes" if report.processes > 1 else ""
+    match report.end:
         case "cpu" if processes.has_separate_limits:
             limit_suffix = "" if limits.cpu_time is None else f" more than {limits.cpu_time:.3f} s"
             return (
@@ -150,19 +150,21 @@ def _describe_failure(
                 f"Time limit exceeded (CPU time of one of {processes.count} processes{limit_suffix})",
             )
         case "cpu":
-            measured = (
-                f"CPU time of {processes.count} processes" if has_several else f"CPU time{process_suffix}"
+            time_description = (
+                f"CPU time of {processes.count} processes"
+                if has_several_processes
+                else f"CPU time{process_suffix}"
             )
-            return Verdict.TLE, _format_time_feedback(measured, line.cpu_us, limits.cpu_time)
+            return Verdict.TLE, _format_time_feedback(time_description, report.cpu_us, limits.cpu_time)
         case "wall":
-            return Verdict.TLE, _format_time_feedback("wall time", line.wall_us, limits.wall_time)
+            return Verdict.TLE, _format_time_feedback("wall time", report.wall_us, limits.wall_time)
         case "memory":
             limit_text = "" if limits.memory is None else _format_mebibytes(limits.memory)
-            memory_text = f"{_format_mebibytes(line.memory)}{limit_text and f' of {limit_text}'}"
-            # The report contains the sum over all processes, but the limit applies to each process.
+            memory_text = f"{_format_mebibytes(report.memory)}{limit_text and f' of {limit_text}'}"
+            # The report has the memory of all processes together, but the limit applies to each process.
             memory_text = (
                 f"of one of {processes.count} processes more than {limit_text}"
-                if has_several
+                if has_several_processes
                 else memory_text
             )
             return Verdict.MLE, f"Memory limit exceeded (resident memory{process_suffix} {memory_text})"
@@ -170,15 +172,15 @@ def _describe_failure(
             limit_text = "" if limits.output is None else f" (more than {_format_mebibytes(limits.output)})"
             return Verdict.OLE, f"Output limit exceeded{limit_text}"
         case "exit":
-            return Verdict.RE, f"Runtime error (exit code {line.code}){detail}"
+            return Verdict.RE, f"Runtime error (exit code {report.code}){error_suffix}"
         case "signal":
-            name = f", {_SIGNALS[line.signal]}" if line.signal in _SIGNALS else ""
-            return Verdict.RE, f"Runtime error (signal {line.signal}{name}){detail}"
+            signal_suffix = f", {_SIGNALS[report.signal]}" if report.signal in _SIGNALS else ""
+            return Verdict.RE, f"Runtime error (signal {report.signal}{signal_suffix}){error_suffix}"
         case "threads":
-            exceeded = "threads or processes" if line.processes else "threads"
-            return Verdict.RE, f"Runtime error (too many {exceeded})"
+            exceeded_resource = "threads or processes" if report.processes else "threads"
+            return Verdict.RE, f"Runtime error (too many {exceeded_resource})"
     raise JudgeFailure(
-        f"the proctor reported an unknown ending: {line.end!r}", phase="judging", test=test_name
+        f"the proctor reported an unknown ending: {report.end!r}", phase="judging", test=test_name
     )
 
 
@@ -198,7 +200,7 @@ def rescale_result(result: TestResult, score_points: float, max_points: float) -
     If `max_points` is 0, the test is right for any points.
     """
     if score_points == RAW_POINTS and result.status is Verdict.AC:
-        return result  # accepted without a number of points means that all points are earned
+        return result  # the test earns all points, because the checker accepted without printing points
     points = result.score * score_points
     if not max_points:
         status = Verdict.AC if points else result.status
@@ -213,7 +215,7 @@ def rescale_result(result: TestResult, score_points: float, max_points: float) -
     return msgspec.structs.replace(result, score=1.0, status=Verdict.AC, feedback=feedback)
 
 
-def with_raw_points(result: TestResult) -> TestResult:
+def convert_to_raw_points(result: TestResult) -> TestResult:
     """Return a result with its points, for a grader whose points are unlimited.
 
     Raises JudgeFailure if the program accepted without printing its points.
@@ -233,31 +235,31 @@ def with_raw_points(result: TestResult) -> TestResult:
 
 def _check_score_range(test_name: str, score: float) -> float:
     """Return a score in [0, 1]. Raises JudgeFailure for other numbers."""
-    if not 0 <= score <= 1:  # this refuses nan as well
+    if not 0 <= score <= 1:  # this also refuses NaN
         raise JudgeFailure(f"the score {score} is not in [0, 1]", phase="checking", test=test_name)
-    return score + 0.0  # turns -0.0 into 0.0
+    return score + 0.0  # this turns -0.0 into 0.0
 
 
 # --- results of tests that did not run ---------------------------------------------------------------
 
 
-def skipped_result(test_name: str) -> TestResult:
+def make_skipped_result(test_name: str) -> TestResult:
     """Return the result of a test that was not run because it cannot change the score."""
     return TestResult(test_name=test_name, score=0.0, status=Verdict.SKIPPED)
 
 
-def missing_file_result(test_name: str) -> TestResult:
+def make_missing_file_result(test_name: str) -> TestResult:
     """Return the result of a test that needs a file which the submission does not contain."""
     return TestResult(test_name=test_name, score=0.0, status=Verdict.WA, feedback=NOT_SUBMITTED)
 
 
-def stalled_result(test_name: str, stalled: str) -> TestResult:
-    """Return the result of a test that was not run because the program stalled twice on test `stalled`."""
-    feedback = f"Time limit exceeded (wall time; not run, because the program stalls on test {stalled})"
+def make_stalled_result(test_name: str, stalled_test: str) -> TestResult:
+    """Return the result of a test that was not run because the program stalled twice on an earlier test."""
+    feedback = f"Time limit exceeded (wall time; not run, because the program stalls on test {stalled_test})"
     return TestResult(test_name=test_name, score=0.0, status=Verdict.TLE, feedback=feedback)
 
 
-def uncompiled_result(test_name: str, feedback: str = COMPILATION_ERROR) -> TestResult:
+def make_uncompiled_result(test_name: str, feedback: str = COMPILATION_ERROR) -> TestResult:
     """Return the result of a test that was not run because the program is missing."""
     return TestResult(test_name=test_name, score=0.0, status=Verdict.CE, feedback=feedback)
 
@@ -275,8 +277,10 @@ def classic_outcome(result: JobResult) -> tuple[str, str]:
         if stage is not None and stage.status is StageStatus.XX:
             raise JudgeFailure(stage.message or "the sandbox failed", phase=phase)
     if result.compile is not None and result.compile.code != 0:
-        if match := _UNCOMPILED_PROGRAM.fullmatch(find_last_line(result.compile.stderr)):
-            raise compilation_failure(f"the {match[1]} does not compile on the server", result.compile)
+        if program_match := _UNCOMPILED_PROGRAM.fullmatch(find_last_line(result.compile.stderr)):
+            raise make_compilation_failure(
+                f"the {program_match[1]} does not compile on the server", result.compile
+            )
         return "0", f"{COMPILATION_ERROR} exit code {result.compile.code}\n{result.compile.stderr}"
     if result.run.code == 1 and "MemoryError" in result.run.stderr:
         return "0", "Memory limit exceeded"
@@ -292,7 +296,7 @@ _UNCOMPILED_PROGRAM = re.compile("Could not compile (checker|manager)")
 _ERROR_IN_GRADERS = re.compile(r"^(?:/\S*/)?(graders/[^:\n]+):\d+:\d+: (?:fatal )?error: ", re.MULTILINE)
 _ERROR = re.compile(r"\berror: ")
 _LINKER_ERROR = re.compile(r"\bld returned \d+ exit status|undefined reference")
-_MAX_MESSAGE_LENGTH = 1000  # maximum characters of a failure's message
+_MAX_MESSAGE_LENGTH = 1000  # maximum length of a failure's message, in characters
 
 
 def lacks_space(compilation: Ending | None) -> bool:
@@ -314,8 +318,8 @@ def may_be_judges_fault(compilation: Ending | None, source: str) -> bool:
     """
     if compilation is None or compilation.code in (None, 0):
         return False
-    files = (match[1] for match in _ERROR_IN_GRADERS.finditer(compilation.stderr))
-    return lacks_space(compilation) or any(file != source for file in files)
+    files_with_errors = (match[1] for match in _ERROR_IN_GRADERS.finditer(compilation.stderr))
+    return lacks_space(compilation) or any(file != source for file in files_with_errors)
 
 
 def check_graders(compilation: Ending | None) -> None:
@@ -326,12 +330,12 @@ def check_graders(compilation: Ending | None) -> None:
     if compilation is None or compilation.code in (None, 0):
         return
     if lacks_space(compilation):
-        raise compilation_failure("the server cannot compile", compilation)
+        raise make_compilation_failure("the server cannot compile", compilation)
     if not _LINKER_ERROR.search(compilation.stderr):
-        raise compilation_failure("the problem's grader does not compile on the server", compilation)
+        raise make_compilation_failure("the problem's grader does not compile on the server", compilation)
 
 
-def compilation_failure(problem: str, compilation: Ending, test: str = "") -> JudgeFailure:
+def make_compilation_failure(problem: str, compilation: Ending, test: str = "") -> JudgeFailure:
     """Return the failure of a classic job that could not compile a program of the package."""
     return JudgeFailure(
         f"{problem}: {find_first_error(compilation)}"[:_MAX_MESSAGE_LENGTH],
@@ -343,8 +347,8 @@ def compilation_failure(problem: str, compilation: Ending, test: str = "") -> Ju
 
 def find_first_error(compilation: Ending) -> str:
     """Return the first line of a compiler's output with an error, or else the first line."""
-    errors = (line for line in compilation.stderr.splitlines() if _ERROR.search(line))
-    return next(errors, "") or compilation.stderr.partition("\n")[0]
+    error_lines = (line for line in compilation.stderr.splitlines() if _ERROR.search(line))
+    return next(error_lines, "") or compilation.stderr.partition("\n")[0]
 
 
 def find_last_line(text: str) -> str:
@@ -361,12 +365,12 @@ def classic_result(test_name: str, score: str, feedback: str) -> TestResult:
     score_text, message = score.partition("\n")[0].strip(), _STANDARD_MESSAGES.get(feedback.strip(), feedback)
     if not _NUMBER.fullmatch(score_text):
         raise JudgeFailure(f"the score {score_text[:80]!r} is not a number", phase="checking", test=test_name)
-    number = _check_score_range(test_name, float(score_text))
+    score_value = _check_score_range(test_name, float(score_text))
     zero_score_status = next(
-        (status for fragment, status in _CLASSIC_FEEDBACK if fragment in message), Verdict.RE
+        (status for feedback_part, status in _CLASSIC_FEEDBACK if feedback_part in message), Verdict.RE
     )
-    status = verdict_of_score(number) if number > 0 else zero_score_status
-    return TestResult(test_name=test_name, score=number, status=status, feedback=message)
+    status = convert_score_to_verdict(score_value) if score_value > 0 else zero_score_status
+    return TestResult(test_name=test_name, score=score_value, status=status, feedback=message)
 
 
 # --- outcome of a build -------------------------------------------------------------------------------
@@ -378,7 +382,7 @@ def classic_result(test_name: str, score: str, feedback: str) -> TestResult:
 # trusted, because a source can cause any output. It can only cause that second build.
 
 
-# Exit code of a build's script if the machine is at fault; compilers do not use this code.
+# Exit code of a build's script if the machine is at fault. Compilers do not use it.
 MACHINE_AT_FAULT = 90
 # Exit code of a shell for a program that was killed by the server or the machine, not by a limit.
 _KILLED_CODE = 137
@@ -390,7 +394,7 @@ _COMPILER_CRASH = re.compile(
 )
 _MISSING_LIBRARY = re.compile("No such file or directory|Could not (?:find|load) module|Can't find unit")
 _FILE_TOO_LARGE = re.compile("File size limit exceeded|File too large|file truncated")
-# Pattern for a compiler's temporary files, whose folder is not always /tmp.
+# Pattern for names of a compiler's temporary files, which are not always in /tmp.
 _TEMPORARY_NAME = re.compile(r"(?<![\w.])/(?:[\w.-]+/)+cc[A-Za-z0-9]{6}(?=\.)")
 # Pattern for output that Go, PyPy and Kotlin's Java print for every program, before the messages about this
 # program.
@@ -415,28 +419,28 @@ class BuildEnding(StrEnum):
     MACHINE = "machine"  # the control program could not be built either, so the machine is at fault
 
 
-def classify_build(ended: Ending, refusals: Collection[int] = (1,)) -> BuildEnding:
+def classify_build(ending: Ending, refusals: Collection[int] = (1,)) -> BuildEnding:
     """Return the outcome of a build.
 
     `refusals`: exit codes with which this compiler reports errors in the source.
     """
-    if ended.limit:
-        return _ENDINGS_BY_TIMEOUT.get(ended.limit, BuildEnding.CUT_SHORT)
-    if not ended.exited:
+    if ending.limit:
+        return _ENDINGS_BY_TIMEOUT.get(ending.limit, BuildEnding.CUT_SHORT)
+    if not ending.exited:
         return BuildEnding.KILLED
-    if ended.code in _ENDINGS_BY_CODE:
-        return _ENDINGS_BY_CODE[ended.code]
-    if ended.code not in refusals or _COMPILER_CRASH.search(ended.stdout):
+    if ending.code in _ENDINGS_BY_CODE:
+        return _ENDINGS_BY_CODE[ending.code]
+    if ending.code not in refusals or _COMPILER_CRASH.search(ending.stdout):
         return BuildEnding.CRASHED
     return BuildEnding.REFUSED
 
 
-def printed_lack_of_space(ended: Ending) -> bool:
+def shows_lack_of_space(ending: Ending) -> bool:
     """Return True if a compiler's output shows a lack of space, memory or processes.
 
     A source can cause such output, but gains nothing: the outcome is only not cached.
     """
-    return _LACK_OF_SPACE.search(ended.stdout) is not None
+    return _LACK_OF_SPACE.search(ending.stdout) is not None
 
 
 def names_missing_library(output: str) -> bool:
@@ -458,26 +462,28 @@ _REASONS = {
 }
 
 
-_SIGNAL_MESSAGE = "Caught fatal signal"  # the only message of a stage that a signal killed
+_SIGNAL_MESSAGE = "Caught fatal signal"  # start of the message about a stage that was killed by a signal
 
 
-def format_build_log(ended: Ending, limits: BuildLimits) -> str:
+def format_build_log(ending: Ending, limits: BuildLimits) -> str:
     """Return the compiler's printable output within its limit, and the limit that stopped the compiler."""
-    log = _UNPRINTABLE.sub("\ufffd", (ended.stdout + ended.stderr)[: limits.log]).rstrip("\n")
+    build_log = _UNPRINTABLE.sub("\ufffd", (ending.stdout + ending.stderr)[: limits.log]).rstrip("\n")
     # Replace names of temporary files, so that equal sources lead to equal output.
-    log = _TEMPORARY_NAME.sub("/tmp/cc", log)
-    log = _PREAMBLE.sub("", log)
-    if ended.code and _FILE_TOO_LARGE.search(log):
+    build_log = _TEMPORARY_NAME.sub("/tmp/cc", build_log)
+    build_log = _PREAMBLE.sub("", build_log)
+    if ending.code and _FILE_TOO_LARGE.search(build_log):
         max_mib = limits.file_size >> 20
-        log += f"\nEach file that the compiler writes, including the program, may have at most {max_mib} MiB."
-    if not ended.exited or ended.code == _KILLED_CODE:
-        names_signal = ended.message is not None and ended.message.startswith(_SIGNAL_MESSAGE)
-        message = "" if ended.exited or names_signal else ended.message
-        reason = _REASONS.get(ended.limit) or message or "killed by a signal, not by a limit"
-        log = "\n".join(filter(None, (log, stop_message(reason))))
-    return log
+        build_log += (
+            f"\nEach file that the compiler writes, including the program, may have at most {max_mib} MiB."
+        )
+    if not ending.exited or ending.code == _KILLED_CODE:
+        names_signal = ending.message is not None and ending.message.startswith(_SIGNAL_MESSAGE)
+        message = "" if ending.exited or names_signal else ending.message
+        reason = _REASONS.get(ending.limit) or message or "killed by a signal, not by a limit"
+        build_log = "\n".join(filter(None, (build_log, format_stop_message(reason))))
+    return build_log
 
 
-def stop_message(reason: str) -> str:
+def format_stop_message(reason: str) -> str:
     """Return the line in the log of a build that was stopped."""
     return f"The compiler was stopped: {reason}."

@@ -24,7 +24,7 @@ from ioi_eval.model.doing import track_submission
 from ioi_eval.model.errors import EngineUnavailable, InputError, IoiEvalError
 from ioi_eval.model.options import Borderline, BuildOptions, JudgeOptions
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Test, TestResult
-from ioi_eval.rules.verdicts import NO_CODE, uncompiled_result
+from ioi_eval.rules.verdicts import NO_CODE, make_uncompiled_result
 from ioi_eval.store import Store
 
 _T = TypeVar("_T")
@@ -182,7 +182,7 @@ async def run_classic(
     """Judge a test by a classic job, and return its result. Raises JudgeFailure if the engine fails."""
     _check_arguments(problem, submission)
     if submission.code is None:
-        return uncompiled_result(test.name, NO_CODE)
+        return make_uncompiled_result(test.name, NO_CODE)
     job = classic_job(problem, test, submission, runtime=runtime)
     result = await execute(engine, job, phase="judging")
     return read_classic_result(test, result, uses_own_scripts=runtime == OWN)

@@ -38,12 +38,12 @@ from ioi_eval.reports.validation import describe_conclusion, describe_difference
 from ioi_eval.rules.calibration import (
     Calibration,
     TimeRatio,
-    expected_speed,
+    find_expected_speed,
     measure_time_ratio,
     propose_time_factor,
     with_time_factor,
 )
-from ioi_eval.rules.expectations import KeyedExpectation, collect_package_solutions, max_problem_points
+from ioi_eval.rules.expectations import KeyedExpectation, collect_package_solutions, compute_max_points
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import DistanceMeasured, OnEvent, RunSummary, ignore
 from ioi_eval.runs.references import MOST, with_references
@@ -260,7 +260,7 @@ def read_solutions(
 def _make_solution(submission: Submission, case: KeyedExpectation, problems: Problems) -> Solution:
     score = case.score
     points = (
-        max_problem_points(problems[submission.problem_id]) if score is not None and score.fraction else 1.0
+        compute_max_points(problems[submission.problem_id]) if score is not None and score.fraction else 1.0
     )
     return Solution(
         name=submission.key,
@@ -494,7 +494,7 @@ async def _measure_solutions(
         problem: Problem, number: int, submission: Submission
     ) -> TimeRatio | str | None:
         solution = problem.solutions[number]
-        if (kind := expected_speed(problem, solution)) is None:
+        if (kind := find_expected_speed(problem, solution)) is None:
             return None
         async with semaphore:
             try:

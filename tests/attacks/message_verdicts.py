@@ -42,8 +42,8 @@ def heard(said: str) -> str:
 
 @contextmanager
 def words_are_believed() -> Iterator[None]:
-    """Replace `verdicts.result_of_report` by a reader of messages, and ignore a compiler's exit status."""
-    result_of = verdicts.result_of_report
+    """Replace `verdicts.make_result_from_report` by a reader of messages, and ignore a compiler's exit status."""
+    result_of = verdicts.make_result_from_report
 
     def naive_result(test_name: str, line: TestReport, **how: Any) -> TestResult:
         verdict = heard(line.feedback)
@@ -65,8 +65,8 @@ def words_are_believed() -> Iterator[None]:
         return endings.get(heard(stage.stdout + stage.stderr), BuildEnding.BUILT)
 
     with (
-        mock.patch.object(verdicts, "result_of_report", naive_result),
-        mock.patch.object(judge, "result_of_report", naive_result),
+        mock.patch.object(verdicts, "make_result_from_report", naive_result),
+        mock.patch.object(judge, "make_result_from_report", naive_result),
         mock.patch.object(builds, "classify_build", naive_ending),
         mock.patch.object(http_delivery, "classify_build", naive_ending),
     ):
@@ -76,6 +76,6 @@ def words_are_believed() -> Iterator[None]:
 def verdict_of(line: TestReport, limits: Limits) -> str:
     """Return the verdict that the judge derives from a line, or AGAIN if it reports a fault of the judge."""
     try:
-        return verdicts.result_of_report("0", line, limits=limits).status.value
+        return verdicts.make_result_from_report("0", line, limits=limits).status.value
     except JudgeFailure:
         return AGAIN

@@ -18,7 +18,7 @@ def make_subtask(tests: str, kind: ScoreType = MIN, *, points: float = 10, thres
 
 
 def result(name: str, score: float, status: Verdict | None = None) -> TestResult:
-    return TestResult(test_name=name, score=score, status=status or verdicts.verdict_of_score(score))
+    return TestResult(test_name=name, score=score, status=status or verdicts.convert_score_to_verdict(score))
 
 
 def results(**scores: float) -> dict[str, TestResult]:

@@ -41,8 +41,8 @@ from ioi_eval.rules.expectations import (
     ExpectedScore,
     KeyedExpectation,
     collect_package_solutions,
+    compute_max_points,
     find_similar_keyword,
-    max_problem_points,
 )
 from ioi_eval.runs.events import ignore
 from ioi_eval.runs.time_limits import TimeLimits
@@ -316,7 +316,7 @@ def test_points_without_subtasks_are_share_of_tests() -> None:
     case = KeyedExpectation(
         key="a", problem="sum", solution="a", score=ExpectedScore(value=0.75, fraction=True)
     )
-    assert max_problem_points(problem) == 1
+    assert compute_max_points(problem) == 1
     assert check_solution(case, problem, result).differences == ()
 
 

@@ -21,7 +21,7 @@ from ioi_eval.models import Blob, Problem, Submission, Subtask, Test, TestResult
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.document import ALL, FOLDER
 from ioi_eval.rules.scoring import score_submission
-from ioi_eval.rules.verdicts import verdict_of_score
+from ioi_eval.rules.verdicts import convert_score_to_verdict
 from ioi_eval.store.folder import RESULTS, Fingerprint
 from ioi_eval.store.result_log import ResultLog
 from ioi_eval.store.rows import result_row
@@ -54,7 +54,7 @@ def make_problem(number: int, tests: int) -> Problem:
 
 def make_result(test_name: str, random_numbers: random.Random, skill: float) -> TestResult:
     is_right = random_numbers.random() < skill
-    status = verdict_of_score(1.0) if is_right else random_numbers.choice(WRONG)
+    status = convert_score_to_verdict(1.0) if is_right else random_numbers.choice(WRONG)
     return TestResult(
         test_name=test_name,
         score=float(is_right),

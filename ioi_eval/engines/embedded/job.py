@@ -38,7 +38,7 @@ from ioi_eval.model.errors import JobRejected
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus
 from ioi_eval.model.retry import LEFT_FOLDER
 from ioi_eval.model.values import Blob, Value
-from ioi_eval.rules.limits import hard_stop_after, max_compiler_idle_ms
+from ioi_eval.rules.limits import compute_compiler_idle_ms, compute_hard_stop
 
 _log = logging.getLogger(__name__)
 
@@ -158,9 +158,9 @@ _MAX_LIMIT = 1 << 48  # maximum number of ms or bytes that a job may ask for; no
 def _make_stage_limits(job: Job, stage: str, max_file_bytes: int, max_processes: int) -> SandboxLimits:
     memory_bytes = _read_limit(job, f"{stage}_memory_limit", no_limit_value=-1)
     wall_ms, cpu_ms = _read_limit(job, f"{stage}_timeout"), _read_limit(job, f"{stage}_cpu_time")
-    hard_stop_ms = hard_stop_after(wall_ms) if wall_ms is not None else None
+    hard_stop_ms = compute_hard_stop(wall_ms) if wall_ms is not None else None
     return SandboxLimits(
-        wall_ms=max_compiler_idle_ms(wall_ms, cpu_ms) if stage == "compile" else wall_ms,
+        wall_ms=compute_compiler_idle_ms(wall_ms, cpu_ms) if stage == "compile" else wall_ms,
         hard_ms=hard_stop_ms,
         cpu_ms=cpu_ms,
         memory=memory_bytes,

@@ -60,9 +60,9 @@ from ioi_eval.rules.verdicts import (
     BuildEnding,
     classify_build,
     format_build_log,
+    format_stop_message,
     names_missing_library,
-    printed_lack_of_space,
-    stop_message,
+    shows_lack_of_space,
 )
 from ioi_eval.store import Store
 from ioi_eval.store.contents import Pin, convert_store_errors
@@ -599,7 +599,9 @@ class Builder:
         build_program = partial(self.delivery.build, may_stay=may_stay)
         result = await build_program(spec, prebuilt_files, capabilities)
         if result.too_large:
-            return CompileError(log=stop_message(result.too_large), compiler=result.tool.name, lasting=False)
+            return CompileError(
+                log=format_stop_message(result.too_large), compiler=result.tool.name, lasting=False
+            )
         build_ending = classify_build(result.ended, spec.refusals)
         # With prebuilt files, the compiler may have run twice within the limits of a single build.
         may_have_run_twice = bool(prebuilt_files) or (
@@ -676,7 +678,7 @@ class Builder:
                 if outcome is build_success:
                     self._cache.add_on_worker(key, build_success, result.content.at)
                 return outcome
-            is_limit_exceeded = build_ending in _LIMIT_ENDINGS and not printed_lack_of_space(result.ended)
+            is_limit_exceeded = build_ending in _LIMIT_ENDINGS and not shows_lack_of_space(result.ended)
             may_be_cached = (
                 may_be_cached
                 and build_ending is BuildEnding.REFUSED

@@ -76,7 +76,12 @@ from ioi_eval.model.job import (
 )
 from ioi_eval.model.retry import WORKER_PROGRAM
 from ioi_eval.model.values import Blob, Value
-from ioi_eval.rules.limits import count_processes, hard_stop_after, max_compiler_idle_ms, to_milliseconds
+from ioi_eval.rules.limits import (
+    compute_compiler_idle_ms,
+    compute_hard_stop,
+    count_processes,
+    to_milliseconds,
+)
 from ioi_eval.rules.verdicts import BuildEnding, classify_build
 from ioi_eval.store.memory import LruCache, SharedCalls
 
@@ -345,14 +350,14 @@ def _check_server_limits(spec: BuildSpec, capabilities: Capabilities) -> None:
     limits, wall_time_s = spec.limits, spec.limits.wall_time
     if capabilities.find_shell_runtime() == OWN:
         needed_time_s = (
-            hard_stop_after(wall_time_s) if wall_time_s is not None and capabilities.strict else wall_time_s
+            compute_hard_stop(wall_time_s) if wall_time_s is not None and capabilities.strict else wall_time_s
         )
         variables, option = "PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME", "compile-timeout"
         wall_time_check = (capabilities.max_compile_time, needed_time_s, variables)
         cpu_time_check = (capabilities.max_compile_time, limits.cpu_time, variables)
     else:
         needed_time_s, option = (
-            None if wall_time_s is None else hard_stop_after(wall_time_s) + DELIVERY_SECONDS,
+            None if wall_time_s is None else compute_hard_stop(wall_time_s) + DELIVERY_SECONDS,
             "run-timeout",
         )
         wall_time_check = (capabilities.max_run_time, needed_time_s, "PISTON_RUN_TIMEOUT")
@@ -450,7 +455,7 @@ def _make_one_stage_build_job(
     script = make_one_stage_build_script(
         spec.output,
         capabilities.max_output,
-        hard_stop_s=None if limits.wall_time is None else hard_stop_after(limits.wall_time),
+        hard_stop_s=None if limits.wall_time is None else compute_hard_stop(limits.wall_time),
         cpu_time_s=limits.cpu_time,
     )
     build_script = make_compile_script(spec, tool, uses_prebuilt_files=prebuilt is not None)
@@ -495,7 +500,7 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
         *(prebuilt or ()),
         *list_source_files(spec),
     )
-    wall_s = None if limits.wall_time is None else hard_stop_after(limits.wall_time) + DELIVERY_SECONDS
+    wall_s = None if limits.wall_time is None else compute_hard_stop(limits.wall_time) + DELIVERY_SECONDS
     cpu_s = None if limits.cpu_time is None else 2 * limits.cpu_time + DELIVERY_SECONDS
     return Job(
         files=(
@@ -539,8 +544,8 @@ def _make_sandbox_spec(spec: BuildSpec, *, has_bundled_header: bool) -> SandboxS
         profile="tool",
         proc=spec.needs_proc,
         limits=SandboxLimits(
-            wall_ms=max_compiler_idle_ms(wall_ms, cpu_ms),
-            hard_ms=None if wall_ms is None else hard_stop_after(wall_ms),
+            wall_ms=compute_compiler_idle_ms(wall_ms, cpu_ms),
+            hard_ms=None if wall_ms is None else compute_hard_stop(wall_ms),
             cpu_ms=cpu_ms,
             memory=limits.memory,
             file_size=limits.file_size,

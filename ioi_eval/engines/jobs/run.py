@@ -53,12 +53,12 @@ from ioi_eval.model.protocol import (
 from ioi_eval.model.retry import REPLY
 from ioi_eval.model.values import Blob, CheckerKind, Problem, TaskType, Value
 from ioi_eval.rules.limits import (
+    compute_crowded_cpu_limit,
+    compute_job_idle_time,
+    compute_min_job_times_ms,
     count_processes,
-    crowded_cpu_limit,
     estimate_test_count,
     make_plan_limits,
-    max_job_idle_time,
-    min_job_times,
     to_milliseconds,
 )
 from ioi_eval.rules.plan import PlannedTest, is_answered_by_file, make_plan_groups
@@ -179,11 +179,11 @@ def make_test_job(batch: Batch, job_tests: JobTests, capabilities: Capabilities)
     )
     # A job that needs more time than allowed is stopped, and its remaining tests run in the next job.
     manager, options = program.manager, batch.options
-    needed_s = max_job_idle_time(
+    needed_s = compute_job_idle_time(
         batch.problem.limits,
         len(job_tests.tests) * batch.problem.checker.passes,
         manager=None if manager is None else manager.limits,
-        checker=(program.checker.limits.wall_ms or 0) / 1000,
+        checker_time=(program.checker.limits.wall_ms or 0) / 1000,
     )
     max_run_s = math.inf if capabilities.max_run_time is None else capabilities.max_run_time / 1000
     return Job(
@@ -338,11 +338,13 @@ class JobSizer:
         capabilities: Capabilities,
         count_request_bytes: CountRequestBytes,
     ) -> None:
-        crowded_cpu_s = crowded_cpu_limit(problem, options.borderline)
+        crowded_cpu_s = compute_crowded_cpu_limit(problem, options.borderline)
         max_times = (capabilities.max_run_time, capabilities.max_run_cpu_time)
         if any(
             max_time_ms is not None and max_time_ms < needed_ms
-            for max_time_ms, needed_ms in zip(max_times, min_job_times(problem, crowded_cpu_s), strict=True)
+            for max_time_ms, needed_ms in zip(
+                max_times, compute_min_job_times_ms(problem, crowded_cpu_s), strict=True
+            )
         ):
             crowded_cpu_s = None  # the server would stop the job before the limit for a crowded machine
         self.template = PlanTemplate(problem, options, crowded_cpu_s)
@@ -351,7 +353,7 @@ class JobSizer:
             capabilities,
             count_request_bytes,
         )
-        wall_time_ms, cpu_time_ms = min_job_times(problem)
+        wall_time_ms, cpu_time_ms = compute_min_job_times_ms(problem)
         for needed_ms, max_time_ms, variable in (
             (wall_time_ms, capabilities.max_run_time, "PISTON_RUN_TIMEOUT"),
             (cpu_time_ms, capabilities.max_run_cpu_time, "PISTON_RUN_CPU_TIME"),

@@ -52,7 +52,7 @@ from ioi_eval.model.options import JobShape
 from ioi_eval.model.retry import FIRST_LOOK, SERVER
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
-from ioi_eval.rules.limits import hard_stop_after, timeout_to_request
+from ioi_eval.rules.limits import compute_hard_stop, compute_request_timeout
 
 _log = logging.getLogger(__name__)
 
@@ -97,8 +97,8 @@ def extend_limits(job: Job, times: ServerTimes) -> Job:
     compile_ms, run_ms = job.compile_timeout, job.run_timeout
     return msgspec.structs.replace(
         job,
-        compile_timeout=compile_ms and timeout_to_request(compile_ms, times.compile),
-        run_timeout=run_ms and timeout_to_request(run_ms, times.run),
+        compile_timeout=compile_ms and compute_request_timeout(compile_ms, times.compile),
+        run_timeout=run_ms and compute_request_timeout(run_ms, times.run),
     )
 
 
@@ -118,7 +118,7 @@ def max_answer_seconds(job: Job, body_bytes: int, times: ServerTimes, patience: 
     """
     max_ms = max_stages_ms(job, times)
     return (
-        (max_ms if times.strict else hard_stop_after(max_ms)) / 1000
+        (max_ms if times.strict else compute_hard_stop(max_ms)) / 1000
         + body_bytes / _MIN_BODY_BYTES_PER_S
         + patience.margin
     )

@@ -53,7 +53,7 @@ from ioi_eval.plugins.contest.rules import (
     strip_fence,
 )
 from ioi_eval.rules import scoring
-from ioi_eval.rules.expectations import max_problem_points
+from ioi_eval.rules.expectations import compute_max_points
 from ioi_eval.rules.languages import choose_language, list_allowed_languages
 from ioi_eval.store.rows import (
     MAX_COMPILE_OUTPUT,
@@ -864,7 +864,7 @@ class Session:
         return ProblemState(
             id=label,
             title=visible(problem.name) or label,
-            points_max=max_problem_points(problem),
+            points_max=compute_max_points(problem),
             points=points if shows_points else None,
             attempts=submission_count,
             submissions_left=None if max_submissions is None else max_submissions - submission_count,

@@ -30,10 +30,10 @@ from ioi_eval.model.values import (
 )
 from ioi_eval.plugins.contest.medals import MedalRule
 from ioi_eval.reports.document import choose_code_fence
-from ioi_eval.rules.expectations import max_problem_points
+from ioi_eval.rules.expectations import compute_max_points
 from ioi_eval.rules.languages import list_allowed_languages
 from ioi_eval.rules.scoring import ScoreMode
-from ioi_eval.rules.selection import SUBMISSIONS, without_tests
+from ioi_eval.rules.selection import SUBMISSIONS, remove_tests
 
 OWN = "own input"
 _HEADERS = frozenset({".h", ".hpp"})
@@ -376,7 +376,7 @@ class VisibleResult(Value):
                 )
             )
         return cls(
-            result=without_tests(result),
+            result=remove_tests(result),
             verdict=result.verdict,
             parts=tuple(subtasks),
             compiler=compiler,
@@ -498,7 +498,7 @@ def make_statement(
         kind=problem.task_type.value,
         seconds=limits.cpu_time,
         megabytes=None if limits.memory is None else limits.memory >> 20,
-        points_max=max_problem_points(problem),
+        points_max=compute_max_points(problem),
         languages=tuple(
             language_entry.name for language_entry in admitted_languages if language_entry.name in languages
         ),

@@ -26,7 +26,7 @@ from ioi_eval.plugins.dmoj.keys import (
 from ioi_eval.plugins.dmoj.programs import check_program_keys, read_program
 from ioi_eval.problems.keys import read_time_limit
 from ioi_eval.problems.package import Executable, GeneratedTest
-from ioi_eval.rules.grading import award_each_if_passed, award_minimum_if_passed
+from ioi_eval.rules.grading import make_minimum_grading, make_sum_grading
 
 _GENERATED = "generated"  # folder of the files that generators have written
 
@@ -355,7 +355,7 @@ def _make_subtasks(
                     tests=tuple(dict.fromkeys([*earlier_tests, *batch.tests])),
                     score_type=ScoreType.SUM if earlier_tests else ScoreType.GROUP_MIN,
                     # A case passes even if it earns only some of its points.
-                    grading=award_minimum_if_passed(batch.tests, batch.points, earlier_tests)
+                    grading=make_minimum_grading(batch.tests, batch.points, earlier_tests)
                     if earlier_tests
                     else None,
                 )
@@ -372,7 +372,7 @@ def _make_subtasks(
                 points=sum(points_by_test.values()),
                 tests=tuple(dict.fromkeys([*required_tests, *points_by_test])),
                 score_type=ScoreType.SUM,
-                grading=award_each_if_passed(points_by_test, required_tests) if needs_grading else None,
+                grading=make_sum_grading(points_by_test, required_tests) if needs_grading else None,
             )
             required_tests += points_by_test if has_no_points else ()
 

@@ -14,7 +14,7 @@ from ioi_eval.reports.document import NOTHING, Section, TableBlock
 from ioi_eval.reports.headline import Entry, choose_author_head
 from ioi_eval.reports.parts import ReportPart
 from ioi_eval.reports.records import ModelSummary, ProblemSummary
-from ioi_eval.rules.metrics import bootstrap_interval
+from ioi_eval.rules.metrics import compute_bootstrap_interval
 from ioi_eval.store.tasks import PEOPLE, ContestResults, People, read_people
 
 _MIN_RATING, _MAX_RATING = -1000.0, 5000.0
@@ -142,7 +142,11 @@ def compare_with_people(people: People, problems: Sequence[ProblemSummary]) -> P
 
 def _compute_mean_and_interval(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
     """Return the mean and the bounds of its interval."""
-    return (math.fsum(values) / len(values), *bootstrap_interval(values)) if values else (None, None, None)
+    return (
+        (math.fsum(values) / len(values), *compute_bootstrap_interval(values))
+        if values
+        else (None, None, None)
+    )
 
 
 def _compute_win_probability(ability: float, difficulty: float) -> float:

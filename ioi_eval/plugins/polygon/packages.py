@@ -58,7 +58,7 @@ from ioi_eval.problems.package import (
     load_with_unix_line_ends,
     make_solution,
 )
-from ioi_eval.rules.grading import award_each_if_passed
+from ioi_eval.rules.grading import make_sum_grading
 
 _INCLUDED = frozenset({".h", ".hh", ".hpp", ".inc"})
 # Expected results by the tag of a solution in Polygon.
@@ -168,7 +168,7 @@ class _Group(NamedTuple):
         if self.is_complete:  # a test that earns only some of its points counts as failed
             grading = Grading(parts=test_names, whole_only=True, rejected_earns=False)
         elif required_tests or not has_equal_points:
-            grading = award_each_if_passed(self.tests, required_tests, whole_only=True)
+            grading = make_sum_grading(self.tests, required_tests, whole_only=True)
         return Subtask(
             name=self.name, points=self.points, tests=test_names, score_type=ScoreType.SUM, grading=grading
         )

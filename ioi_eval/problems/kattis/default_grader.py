@@ -17,11 +17,11 @@ from ioi_eval.problems.kattis.keys import CUSTOM, DOMJUDGE, NUMBER, SAMPLE, SECR
 from ioi_eval.problems.kattis.scoring import Scoring
 from ioi_eval.problems.keys import is_misspelt
 from ioi_eval.rules.grading import (
-    is_mean,
+    compute_max_group_points,
+    is_mean_of_tests,
     is_sum_of_parts,
     is_worst_test,
     list_tests,
-    max_group_points,
     may_wrong_answer_earn_more,
     rejects_any_failure,
 )
@@ -267,7 +267,7 @@ def _list_problem_subtasks(root: _Node, by_validator: bool) -> Iterator[Subtask]
 
 def _list_subtasks(node: _Node, by_validator: bool, *, earns_if_rejected: bool) -> Iterator[Subtask]:
     """Yield the group's subtasks. `earns_if_rejected`: a rejected group keeps its points."""
-    if node.subgroups and is_sum_of_parts(node.grading, earns=earns_if_rejected):
+    if node.subgroups and is_sum_of_parts(node.grading, earns_if_rejected=earns_if_rejected):
         if tests := tuple(test_name for test_name in node.grading.parts if isinstance(test_name, str)):
             direct_tests = _Node(node.name, replace(node.grading, parts=tests), ())
             yield from _list_subtasks(direct_tests, by_validator, earns_if_rejected=True)
@@ -275,10 +275,10 @@ def _list_subtasks(node: _Node, by_validator: bool, *, earns_if_rejected: bool) 
             yield from _list_subtasks(subgroup, by_validator, earns_if_rejected=True)
         return
     tree = replace(node.grading, rejected_earns=earns_if_rejected)
-    if is_worst_test(tree, graded_tests=by_validator):
+    if is_worst_test(tree, has_partial_scores=by_validator):
         yield _make_subtask(node.name, tree, ScoreType.GROUP_MIN)
     else:
-        yield _make_subtask(node.name, tree, graded=not is_mean(tree))
+        yield _make_subtask(node.name, tree, graded=not is_mean_of_tests(tree))
 
 
 def _make_subtask(
@@ -287,7 +287,7 @@ def _make_subtask(
     """Return a subtask with the tests and the maximum points of a group. `graded`: use its grading rules."""
     return Subtask(
         name=name,
-        points=max_group_points(tree),
+        points=compute_max_group_points(tree),
         tests=tuple(list_tests(tree)),
         score_type=score_type,
         grading=tree if graded else None,

@@ -11,7 +11,7 @@ from ioi_eval.problems.kattis.groups import DataGroup, list_groups
 from ioi_eval.problems.kattis.keys import SAMPLE, SECRET, GroupKeys
 from ioi_eval.problems.kattis.scoring import Scoring
 from ioi_eval.problems.keys import UnknownKeyPolicy
-from ioi_eval.rules.grading import award_each_if_passed, award_minimum_if_passed, max_group_points
+from ioi_eval.rules.grading import compute_max_group_points, make_minimum_grading, make_sum_grading
 
 _MODES = ("pass-fail", "sum", "min")
 _PASS_FAIL, _SUM, _MIN = _MODES
@@ -67,8 +67,8 @@ def _make_grading(group: Subtask) -> Grading:
     if group.grading is not None:
         return group.grading
     if group.score_type is ScoreType.SUM:
-        return award_each_if_passed(dict.fromkeys(group.tests, group.points / len(group.tests)), ())
-    return award_minimum_if_passed(group.tests, group.points, ())
+        return make_sum_grading(dict.fromkeys(group.tests, group.points / len(group.tests)), ())
+    return make_minimum_grading(group.tests, group.points, ())
 
 
 def _list_test_names(group: DataGroup) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ class _MaxScores:
             score_type = ScoreType.SUM
             yield Subtask(
                 name=SECRET,
-                points=max_group_points(grading),
+                points=compute_max_group_points(grading),
                 tests=tests,
                 score_type=score_type,
                 grading=grading,
@@ -148,14 +148,14 @@ class _MaxScores:
         grading: Grading | None = None
         if mode == _SUM:
             grading = (
-                award_each_if_passed({test: max_score / len(group_tests) for test in group_tests}, required)
+                make_sum_grading({test: max_score / len(group_tests) for test in group_tests}, required)
                 if required
                 else None
             )
         elif not self._by_validator or (mode == _MIN and not required):
             return Subtask(name=subtask_name, points=max_score, tests=all_tests)
         elif mode == _MIN:
-            grading = award_minimum_if_passed(group_tests, max_score, required)
+            grading = make_minimum_grading(group_tests, max_score, required)
         else:  # in the mode pass-fail, only verdicts count
             grading = Grading(parts=all_tests, points=Points.ACCEPTED, worth=max_score)
         return Subtask(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from package_files import sound
 
 from ioi_eval.models import Solution, TestResult, Verdict
-from ioi_eval.rules.calibration import expected_speed
+from ioi_eval.rules.calibration import find_expected_speed
 from ioi_eval.rules.expectations import (
     collect_package_solutions,
     is_expectation_met,
@@ -49,7 +49,7 @@ def test_accepted_solution_may_have_any_points_with_scoring_validator(
         for name, status in zip(TESTS, statuses.split(), strict=True)
     }
     assert is_expectation_met(expectation, results, share=statuses == "AC AC AC") is agrees
-    assert expected_speed(problem, best) == "right"
+    assert find_expected_speed(problem, best) == "right"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,8 @@ def test_rules_of_submissions_yaml_become_expectations(
 def test_kattis_submission_with_required_tle_is_a_slow_solution(tmp_path: Path) -> None:
     loaded_solutions = solutions(tmp_path, "wrong_answer: {required: [TLE]}\naccepted: {permitted: [AC]}\n")
     kinds = {
-        name: expected_speed(sound(tmp_path / "p"), solution) for name, solution in loaded_solutions.items()
+        name: find_expected_speed(sound(tmp_path / "p"), solution)
+        for name, solution in loaded_solutions.items()
     }
     assert kinds == {"best.cpp": "right", "off.py": "slow"}
 

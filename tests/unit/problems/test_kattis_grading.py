@@ -144,7 +144,7 @@ def test_kattis_early_stop_keeps_points(data: dict[str, Any], draw: st.DataObjec
     _, test_results = results(problem, draw)
     ran: dict[str, TestResult] = {}
     schedule = Schedule(problem)
-    while todo := schedule.live_tests(ran):
+    while todo := schedule.list_live_tests(ran):
         name = todo[0].test.name
         ran[name] = test_results[name]
     full = score_submission(problem, SUBMISSION, test_results)
@@ -156,4 +156,4 @@ def test_kattis_compile_error_earns_zero(data: dict[str, Any]) -> None:
     problem = problem_of(data, scoring=True)
     result = score_submission(problem, SUBMISSION, {}, compiles=False)
     assert result.points == 0
-    assert {test.status for test in result.tests} == {v.uncompiled_result("").status}
+    assert {test.status for test in result.tests} == {v.make_uncompiled_result("").status}

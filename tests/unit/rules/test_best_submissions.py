@@ -28,7 +28,7 @@ def scored(key: str, *weighted: float, problem_id: str = "p", precision: int = 2
             weighted_score=round(earned, precision),
             exact_score=earned / 100,
             score_precision=precision,
-            status=verdicts.verdict_of_score(earned / 100),
+            status=verdicts.convert_score_to_verdict(earned / 100),
             test_results=(),
         )
         for index, earned in enumerate(weighted)

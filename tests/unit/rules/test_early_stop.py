@@ -71,7 +71,9 @@ class Proctor:
     def judge(self) -> dict[str, TestResult]:
         """Run jobs until no pending test matters."""
         results_by_test: dict[str, TestResult] = {}
-        while todo := plan.Schedule(self.case.problem, all_tests=self.all_tests).live_tests(results_by_test):
+        while todo := plan.Schedule(self.case.problem, all_tests=self.all_tests).list_live_tests(
+            results_by_test
+        ):
             ran_before = len(self.ran)
             for planned, result in self.job(todo[: self.case.max_tests]):
                 results_by_test |= plan.copy_to_duplicates(planned, result)
@@ -84,7 +86,7 @@ class Proctor:
         for planned in itertools.islice(batch, self.case.lines):
             name = planned.test.name
             if planned.groups and settled.issuperset(planned.groups):
-                yield planned, verdicts.skipped_result(name)
+                yield planned, verdicts.make_skipped_result(name)
                 continue
             self.ran.append(name)
             score = self.case.score(planned.test)
@@ -145,8 +147,8 @@ def test_early_stop_statuses_match_scores(case: Case) -> None:
 @given(cases(), st.sets(st.sampled_from(NAMES)))
 def test_every_test_is_pending_decided_or_judged(case: Case, ran: set[str]) -> None:
     judged_results = {name: result for name, result in case.full_run().items() if name in ran}
-    todo = plan.Schedule(case.problem).live_tests(judged_results)
-    assert todo == plan.Schedule(case.problem).live_tests(dict(reversed(judged_results.items())))
+    todo = plan.Schedule(case.problem).list_live_tests(judged_results)
+    assert todo == plan.Schedule(case.problem).list_live_tests(dict(reversed(judged_results.items())))
     waiting = {name for planned in todo for name in planned.names}
     all_results = plan.add_duplicate_results(case.problem, judged_results)
     assert not waiting & set(all_results)

@@ -17,9 +17,9 @@ from ioi_eval.rules.grading import (
     GraderQuestion,
     compute_bounds,
     compute_grade,
+    compute_max_group_points,
     compute_share,
     list_undecided_tests,
-    max_group_points,
 )
 from ioi_eval.rules.grading import list_tests as all_of
 
@@ -68,7 +68,11 @@ def test_partial_test_score_earns_part_of_points() -> None:
 
 def test_grading_group_without_points_has_share_0_or_1() -> None:
     group = Grading(parts=("a",), accept_score=0)
-    assert (max_group_points(group), compute_share(group, judged(AC)), compute_share(group, judged(WA))) == (
+    assert (
+        compute_max_group_points(group),
+        compute_share(group, judged(AC)),
+        compute_share(group, judged(WA)),
+    ) == (
         0,
         1,
         0,
@@ -112,7 +116,7 @@ def test_group_maximum_includes_points_for_wrong_answers(
 ) -> None:
     assert compute_grade(group, judged(AC, AC)).points == right
     assert compute_grade(group, judged(WA, WA)).points == wrong
-    assert max_group_points(group) == worth
+    assert compute_max_group_points(group) == worth
 
 
 @pytest.mark.parametrize(("earns", "points"), [(True, 30), (False, 0)])
@@ -198,7 +202,7 @@ def test_grading_bounds_equal_range_of_all_possible_scores(tree: Grading, said: 
     grades = [compute_grade(tree, results) for results in outcomes(tree, known_results)]
     sides = [[grade.points for grade in grades if grade.accepted is side] for side in (True, False)]
     accepted, rejected = ((min(side), max(side)) if side else None for side in sides)
-    assert compute_bounds(tree, known_results, partial=False) == Bounds(accepted, rejected)
+    assert compute_bounds(tree, known_results, allows_partial=False) == Bounds(accepted, rejected)
 
 
 @given(tree=trees(), said=st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([AC, WA])))

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from ioi_eval.engines.piston.engine import Patience, ServerTimes, extend_limits, max_answer_seconds
 from ioi_eval.models import Job, Limits, Problem
 from ioi_eval.rules.limits import (
-    hard_stop_after,
+    compute_hard_stop,
+    compute_job_idle_time,
+    compute_max_idle_time,
+    compute_request_timeout,
+    compute_stage_wait,
     make_manager_limits,
     make_plan_limits,
-    max_idle_time,
-    max_job_idle_time,
-    max_wait_for_stage,
-    timeout_to_request,
     to_milliseconds,
 )
 from ioi_eval.store.folder import with_limit
@@ -33,8 +33,10 @@ def test_plan_limits_derive_hard_stop_from_wall_time() -> None:
 def test_manager_limits_exceed_those_of_submission(cpu_time: float, processes: int) -> None:
     """For the idle time and the hard stop."""
     submission = Limits.contest(cpu_time, None)
-    submission_limits = make_plan_limits(cpu_time=cpu_time, wall_time=max_idle_time(submission), memory=None)
-    manager = make_manager_limits(submission, processes, cpu_time=10.0, more_time=10.0, memory=1)
+    submission_limits = make_plan_limits(
+        cpu_time=cpu_time, wall_time=compute_max_idle_time(submission), memory=None
+    )
+    manager = make_manager_limits(submission, processes, cpu_time=10.0, extra_time=10.0, memory=1)
     assert submission_limits.wall_ms is not None and submission_limits.hard_ms is not None
     assert manager.wall_ms is not None and manager.hard_ms is not None
     assert (
@@ -46,28 +48,28 @@ def test_manager_limits_exceed_those_of_submission(cpu_time: float, processes: i
 @given(st.integers(1, 10**7), st.booleans(), st.integers(1, 10**7))
 def test_client_timeout_exceeds_stage_limits(timeout: int, strict: bool, most: int) -> None:
     """A client waits longer than the limit of a stage on the server."""
-    assert max_wait_for_stage(timeout) * 1000 > hard_stop_after(timeout)
+    assert compute_stage_wait(timeout) * 1000 > compute_hard_stop(timeout)
     times = ServerTimes(run=most, strict=strict)
     sent = extend_limits(Job(files=(), run_timeout=timeout), times)
     assert sent.run_timeout is not None
-    longest = sent.run_timeout if strict else hard_stop_after(sent.run_timeout)
+    longest = sent.run_timeout if strict else compute_hard_stop(sent.run_timeout)
     assert max_answer_seconds(sent, 0, times, Patience()) * 1000 > longest
 
 
 @given(st.integers(1, 10**7), st.integers(1, 10**7))
 def test_requested_timeout_stays_within_server_limit(timeout: int, most: int) -> None:
-    assert timeout <= timeout_to_request(timeout, most) <= max(timeout, most)
+    assert timeout <= compute_request_timeout(timeout, most) <= max(timeout, most)
 
 
 @pytest.mark.parametrize(("checker", "seconds"), [(0.0, 10 + 5 * 3.5), (20.0, 10 + 5 * 23.5 + 20)])
 def test_job_run_time_covers_all_tests_and_checkers(checker: float, seconds: float) -> None:
     """A checker that exceeds its time runs once more on the answer."""
-    assert max_job_idle_time(Limits.contest(1.0, None), 5, manager=None, checker=checker) == seconds
+    assert compute_job_idle_time(Limits.contest(1.0, None), 5, manager=None, checker_time=checker) == seconds
 
 
 def test_test_without_limits_gets_default_idle_time() -> None:
-    assert max_idle_time(Limits()) == 60
-    assert max_idle_time(Limits(cpu_time=2.0)) == 5
+    assert compute_max_idle_time(Limits()) == 60
+    assert compute_max_idle_time(Limits(cpu_time=2.0)) == 5
 
 
 @pytest.mark.parametrize(

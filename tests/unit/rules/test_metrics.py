@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioi_eval.errors import InputError
-from ioi_eval.rules.metrics import RESAMPLES, PassAtK, Trials, bootstrap_interval, estimate_pass_at, pass_at_k
+from ioi_eval.rules.metrics import (
+    RESAMPLES,
+    PassAtK,
+    Trials,
+    compute_bootstrap_interval,
+    estimate_pass_at,
+    pass_at_k,
+)
 
 COUNTS = st.integers(0, 8).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))
 
@@ -126,7 +133,7 @@ def test_pass_at_k_does_not_depend_on_problem_order(
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=6))
 def test_bootstrap_interval_is_within_values(values: list[float]) -> None:
-    low, high = bootstrap_interval(values, resamples=50)
+    low, high = compute_bootstrap_interval(values, resamples=50)
     assert (low is None) == (high is None) == (len(set(values)) == 1)
     if low is None or high is None:
         return
@@ -137,7 +144,7 @@ def test_bootstrap_interval_agrees_with_all_samples() -> None:
     """For three values all 27 samples are enumerated."""
     values = [0.0, 0.4, 1.0]
     means = sorted(math.fsum(some) / 3 for some in itertools.product(values, repeat=3))
-    low, high = bootstrap_interval(values, level=0.8)
+    low, high = compute_bootstrap_interval(values, level=0.8)
     # The shares of samples below and above are as requested, within the precision of 27 samples.
     assert low is not None and high is not None
     assert (
@@ -153,22 +160,26 @@ def test_bootstrap_interval_agrees_with_all_samples() -> None:
 
 
 def test_equal_values_have_no_bootstrap_interval() -> None:
-    assert bootstrap_interval([0.5] * 9) == bootstrap_interval([1.0, 1.0], weights=[1, 2]) == (None, None)
-    assert bootstrap_interval([0.5]) == bootstrap_interval([]) == (None, None)
+    assert (
+        compute_bootstrap_interval([0.5] * 9)
+        == compute_bootstrap_interval([1.0, 1.0], weights=[1, 2])
+        == (None, None)
+    )
+    assert compute_bootstrap_interval([0.5]) == compute_bootstrap_interval([]) == (None, None)
     assert RESAMPLES >= 1000
 
 
 def test_interval_of_many_problems_agrees_with_normal_approximation() -> None:
     """Ten thousand problems, of which 30 % are passed."""
     values = [1.0] * 3000 + [0.0] * 7000
-    low, high = bootstrap_interval(values)
+    low, high = compute_bootstrap_interval(values)
     assert low is not None and high is not None
     spread = 1.96 * math.sqrt(0.3 * 0.7 / 10_000)
     assert (low, high) == (pytest.approx(0.3 - spread, abs=0.002), pytest.approx(0.3 + spread, abs=0.002))
 
 
 def test_bootstrap_interval_narrows_with_more_problems() -> None:
-    few, many = bootstrap_interval([0.0, 1.0] * 3), bootstrap_interval([0.0, 1.0] * 100)
+    few, many = compute_bootstrap_interval([0.0, 1.0] * 3), compute_bootstrap_interval([0.0, 1.0] * 100)
     assert few[0] is not None and many[0] is not None and few[1] is not None and many[1] is not None
     assert many[1] - many[0] < few[1] - few[0]
     # The normal approximation is valid for a hundred pairs.
@@ -177,6 +188,6 @@ def test_bootstrap_interval_narrows_with_more_problems() -> None:
 
 def test_weighted_value_widens_interval() -> None:
     values = [0.0, 1.0, 1.0, 1.0]
-    assert bootstrap_interval(values, weights=[5.0] * 4) == bootstrap_interval(values)
-    low, high = bootstrap_interval(values, weights=[9.0, 1.0, 1.0, 1.0])
-    assert low is not None and low < (bootstrap_interval(values)[0] or 0) and high == 1.0
+    assert compute_bootstrap_interval(values, weights=[5.0] * 4) == compute_bootstrap_interval(values)
+    low, high = compute_bootstrap_interval(values, weights=[9.0, 1.0, 1.0, 1.0])
+    assert low is not None and low < (compute_bootstrap_interval(values)[0] or 0) and high == 1.0

@@ -43,7 +43,7 @@ def test_early_stop_rule_of_group_follows_score_type(kind: ScoreType, rule: Plan
 
 def test_plan_without_subtasks_has_no_groups() -> None:
     assert plan.make_plan_groups(make_problem("ab")) == ()
-    assert [planned.groups for planned in plan.distinct_tests(make_problem("ab"))] == [(), ()]
+    assert [planned.groups for planned in plan.list_distinct_tests(make_problem("ab"))] == [(), ()]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_settling_score_fixes_subtask_score(
 
 def test_test_in_several_subtasks_is_planned_once() -> None:
     problem = make_problem("abc", make_subtask("ab"), make_subtask("abc"), make_subtask("cc"))
-    planned_tests = [(planned.test.name, planned.groups) for planned in plan.distinct_tests(problem)]
+    planned_tests = [(planned.test.name, planned.groups) for planned in plan.list_distinct_tests(problem)]
     assert planned_tests == [("a", (0, 1)), ("b", (0, 1)), ("c", (1, 2))]
 
 
@@ -94,14 +94,14 @@ def test_tests_with_equal_input_and_answer_are_planned_once() -> None:
     tests = (make_test("a", "x"), make_test("b", "y"), make_test("c", "x"), make_test("d", "x", answer="2"))
     problem = Problem(id="p", tests=tests, subtasks=(make_subtask("ab"), make_subtask("cd")))
     planned_tests = [
-        (planned.test.name, planned.names, planned.groups) for planned in plan.distinct_tests(problem)
+        (planned.test.name, planned.names, planned.groups) for planned in plan.list_distinct_tests(problem)
     ]
     assert planned_tests == [("a", ("a", "c"), (0, 1)), ("b", ("b",), (0,)), ("d", ("d",), (1,))]
 
 
 def test_missing_and_empty_answers_differ() -> None:
     problem = Problem(id="p", tests=(make_test("a", "x", answer=None), make_test("b", "x", answer="")))
-    assert len(plan.distinct_tests(problem)) == 2
+    assert len(plan.list_distinct_tests(problem)) == 2
 
 
 def test_tests_with_other_points_or_arguments_are_planned_separately() -> None:
@@ -109,28 +109,30 @@ def test_tests_with_other_points_or_arguments_are_planned_separately() -> None:
     different_tests = Test(name="b", input=same.input, answer=same.answer, full=2.0), make_test("c", "x")
     with_arguments = Test(name="d", input=same.input, answer=same.answer, arguments=("--strict",))
     problem = Problem(id="p", tests=(same, *different_tests, with_arguments))
-    assert [planned.names for planned in plan.distinct_tests(problem)] == [("a", "c"), ("b",), ("d",)]
+    assert [planned.names for planned in plan.list_distinct_tests(problem)] == [("a", "c"), ("b",), ("d",)]
 
 
 @pytest.mark.parametrize("kind", [TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT])
 def test_output_file_tests_with_equal_contents_are_planned_separately(kind: TaskType) -> None:
     problem = Problem(id="p", task_type=kind, tests=(make_test("a", "x"), make_test("b", "x")))
-    assert names(plan.distinct_tests(problem)) == "ab"
+    assert names(plan.list_distinct_tests(problem)) == "ab"
 
 
 def test_test_outside_subtasks_runs_only_with_all_tests() -> None:
     problem = make_problem("ab", make_subtask("b"))
-    assert names(plan.distinct_tests(problem)) == names(plan.Schedule(problem).live_tests({})) == "b"
     assert (
-        names(plan.distinct_tests(problem, all_tests=True))
-        == names(plan.Schedule(problem, all_tests=True).live_tests({}))
+        names(plan.list_distinct_tests(problem)) == names(plan.Schedule(problem).list_live_tests({})) == "b"
+    )
+    assert (
+        names(plan.list_distinct_tests(problem, all_tests=True))
+        == names(plan.Schedule(problem, all_tests=True).list_live_tests({}))
         == "ab"
     )
 
 
 def test_subtask_naming_unknown_test_is_input_error() -> None:
     with pytest.raises(InputError, match="'x'") as caught:
-        plan.distinct_tests(make_problem("a", make_subtask("ax")))
+        plan.list_distinct_tests(make_problem("a", make_subtask("ax")))
     assert (caught.value.where, caught.value.field) == ("p", "ax")
 
 
@@ -162,7 +164,7 @@ def test_test_selectors_matching_nothing_are_input_error(selectors: list[plan.Se
 
 
 def planned_order(*tests: Test, subtasks: Iterable[Subtask]) -> str:
-    return names(plan.Schedule(Problem(id="p", tests=tests, subtasks=tuple(subtasks))).live_tests({}))
+    return names(plan.Schedule(Problem(id="p", tests=tests, subtasks=tuple(subtasks))).list_live_tests({}))
 
 
 def test_small_tests_run_first() -> None:
@@ -205,10 +207,10 @@ def test_equally_important_tests_keep_problem_order() -> None:
 def test_all_tests_and_in_order_options_keep_problem_order() -> None:
     tests = (make_test("a", size=100_000), make_test("b"))
     problem = Problem(id="p", tests=tests, subtasks=(make_subtask("ab"),))
-    assert names(plan.Schedule(problem, all_tests=True).live_tests({})) == "ab"
-    assert names(plan.Schedule(problem, in_order=True).live_tests({})) == "ab"
-    assert names(plan.Schedule(problem, in_order=True).live_tests(results(a=0))) == ""
-    assert names(plan.order_tests(problem, plan.distinct_tests(problem))) == "ba"
+    assert names(plan.Schedule(problem, all_tests=True).list_live_tests({})) == "ab"
+    assert names(plan.Schedule(problem, in_order=True).list_live_tests({})) == "ab"
+    assert names(plan.Schedule(problem, in_order=True).list_live_tests(results(a=0))) == ""
+    assert names(plan.order_tests(problem, plan.list_distinct_tests(problem))) == "ba"
 
 
 # --- tests that still matter -------------------------------------------------------------------------
@@ -216,13 +218,16 @@ def test_all_tests_and_in_order_options_keep_problem_order() -> None:
 
 def test_tests_still_to_run_exclude_judged_and_decided_tests() -> None:
     problem = make_problem("abcde", make_subtask("ab"), make_subtask("bcd"), make_subtask("e", SUM))
-    assert set(names(plan.Schedule(problem).live_tests(results(a=0)))) == set("bcde")
-    assert names(plan.Schedule(problem).live_tests(results(b=0))) == "e"
+    assert set(names(plan.Schedule(problem).list_live_tests(results(a=0)))) == set("bcde")
+    assert names(plan.Schedule(problem).list_live_tests(results(b=0))) == "e"
 
 
 def test_pending_tests_omit_decided_groups() -> None:
     problem = make_problem("abc", make_subtask("abc"), make_subtask("bc"))
-    assert [planned.groups for planned in plan.Schedule(problem).live_tests(results(a=0))] == [(1,), (1,)]
+    assert [planned.groups for planned in plan.Schedule(problem).list_live_tests(results(a=0))] == [
+        (1,),
+        (1,),
+    ]
 
 
 def test_grading_tree_may_name_duplicate_test() -> None:
@@ -231,7 +236,9 @@ def test_grading_tree_may_name_duplicate_test() -> None:
         name="tree", points=10, tests=("b", "c"), score_type=SUM, grading=Grading(parts=("b", "c"))
     )
     problem = Problem(id="p", tests=tests, subtasks=(tree,))
-    assert [(planned.test.name, planned.groups) for planned in plan.Schedule(problem).live_tests({})] == [
+    assert [
+        (planned.test.name, planned.groups) for planned in plan.Schedule(problem).list_live_tests({})
+    ] == [
         ("a", (0,)),
         ("c", (0,)),
     ]
@@ -239,20 +246,23 @@ def test_grading_tree_may_name_duplicate_test() -> None:
 
 def test_skipped_test_is_still_pending() -> None:
     problem = make_problem("ab", make_subtask("ab"))
-    assert names(plan.Schedule(problem).live_tests(results(a=1) | {"b": verdicts.skipped_result("b")})) == "b"
+    assert (
+        names(plan.Schedule(problem).list_live_tests(results(a=1) | {"b": verdicts.make_skipped_result("b")}))
+        == "b"
+    )
 
 
 def test_result_of_any_duplicate_test_counts() -> None:
     tests = (make_test("a", "x"), make_test("b", "x"), make_test("c"))
     problem = Problem(id="p", tests=tests, subtasks=(make_subtask("a"), make_subtask("bc")))
-    assert names(plan.Schedule(problem).live_tests(results(b=1))) == "c"
-    assert plan.Schedule(problem).live_tests(results(a=0)) == ()
+    assert names(plan.Schedule(problem).list_live_tests(results(b=1))) == "c"
+    assert plan.Schedule(problem).list_live_tests(results(a=0)) == ()
 
 
 def test_results_are_shared_and_spread_to_duplicate_tests() -> None:
     tests = (make_test("a", "x"), make_test("b"), make_test("c", "x"))
     problem = Problem(id="p", tests=tests)
-    first = plan.distinct_tests(problem)[0]
+    first = plan.list_distinct_tests(problem)[0]
     assert plan.copy_to_duplicates(first, results(a=0.5)["a"]) == results(a=0.5, c=0.5)
     assert list(plan.add_duplicate_results(problem, results(c=0.5)).items()) == list(
         results(a=0.5, c=0.5).items()

@@ -18,7 +18,7 @@ from ioi_eval.rules.extraction import (
     extract,
     find_extraction,
     insert_after_future_imports,
-    name_extraction,
+    list_extraction_repairs,
     repair,
 )
 
@@ -153,7 +153,7 @@ def test_livecodebench_extraction_returns_text_between_last_two_fences(text: str
 
 @pytest.mark.parametrize("extraction", Extraction)
 def test_repairs_of_row_name_extraction(extraction: Extraction) -> None:
-    assert find_extraction(["add_imports", *name_extraction(extraction)]) is extraction
+    assert find_extraction(["add_imports", *list_extraction_repairs(extraction)]) is extraction
 
 
 def test_all_future_imports_stay_first() -> None:

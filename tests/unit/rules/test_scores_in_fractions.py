@@ -65,7 +65,7 @@ def rounded(number: float, digits: int) -> float:
 
 def judged(problem: Problem, key: str, outcomes: Sequence[float]) -> SubmissionResult:
     tests = {
-        name: TestResult(test_name=name, score=score, status=verdicts.verdict_of_score(score))
+        name: TestResult(test_name=name, score=score, status=verdicts.convert_score_to_verdict(score))
         for name, score in zip(NAMES, outcomes, strict=True)
     }
     return scoring.score_submission(

@@ -161,7 +161,7 @@ def test_subtask_status_is_that_of_worst_judged_test() -> None:
     tests = {
         "a": result("a", 0, Verdict.TLE),
         "b": result("b", 0, Verdict.RE),
-        "c": verdicts.skipped_result("c"),
+        "c": verdicts.make_skipped_result("c"),
     }
     scored = scoring.score_subtask(problem(group), group, tests)
     assert scored.status is Verdict.RE
@@ -210,7 +210,7 @@ def test_missing_test_that_matters_is_judge_failure(kind: ScoreType, scores: dic
     group = subtask(kind, threshold=0.5)
     with pytest.raises(JudgeFailure, match="depends on it"):
         scoring.score_subtask(problem(group), group, results(**scores))
-    skipped = results(**scores) | {"b": verdicts.skipped_result("b")}
+    skipped = results(**scores) | {"b": verdicts.make_skipped_result("b")}
     with pytest.raises(JudgeFailure, match="test b"):
         scoring.score_subtask(problem(group), group, {"a": result("a", 1)} | skipped)
 
@@ -292,7 +292,7 @@ def test_compile_error_is_ce_for_all_tests_and_subtasks(
         (Verdict.CE, 0)
     ]
     assert scored.verdict is Verdict.CE
-    assert (scoring.find_unjudged_reason(scored), scoring.outcome_name(scored)) == (reason, ending)
+    assert (scoring.find_unjudged_reason(scored), scoring.find_outcome_name(scored)) == (reason, ending)
 
 
 def test_result_keeps_repairs_checker_compiler_and_confinement() -> None:
@@ -320,7 +320,7 @@ STATUSES = st.sampled_from([Verdict.WA, Verdict.TLE, Verdict.MLE, Verdict.OLE, V
 def test_subtask_status_agrees_with_score(kind: ScoreType, outcomes: list[tuple[float, Verdict]]) -> None:
     names = "abcdef"[: len(outcomes)]
     tests = {
-        name: result(name, score, verdicts.verdict_of_score(score) if score else status)
+        name: result(name, score, verdicts.convert_score_to_verdict(score) if score else status)
         for name, (score, status) in zip(names, outcomes, strict=True)
     }
     group = subtask(kind, tests=names, threshold=0.5)

@@ -94,14 +94,17 @@ def test_worst_of_no_verdicts_is_skipped() -> None:
 def test_report_about_a_test_becomes_result_with_score_and_verdict(
     fields: dict[str, Any], score: float, status: str, feedback: str
 ) -> None:
-    result = verdicts.result_of_report("a", line(**fields), limits=LIMITS)
+    result = verdicts.make_result_from_report("a", line(**fields), limits=LIMITS)
     assert (result.test_name, result.score, result.status, result.feedback) == ("a", score, status, feedback)
     assert math.copysign(1, result.score) == 1
 
 
 @pytest.mark.parametrize("end", ["cpu", "wall", "memory", "output", "exit", "signal"])
 def test_failed_program_scores_zero_despite_reported_score(end: str) -> None:
-    assert verdicts.result_of_report("a", line(end=end, score=1.0, feedback="OK"), limits=LIMITS).score == 0
+    assert (
+        verdicts.make_result_from_report("a", line(end=end, score=1.0, feedback="OK"), limits=LIMITS).score
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,12 +118,12 @@ def test_failed_program_scores_zero_despite_reported_score(end: str) -> None:
 )
 def test_feedback_omits_unknown_limits(end: str, feedback: str) -> None:
     measured = line(end=end, cpu_us=1_000_000, wall_us=2_000_000, memory=3 << 20)
-    assert verdicts.result_of_report("a", measured, limits=NO_LIMITS).feedback == feedback
+    assert verdicts.make_result_from_report("a", measured, limits=NO_LIMITS).feedback == feedback
 
 
 def test_result_measurements_are_in_seconds_and_bytes() -> None:
     measured = line(end="ok", score=1.0, cpu_us=1200, wall_us=1700, memory=1310720)
-    result = verdicts.result_of_report("a", measured, limits=LIMITS)
+    result = verdicts.make_result_from_report("a", measured, limits=LIMITS)
     assert (result.cpu_time, result.wall_time, result.memory) == (0.0012, 0.0017, 1310720)
 
 
@@ -137,19 +140,21 @@ def test_encoded_result_line_gives_verdict() -> None:
     sent = {"v": VERSION, "nonce": "6f", "test": 1, "end": "signal", "score": 0, "feedback": "", "signal": 11}
     encoded = json.dumps(sent, separators=(",", ":")) + "\n"
     (received,) = decode_lines(encoded, "6f")
-    assert verdicts.result_of_report("b", received, limits=LIMITS).status is Verdict.RE
+    assert verdicts.make_result_from_report("b", received, limits=LIMITS).status is Verdict.RE
 
 
 def test_failure_in_result_line_is_judge_failure() -> None:
     with pytest.raises(JudgeFailure, match="the checker was killed by signal 11") as caught:
-        verdicts.result_of_report("a", line(failure="the checker was killed by signal 11"), limits=LIMITS)
+        verdicts.make_result_from_report(
+            "a", line(failure="the checker was killed by signal 11"), limits=LIMITS
+        )
     assert caught.value.test == "a"
 
 
 @pytest.mark.parametrize("score", [-0.1, 1.0001, math.nan, math.inf, -math.inf])
 def test_score_outside_range_is_judge_failure(score: float) -> None:
     with pytest.raises(JudgeFailure):
-        verdicts.result_of_report("a", line(end="ok", score=score), limits=LIMITS)
+        verdicts.make_result_from_report("a", line(end="ok", score=score), limits=LIMITS)
 
 
 @pytest.mark.parametrize(
@@ -167,12 +172,14 @@ def test_score_is_rescaled_to_points_of_its_group(
 ) -> None:
     feedback = "translate:success" if score == 1 else "translate:partial" if score else "translate:wrong"
     report = line(end="ok", score=score, feedback=feedback)
-    result = verdicts.rescale_result(verdicts.result_of_report("t", report, limits=LIMITS), 100, max_points)
+    result = verdicts.rescale_result(
+        verdicts.make_result_from_report("t", report, limits=LIMITS), 100, max_points
+    )
     assert (result.score, result.status.value, result.feedback) == expected
 
 
 def test_score_above_points_of_group_is_judge_failure() -> None:
-    result = verdicts.result_of_report("t", line(end="ok", score=0.21), limits=LIMITS)
+    result = verdicts.make_result_from_report("t", line(end="ok", score=0.21), limits=LIMITS)
     with pytest.raises(JudgeFailure, match=r"on test t: the score 21 exceeds the maximum of 20"):
         verdicts.rescale_result(result, 100, 20)
 
@@ -191,44 +198,48 @@ def test_raw_grader_points_are_rescaled_without_bounds(
 ) -> None:
     report = line(end="ok", score=score)
     result = verdicts.rescale_result(
-        verdicts.result_of_report("t", report, limits=LIMITS), RAW_POINTS, max_points
+        verdicts.make_result_from_report("t", report, limits=LIMITS), RAW_POINTS, max_points
     )
     assert (result.score, result.status.value) == expected
 
 
 def test_raw_points_of_grader_are_kept() -> None:
-    reported = verdicts.result_of_report("t", line(end="ok", score=0.1 / RAW_POINTS), limits=LIMITS)
-    result = verdicts.with_raw_points(reported)
+    reported = verdicts.make_result_from_report("t", line(end="ok", score=0.1 / RAW_POINTS), limits=LIMITS)
+    result = verdicts.convert_to_raw_points(reported)
     assert (result.score, result.status, result.points) == (1.0, Verdict.AC, 0.1)
-    none = verdicts.result_of_report("t", line(end="ok", score=0.0), limits=LIMITS)
-    assert verdicts.with_raw_points(none) == none
+    none = verdicts.make_result_from_report("t", line(end="ok", score=0.0), limits=LIMITS)
+    assert verdicts.convert_to_raw_points(none) == none
     with pytest.raises(JudgeFailure, match=r"on test t: .* score\.txt was not written"):
-        verdicts.with_raw_points(verdicts.result_of_report("t", line(end="ok", score=1.0), limits=LIMITS))
+        verdicts.convert_to_raw_points(
+            verdicts.make_result_from_report("t", line(end="ok", score=1.0), limits=LIMITS)
+        )
 
 
 @pytest.mark.parametrize("end", [None, "", "dreaming"])
 def test_unknown_ending_is_judge_failure(end: str | None) -> None:
     with pytest.raises(JudgeFailure):
-        verdicts.result_of_report("a", line(end=end), limits=LIMITS)
+        verdicts.make_result_from_report("a", line(end=end), limits=LIMITS)
 
 
 def test_skipped_line_gives_skipped_result() -> None:
-    assert verdicts.result_of_report("a", line(skipped=True), limits=LIMITS) == verdicts.skipped_result("a")
+    assert verdicts.make_result_from_report(
+        "a", line(skipped=True), limits=LIMITS
+    ) == verdicts.make_skipped_result("a")
 
 
 # --- tests without a run -----------------------------------------------------------------------------
 
 
 def test_skipped_result_has_score_zero_and_no_measurements() -> None:
-    result = verdicts.skipped_result("a")
+    result = verdicts.make_skipped_result("a")
     assert (result.test_name, result.score, result.status) == ("a", 0, Verdict.SKIPPED)
     assert (result.cpu_time, result.wall_time, result.memory) == (None, None, None)
 
 
 def test_not_compiled_result_is_ce_with_feedback() -> None:
-    result = verdicts.uncompiled_result("a", verdicts.NO_CODE)
+    result = verdicts.make_uncompiled_result("a", verdicts.NO_CODE)
     assert (result.score, result.status, result.feedback) == (0, Verdict.CE, "no code found")
-    assert verdicts.uncompiled_result("a").feedback == "Compilation error"
+    assert verdicts.make_uncompiled_result("a").feedback == "Compilation error"
 
 
 # --- the classic job ---------------------------------------------------------------------------------
