@@ -51,7 +51,7 @@ class BinariesHook(BuildHookInterface):  # type: ignore[type-arg]
                     f"the wheel has no proctor for {machine}: {compiler} cannot build it"
                 )
                 shutil.rmtree(machine_folder)
-        (folder / compiling.SOURCES).write_text(compiling.sources_digest(graders) + "\n")
+        (folder / compiling.SOURCES).write_text(compiling.hash_sources(graders) + "\n")
         for path in sorted(folder.rglob("*")):
             if path.is_file():
                 target = f"{INSIDE}/{compiling.BINARIES}/{path.relative_to(folder)}"

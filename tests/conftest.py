@@ -28,7 +28,7 @@ from support.warm_command import end_warm_command
 
 from ioi_eval import EmbeddedEngine, Store, private_folder
 from ioi_eval.engines.embedded.toolchains import find_compiler
-from ioi_eval.store.compiling import sources_digest
+from ioi_eval.store.compiling import hash_sources
 
 __all__ = ["bench", "binaries", "compiled", "kept", "library", "proctor", "shared", "workshop"]
 
@@ -80,7 +80,7 @@ def shared_cache(kept: Path) -> Path:
             asyncio.run(_build_first(Store(cache)))
         mark.touch()
 
-    built_once(kept / f"built-{sources_digest(SOURCES.parent)[:16]}", build)
+    built_once(kept / f"built-{hash_sources(SOURCES.parent)[:16]}", build)
     return cache
 
 

@@ -23,8 +23,8 @@ from ioi_eval.store.compiling import (
     PROCTOR,
     WAITING,
     fork_server_arguments,
+    hash_sources,
     proctor_arguments,
-    sources_digest,
 )
 from ioi_eval.store.compiling import SOURCES as DIGEST
 
@@ -127,7 +127,7 @@ def test_wheel_binaries_equal_a_build_of_the_sources(
     with zipfile.ZipFile(wheel) as archive:
         names = {name: name.partition(f"/_data/{BINARIES}/")[2] for name in archive.namelist()}
         brought = {inside: archive.read(name) for name, inside in names.items() if inside}
-    assert brought.pop(DIGEST).decode() == sources_digest(SOURCES.parent) + "\n"
+    assert brought.pop(DIGEST).decode() == hash_sources(SOURCES.parent) + "\n"
     engines = {f"{machine_here}/{PROCTOR}": proctor.read_bytes(), f"{machine_here}/{WAITING}": library}
     assert brought == {**engines, **compiled(other, tmp_path)}
     assert {machine: brought[f"{machine}/{PROCTOR}"][18] for machine in ELF_MACHINES} == ELF_MACHINES

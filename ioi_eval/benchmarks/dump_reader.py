@@ -43,7 +43,7 @@ from ioi_eval.rules.extraction import ANSWERS, Extraction, Repairs, join_answer_
 from ioi_eval.rules.json_tests import parse_list
 from ioi_eval.rules.shards import Shard
 from ioi_eval.store.packed import Keys, NamesByKey
-from ioi_eval.store.rows import MODEL_COLUMNS, as_json_value, model_of_row
+from ioi_eval.store.rows import MODEL_COLUMNS, as_json_value, read_model_name
 
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
 ABSENT = object()  # value of a column that is missing; a null value is None
@@ -998,7 +998,7 @@ class DumpReader:
         """
         if self._options.model_column is not None:
             columns.columns[MODEL_COLUMNS[0]] = columns.read_model(MODEL_COLUMNS[0])
-        if not model_of_row(columns.columns):
+        if not read_model_name(columns.columns):
             columns.check_model()
             if row_file.model:
                 columns.columns[MODEL_COLUMNS[0]] = row_file.model

@@ -71,7 +71,7 @@ from ioi_eval.rules.extraction import (
 from ioi_eval.rules.languages import ChosenLanguage, choose_language
 from ioi_eval.store.files import read_value, replace
 from ioi_eval.store.packed import Keys, NamesByKey, PackedContent
-from ioi_eval.store.resources import PACKAGE, code_digest
+from ioi_eval.store.resources import PACKAGE, compute_code_digest
 from ioi_eval.store.rows import as_json_value
 
 CONTINUED = "continue_prompt"  # name of the repair that appends a reply to the start of the function
@@ -513,7 +513,12 @@ def hash_first_pass_inputs(options: DumpOptions, problems: Mapping[str, str]) ->
 
     `problems` are the hashes of the problems.
     """
-    hashed_values: list[Any] = [options, dict(sorted(problems.items())), code_digest(PACKAGE), sys.version]
+    hashed_values: list[Any] = [
+        options,
+        dict(sorted(problems.items())),
+        compute_code_digest(PACKAGE),
+        sys.version,
+    ]
     return hashlib.sha256(msgspec.json.encode(hashed_values)).hexdigest()
 
 
@@ -724,10 +729,10 @@ class _FirstPass:
             read_by=read_by,
             id_column=file.id_column,
             counts=self._counts,
-            keys=self.reader.selected_keys.keys_in_order.packed.to_stored,
+            keys=self.reader.selected_keys.keys_in_order.packed.stored_content,
             names=self.reader.selected_keys.names,
             problems=self.reader.selected_keys.name_indexes,
-            ids=self._row_ids.packed.to_stored,
+            ids=self._row_ids.packed.stored_content,
             contents=memoryview(self._row_hashes),
             equal=dict(self.reader.equal_row_counts),
             passed_over=list(self.reader.unselected_keys),

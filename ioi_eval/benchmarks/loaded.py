@@ -427,8 +427,8 @@ def _select_listed_problems(
         else ""
     )
     raise InputError(
-        f"the dump is a list with the replies for {format_count(list_length, 'problem')}, but the benchmark has"
-        f" {len(candidates):,}{selection_note}",
+        f"the dump is a list with the replies for {format_count(list_length, 'problem')}, but the"
+        f" benchmark has {len(candidates):,}{selection_note}",
         where=where,
         remedy="Give the rows and dates that the list was made for, or a dump of rows with a question_id",
     )

@@ -19,7 +19,7 @@ from typing import Any
 
 from ioi_eval.benchmarks.parquet_child import TOO_LARGE, UNREADABLE
 from ioi_eval.model.errors import InputError
-from ioi_eval.store.resources import machine_memory
+from ioi_eval.store.resources import read_machine_memory
 
 _MEMORY_DIVISOR = 4  # a child process may use the machine's memory divided by this number
 _GIB = 1 << 30
@@ -51,7 +51,9 @@ def read_batches(
     import pyarrow.ipc
 
     path.open("rb").close()  # if the file cannot be opened, an OSError names it
-    memory_limit_bytes = machine_memory() // _MEMORY_DIVISOR if max_memory_bytes is None else max_memory_bytes
+    memory_limit_bytes = (
+        read_machine_memory() // _MEMORY_DIVISOR if max_memory_bytes is None else max_memory_bytes
+    )
     request = {"path": str(path.absolute()), "columns": columns, "memory": memory_limit_bytes}
     child, stream = _send_request(json.dumps(request).encode())
     is_idle = False

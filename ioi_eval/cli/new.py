@@ -16,7 +16,7 @@ from ioi_eval.cli.groups import command
 from ioi_eval.model.errors import InputError
 from ioi_eval.problems.names import is_plain_name
 from ioi_eval.store import resources
-from ioi_eval.store.files import error_reason
+from ioi_eval.store.files import format_error_reason
 
 
 class StarterType(StrEnum):
@@ -88,7 +88,9 @@ def _copy_examples(target: Path) -> None:
     except OSError as error:
         # Remove the incomplete target, so that the next call can create it.
         shutil.rmtree(target, ignore_errors=True)
-        raise InputError(f"the path cannot be written: {error_reason(error)}", where=str(target)) from error
+        raise InputError(
+            f"the path cannot be written: {format_error_reason(error)}", where=str(target)
+        ) from error
     console.print_line(f"Copied the examples to {target}. Score them with")
     console.print_line(f"    ioi-eval score {target}/generations.jsonl --problems {target}/problems")
 
@@ -114,7 +116,9 @@ def _write_package(folder: Path, kind: StarterType) -> None:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(content, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"the path cannot be written: {error_reason(error)}", where=str(folder)) from error
+        raise InputError(
+            f"the path cannot be written: {format_error_reason(error)}", where=str(folder)
+        ) from error
     console.print_line(f"Wrote {folder}. Check its solutions: ioi-eval validate {folder}")
 
 
@@ -125,7 +129,7 @@ def _write_config(file: Path) -> None:
     except OSError as error:
         remedy = "Name another file" if isinstance(error, FileExistsError) else ""
         raise InputError(
-            f"the file cannot be written ({error_reason(error)})", where=str(file), remedy=remedy
+            f"the file cannot be written ({format_error_reason(error)})", where=str(file), remedy=remedy
         ) from error
     console.print_line(f"Wrote {file}. Name your model in it, then: ioi-eval run -c {file}")
 

@@ -38,7 +38,7 @@ from ioi_eval.runs import (
     Timing,
 )
 from ioi_eval.store import Store
-from ioi_eval.store.contents import default_root
+from ioi_eval.store.contents import find_default_root
 
 # --- single options ----------------------------------------------------------------------------------
 
@@ -279,7 +279,7 @@ CACHE_LIMIT = 8 << 30  # maximum size of the cache in bytes; a single precompile
 
 
 def open_store() -> Store:
-    folder = default_root(os.environ.get(CACHE_VARIABLE))
+    folder = find_default_root(os.environ.get(CACHE_VARIABLE))
     remedy = f"Name another cache folder in {CACHE_VARIABLE}"
     try:
         return Store(folder, CACHE_LIMIT)

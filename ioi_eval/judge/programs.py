@@ -60,7 +60,7 @@ from ioi_eval.rules.limits import count_processes, make_manager_limits, make_pla
 from ioi_eval.rules.plan import Schedule, refuse_invalid_problem
 from ioi_eval.rules.verdicts import SubmissionProcesses
 from ioi_eval.store.memory import MOST_PROBLEMS, LruCache, count_problem_cache_entries
-from ioi_eval.store.resources import graders_folder, proctor_sources
+from ioi_eval.store.resources import graders_folder, load_proctor_sources
 
 T = TypeVar("T")
 
@@ -270,7 +270,7 @@ class Artifacts:
             return self._proctor
         if self._proctor_build_spec is None:
             self._proctor_build_spec = make_proctor_build_spec(
-                proctor_sources(graders_folder() / "proctor"), self._limits
+                load_proctor_sources(graders_folder() / "proctor"), self._limits
             )
         build_result = await builder.build(self._proctor_build_spec)
         if isinstance(build_result, CompileError):

@@ -36,8 +36,8 @@ from ioi_eval.reports.sections import format_model_name
 from ioi_eval.reports.summary import check_run, count_verdicts
 from ioi_eval.rules.paired import MeanDifference, compute_mean_difference
 from ioi_eval.store.files import make_folder
-from ioi_eval.store.folder import fingerprint_changes, read_results
-from ioi_eval.store.rows import PLACE, model_of_row
+from ioi_eval.store.folder import list_fingerprint_changes, read_results
+from ioi_eval.store.rows import PLACE, read_model_name
 
 _NAME, DIFFERENCES = "comparison", "differences.json"
 _MAX_NAMED = 5  # maximum number of problems that a sentence names
@@ -418,7 +418,7 @@ class Differences(Value):
 def find_differences(first_folder: Path, second_folder: Path, pairs: Sequence[ModelPair] = ()) -> Differences:
     """Compare two runs submission by submission. `pairs`: the result of `pair_models` for the same runs."""
     old_info, new_info = check_run(first_folder), check_run(second_folder)
-    edited_problems = new_info.fingerprint.edited_problems(old_info.fingerprint)
+    edited_problems = new_info.fingerprint.list_edited_problems(old_info.fingerprint)
     author_nouns = {choose_author_noun(info.fingerprint.options) for info in (old_info, new_info)}
     old_rows = dict[tuple[str, str], JudgedRow]()
     for _, row, result in read_results(first_folder):
@@ -433,13 +433,13 @@ def find_differences(first_folder: Path, second_folder: Path, pairs: Sequence[Mo
             continue
         shared_count += 1
         confusion[old_row.verdict][new_row.verdict] += 1
-        losses[model_of_row(row)][row["problem_id"]].append(old_row.share - new_row.share)
+        losses[read_model_name(row)][row["problem_id"]].append(old_row.share - new_row.share)
         if old_row.verdict is not new_row.verdict or abs(old_row.points - new_row.points) > _PRECISE:
             changed_submissions.append(
                 ChangedSubmission(
                     key=row["key"],
                     problem=row["problem_id"],
-                    model=model_of_row(row),
+                    model=read_model_name(row),
                     before=old_row.verdict,
                     after=new_row.verdict,
                     points_before=old_row.points,
@@ -453,7 +453,7 @@ def find_differences(first_folder: Path, second_folder: Path, pairs: Sequence[Mo
         shared=shared_count,
         only_before=len(old_rows) - shared_count,
         only_after=only_after_count,
-        options=fingerprint_changes(old_info.fingerprint, new_info.fingerprint),
+        options=list_fingerprint_changes(old_info.fingerprint, new_info.fingerprint),
         confusion=confusion,
         models=tuple(_make_model_difference(name, problems) for name, problems in sorted(losses.items())),
         changed=tuple(
@@ -476,7 +476,7 @@ def _make_submission_identity(row: Mapping[str, Any], run_label: str) -> tuple[s
         return row["key"], digest
     if row["key"].startswith(PLACE):
         return row["key"], run_label
-    contents = [row["problem_id"], model_of_row(row), row.get("code"), row.get("generation")]
+    contents = [row["problem_id"], read_model_name(row), row.get("code"), row.get("generation")]
     return row["key"], hashlib.sha256(encode_terminal_safe_json(contents)).hexdigest()
 
 

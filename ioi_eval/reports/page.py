@@ -74,7 +74,7 @@ from ioi_eval.reports.tables import TESTS, TestsTableState, open_tests_table
 from ioi_eval.reports.trust import make_trust_section
 from ioi_eval.reports.validation import make_sections
 from ioi_eval.rules.scoring import ScoreMode
-from ioi_eval.store.files import draft_path, read_value, remove_stale_drafts, replace
+from ioi_eval.store.files import make_draft_path, read_value, remove_stale_drafts, replace
 from ioi_eval.store.folder import RESULTS
 from ioi_eval.store.tasks import Task, read_tasks
 
@@ -515,7 +515,7 @@ def write_reports(
     check_run(folder)
     stamp, target = Stamp.of(folder, options or ReportOptions()), into or folder
     for name in (SUMMARY, REPORT, PAGE, FOLDER, TESTS, INDEX, ROWS):
-        remove_stale_drafts(target / name, idle=_DRAFT_LIFETIME_S)
+        remove_stale_drafts(target / name, min_idle_s=_DRAFT_LIFETIME_S)
     page_sources = PageSources.read(target / FOLDER)
     has_files = all((target / name).is_file() for name in (REPORT, PAGE))
     is_same = (
@@ -652,7 +652,7 @@ class ReportCache:
 
     def __init__(self, folder: Path, target: Path, sources_hash: str) -> None:
         self._target, self._sources_hash = target, sources_hash
-        self._draft_file = draft_path(target / ROWS)
+        self._draft_file = make_draft_path(target / ROWS)
         stored_index = read_value(
             target / INDEX, ReportIndex, decode=partial(msgspec.msgpack.decode, dec_hook=convert_from_plain)
         )

@@ -64,7 +64,7 @@ from ioi_eval.reports.submissions import (
 from ioi_eval.reports.summary import measure_limit_usage
 from ioi_eval.reports.trust import TRUST
 from ioi_eval.rules.scoring import find_outcome_name
-from ioi_eval.store.files import draft_path, read_value, write_error
+from ioi_eval.store.files import make_draft_path, read_value, write_error
 from ioi_eval.store.folder import (
     FAILURES,
     RESULTS,
@@ -73,8 +73,8 @@ from ioi_eval.store.folder import (
     read_confinements,
     read_row_at,
 )
-from ioi_eval.store.resources import code_digest
-from ioi_eval.store.rows import as_label, as_number, model_of_row, read_result, shorten
+from ioi_eval.store.resources import compute_code_digest
+from ioi_eval.store.rows import as_label, as_number, read_model_name, read_result, shorten
 from ioi_eval.store.tasks import TASKS, Task
 
 # Maximum number of submissions in a run whose programs are all coloured. In a larger run, only the best
@@ -173,7 +173,7 @@ class SubmissionLists:
         if offset < self._first_offset:
             return
         attempt, language = as_number(row.get("solution_number")), as_label(row.get("language") or "")
-        list_row = ListRow.of(result, model_of_row(row), attempt, language)
+        list_row = ListRow.of(result, read_model_name(row), attempt, language)
         self._buffered_rows.append((*list_row, offset, compute_sample_number(list_row.key)))
         if len(self._buffered_rows) == _MAX_BUFFERED:
             self._flush()
@@ -403,7 +403,7 @@ def write_pages(
         progress_counter: Counts the pages.
         old_sources: The sources of the last report's pages, if its rows have not changed.
     """
-    draft = draft_path(target / FOLDER)
+    draft = make_draft_path(target / FOLDER)
     try:
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
@@ -983,7 +983,7 @@ class PageSources(Value):
 def _compute_sources_hash() -> str:
     """Return a hash of this package's sources and of the libraries that write its pages and tables."""
     package_folder = Path(__file__).parent
-    digest = hashlib.sha256(code_digest().encode())
+    digest = hashlib.sha256(compute_code_digest().encode())
     for path in sorted(package_folder.iterdir()):
         if path.is_file() and path.suffix != ".py":
             digest.update(path.name.encode() + path.read_bytes())

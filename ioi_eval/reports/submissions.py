@@ -38,7 +38,7 @@ from ioi_eval.reports.document import (
 )
 from ioi_eval.rules.extraction import extract, find_extraction
 from ioi_eval.rules.scoring import find_outcome_name, find_unjudged_reason
-from ioi_eval.store.rows import MAX_OUTPUT, PASSED, RESULT_COLUMNS, model_of_row, shorten
+from ioi_eval.store.rows import MAX_OUTPUT, PASSED, RESULT_COLUMNS, read_model_name, shorten
 
 if TYPE_CHECKING:
     from ioi_eval.reports.pages import ListRow, PageSelection
@@ -124,7 +124,7 @@ def find_first_failed_test(result: SubmissionResult) -> TestResult | None:
 
 
 def _make_attempts_address(row: Mapping[str, Any], result: SubmissionResult) -> str:
-    return f"{name_problem_page(result.problem_id)}#{make_model_anchor(model_of_row(row))}"
+    return f"{name_problem_page(result.problem_id)}#{make_model_anchor(read_model_name(row))}"
 
 
 def _make_verdict_section(row: Mapping[str, Any], result: SubmissionResult) -> Section:
@@ -155,7 +155,7 @@ def _make_facts_section(
     equal = f"{name_problem_page(result.problem_id)}#{EQUAL}"
     rows: list[list[Cell]] = [
         ["Problem", Link(text=result.problem_id, href=name_problem_page(result.problem_id))],
-        [selection.author.capitalize(), model_of_row(row) or NOTHING],
+        [selection.author.capitalize(), read_model_name(row) or NOTHING],
         ["Verdict", find_outcome_name(result)],
         ["Points", f"{format_number(result.points)} of {format_number(_compute_max_points(result))}"],
         ["Language", str(row.get("language") or NOTHING)],

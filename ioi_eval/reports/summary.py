@@ -66,7 +66,7 @@ from ioi_eval.store.folder import (
     read_results,
     refuse_duplicate_key,
 )
-from ioi_eval.store.rows import as_label, as_number, model_of_row
+from ioi_eval.store.rows import as_label, as_number, read_model_name
 from ioi_eval.store.tasks import Task, read_tasks
 
 # Numbers of submissions, and values of k, for which curves have a point.
@@ -684,7 +684,7 @@ class RowPass:
 
     def _count_row(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
         self._failures.pop(row["key"], None)
-        counts, model, problem = self._pass_counts, model_of_row(row), result.problem_id
+        counts, model, problem = self._pass_counts, read_model_name(row), result.problem_id
         counts.traits[problem] = counts.traits.get(problem, Traits()).merge(read_traits(row))
         tally = counts.tallies.setdefault((model, problem), self._create_tally())
         tally.add(make_attempt(row, result), as_label(row.get("language") or ""), counts.causes.add(result))
@@ -712,8 +712,10 @@ class RowPass:
         for row in self._failures.values():
             problem = str(row.get("problem_id", ""))
             traits[problem] = traits.get(problem, Traits()).merge(read_traits(row))
-            tally = tallies.get((model_of_row(row), problem)) or self._create_tally()
-            tallies[model_of_row(row), problem] = msgspec.structs.replace(tally, unscored=tally.unscored + 1)
+            tally = tallies.get((read_model_name(row), problem)) or self._create_tally()
+            tallies[read_model_name(row), problem] = msgspec.structs.replace(
+                tally, unscored=tally.unscored + 1
+            )
         models = self._summarize_models(tallies, traits)
         models = add_model_numbers(models, self._folder)
         suspicious = [

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from ioi_eval.model.values import SubmissionResult, TestResult, Value
 from ioi_eval.reports.records import ReportOptions, Summary
 from ioi_eval.reports.summary import check_run, summarize_run
-from ioi_eval.store.files import draft_path, write_error
+from ioi_eval.store.files import make_draft_path, write_error
 from ioi_eval.store.folder import read_failures, read_results
-from ioi_eval.store.rows import TEST_COLUMNS, model_of_row
+from ioi_eval.store.rows import TEST_COLUMNS, read_model_name
 
 if TYPE_CHECKING:
     import pandas
@@ -97,7 +97,7 @@ def _select_dump_columns(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _select_identity_columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {"key": row["key"], "problem_id": row.get("problem_id", ""), "model": model_of_row(row)}
+    return {"key": row["key"], "problem_id": row.get("problem_id", ""), "model": read_model_name(row)}
 
 
 def _make_frame(rows: Iterable[Mapping[str, Any]], first_columns: tuple[str, ...]) -> pandas.DataFrame:
@@ -178,7 +178,7 @@ def open_tests_table(folder: Path, old_groups: TestsTableState | None = None) ->
         yield TestsTable()
         return
 
-    draft_file = draft_path(folder / TESTS)
+    draft_file = make_draft_path(folder / TESTS)
     try:
         with draft_file.open("wb") as stream:
             table = _Parquet(stream, folder / TESTS, old_groups or TestsTableState())
@@ -222,7 +222,7 @@ class _Parquet(TestsTable):
             self._flush()
         if not self._buffered_columns["key"]:
             self._first = offset
-        _buffer_tests(result, model_of_row(row), self._buffered_columns)
+        _buffer_tests(result, read_model_name(row), self._buffered_columns)
 
     def close(self) -> None:
         self._close_writer()

@@ -231,7 +231,7 @@ async def check_references(
         outcomes = await judge_references(
             judge.with_options(trusts_submissions=True),
             problems,
-            problems.references,
+            problems.read_references,
             store=setup.store,
             max_solutions=options.most,
             workers=workers,

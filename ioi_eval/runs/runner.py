@@ -381,7 +381,7 @@ class _JudgingRun:
             await asyncio.sleep(0)  # lets the event loop cancel this task while many rows are skipped
             return None
         problem = self._find_problem(submission)
-        identity = rows.submission_identity(problem, submission)
+        identity = rows.hash_submission(problem, submission)
         claim = _Claim(problem, submission, identity)
         # Submissions without a program are not equal programs, and need no judging that could be saved.
         may_share = self._shares_results and (submission.code is not None or bool(submission.outputs))
@@ -429,7 +429,7 @@ class _JudgingRun:
         """Write the row of a result and emit an event. `repeated`: an equal submission has this result."""
         # Replies may contain equal code, although they differ in text and repairs.
         own_result = msgspec.structs.replace(result, key=submission.key, repairs=submission.repairs)
-        row = rows.compact_result_row(submission, problem, own_result, outputs=self._stores_outputs)
+        row = rows.make_compact_row(submission, problem, own_result, outputs=self._stores_outputs)
         self._journal.record_result(row, is_earlier=is_earlier)
         verdict_counts = Counter(test.status for test in own_result.tests)
         run_test_count = (

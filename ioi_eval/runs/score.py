@@ -73,7 +73,7 @@ from ioi_eval.runs.work import (
 from ioi_eval.store import Store
 from ioi_eval.store.folder import Fingerprint, read_info, write_rejected
 from ioi_eval.store.result_log import ResultLog
-from ioi_eval.store.rows import submission_identity
+from ioi_eval.store.rows import hash_submission
 
 if TYPE_CHECKING:
     from ioi_eval.reports.tables import Frame
@@ -545,7 +545,7 @@ def _find_unjudged_submissions(work: Work, journal: ResultLog, share: bool) -> t
         if submission.code is None:
             empty_count += 1
             continue
-        identity = submission_identity(work.problems[submission.problem_id], submission)
+        identity = hash_submission(work.problems[submission.problem_id], submission)
         row = journal.find_result(identity, submission.problem_id)
         if (share and identity in identities) or (
             row is not None and (share or row["key"] == submission.key)
@@ -560,7 +560,7 @@ def _find_unjudged_submissions(work: Work, journal: ResultLog, share: bool) -> t
 
 def _estimate_cpu_hours(journal: ResultLog, submissions: Iterable[Submission]) -> float | None:
     """Return the expected CPU hours, by the mean of the problem's results or else of all results."""
-    times_by_problem: Mapping[str, list[float]] = journal.cpu_times()
+    times_by_problem: Mapping[str, list[float]] = journal.read_cpu_times()
     all_times_s = [seconds for times_s in times_by_problem.values() for seconds in times_s]
     if not all_times_s:
         return None

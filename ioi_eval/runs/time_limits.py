@@ -19,12 +19,12 @@ from ioi_eval.rules.expectations import compute_time_limit
 from ioi_eval.runs.runner import SubmissionJudge
 from ioi_eval.store.folder import (
     MeasuredLimit,
-    accepted_solutions,
-    is_measured,
-    is_timed,
-    limit_identity,
-    with_forks,
-    with_limit,
+    has_measured_limits,
+    hash_limit_inputs,
+    is_time_limit_measured,
+    list_accepted_solutions,
+    set_cpu_limit,
+    set_process_count,
 )
 from ioi_eval.store.memory import MOST_PROBLEMS, LruCache, count_problem_cache_entries
 
@@ -69,7 +69,7 @@ class TimeLimits:
 
         Raises JudgeFailure if the limit cannot be measured with the problem's solutions.
         """
-        if not is_measured(problem) and self._time_factor == 1:
+        if not has_measured_limits(problem) and self._time_factor == 1:
             return problem
         name = f"{problem.id} {problem.year}"
         cached_problems = self._limited_problems.get(name)
@@ -80,9 +80,9 @@ class TimeLimits:
 
     async def _add_limits_to_problem(self, problem: Problem) -> Problem:
         """Return the problem with its limits, which are measured if they are unknown."""
-        if not is_measured(problem):
+        if not has_measured_limits(problem):
             return with_time_factor(problem, self._time_factor)
-        key = limit_identity(problem)
+        key = hash_limit_inputs(problem)
         async with self._locks.setdefault(key, asyncio.Lock()):
             if (failure := self._failures.get(key)) is not None:
                 raise JudgeFailure(
@@ -103,9 +103,9 @@ class TimeLimits:
                 self._limits[key] = new_limit
         limit = self._limits[key]
         if problem.forks_by:
-            problem = with_forks(problem, limit.processes - 1)
-        if is_timed(problem):
-            return with_limit(problem, limit.cpu_time)
+            problem = set_process_count(problem, limit.processes - 1)
+        if is_time_limit_measured(problem):
+            return set_cpu_limit(problem, limit.cpu_time)
         return problem if self._time_factor == 1 else with_time_factor(problem, self._time_factor)
 
     async def _measure(self, problem: Problem) -> MeasuredLimit:
@@ -114,13 +114,13 @@ class TimeLimits:
         Solutions in a language that cannot run here are skipped. Raises JudgeFailure if no solution is left.
         """
         raised_limits = (
-            with_limit(problem, _MAX_CPU_S)
-            if is_timed(problem)
+            set_cpu_limit(problem, _MAX_CPU_S)
+            if is_time_limit_measured(problem)
             else with_time_factor(problem, self._time_factor)
         )
-        raised_limits = with_forks(raised_limits, _MAX_FORKS) if problem.forks_by else raised_limits
+        raised_limits = set_process_count(raised_limits, _MAX_FORKS) if problem.forks_by else raised_limits
         measured_times, skipped_solutions, process_count = list[tuple[float, str, str]](), list[str](), 1
-        for solution in accepted_solutions(problem):
+        for solution in list_accepted_solutions(problem):
             try:
                 if solution.language:
                     find_language(solution.language)
@@ -154,14 +154,14 @@ class TimeLimits:
         if not measured_times:
             raise _measuring_failure(problem, skipped_solutions)
         slowest_time_s, solution_name, slowest_test = max(measured_times)
-        multiplier = (problem.time_from_solutions or 1.0) if is_timed(problem) else 0.0
+        multiplier = (problem.time_from_solutions or 1.0) if is_time_limit_measured(problem) else 0.0
         package_limit = problem.limits.cpu_time or 0.0
         return MeasuredLimit(
             problem=problem.id,
             processes=process_count,
             forks_by=problem.forks_by,
             cpu_time=compute_time_limit(slowest_time_s, multiplier, problem.time_resolution)
-            if is_timed(problem)
+            if is_time_limit_measured(problem)
             else package_limit,
             slowest=slowest_time_s,
             solution=solution_name,

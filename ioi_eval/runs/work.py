@@ -54,8 +54,8 @@ from ioi_eval.store.folder import (
     Fingerprint,
     MeasuredLimit,
     check_folder,
-    is_measured,
-    limit_identity,
+    has_measured_limits,
+    hash_limit_inputs,
     read_failures,
     read_limits,
     write_limits,
@@ -217,9 +217,9 @@ def make_fingerprint(dump: str, problems: Mapping[str, Problem], options: Mappin
     """Return the fingerprint of a run. `dump`: a hash of the submissions."""
     problem_hashes = fingerprint(problems)
     for label, problem in problems.items():
-        if is_measured(problem):  # the problem's limits depend on its solutions
+        if has_measured_limits(problem):  # the problem's limits depend on its solutions
             problem_hashes[label] = hashlib.sha256(
-                f"{problem_hashes[label]} {limit_identity(problem)}".encode()
+                f"{problem_hashes[label]} {hash_limit_inputs(problem)}".encode()
             ).hexdigest()
     return Fingerprint(
         dump=dump, problems=problem_hashes, options=options, versions={"ioi-eval": version("ioi-eval")}
@@ -477,7 +477,7 @@ def supersede_changed_submissions(
         # Submissions without a program are never equal.
         has_program = submission.code is not None or submission.outputs
         if problem is not None and has_program and submission.key not in earlier_keys:
-            current_programs.add(rows.submission_identity(problem, submission))
+            current_programs.add(rows.hash_submission(problem, submission))
         if (reason := _find_result_change(journal, problems, submission)) is not None:
             journal.supersede(submission.key)
             reasons[reason] += 1
@@ -494,11 +494,13 @@ def supersede_changed_submissions(
             remedy="Choose another out=FOLDER, or give fresh=True to discard the results there",
         )
     for key in [key for key in (*journal.done, *journal.failed) if key not in current_keys]:
-        if journal.problem_of(key) in problems:
+        if journal.find_problem(key) in problems:
             reasons[ResultChange.GONE] += key in journal.done
             journal.supersede(key)
             changed_keys.add(key)
-    for key in journal.repeating_keys(changed_keys):  # these rows copy the result of a row that is outdated
+    for key in journal.list_repeating_keys(
+        changed_keys
+    ):  # these rows copy the result of a row that is outdated
         reasons[ResultChange.COLUMNS] += 1
         journal.supersede(key)
     if not (reasons := +reasons):
@@ -515,9 +517,9 @@ def _find_result_change(
         return None
     row = journal.read_row(submission.key)
     earlier_identity = row.get("submission_sha256")
-    if earlier_identity and earlier_identity != rows.submission_identity(problem, submission):
+    if earlier_identity and earlier_identity != rows.hash_submission(problem, submission):
         return ResultChange.PROGRAM
     # The label of the problem has changed, and with it the problem.
     if row["problem_id"] != submission.problem_id:
         return ResultChange.PROBLEM
-    return None if rows.has_columns_of(row, submission, problem) else ResultChange.COLUMNS
+    return None if rows.has_same_columns(row, submission, problem) else ResultChange.COLUMNS

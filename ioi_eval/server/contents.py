@@ -53,7 +53,7 @@ class ContentCache:
 
     def has_file(self, sha256: str) -> bool:
         """Return True if the file is cached, and count it as used."""
-        return self._blob_cache is not None and not self._blob_cache.missing_names([sha256])
+        return self._blob_cache is not None and not self._blob_cache.list_missing_names([sha256])
 
     @contextlib.contextmanager
     def pin_program(self, sha256: str) -> Iterator[Path | None]:
@@ -65,7 +65,9 @@ class ContentCache:
             yield None
             return
         with self._blob_cache.hold([sha256]):
-            path = None if self._blob_cache.missing_names([sha256]) else self._blob_cache.blob(sha256).path
+            path = (
+                None if self._blob_cache.list_missing_names([sha256]) else self._blob_cache.blob(sha256).path
+            )
             yield None if path is None else Path(path)
 
     async def store_programs(self, result: JobResult) -> JobResult:
@@ -115,7 +117,7 @@ class ContentCache:
                     async for piece in pieces:
                         if not incoming_file.write(piece):
                             raise EngineOverloaded("the cache of clients' files has no space for this file")
-                if (actual_sha256 := incoming_file.keep()) != sha256:
+                if (actual_sha256 := incoming_file.finish()) != sha256:
                     raise piston.RefusedRequest(f"the SHA-256 of this file is {actual_sha256}, not {sha256}")
         finally:
             self._upload_count -= 1
@@ -133,7 +135,7 @@ class ContentCache:
             yield job
             return
         with self._blob_cache.hold(hashes):
-            if missing_hashes := self._blob_cache.missing_names(hashes):
+            if missing_hashes := self._blob_cache.list_missing_names(hashes):
                 self._event_counts["lacking"] += len(missing_hashes)
                 raise piston.make_missing_contents_refusal(missing_hashes)
             self._event_counts["used"] += len(hashes)

@@ -16,7 +16,7 @@ from ioi_eval.model.quoting import quote_label
 from ioi_eval.model.values import Reason, Value
 from ioi_eval.reports.summary import check_run
 from ioi_eval.store.folder import FAILURES, PROGRESS, RESULTS, Activity, Progress, read_progress
-from ioi_eval.store.rows import MODEL_COLUMNS, model_of_row, shorten
+from ioi_eval.store.rows import MODEL_COLUMNS, read_model_name, shorten
 
 _READ_SIZE_BYTES = 1 << 22  # number of bytes of a file that are read at a time
 _WINDOW_S = 60.0  # seconds over which the rate is computed; more if these have fewer than _MIN_ROWS rows
@@ -226,7 +226,7 @@ def _decode_rows(file: _GrowingFile) -> Iterator[_Row]:
 
 def _format_model(row: _Row) -> str:
     columns = {name: getattr(row, name) for name in (*MODEL_COLUMNS, "model_kwargs")}
-    return shorten(model_of_row(columns), _MAX_TEXT)
+    return shorten(read_model_name(columns), _MAX_TEXT)
 
 
 def format_prometheus(state: RunState) -> str:

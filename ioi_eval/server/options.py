@@ -19,7 +19,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import CliOption
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
-from ioi_eval.store.resources import machine_memory
+from ioi_eval.store.resources import read_machine_memory
 
 # The bodies of all requests together may use the machine's memory divided by this number. Decoding a body
 # needs three times its size, and its sandbox needs the size once more.
@@ -142,7 +142,7 @@ class ServerOptions(Value):
     @property
     def max_queued_bytes(self) -> int:
         """Maximum size of all bodies together, always enough for a single body."""
-        max_bytes = machine_memory() // _MEMORY_PARTS if self.max_bodies is None else self.max_bodies
+        max_bytes = read_machine_memory() // _MEMORY_PARTS if self.max_bodies is None else self.max_bodies
         return max(self.max_body, max_bytes)
 
     @property

@@ -278,7 +278,7 @@ def _open_blob_cache(options: ServerOptions) -> Iterator[BlobCache | None]:
         yield BlobCache(
             sandboxes.folder / "kept",
             reserved_bytes if max_cache_bytes is None else max_cache_bytes,
-            beside=BESIDE,
+            overhead_bytes=BESIDE,
         )
     finally:
         sandboxes.close()

@@ -49,19 +49,17 @@ Content = bytes | Path | Callable[[Path], None]
 _log = logging.getLogger(__name__)
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{3,127}")
 _WRITABLE_BY_OTHERS = 0o022
-# An entry may use at most the limit of the cache divided by this number, so that no entry displaces all other
-# entries.
+# Divisor of the limit of a cache. An entry may use at most the quotient, so that it does not displace all
+# other entries.
 MAX_ENTRY_DIVISOR = 16
-# Bytes that every entry may use, whatever the limit of the cache is: the limit must not affect verdicts.
+# Size in bytes that every entry may have, even in a small cache, so that its limit does not affect verdicts.
 MIN_MAX_ENTRY_BYTES = 64 << 20
-# Bytes that an entry uses in addition to its contents: the last blocks of its files, and its folders.
+# Overhead of an entry in addition to its content, in bytes: the last blocks of its files, and its folders.
 BESIDE = 16 << 10
-# Evictions stop when this fraction of the limit is in use, so that the next entry does not cause an eviction
-# again.
+# Fraction of the limit at which an eviction stops, so that the next entry does not cause another eviction.
 _EVICTION_TARGET = 0.9
-_PRIVATE_LIMIT = 4 << 30  # maximum bytes of a private store
-# Age in seconds from which on a part without a lock counts as abandoned; a younger part may have just been
-# created.
+_PRIVATE_LIMIT = 4 << 30  # maximum size of a private store, in bytes
+# Minimum age in seconds of an abandoned draft without a lock. A younger draft may not be locked yet.
 _UNLOCKED_DRAFT_AGE_S = 3600.0
 
 
@@ -83,7 +81,7 @@ def private_folder(parent: Path | None = None, name: str | None = None) -> Path:
     return folder
 
 
-def default_root(user_folder: str | None) -> Path:
+def find_default_root(user_folder: str | None) -> Path:
     """Return the folder that the user named, else the default cache folder.
 
     If HOME is missing or not writable, return a private folder.
@@ -93,18 +91,22 @@ def default_root(user_folder: str | None) -> Path:
     try:
         cache_folder = platformdirs.user_cache_path("ioi-eval")
         cache_folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, RuntimeError):  # a RuntimeError means that the user has neither a name nor HOME
+    except (OSError, RuntimeError):  # a RuntimeError means that HOME is not set and the user has no name
         return private_folder()
     return cache_folder if os.access(cache_folder, os.R_OK | os.W_OK | os.X_OK) else private_folder()
 
 
 def check_owner(folder: Path, status: os.stat_result, *, forbidden_mode: int, remedy: str) -> None:
     """Raise InputError if other users can write into a folder: they could replace the programs that judge."""
-    owner, mode = status.st_uid, stat.S_IMODE(status.st_mode)
-    if owner == os.geteuid() and not mode & forbidden_mode:
+    owner_id, permission_bits = status.st_uid, stat.S_IMODE(status.st_mode)
+    if owner_id == os.geteuid() and not permission_bits & forbidden_mode:
         return
-    fault = "is accessible to other users" if owner == os.geteuid() else "belongs to another user"
-    raise InputError(f"the folder {fault} (owner {owner}, mode {mode:04o})", where=str(folder), remedy=remedy)
+    access_problem = "is accessible to other users" if owner_id == os.geteuid() else "belongs to another user"
+    raise InputError(
+        f"the folder {access_problem} (owner {owner_id}, mode {permission_bits:04o})",
+        where=str(folder),
+        remedy=remedy,
+    )
 
 
 @contextlib.contextmanager
@@ -114,8 +116,8 @@ def convert_store_errors(store: Store, create_error: Callable[[str], IoiEvalErro
         yield
     except OSError as error:
         remedy = "Free space there, or set IOI_EVAL_CACHE to another folder"
-        problem = f"cannot write to the cache {store.root} ({error.strerror or error})"
-        raise create_error(f"{problem}. {remedy}") from error
+        problem_text = f"cannot write to the cache {store.root} ({error.strerror or error})"
+        raise create_error(f"{problem_text}. {remedy}") from error
 
 
 class Pin(contextlib.AbstractContextManager["Pin"]):
@@ -129,7 +131,7 @@ class Pin(contextlib.AbstractContextManager["Pin"]):
         if self._descriptor < 0:
             return
         descriptor, self._descriptor = self._descriptor, -1
-        if _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _is_file_at(self._path, descriptor):
+        if _try_lock_file(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _is_file_at(self._path, descriptor):
             self._path.unlink()
         os.close(descriptor)
 
@@ -153,12 +155,12 @@ class Store:
 
     def __init__(self, root: str | Path, limit: int | None = None) -> None:
         self.root, self.limit = Path(root).absolute(), limit
-        # Maximum bytes of an entry. A larger entry would displace too many other entries.
+        # Maximum size of an entry, in bytes. A larger entry would displace too many other entries.
         self.largest = math.inf if limit is None else max(limit // MAX_ENTRY_DIVISOR, MIN_MAX_ENTRY_BYTES)
         self._entries_folder, self._pins_folder, self._drafts_folder = (
             self.root / name for name in ("objects", "pins", "parts")
         )
-        self._has_removed_drafts = False  # True when abandoned parts of dead processes have been removed
+        self._has_removed_drafts = False  # True after abandoned drafts of dead processes were removed
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         check_owner(
             self.root, self.root.stat(), forbidden_mode=_WRITABLE_BY_OTHERS, remedy="Use a folder of your own"
@@ -169,7 +171,7 @@ class Store:
     @classmethod
     def usual(cls, user_folder: str | None = None, limit: int | None = None) -> Self:
         """Return the store in the folder that the user names, else the store that all commands share."""
-        return cls(default_root(user_folder), limit)
+        return cls(find_default_root(user_folder), limit)
 
     @classmethod
     def private(cls) -> Self:
@@ -212,33 +214,35 @@ class Store:
         """
 
         def make(entry: Path) -> int:
-            content, size = entry / "content", 0
+            content, content_bytes = entry / "content", 0
             _make_public_folder(entry)
             _make_public_folder(content)
             fill(content)
-            for path, _folders, files in os.walk(content):
-                Path(path).chmod(0o755)
-                for name in files:
-                    status = (Path(path) / name).lstat()
+            for folder_path, _folders, file_names in os.walk(content):
+                Path(folder_path).chmod(0o755)
+                for file_name in file_names:
+                    status = (Path(folder_path) / file_name).lstat()
                     if stat.S_ISREG(status.st_mode):
-                        (Path(path) / name).chmod(0o755 if status.st_mode & stat.S_IXUSR else 0o644)
-                        size += status.st_size
-            (entry / "size").write_text(str(size))
-            return size
+                        (Path(folder_path) / file_name).chmod(
+                            0o755 if status.st_mode & stat.S_IXUSR else 0o644
+                        )
+                        content_bytes += status.st_size
+            (entry / "size").write_text(str(content_bytes))
+            return content_bytes
 
         return self._get_or_make(key, make)
 
     def pin(self, key: str) -> Pin:
         """Protect a key from eviction by any process. Each pin uses one file descriptor."""
-        path = self._pins_folder / self._entry_path(key).name
+        pin_path = self._pins_folder / self._entry_path(key).name
         while True:
-            descriptor = _open_file(path)
-            _flock(descriptor, fcntl.LOCK_SH)
-            if _is_file_at(path, descriptor):
-                return Pin(path, descriptor)
-            # The last user of the lock file removed it after it was opened here and before it was locked.
+            descriptor = _open_file(pin_path)
+            _try_lock_file(descriptor, fcntl.LOCK_SH)
+            if _is_file_at(pin_path, descriptor):
+                return Pin(pin_path, descriptor)
+            # Another process removed the lock file after it was opened here and before it was locked.
             os.close(descriptor)
-            CACHE_PIN.log(_log, f"{path.name} was removed")
+            CACHE_PIN.log(_log, f"{pin_path.name} was removed")
 
     @contextlib.asynccontextmanager
     async def creation_lock(self, key: str) -> AsyncIterator[None]:
@@ -247,24 +251,24 @@ class Store:
         The wait is bounded, because the process ahead may be stopped or fail to store the entry. If the lock
         file cannot be created, do not wait.
         """
-        path, clock = (
+        lock_path, loop_time = (
             self._pins_folder / f"{self._entry_path(key).name}.turn",
             asyncio.get_running_loop().time,
         )
         try:
-            descriptor, deadline = _open_file(path), clock() + CACHE_ENTRY.max_seconds
+            descriptor, deadline = _open_file(lock_path), loop_time() + CACHE_ENTRY.max_seconds
         except OSError:
             yield
             return
         try:
-            while (is_locked_elsewhere := _is_locked_by_another(descriptor)) and clock() < deadline:  # noqa: ASYNC110
+            while (is_locked_elsewhere := _is_locked_by_another(descriptor)) and loop_time() < deadline:  # noqa: ASYNC110
                 await asyncio.sleep(CACHE_ENTRY.longest_wait)
             yield
         finally:
-            if not is_locked_elsewhere and _is_file_at(path, descriptor):
-                path.unlink(missing_ok=True)
-            # Unlock explicitly, because forked processes share the descriptor.
-            _flock(descriptor, fcntl.LOCK_UN)
+            if not is_locked_elsewhere and _is_file_at(lock_path, descriptor):
+                lock_path.unlink(missing_ok=True)
+            # The file is unlocked explicitly, because a forked process may still have the descriptor.
+            _try_lock_file(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
 
     def remove(self, key: str) -> None:
@@ -279,19 +283,19 @@ class Store:
 
     def _get_or_make(self, key: str, write_entry: Callable[[Path], int]) -> Path:
         """Return the path of an entry; if it is missing, `write_entry` writes it and returns its size."""
-        with self.pin(key):  # protects the new entry from the eviction that follows
+        with self.pin(key):  # an eviction must not remove the new entry
             cached_path = self.get(key)
             if cached_path is None:
                 with self._create_draft() as draft:
-                    size, path = write_entry(draft / "entry"), self._entry_path(key)
-                    _make_public_folder(path.parent)
+                    entry_size, entry_path = write_entry(draft / "entry"), self._entry_path(key)
+                    _make_public_folder(entry_path.parent)
                     try:
-                        (draft / "entry").rename(path)
+                        (draft / "entry").rename(entry_path)
                     except OSError:
-                        # If another process stored the folder first, that entry is equally good.
-                        if not path.is_dir():
+                        # Another process may have stored the folder first. Its entry is used.
+                        if not entry_path.is_dir():
                             raise
-                self._free_space(size + BESIDE)
+                self._free_space(entry_size + BESIDE)
                 cached_path = self.get(key)
         if cached_path is None:
             raise FileNotFoundError(f"{self._entry_path(key)} was removed while it was being written")
@@ -307,8 +311,8 @@ class Store:
         _make_public_folder(draft)
         descriptor = _open_file(draft / "unlocked")
         try:
-            _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # The lock file is locked before it gets its name, so that no process sees it unlocked.
+            _try_lock_file(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The lock file is locked before it gets its name, so that other processes never see it unlocked.
             (draft / "unlocked").rename(draft / "lock")
             yield draft
         finally:
@@ -326,16 +330,18 @@ class Store:
             return
         descriptor = _open_file(self.root / "eviction")
         try:
-            if _flock(descriptor, fcntl.LOCK_EX | (0 if counted_total == math.inf else fcntl.LOCK_NB)):
-                # Another process may meanwhile have evicted entries and updated the counter. If the counter
-                # was unknown at first, that eviction may have missed the new entry.
-                unmeasured = added_bytes if counted_total == math.inf else 0
-                counted_total = self._update_total_size(lambda counter: counter + unmeasured)
+            if _try_lock_file(
+                descriptor, fcntl.LOCK_EX | (0 if counted_total == math.inf else fcntl.LOCK_NB)
+            ):
+                # Another process may have evicted entries and updated the counter. If the counter was
+                # unknown before, that process may not have counted the new entry.
+                uncounted_bytes = added_bytes if counted_total == math.inf else 0
+                counted_total = self._update_total_size(lambda counter: counter + uncounted_bytes)
                 self._remove_abandoned_drafts()
                 self._has_removed_drafts = True
                 if counted_total > self.limit:
-                    # Bytes that remain after the eviction, and bytes that other processes have added
-                    # meanwhile.
+                    # The new total is the size after the eviction, plus the bytes that other processes added
+                    # in the meantime.
                     bytes_left = self._evict(self.limit)
                     self._update_total_size(
                         lambda counter: (
@@ -349,12 +355,12 @@ class Store:
         """Update and return the byte counter that all processes share; inf if the size was never measured."""
         descriptor = _open_file(self.root / "total")
         try:
-            _flock(descriptor, fcntl.LOCK_EX)
-            digits = os.read(descriptor, 32)
-            total = change(int(digits) if digits.isdigit() else math.inf)
-            if total < math.inf:
-                os.pwrite(descriptor, b"%032d" % total, 0)
-            return total
+            _try_lock_file(descriptor, fcntl.LOCK_EX)
+            total_digits = os.read(descriptor, 32)
+            total_bytes = change(int(total_digits) if total_digits.isdigit() else math.inf)
+            if total_bytes < math.inf:
+                os.pwrite(descriptor, b"%032d" % total_bytes, 0)
+            return total_bytes
         finally:
             os.close(descriptor)
 
@@ -362,29 +368,31 @@ class Store:
         """Remove the least recently used entries until the store is small enough; return the bytes left."""
         entries = sorted(self._list_entries(), key=lambda entry: entry.used)
         bytes_left = sum(entry.size for entry in entries)
-        target = int(limit * _EVICTION_TARGET) if bytes_left > limit else bytes_left
+        target_bytes = int(limit * _EVICTION_TARGET) if bytes_left > limit else bytes_left
         for entry in entries:
-            if bytes_left <= target:
+            if bytes_left <= target_bytes:
                 break
             bytes_left -= entry.size if self._evict_unless_used(entry) else 0
         return bytes_left
 
     def _evict_unless_used(self, entry: _Entry) -> bool:
         """Remove an entry and return True, unless it is pinned or was used meanwhile."""
-        pin = self._pins_folder / entry.path.name
-        descriptor = _open_file(pin)
-        if not (_flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _is_file_at(pin, descriptor)):
-            os.close(descriptor)  # the entry is in use: another process holds a lock on it
+        pin_path = self._pins_folder / entry.path.name
+        descriptor = _open_file(pin_path)
+        if not (
+            _try_lock_file(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _is_file_at(pin_path, descriptor)
+        ):
+            os.close(descriptor)  # another process holds a lock on the entry
             return False
         try:
             with contextlib.suppress(FileNotFoundError):
-                # Otherwise the entry was used after it was listed.
+                # An entry with another time was used after it was listed.
                 if entry.path.stat().st_mtime_ns == entry.used:
                     self._delete_entry(entry.path)
                     return True
             return False
         finally:
-            Pin(pin, descriptor).release()
+            Pin(pin_path, descriptor).release()
 
     def _delete_entry(self, path: Path) -> None:
         """Remove an entry: hide it in one step, then delete it, which may take long."""
@@ -403,12 +411,12 @@ class Store:
     def _list_entries(self) -> Iterator[_Entry]:
         """Yield all entries."""
         for path in self._entries_folder.glob("*/*"):
-            # The entry may have been removed after it was listed.
+            # Another process may remove the entry after it is listed.
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 status = path.stat()
                 is_folder = stat.S_ISDIR(status.st_mode)
                 stored_size = (path / "size").read_bytes() if is_folder else b""
-                # The file with the size may be empty after a power cut.
+                # After a power cut, the file with the size may be empty.
                 size = int(stored_size) if stored_size.isdigit() else status.st_size
                 yield _Entry(path, status.st_mtime_ns, size + BESIDE)
 
@@ -429,24 +437,24 @@ def _make_public_folder(folder: Path) -> None:
 
 
 def _is_abandoned(draft: Path) -> bool:
-    """Return True if the process that made a part is gone."""
+    """Return True if the process that made a draft is gone."""
     try:
         descriptor = os.open(draft / "lock", os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
         return time.time() - draft.stat().st_mtime > _UNLOCKED_DRAFT_AGE_S
     try:
-        return _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return _try_lock_file(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     finally:
         os.close(descriptor)
 
 
-def _flock(descriptor: int, kind: int) -> bool:
+def _try_lock_file(descriptor: int, lock_mode: int) -> bool:
     """Lock a file and return True; return False if another process holds a conflicting lock.
 
     Also return False on file systems without locks, on which nothing is evicted.
     """
     try:
-        fcntl.flock(descriptor, kind)
+        fcntl.flock(descriptor, lock_mode)
     except OSError:
         return False
     return True
@@ -479,12 +487,12 @@ def _open_file(path: Path) -> int:
 
 
 # --- contents that a single process stores -----------------------------------------------------------
-# Contents by hash, for jobs that name them. The total size is bounded: the least recently used contents are
-# removed first, except the contents that running jobs hold.
+# Jobs name contents by hash. If the total size exceeds the limit, the least recently used contents are
+# removed, except contents that running jobs hold.
 
 
-# Mode of files in the folder. Sandboxes get open files, and some files are programs; the folder's own mode
-# excludes other users.
+# Mode of files in the cache. Sandboxes open and execute these files. The mode of the folder excludes other
+# users.
 _FILE_MODE = 0o755
 _DISK_FULL_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -496,13 +504,13 @@ class CachedBlob(Blob):
 class BlobCache:
     """The blob cache of a process: files by hash in a folder of bounded size. Thread-safe."""
 
-    def __init__(self, folder: Path, limit: int, *, beside: int = 0) -> None:
+    def __init__(self, folder: Path, limit: int, *, overhead_bytes: int = 0) -> None:
         """Use an empty folder that only this user can enter.
 
-        `limit`: maximum total size, in bytes; held contents may exceed it. `beside`: overhead per content, in
-        bytes, such as its last block and folder entry.
+        `limit`: maximum total size, in bytes; held contents may exceed it. `overhead_bytes`: overhead per
+        content, in bytes, such as its last block and folder entry.
         """
-        self._folder, self.limit, self._beside = folder, limit, beside
+        self._folder, self.limit, self._overhead_bytes = folder, limit, overhead_bytes
         self._sizes: OrderedDict[str, int] = OrderedDict()
         self._holders: Counter[str] = Counter()
         self.used = self._reserved_bytes = 0
@@ -525,7 +533,7 @@ class BlobCache:
         """Return True if the content is here."""
         return name in self._sizes
 
-    def missing_names(self, names: Collection[str]) -> tuple[str, ...]:
+    def list_missing_names(self, names: Collection[str]) -> tuple[str, ...]:
         """Return the names of missing contents, and mark the other contents as used."""
         with self._lock:
             for name in names:
@@ -558,7 +566,7 @@ class BlobCache:
     def receive(self, name: str) -> Iterator[BlobWriter]:
         """Yield a writer for a content that arrives in pieces.
 
-        If the content is not kept, its file is removed at the end.
+        Unless `BlobWriter.finish` adds the content, its file is removed at the end.
         """
         draft = self.new_draft_path()
         with draft.open("xb", buffering=0) as stream:
@@ -569,7 +577,7 @@ class BlobCache:
                 draft.unlink(missing_ok=True)
                 self.release(writer.size)
 
-    def keep(self, name: str, draft: Path) -> None:
+    def add_draft(self, name: str, draft: Path) -> None:
         """Add the file at a path of `new_draft_path`; `name` must be its hash."""
         draft.chmod(_FILE_MODE)
         size = draft.stat().st_size
@@ -577,7 +585,7 @@ class BlobCache:
             draft.replace(self._folder / name)
             if name not in self._sizes:
                 self._sizes[name] = size
-                self.used += size + self._beside
+                self.used += size + self._overhead_bytes
             self._free_space(0)
 
     def add(self, content: Blob) -> bool:
@@ -594,7 +602,7 @@ class BlobCache:
                     os.link(content.path, draft)
                 except OSError:
                     shutil.copyfile(content.path, draft)
-            self.keep(content.sha256, draft)
+            self.add_draft(content.sha256, draft)
         except OSError as error:
             draft.unlink(missing_ok=True)
             if error.errno not in _DISK_FULL_ERRORS:
@@ -607,14 +615,14 @@ class BlobCache:
         max_used = self.limit - self._reserved_bytes - size
         if self.used <= max_used:
             return
-        removed = list[str]()
-        for name, size in self._sizes.items():  # stop early, because there may be many further contents
+        removed_names = list[str]()
+        for name, size in self._sizes.items():  # there may be many contents, so the loop stops early
             if self.used <= max_used:
                 break
             if name not in self._holders:
-                self.used -= size + self._beside
-                removed.append(name)
-        for name in removed:
+                self.used -= size + self._overhead_bytes
+                removed_names.append(name)
+        for name in removed_names:
             del self._sizes[name]
             (self._folder / name).unlink(missing_ok=True)
 
@@ -633,21 +641,21 @@ class BlobWriter:
             return False
         self.size += len(chunk)
         self._digest.update(chunk)
-        remaining = memoryview(chunk)
+        remaining_bytes = memoryview(chunk)
         try:
-            while remaining:
-                remaining = remaining[self._stream.write(remaining) :]
+            while remaining_bytes:
+                remaining_bytes = remaining_bytes[self._stream.write(remaining_bytes) :]
         except OSError as error:
             if error.errno in _DISK_FULL_ERRORS:
                 return False
             raise
         return True
 
-    def keep(self) -> str:
+    def finish(self) -> str:
         """Add the content to the cache if its hash is right, and return its real hash."""
         real_hash = self._digest.hexdigest()
         if real_hash == self._name:
             self._cache.release(self.size)
             self.size = 0
-            self._cache.keep(self._name, self._draft)
+            self._cache.add_draft(self._name, self._draft)
         return real_hash

@@ -21,11 +21,11 @@ from ioi_eval.model.errors import InputError
 T = TypeVar("T")
 _OTHER_FOLDER = "Choose another out=FOLDER"
 _ERRNO_PREFIX = re.compile(r"^\[Errno -?\d+\] ")
-# Start of a draft's name: the name of this machine, before the process id.
+# Part of a draft's file name before the process id: the name of this machine.
 _HOST_PREFIX = f"{platform.node()}-"
 
 
-def error_reason(error: OSError) -> str:
+def format_error_reason(error: OSError) -> str:
     """Return an error's reason without its path; the first reason if several files failed."""
     if isinstance(error, shutil.Error) and isinstance(error.args[0], list):
         reason = str(error.args[0][0][-1])
@@ -35,7 +35,9 @@ def error_reason(error: OSError) -> str:
 
 def write_error(path: Path, error: OSError) -> InputError:
     """Return the InputError for a file or folder that cannot be written."""
-    return InputError(f"cannot be written: {error_reason(error)}", where=str(path), remedy=_OTHER_FOLDER)
+    return InputError(
+        f"cannot be written: {format_error_reason(error)}", where=str(path), remedy=_OTHER_FOLDER
+    )
 
 
 @contextlib.contextmanager
@@ -45,7 +47,7 @@ def raise_read_errors(where: Path | str, remedy: str = "") -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(
-            f"the file cannot be read ({error_reason(error)})", where=str(where), remedy=remedy
+            f"the file cannot be read ({format_error_reason(error)})", where=str(where), remedy=remedy
         ) from error
 
 
@@ -58,10 +60,10 @@ def find_unreadable_folders(folder: Path) -> list[OSError]:
     Hidden folders are skipped.
     """
     errors = list[OSError]()
-    for path, folders, _ in os.walk(folder, onerror=errors.append):
-        folders[:] = (name for name in folders if not name.startswith("."))
-        if not os.access(path, os.X_OK):
-            errors.append(PermissionError(errno.EACCES, os.strerror(errno.EACCES), path))
+    for folder_path, subfolder_names, _ in os.walk(folder, onerror=errors.append):
+        subfolder_names[:] = (name for name in subfolder_names if not name.startswith("."))
+        if not os.access(folder_path, os.X_OK):
+            errors.append(PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder_path))
     return errors
 
 
@@ -81,7 +83,7 @@ def replace(path: Path, pieces: Iterable[bytes], *, durable: bool = True) -> Non
 
     `durable`: after this returns, the new content survives a crash of the machine.
     """
-    draft = draft_path(path)
+    draft = make_draft_path(path)
     try:
         with draft.open("wb") as stream:
             stream.writelines(pieces)
@@ -92,7 +94,7 @@ def replace(path: Path, pieces: Iterable[bytes], *, durable: bool = True) -> Non
     except OSError as error:
         raise write_error(path, error) from error
     finally:
-        # The draft does not exist, or cannot be removed for the same reason.
+        # The draft was renamed, or the file system cannot be written.
         with contextlib.suppress(OSError):
             draft.unlink()
 
@@ -100,7 +102,7 @@ def replace(path: Path, pieces: Iterable[bytes], *, durable: bool = True) -> Non
 def read_value(
     path: Path,
     kind: type[T],
-    fault: str = "",
+    message_start: str = "",
     remedy: str = "",
     *,
     decode: Callable[..., T] = msgspec.json.decode,
@@ -110,32 +112,32 @@ def read_value(
     Args:
         path: the file.
         kind: type of the value.
-        fault: start of the InputError's message for a file that cannot be read; empty returns None instead.
+        message_start: start of the InputError's message for an unreadable file; if it is empty, return None.
         remedy: remedy in that error.
         decode: decodes the file's bytes to a value of type `kind`; JSON by default.
     """
     try:
         return decode(path.read_bytes(), type=kind)
-    except (ValueError, OSError) as error:  # errors of msgspec, and bytes that are not UTF-8
-        if isinstance(error, FileNotFoundError) or not fault:
+    except (ValueError, OSError) as error:  # errors of msgspec, or bytes that are not UTF-8
+        if isinstance(error, FileNotFoundError) or not message_start:
             return None
-        raise InputError(f"{fault}: {error}", where=str(path), remedy=remedy) from error
+        raise InputError(f"{message_start}: {error}", where=str(path), remedy=remedy) from error
 
 
-def draft_path(path: Path) -> Path:
+def make_draft_path(path: Path) -> Path:
     """Return the temporary path at which this process writes a file or folder until it is complete."""
     return path.with_name(f".{path.name}.{_HOST_PREFIX}{os.getpid()}.tmp")
 
 
-def remove_stale_drafts(path: Path, *, idle: float = 0) -> None:
+def remove_stale_drafts(path: Path, *, min_idle_s: float = 0) -> None:
     """Remove the drafts of processes that were killed.
 
     A draft's process may still be alive on another machine, or under the same pid. Such a draft is removed if
-    it was not written for `idle` seconds; 0 is for the only process that may write the file.
+    it was not written for `min_idle_s` seconds; 0 is for the only process that may write the file.
     """
     for draft in path.parent.glob(f".{path.name}.*.tmp"):
         with contextlib.suppress(FileNotFoundError):
-            if not _is_orphan(draft) and time.time() - draft.stat().st_mtime < idle:
+            if not _is_orphan(draft) and time.time() - draft.stat().st_mtime < min_idle_s:
                 continue
             shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
 
@@ -180,12 +182,12 @@ def remove_incomplete_line(path: Path) -> None:
     size = complete_size = path.stat().st_size if path.exists() else 0
     with contextlib.suppress(FileNotFoundError), path.open("rb") as stream:
         while complete_size > 0:
-            start = max(0, complete_size - (1 << 16))
-            stream.seek(start)
-            if (newline := stream.read(complete_size - start).rfind(b"\n")) >= 0:
-                complete_size = start + newline + 1
+            piece_start = max(0, complete_size - (1 << 16))
+            stream.seek(piece_start)
+            if (newline_index := stream.read(complete_size - piece_start).rfind(b"\n")) >= 0:
+                complete_size = piece_start + newline_index + 1
                 break
-            complete_size = start
+            complete_size = piece_start
     if complete_size < size:
         os.truncate(path, complete_size)
 
@@ -203,19 +205,19 @@ class Lines:
 
     def append(self, line: bytes) -> int:
         """Append a line in one write and return its offset. If the disk is full, the file is unchanged."""
-        start, data = self._end, line + b"\n"
+        line_offset, line_bytes = self._end, line + b"\n"
         try:
-            if os.write(self._descriptor, data) != len(data):
+            if os.write(self._descriptor, line_bytes) != len(line_bytes):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
-            os.ftruncate(self._descriptor, start)
+            os.ftruncate(self._descriptor, line_offset)
             raise InputError(
                 f"the file cannot be written: {error.strerror}",
                 where=str(self._path),
                 remedy="Free space and run again: the run continues where it stopped",
             ) from error
-        self._end += len(data)
-        return start
+        self._end += len(line_bytes)
+        return line_offset
 
     def read_line_at(self, offset: int) -> bytes:
         """Return the line at an offset."""
@@ -254,7 +256,7 @@ class Lock:
         try:
             os.ftruncate(self._descriptor, 0)
             os.write(self._descriptor, f"{os.getpid()}\n".encode())
-        except OSError as error:  # for example the disk is full
+        except OSError as error:  # such as a full disk
             self.remove()
             self.__exit__()
             raise write_error(self._path.parent, error) from error
@@ -272,11 +274,11 @@ class Lock:
                 return descriptor
         except OSError as error:
             os.close(descriptor)
-            raise self._locked_error(error) from error
+            raise self._make_lock_error(error) from error
         os.close(descriptor)
         return -1
 
-    def _locked_error(self, error: OSError) -> InputError:
+    def _make_lock_error(self, error: OSError) -> InputError:
         """Return the InputError for a lock that cannot be acquired."""
         where = str(self._path.parent)
         if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
@@ -285,10 +287,12 @@ class Lock:
                 where=where,
                 remedy="Choose an out=FOLDER on a local disk",
             )
-        holder = self._path.read_text(errors="replace").strip() if self._path.exists() else ""
-        writer = f"another process (pid {holder})" if holder.isdigit() else "another process"
+        holder_pid = self._path.read_text(errors="replace").strip() if self._path.exists() else ""
+        writer_description = (
+            f"another process (pid {holder_pid})" if holder_pid.isdigit() else "another process"
+        )
         return InputError(
-            f"{writer} is writing this run",
+            f"{writer_description} is writing this run",
             where=where,
             remedy="Wait for it to end, or choose another out=FOLDER",
         )

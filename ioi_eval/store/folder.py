@@ -19,18 +19,18 @@ from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.values import Limits, Problem, ServerState, Solution, SubmissionResult, Value
 from ioi_eval.rules.expectations import must_be_right
 from ioi_eval.store.files import is_locked, make_folder, read_complete_lines, read_value, replace, write_error
-from ioi_eval.store.rows import as_json_value, expand_row, read_result, with_confinement
+from ioi_eval.store.rows import as_json_value, expand_confinement, expand_row, read_result
 
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
 # Names of files of a contest: its start, participants' runs on their own inputs, models' replies, and reasons
-# of early stops.
+# why models stopped early.
 CONTEST, RUNS, TURNS, STOPPED = "contest.json", "runs.jsonl", "turns.jsonl", "stopped.json"
 # Name of the folder with a file for each submission of a contest that is being judged.
 IN_PROGRESS = "in-progress"
 LOCK = ".lock"
-EARLIER = "earlier.jsonl"  # name of the file with results whose rows no longer belong to the run
+EARLIER = "earlier.jsonl"  # name of the file with rows that no longer belong to the run
 _VERSION = 2
-# Versions of run folders that can be read; rows of version 1 are not in the compact form.
+# Versions of run folders that can be read. In version 1, rows are not compact.
 _READABLE = (1, _VERSION)
 _OTHER_FOLDER = "Choose another out=FOLDER"
 _Head = TypeVar("_Head")
@@ -43,11 +43,13 @@ class RunInfo(Value, kw_only=True):
     fingerprint: Fingerprint
     settings: Mapping[str, Any] = {}
     expected: int | None = None  # number of submissions; None if it is unknown
-    unread: bool = False  # True if the dump was not read completely, so that the number may still change
-    shard: str = ""  # I/N if the run has only the rows of shard I of N; I,J/N for merged shards
+    unread: bool = False  # True if the dump was not read completely, so that `expected` may still change
+    shard: str = ""  # shard of the run, such as 1/4, or 1,2/4 for merged shards; empty for a whole run
     merged: tuple[str, ...] = ()  # folders of the shards that were merged into this run
     replacing: bool = False  # True if the rows in the folder belong to a run that is being discarded
-    confinements: Mapping[str, Mapping[str, Any]] = {}  # reports of confinement, by their name in the rows
+    confinements: Mapping[
+        str, Mapping[str, Any]
+    ] = {}  # descriptions of the sandbox, by the name that rows use
 
 
 class ContestStart(Value):
@@ -67,7 +69,7 @@ class ResultHead(msgspec.Struct):
     program_sha256: str | None = None
     repeats: str | None = None
     compiler: str = ""
-    # Hash of the problem; only in earlier.jsonl, because run.json has the hashes for results.jsonl.
+    # Hash of the problem, in rows of earlier.jsonl. For results.jsonl, run.json has the hashes.
     problem_sha256: str = ""
 
 
@@ -90,7 +92,7 @@ def read_info(folder: Path) -> RunInfo | None:
     return info
 
 
-# Names of files that may be in a folder before its run starts: replies of models and data of agents.
+# Name of the file with rejected rows, and names of all files that may be in a folder before its run starts.
 REJECTED = "rejected.jsonl"
 _ALLOWED_BEFORE_RUN = frozenset(
     {"agents", "generations.json", "generations.jsonl", "instances.jsonl", REJECTED}
@@ -106,13 +108,13 @@ def check_folder(folder: Path) -> None:
         names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     except OSError as error:
         raise write_error(folder, error) from error
-    unexpected = sorted(names - _ALLOWED_BEFORE_RUN)
-    if unexpected:
-        shown = ", ".join(unexpected[:_MAX_NAMED_FILES]) + (
-            ", ..." if len(unexpected) > _MAX_NAMED_FILES else ""
+    unexpected_names = sorted(names - _ALLOWED_BEFORE_RUN)
+    if unexpected_names:
+        shown_names = ", ".join(unexpected_names[:_MAX_NAMED_FILES]) + (
+            ", ..." if len(unexpected_names) > _MAX_NAMED_FILES else ""
         )
         raise InputError(
-            f"the folder is not empty and has no run: {RUN} is missing, but it contains {shown}",
+            f"the folder is not empty and has no run: {RUN} is missing, but it contains {shown_names}",
             where=str(folder),
             remedy="Choose a new or empty out=FOLDER, or the folder of a run",
         )
@@ -126,17 +128,17 @@ def write_rejected(folder: Path, errors: Sequence[InputError]) -> Path:
         return path
     check_folder(folder)
     make_folder(folder)
-    rows = (
+    rejected_rows = (
         {
-            "file": fault.where,
-            "line": fault.row,
-            "column": fault.field,
-            "problem": fault.problem,
-            "remedy": fault.remedy,
+            "file": error.where,
+            "line": error.row,
+            "column": error.field,
+            "problem": error.problem,
+            "remedy": error.remedy,
         }
-        for fault in errors
+        for error in errors
     )
-    replace(path, (encode_terminal_safe_json(row) + b"\n" for row in rows))
+    replace(path, (encode_terminal_safe_json(row) + b"\n" for row in rejected_rows))
     return path
 
 
@@ -147,7 +149,7 @@ def read_rows(
 
     `start`: offset of the first row. `is_selected`: selects rows by their main columns.
     """
-    for offset, row in rows_with_offsets(folder, start, is_selected):
+    for offset, row in read_rows_with_offsets(folder, start, is_selected):
         with locate_errors(folder / RESULTS, offset):
             full_row = expand_row(row, {})
         yield full_row
@@ -157,7 +159,7 @@ def read_results(
     folder: Path, start: int = 0, end: int | None = None
 ) -> Iterator[tuple[int, dict[str, Any], SubmissionResult]]:
     """Yield offset, row and result of each row between two offsets. The row's tests stay compact."""
-    for offset, row in rows_with_offsets(folder, start):
+    for offset, row in read_rows_with_offsets(folder, start):
         if end is not None and offset >= end:
             return
         with locate_errors(folder / RESULTS, offset):
@@ -182,17 +184,17 @@ def _line_number(path: Path, offset: int) -> int:
     return sum(line_offset <= offset for line_offset, _ in read_complete_lines(path))
 
 
-def rows_with_offsets(
+def read_rows_with_offsets(
     folder: Path, start: int = 0, is_selected: Callable[[ResultHead], bool] | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield offset and row of each row of results.jsonl. The row's tests stay compact."""
     confinements_by_name = read_confinements(folder)
     for offset, row in decode_lines(folder / RESULTS, dict[str, Any], start, is_selected, needs_key=True):
         confinement_name = row.get("confinement")
-        # The row was written after the names were read.
+        # A row with an unknown name was written after run.json was read.
         if isinstance(confinement_name, str) and confinement_name not in confinements_by_name:
             confinements_by_name = read_confinements(folder)
-        yield offset, with_confinement(row, confinements_by_name)
+        yield offset, expand_confinement(row, confinements_by_name)
 
 
 def read_row_at(
@@ -201,7 +203,7 @@ def read_row_at(
     """Return the row of results.jsonl at an offset, with its tests written out."""
     for _, row in decode_lines(folder / RESULTS, dict[str, Any], offset):
         with locate_errors(folder / RESULTS, offset):
-            return expand_row(with_confinement(row, confinements_by_name), {})
+            return expand_row(expand_confinement(row, confinements_by_name), {})
     raise InputError(
         "a row was removed from the results", where=str(folder / RESULTS), remedy="Run the same command again"
     )
@@ -265,11 +267,10 @@ def decode_lines(
 
 # --- fingerprint of a run ------------------------------------------------------------------------
 
-# Runs with equal options and versions may share results. The other data that a result depends on, its
-# submission and its problem, is in each row.
+# Runs with equal options and versions may share results. A result also depends on its submission and problem,
+# whose hashes are in each row.
 
-# Names of options for reading rows. They may change programs, but are ignored because each row's program is
-# compared.
+# Names of options for reading rows. They are not compared, because the program in each row is compared.
 _READING_OPTIONS = frozenset(
     {
         "add_header",
@@ -302,18 +303,21 @@ class Fingerprint(Value):
     options: Mapping[str, Any] = {}
     versions: Mapping[str, str] = {}
 
-    def edited_problems(self, older: Fingerprint) -> frozenset[str]:
+    def list_edited_problems(self, older: Fingerprint) -> frozenset[str]:
         """Return the labels of problems that are in both fingerprints and differ."""
-        common_names = older.problems.keys() & self.problems.keys()
-        return frozenset(name for name in common_names if older.problems[name] != self.problems[name])
+        common_labels = older.problems.keys() & self.problems.keys()
+        return frozenset(label for label in common_labels if older.problems[label] != self.problems[label])
 
-    def relabelled_problems(self, older: Fingerprint) -> frozenset[str]:
+    def list_relabelled_problems(self, older: Fingerprint) -> frozenset[str]:
         """Return old labels of problems that have a new label now, such as `id` and `id@year`."""
-        removed, current_digests = older.problems.keys() - self.problems.keys(), set(self.problems.values())
-        return frozenset(name for name in removed if older.problems[name] in current_digests)
+        removed_labels, current_digests = (
+            older.problems.keys() - self.problems.keys(),
+            set(self.problems.values()),
+        )
+        return frozenset(label for label in removed_labels if older.problems[label] in current_digests)
 
 
-def fingerprint_changes(
+def list_fingerprint_changes(
     old: Fingerprint, new: Fingerprint, *, include_reading: bool = False
 ) -> tuple[str, ...]:
     """Return a message for each difference between two fingerprints that prevents continuing a run.
@@ -322,21 +326,21 @@ def fingerprint_changes(
 
     `include_reading`: include the options of reading rows.
     """
-    groups = (("option", old.options, new.options), ("version of", old.versions, new.versions))
-    values = (
-        # In run.json, tuples are lists.
+    compared_groups = (("option", old.options, new.options), ("version of", old.versions, new.versions))
+    compared_values = (
+        # Both values are converted to JSON values, because tuples are lists in run.json.
         (
-            f"{kind} {name.replace('_', '-') if kind == 'option' else name}",
+            f"{group_name} {name.replace('_', '-') if group_name == 'option' else name}",
             as_json_value(old_value.get(name)),
             as_json_value(new_value.get(name)),
         )
-        for kind, old_value, new_value in groups
+        for group_name, old_value, new_value in compared_groups
         for name in sorted({*old_value, *new_value} - (frozenset() if include_reading else _READING_OPTIONS))
     )
     return tuple(
-        f"{subject}: {_format_value(old_value)} -> {_format_value(current)}"
-        for subject, old_value, current in values
-        if old_value != current
+        f"{setting_name}: {_format_value(old_value)} -> {_format_value(new_setting)}"
+        for setting_name, old_value, new_setting in compared_values
+        if old_value != new_setting
     )
 
 
@@ -348,7 +352,7 @@ def _format_value(value: Any) -> str:
 
 # --- measured time limits ----------------------------------------------------------------------------
 
-# Name of the file for packages whose time limit is derived from their solutions.
+# Name of the file with measured time limits of packages.
 LIMITS = "limits.json"
 
 
@@ -357,55 +361,57 @@ class MeasuredLimit(Value, kw_only=True):
 
     problem: str
     processes: int = 1  # number of processes that the files in `forks_by` start, including the first process
-    forks_by: tuple[str, ...] = ()  # names of the package's files that start processes; empty if no file does
+    forks_by: tuple[str, ...] = ()  # names of the package's files that start processes
     cpu_time: float  # CPU limit in seconds, measured or set by the package
-    slowest: float  # CPU seconds of the slowest accepted solution
+    slowest: float  # CPU time of the slowest accepted solution, in seconds
     solution: str
     test: str
-    multiplier: float  # factor from the slowest solution's time to the limit; 0 if the package sets the limit
+    multiplier: float  # ratio of the limit to the slowest solution's time; 0 if the package sets the limit
     made_of: str = ""  # hash of the problem; empty if an earlier version of ioi_eval measured the limit
 
 
-def is_timed(problem: Problem) -> bool:
+def is_time_limit_measured(problem: Problem) -> bool:
     """Return True if the problem's time limit is measured with its solutions."""
     return problem.limits.cpu_time is None and problem.time_from_solutions is not None
 
 
-def is_measured(problem: Problem) -> bool:
+def has_measured_limits(problem: Problem) -> bool:
     """Return True if the problem's time limit or number of processes is measured with its solutions."""
-    return is_timed(problem) or bool(problem.forks_by)
+    return is_time_limit_measured(problem) or bool(problem.forks_by)
 
 
-def with_forks(problem: Problem, forks: int) -> Problem:
+def set_process_count(problem: Problem, forks: int) -> Problem:
     """Return the problem with the measured number of processes that its own files start."""
     return msgspec.structs.replace(problem, options=msgspec.structs.replace(problem.options, forks=forks))
 
 
-def with_limit(problem: Problem, seconds: float) -> Problem:
+def set_cpu_limit(problem: Problem, seconds: float) -> Problem:
     """Return the problem with a CPU limit, and a wall-clock limit that matches it."""
-    times = Limits.contest(seconds, problem.limits.memory)
+    contest_limits = Limits.contest(seconds, problem.limits.memory)
     return msgspec.structs.replace(
         problem,
         limits=msgspec.structs.replace(
-            problem.limits, cpu_time=times.cpu_time, wall_time=problem.limits.wall_time or times.wall_time
+            problem.limits,
+            cpu_time=contest_limits.cpu_time,
+            wall_time=problem.limits.wall_time or contest_limits.wall_time,
         ),
     )
 
 
-def accepted_solutions(problem: Problem) -> Iterator[Solution]:
+def list_accepted_solutions(problem: Problem) -> Iterator[Solution]:
     """Yield the solutions that must get full marks."""
     for solution in problem.solutions:
         keywords = (
             solution.expected,
-            *(entry.keyword for entry in solution.test_keywords if not entry.subtask),
+            *(test_keyword.keyword for test_keyword in solution.test_keywords if not test_keyword.subtask),
         )
         if any(map(must_be_right, keywords)):
             yield solution
 
 
-def limit_identity(problem: Problem) -> str:
+def hash_limit_inputs(problem: Problem) -> str:
     """Return a hash of everything, except the machine, on which a measured limit depends."""
-    content = [
+    hashed_values = [
         problem.id,
         problem.year,
         problem.time_from_solutions,
@@ -423,24 +429,30 @@ def limit_identity(problem: Problem) -> str:
                 solution.code,
                 *(file.content.sha256 for file in solution.files),
             )
-            for solution in accepted_solutions(problem)
+            for solution in list_accepted_solutions(problem)
         ],
     ]
-    return hashlib.sha256(msgspec.json.encode(as_json_value(content))).hexdigest()
+    return hashlib.sha256(msgspec.json.encode(as_json_value(hashed_values))).hexdigest()
 
 
 def read_limits(folder: Path) -> dict[str, MeasuredLimit]:
     """Return the measured limits of a run by problem identity; empty if there are none."""
     remedy = "Give fresh=True to start over"
-    kind = dict[str, MeasuredLimit]
-    return read_value(folder / LIMITS, kind, "does not contain measured limits", remedy) or {}
+    limits_type = dict[str, MeasuredLimit]
+    return read_value(folder / LIMITS, limits_type, "does not contain measured limits", remedy) or {}
 
 
 def read_limits_by_label(folder: Path, problems: Mapping[str, Problem]) -> dict[str, MeasuredLimit]:
     """Return the measured limits of a run's problems by label."""
     limits = read_limits(folder)
-    keys = {label: limit_identity(problem) for label, problem in problems.items() if is_measured(problem)}
-    return {label: limits[key] for label, key in keys.items() if key in limits}
+    hashes_by_label = {
+        label: hash_limit_inputs(problem)
+        for label, problem in problems.items()
+        if has_measured_limits(problem)
+    }
+    return {
+        label: limits[limit_hash] for label, limit_hash in hashes_by_label.items() if limit_hash in limits
+    }
 
 
 def write_limits(folder: Path, limits: Mapping[str, MeasuredLimit]) -> None:
@@ -458,17 +470,17 @@ class ActiveSubmission(Value):
 
     key: str
     problem: str
-    step: str  # step of the submission: build, tests, or waits (for the build of a possibly equal program)
-    where: str  # server or slot of the step; empty while the submission waits for a slot
-    since: float  # seconds since 1970
+    step: str  # `build`, `tests`, or `waits` for the build of a possibly equal program
+    where: str  # server or slot that does the step; empty while the submission waits for one
+    since: float  # time at which the step started, in seconds since 1970
 
 
 class Timeline(Value):
     """The number of results of the last call in each interval of time."""
 
-    begin: float  # seconds since 1970
-    step: float  # seconds
-    # Number of submissions by verdict, for each interval; "unscored" counts judge failures.
+    begin: float  # start of the first interval, in seconds since 1970
+    step: float  # length of an interval, in seconds
+    # Number of submissions by verdict, for each interval. The verdict "unscored" means a judge failure.
     counts: tuple[Mapping[str, int], ...]
 
 
@@ -479,22 +491,22 @@ class Activity(Value):
     engine: str = ""
     servers: int = 0  # number of servers that answered when the engine was opened
     slots: int = 0
-    unreachable: tuple[str, ...] = ()  # reasons why servers cannot be reached, one for each such server
+    unreachable: tuple[str, ...] = ()  # reason for each server that cannot be reached
     standings: tuple[ServerState, ...] = ()  # latest states of the servers
     ended: bool = False
-    stopped: bool = False  # True if the call was stopped before its end, for example by Ctrl-C
+    stopped: bool = False  # True if the call was stopped, such as by Ctrl-C
     tests: int = 0  # number of tests that ran
     under_way: int = 0  # number of submissions in progress
     building: int = 0  # number of submissions that are being built
-    builds_waiting: int = 0  # number of submissions whose build waits, with or without a slot
-    submissions: tuple[ActiveSubmission, ...] = ()  # submissions in progress that started first
+    builds_waiting: int = 0  # number of submissions that wait for a build
+    submissions: tuple[ActiveSubmission, ...] = ()  # earliest submissions in progress
     timeline: Timeline | None = None
 
 
 class Progress(Activity):
     """The progress of the last call. The rows have the results."""
 
-    at: float | None = None  # approximate time of the run's last sign of life, in seconds since 1970
+    at: float | None = None  # time of the run's last activity, in seconds since 1970
 
 
 def read_progress(folder: Path) -> Progress | None:

@@ -22,13 +22,12 @@ from ioi_eval.store.files import replace
 
 T = TypeVar("T")
 _RECORD = "record.msgpack"
-_MAX_NOTE_BYTES = 4096  # maximum bytes of a note; tens of thousands of notes may be in memory
-MOST_PROBLEMS = 256  # maximum number of problems in a table, if they have the normal size
+_MAX_NOTE_BYTES = 4096  # maximum size of a note, in bytes; tens of thousands of notes may be in memory
+MOST_PROBLEMS = 256  # maximum number of problems of normal size in a cache
 _NORMAL_PROBLEM_BYTES = 256 << 10  # bytes of test data in a problem of normal size
-# Bytes of memory for a test without its contents, including its entries in schedules.
+# Memory of a test without its contents, in bytes, including its entries in schedules.
 _BYTES_PER_TEST = 1 << 10
-# This lock is held while a decoder is created, because msgspec's first use of a Struct is not safe in two
-# threads.
+# Lock for creating decoders, because the first use of a msgspec Struct is not safe in two threads.
 _DECODER_LOCK = Lock()
 
 
@@ -44,7 +43,7 @@ def read_cached(store: Store, key: str, kind: type[T]) -> tuple[T, Path] | None:
         decoder = msgspec.msgpack.Decoder(kind)
     try:
         return decoder.decode((folder / _RECORD).read_bytes()), folder
-    except (OSError, ValueError):  # errors of msgspec, and bytes that are not UTF-8
+    except (OSError, ValueError):  # errors of msgspec, or bytes that are not UTF-8
         store.remove(key)
         return None
 
@@ -81,10 +80,9 @@ class NoteFile(Generic[T]):
         self._path, self._max_notes = path, max_notes
         with _DECODER_LOCK:
             self._decoder = msgspec.json.Decoder(kind)
-        self._lines: dict[bytes, bytes] = {}  # oldest first
-        # State of the file that was read: its inode, the offset up to which it was read, and the number of
-        # its lines.
-        self._inode, self._offset, self._number = 0, 0, 0
+        self._lines: dict[bytes, bytes] = {}  # encoded values by key, oldest first
+        # The file that was read: its inode, the offset up to which it was read, and the number of its lines.
+        self._inode, self._read_offset, self._line_count = 0, 0, 0
 
     def get(self, key: str) -> T | None:
         """Return the value of a key, or None."""
@@ -92,7 +90,10 @@ class NoteFile(Generic[T]):
         line = self._lines.get(key.encode())
         try:
             return None if line is None else self._decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError):  # a damaged line, or from another version
+        except (
+            msgspec.DecodeError,
+            UnicodeDecodeError,
+        ):  # the line is damaged, or was written by another version
             return None
 
     def put(self, key: str, value: T) -> None:
@@ -106,40 +107,44 @@ class NoteFile(Generic[T]):
     def _read_new_lines(self) -> None:
         """Read the lines that this process and others have appended since the last call."""
         try:
-            status = self._path.stat()
-            if status.st_ino == self._inode and status.st_size == self._offset:
+            file_status = self._path.stat()
+            if file_status.st_ino == self._inode and file_status.st_size == self._read_offset:
                 return
             with self._path.open("rb") as stream:
-                if status.st_ino != self._inode or status.st_size < self._offset:
+                if file_status.st_ino != self._inode or file_status.st_size < self._read_offset:
                     self._lines.clear()
-                    self._inode, self._offset, self._number = os.fstat(stream.fileno()).st_ino, 0, 0
-                stream.seek(self._offset)
-                data = stream.read()
+                    self._inode, self._read_offset, self._line_count = os.fstat(stream.fileno()).st_ino, 0, 0
+                stream.seek(self._read_offset)
+                new_bytes = stream.read()
         except OSError:
             return
-        complete_lines = data[: data.rfind(b"\n") + 1]
-        self._offset += len(complete_lines)
+        complete_lines = new_bytes[: new_bytes.rfind(b"\n") + 1]
+        self._read_offset += len(complete_lines)
         for line in complete_lines.splitlines():
             key, _, value = line.partition(b" ")
             self._lines.pop(key, None)
             self._lines[key] = value
-            self._number += 1
+            self._line_count += 1
         for key in [*islice(self._lines, max(0, len(self._lines) - self._max_notes))]:
             del self._lines[key]
-        if self._number > 2 * self._max_notes:
-            self._number = len(self._lines)  # the file was rewritten, so it is read again
+        if self._line_count > 2 * self._max_notes:
+            self._line_count = len(self._lines)  # the file was rewritten, so it is read again
             with contextlib.suppress(InputError):
-                replace(self._path, (b"%b %b\n" % pair for pair in self._lines.items()), durable=False)
+                replace(
+                    self._path,
+                    (b"%b %b\n" % key_and_value for key_and_value in self._lines.items()),
+                    durable=False,
+                )
 
 
 class LruCache(Generic[T]):
     """A cache in memory: values by key with a bounded total size; the least recently used go first.
 
-    The newest value is never removed. `let_go` is called with each removed value.
+    The newest value is never removed. `on_remove` is called with each removed value.
     """
 
     def __init__(self, max_size: int, on_remove: Callable[[T], object] = lambda value: None) -> None:
-        self._max_size, self._on_remove, self._used = max_size, on_remove, 0
+        self._max_size, self._on_remove, self._total_size = max_size, on_remove, 0
         self._values: OrderedDict[str, tuple[T, int]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -157,8 +162,8 @@ class LruCache(Generic[T]):
         if key in self._values:
             self.forget([key])
         self._values[key] = value, size
-        self._used += size
-        while self._used > self._max_size and len(self._values) > 1:
+        self._total_size += size
+        while self._total_size > self._max_size and len(self._values) > 1:
             self.forget([next(iter(self._values))])
 
     def forget(self, keys: Iterable[str]) -> None:
@@ -166,7 +171,7 @@ class LruCache(Generic[T]):
         for key in keys:
             if key in self._values:
                 value, size = self._values.pop(key)
-                self._used -= size
+                self._total_size -= size
                 self._on_remove(value)
 
     def clear(self) -> None:
@@ -190,7 +195,7 @@ class _Call(Generic[T]):
 
     task: asyncio.Task[T]
     waiting: int = 0
-    alone: asyncio.TimerHandle | None = None  # timer that cancels the task if no caller awaits it in time
+    alone: asyncio.TimerHandle | None = None  # timer that cancels the task; None while there are callers
 
 
 class SharedCalls(Generic[T]):
@@ -198,12 +203,12 @@ class SharedCalls(Generic[T]):
 
     If all callers are cancelled, the call is cancelled as well.
 
-    `lasting`: seconds for which a call without callers continues, in case a caller returns.
+    `linger_seconds`: seconds for which a call without callers continues, in case a caller returns.
     """
 
-    def __init__(self, *, lasting: float = 0.0) -> None:
+    def __init__(self, *, linger_seconds: float = 0.0) -> None:
         self._calls: dict[str, _Call[T]] = {}
-        self._lasting = lasting
+        self._linger_seconds = linger_seconds
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -225,8 +230,10 @@ class SharedCalls(Generic[T]):
         finally:
             call.waiting -= 1
             is_over = call.task.done()
-            if self._lasting and not is_over and not call.waiting:
-                call.alone = asyncio.get_running_loop().call_later(self._lasting, self._cancel, key, call)
+            if self._linger_seconds and not is_over and not call.waiting:
+                call.alone = asyncio.get_running_loop().call_later(
+                    self._linger_seconds, self._cancel, key, call
+                )
                 call.task.add_done_callback(lambda task: self._on_done(key, call))
             elif is_over or not call.waiting:
                 if self._calls.get(key) is call:  # no new caller may join a finished or cancelled call

@@ -9,7 +9,7 @@ from zlib import crc32
 
 import msgspec
 
-_MIN_SLOTS = 8  # minimum number of slots; each number of slots is a power of two
+_MIN_SLOTS = 8  # minimum number of slots of a hash table, which is always a power of two
 
 
 class PackedContent(msgspec.Struct):
@@ -20,9 +20,9 @@ class PackedContent(msgspec.Struct):
     slots: memoryview
 
 
-def numbers(kind: str, content: memoryview) -> array[int]:
+def numbers(type_code: str, content: memoryview) -> array[int]:
     """Return the array that was stored in a file."""
-    return array(kind, content.tobytes())
+    return array(type_code, content.tobytes())
 
 
 class Packed(Collection[bytes]):
@@ -30,25 +30,25 @@ class Packed(Collection[bytes]):
 
     def __init__(self) -> None:
         self._content = bytearray()
-        self._ends = array("Q", [0])
-        # Hash table: a slot contains index + 1 of an item, in the first free slot from the slot of the item's
-        # checksum on.
+        self._item_ends = array("Q", [0])
+        # Hash table with open addressing. A slot contains the index of an item plus 1, or 0 if it is free.
+        # An item is in the first slot that was free from its checksum on.
         self._slots = array("I", bytes(4 * _MIN_SLOTS))
-        self._mask = _MIN_SLOTS - 1
+        self._slot_mask = _MIN_SLOTS - 1
 
     @classmethod
     def from_stored(cls, stored: PackedContent) -> Self:
         """Return the set with a stored content."""
-        packed = cls()
-        packed._content = bytearray(stored.content)
-        packed._ends, packed._slots = numbers("Q", stored.ends), numbers("I", stored.slots)
-        packed._mask = len(packed._slots) - 1
-        return packed
+        packed_set = cls()
+        packed_set._content = bytearray(stored.content)
+        packed_set._item_ends, packed_set._slots = numbers("Q", stored.ends), numbers("I", stored.slots)
+        packed_set._slot_mask = len(packed_set._slots) - 1
+        return packed_set
 
     @property
-    def to_stored(self) -> PackedContent:
+    def stored_content(self) -> PackedContent:
         """Return the content to store in a file."""
-        return PackedContent(memoryview(self._content), memoryview(self._ends), memoryview(self._slots))
+        return PackedContent(memoryview(self._content), memoryview(self._item_ends), memoryview(self._slots))
 
     def find(self, item: bytes) -> int:
         """Return the item's index, or -1 if it is not in the set."""
@@ -56,7 +56,7 @@ class Packed(Collection[bytes]):
 
     def _find_slot(self, item: bytes) -> int:
         """Return the slot of an item, or the free slot in which to insert it."""
-        content, ends, slots, mask = self._content, self._ends, self._slots, self._mask
+        content, ends, slots, mask = self._content, self._item_ends, self._slots, self._slot_mask
         slot = crc32(item) & mask
         while (index_plus_one := slots[slot]) and content[
             ends[index_plus_one - 1] : ends[index_plus_one]
@@ -68,17 +68,17 @@ class Packed(Collection[bytes]):
         """Add an item; return True if it is new. Its index is then the last one."""
         if self._slots[slot := self._find_slot(item)]:
             return False
-        self._slots[slot] = next_index = len(self._ends)
+        self._slots[slot] = next_index = len(self._item_ends)
         self._content += item
-        self._ends.append(len(self._content))
+        self._item_ends.append(len(self._content))
         if 3 * next_index > 2 * len(self._slots):
             self._grow()
         return True
 
     def _grow(self) -> None:
         """Double the number of slots."""
-        size = 2 * len(self._slots)
-        self._slots, self._mask = slots, mask = array("I", bytes(4 * size)), size - 1
+        slot_count = 2 * len(self._slots)
+        self._slots, self._slot_mask = slots, mask = array("I", bytes(4 * slot_count)), slot_count - 1
         for index, item in enumerate(self, start=1):
             slot = crc32(item) & mask
             while slots[slot]:
@@ -89,22 +89,22 @@ class Packed(Collection[bytes]):
         return isinstance(item, bytes) and self.find(item) >= 0
 
     def __len__(self) -> int:
-        return len(self._ends) - 1
+        return len(self._item_ends) - 1
 
     def __iter__(self) -> Iterator[bytes]:
-        content, start = self._content, 0
-        for number in range(1, len(self._ends)):
-            end = self._ends[number]
-            yield bytes(content[start:end])
-            start = end
+        content, item_start = self._content, 0
+        for index in range(1, len(self._item_ends)):
+            item_end = self._item_ends[index]
+            yield bytes(content[item_start:item_end])
+            item_start = item_end
 
 
 class Keys(Collection[str]):
     """An ordered set of strings."""
 
-    def __init__(self, texts: Iterable[str] = ()) -> None:
+    def __init__(self, strings: Iterable[str] = ()) -> None:
         self.packed = Packed()
-        for string in texts:
+        for string in strings:
             self.add(string)
 
     @classmethod
@@ -132,7 +132,7 @@ class Keys(Collection[str]):
         return (item.decode(errors="surrogatepass") for item in self.packed)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Keys) and self.packed.to_stored == other.packed.to_stored
+        return isinstance(other, Keys) and self.packed.stored_content == other.packed.stored_content
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -146,21 +146,21 @@ class NamesByKey(Mapping[str, str]):
         """`name_indexes` has, for each key, the index of its name in `names`."""
         self.keys_in_order = Keys() if keys is None else keys
         self.names = list(names)
-        self._numbers = {name: number for number, name in enumerate(self.names)}
-        self._places = array("I") if name_indexes is None else numbers("I", name_indexes)
+        self._index_by_name = {name: number for number, name in enumerate(self.names)}
+        self._name_index_by_key = array("I") if name_indexes is None else numbers("I", name_indexes)
 
     @property
     def name_indexes(self) -> memoryview:
         """Return the index of each key's name, as a file stores them."""
-        return memoryview(self._places)
+        return memoryview(self._name_index_by_key)
 
     def add(self, key: str, name: str) -> None:
         """Add a key with its name. A key that exists already is unchanged."""
         if self.keys_in_order.add(key):
-            if name not in self._numbers:
-                self._numbers[name] = len(self.names)
+            if name not in self._index_by_name:
+                self._index_by_name[name] = len(self.names)
                 self.names.append(name)
-            self._places.append(self._numbers[name])
+            self._name_index_by_key.append(self._index_by_name[name])
 
     def name_index(self, key: str) -> int:
         """Return the index of a key, or -1 if it has no name."""
@@ -169,7 +169,7 @@ class NamesByKey(Mapping[str, str]):
     def __getitem__(self, key: str) -> str:
         if (index := self.name_index(key)) < 0:
             raise KeyError(key)
-        return self.names[self._places[index]]
+        return self.names[self._name_index_by_key[index]]
 
     def __contains__(self, key: object) -> bool:
         return key in self.keys_in_order

@@ -17,7 +17,7 @@ from ioi_eval.store.compiling import BINARIES, SOURCES, hash_files
 
 PACKAGE = Path(__file__).resolve().parents[1]
 _UNIFIED, _MEMORY = "version 2", "version 1"
-# Folders of the root group, and name of the file with the memory limit, by version of control groups.
+# Possible folders of the root control group, and name of the file with the memory limit, by version.
 _GROUP_FILES = {
     _UNIFIED: (("sys/fs/cgroup", "sys/fs/cgroup/unified"), "memory.max"),
     _MEMORY: (("sys/fs/cgroup/memory",), "memory.limit_in_bytes"),
@@ -25,7 +25,7 @@ _GROUP_FILES = {
 
 
 @cache
-def code_digest(package: Path = PACKAGE) -> str:
+def compute_code_digest(package: Path = PACKAGE) -> str:
     """Return a hash of the package's Python sources; two checkouts of one version may differ."""
     return hash_files(package, package.rglob("*.py"))
 
@@ -35,10 +35,10 @@ def graders_folder() -> Path:
     return _data_folder("graders", PACKAGE)
 
 
-def proctor_sources(folder: Path) -> list[NamedBlob]:
+def load_proctor_sources(folder: Path) -> list[NamedBlob]:
     """Return the C++ sources and headers in a folder of `graders_folder()`, sorted by name."""
-    files = sorted(path for path in folder.iterdir() if path.suffix in {".cpp", ".hpp"})
-    return [NamedBlob(name=path.name, content=Blob.of_file(path)) for path in files]
+    source_paths = sorted(path for path in folder.iterdir() if path.suffix in {".cpp", ".hpp"})
+    return [NamedBlob(name=path.name, content=Blob.of_file(path)) for path in source_paths]
 
 
 def classic_scripts() -> dict[str, str]:
@@ -56,7 +56,7 @@ def piston_folder() -> Path:
     return _data_folder("piston", PACKAGE)
 
 
-def bundled_binary(name: str, machine: str, digest: str) -> Path | str:
+def find_bundled_binary(name: str, machine: str, digest: str) -> Path | str:
     """Return the path of a bundled binary, or the reason why it cannot be used.
 
     Args:
@@ -64,56 +64,59 @@ def bundled_binary(name: str, machine: str, digest: str) -> Path | str:
         machine: architecture that it must run on.
         digest: digest of the sources that it must be built from.
     """
-    folder = PACKAGE / "_data" / BINARIES
-    sources_file = folder / SOURCES
+    binaries_folder = PACKAGE / "_data" / BINARIES
+    sources_file = binaries_folder / SOURCES
     if not sources_file.is_file():
         return "the package has no bundled binaries, because it runs from its sources"
     if sources_file.read_text().strip() != digest:
         return "the bundled binary was not built from the package's sources"
-    binary = folder / machine / name
-    return binary if binary.is_file() else f"the package has no bundled binary for {machine}"
+    binary_path = binaries_folder / machine / name
+    return binary_path if binary_path.is_file() else f"the package has no bundled binary for {machine}"
 
 
 def _data_folder(name: str, package: Path) -> Path:
     """Return a folder of the package's data. Raises IoiEvalError if it is missing."""
-    installed, in_checkout = package / "_data" / name, package.parent / name
-    if installed.is_dir():
-        return installed
-    # An installed package is next to packages of other projects, many of which have a folder called examples.
-    if in_checkout.is_dir() and (package.parent / "pyproject.toml").is_file():
-        return in_checkout
-    raise IoiEvalError(f"the installation is incomplete: {installed} is missing. Reinstall the package")
+    installed_folder, checkout_folder = package / "_data" / name, package.parent / name
+    if installed_folder.is_dir():
+        return installed_folder
+    # A folder called examples next to an installed package may belong to another project.
+    if checkout_folder.is_dir() and (package.parent / "pyproject.toml").is_file():
+        return checkout_folder
+    raise IoiEvalError(
+        f"the installation is incomplete: {installed_folder} is missing. Reinstall the package"
+    )
 
 
-def machine_memory(root: Path = Path("/")) -> int:
+def read_machine_memory(root: Path = Path("/")) -> int:
     """Return the machine's memory in bytes, or the control groups' memory limit if that is smaller.
 
     `root`: the folder that contains `proc` and `sys`.
     """
     physical_memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return min([physical_memory, *_control_group_limits(root)])
+    return min([physical_memory, *_read_group_limits(root)])
 
 
-def _control_group_limits(root: Path) -> Iterator[int]:
+def _read_group_limits(root: Path) -> Iterator[int]:
     """Yield the memory limits of this process's control groups and of their parents, of both versions."""
     try:
-        lines = (root / "proc/self/cgroup").read_text().splitlines()
+        cgroup_lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
-        lines = []
-    # In a container, a group may not be visible under the path that /proc reports.
+        cgroup_lines = []
+    # In a container, the control group may have another path than /proc reports, so its parents are also
+    # read.
     group_paths = dict.fromkeys(_GROUP_FILES, "/")
-    for line in lines:
+    for line in cgroup_lines:
         _, controllers, path = line.split(":", 2)
         if not controllers:
             group_paths[_UNIFIED] = path
         elif "memory" in controllers.split(","):
             group_paths[_MEMORY] = path
-    for kind, path in group_paths.items():
-        root_folders, name = _GROUP_FILES[kind]
-        group = PurePosixPath(path.lstrip("/"))
+    for version, path in group_paths.items():
+        root_folders, limit_file_name = _GROUP_FILES[version]
+        group_path = PurePosixPath(path.lstrip("/"))
         for root_folder in root_folders:
-            for ancestor in (group, *group.parents):
+            for ancestor in (group_path, *group_path.parents):
                 with suppress(OSError):
-                    limit = (root / root_folder / ancestor / name).read_text()
+                    limit = (root / root_folder / ancestor / limit_file_name).read_text()
                     if limit.strip().isdecimal():
                         yield int(limit)

@@ -46,20 +46,20 @@ from ioi_eval.store.folder import (
     RunInfo,
     check_folder,
     decode_lines,
-    fingerprint_changes,
+    list_fingerprint_changes,
     locate_errors,
     read_info,
     refuse_duplicate_key,
 )
-from ioi_eval.store.resources import code_digest
+from ioi_eval.store.resources import compute_code_digest
 from ioi_eval.store.rows import as_json_value, compact_row, expand_row, read_result
 from ioi_eval.store.tables import TableFile, as_bytes, as_text
 
-INDEX = ".results.index"  # name of the file with a copy of the index of results.jsonl
+INDEX = ".results.index"  # name of the file with the saved index of results.jsonl
 # Name of the file with hashes of the keys that had no result when the last call started.
 _EXPECTED_KEYS = ".asked"
-_HASH_BYTES = 8  # number of bytes of a key's hash
-# Names of files that are derived from the rows, and are removed together with them.
+_HASH_BYTES = 8  # length of a key's hash, in bytes
+# Names of files that are derived from rows, and are removed when the rows are removed.
 _DERIVED_FILES = (
     _EXPECTED_KEYS,
     "summary.json",
@@ -76,10 +76,10 @@ _DERIVED_FILES = (
     STOPPED,
     TURNS,
 )
-# Minimum bytes of results.jsonl for which its index is saved; a smaller file is read quickly.
+# Minimum size of results.jsonl for which its index is saved, in bytes.
 _MIN_INDEXED_BYTES = 1 << 20
-_FIRST_SAVE_BYTES = 16 << 20  # bytes of results.jsonl after which its index is first saved during a call
-_BLOCK_BYTES = 1 << 20  # number of bytes that are read and hashed at once
+_FIRST_SAVE_BYTES = 16 << 20  # size of results.jsonl at which a call first saves its index, in bytes
+_BLOCK_BYTES = 1 << 20  # number of bytes that are read at once
 
 # Columns of the index. `offset`: byte offset of the row's line in its file. `identity`: a hash of a
 # submission and its problem, or of a program. `source`: the number of the file that contains the row, see
@@ -94,7 +94,7 @@ CREATE TABLE identities (
     identity BLOB NOT NULL, source INTEGER NOT NULL, offset INTEGER NOT NULL, PRIMARY KEY (identity, source)
 ) WITHOUT ROWID;
 """
-# Numbers of the sources in this run; sources in other runs have negative numbers.
+# Numbers of the sources of this run: results.jsonl and earlier.jsonl. Other runs have negative numbers.
 _RESULTS_SOURCE, _EARLIER_SOURCE = 0, 1
 
 
@@ -109,27 +109,29 @@ class _IndexFacts(Value):
 class _Source(NamedTuple):
     """A file with results."""
 
-    path: Path  # for reading
-    shown: Path  # for messages
+    path: Path  # path from which the file is read
+    shown: Path  # path of the file in messages
 
 
 class KeySet(Set[str]):
     """The keys in a table of the index, in the order of their rows."""
 
-    def __init__(self, run: Callable[..., sqlite3.Cursor], table: str, condition: str = "TRUE") -> None:
-        """`run`: runs an SQL statement. `condition`: SQL condition that selects rows of the table."""
-        self._run, self._rows = run, f"FROM {table} WHERE {condition}"
+    def __init__(self, execute: Callable[..., sqlite3.Cursor], table: str, condition: str = "TRUE") -> None:
+        """`execute`: executes an SQL statement. `condition`: SQL condition that selects rows of the table."""
+        self._execute, self._from_clause = execute, f"FROM {table} WHERE {condition}"
 
     def __contains__(self, key: object) -> bool:
         if not isinstance(key, str):
             return False
-        return self._run(f"SELECT 1 {self._rows} AND key = ?", as_bytes(key)).fetchone() is not None
+        return (
+            self._execute(f"SELECT 1 {self._from_clause} AND key = ?", as_bytes(key)).fetchone() is not None
+        )
 
     def __len__(self) -> int:
-        return int(self._run(f"SELECT count(*) {self._rows}").fetchone()[0])
+        return int(self._execute(f"SELECT count(*) {self._from_clause}").fetchone()[0])
 
     def __iter__(self) -> Iterator[str]:
-        return (as_text(key) for (key,) in self._run(f"SELECT key {self._rows} ORDER BY offset"))
+        return (as_text(key) for (key,) in self._execute(f"SELECT key {self._from_clause} ORDER BY offset"))
 
     @classmethod
     def _from_iterable(cls, keys: Iterable[str]) -> set[str]:  # type: ignore[override]
@@ -140,10 +142,10 @@ class ResultLog:
     """The results and failures in a run's folder: `with ResultLog.open(...) as journal`.
 
     Opening a folder changes nothing, except that an incomplete last line is removed. The run starts with its
-    first row or with `begin`. If the input is unusable, the folder and an older run in it stay unchanged.
+    first row or with `start_run`. If the input is unusable, the folder and an older run in it stay unchanged.
 
     A result is valid for a certain submission and problem. If either has changed, `supersede` discards the
-    result: when the run starts, its row is moved to earlier.jsonl, where `find` can still find it.
+    result: when the run starts, its row is moved to earlier.jsonl, where `find_result` can still find it.
 
     The index is in a temporary file. A copy beside results.jsonl saves the next call from reading all rows.
     The copy may be deleted.
@@ -164,31 +166,33 @@ class ResultLog:
         self.folder, self._run_info, self._lock = folder, info, lock
         self._created_folder, self._any_compiler = created_folder, any_compiler
         self._stored_info: RunInfo | None = None  # content of run.json; None if the file does not exist yet
-        self._restart = False  # True if the rows of an earlier run in the folder will be discarded
+        self._discards_earlier_run = False  # True if an earlier run in the folder will be discarded
         self.edited = Counter[str]()
         self.relabelled = 0
-        self._tables = TableFile(_SCHEMA)
-        self.done = KeySet(self._run, "results", "NOT superseded")
-        self.superseded = KeySet(self._run, "results", "superseded")
-        self.failed = KeySet(self._run, "failures")
-        # Sources of rows by number; `find` searches them in the order of their numbers.
+        self._index_tables = TableFile(_SCHEMA)
+        self.done = KeySet(self._execute, "results", "NOT superseded")
+        self.superseded = KeySet(self._execute, "results", "superseded")
+        self.failed = KeySet(self._execute, "failures")
+        # Sources of rows by number. They are searched in the order of their numbers.
         self._sources = {
             number: _Source(folder / name, folder / name)
             for number, name in ((_RESULTS_SOURCE, RESULTS), (_EARLIER_SOURCE, EARLIER))
         }
-        # Hash and number of the indexed bytes of results.jsonl.
-        self._digest, self._size = hashlib.sha256(), 0
-        # Bytes of results.jsonl when the index was last saved, and when it is saved next.
-        self._saved_size, self._next_save = 0, _FIRST_SAVE_BYTES
+        # Hash of the indexed bytes of results.jsonl, and their number.
+        self._digest, self._indexed_bytes = hashlib.sha256(), 0
+        # Size of results.jsonl when its index was last saved, and size at which it is saved next, in bytes.
+        self._saved_bytes, self._next_save_bytes = 0, _FIRST_SAVE_BYTES
         self._other_streams = list[BinaryIO]()  # open files of other runs
-        self._other_compilers = set[str]()  # names of compilers that produced results of other runs
-        # Names of compilers in results from before this call; None until they are needed.
-        self._compilers: Set[str] | None = None
-        # Reports of confinement in this run and in other runs, by name.
+        self._other_compilers = set[str]()  # names of the compilers of other runs' results
+        # Names of the compilers of earlier results. None until they are needed.
+        self._known_compilers: Set[str] | None = None
+        # Descriptions of the sandboxes of this run and of other runs, by name.
         self._confinements = dict[str, Mapping[str, Any]]()
         self._stale_failures = 0  # number of outdated lines in failures.jsonl
-        self._expected_hashes: bytes | None = None  # hashes to write into _EXPECTED_KEYS
-        # Files for new results and new failures; None until the first is written.
+        self._expected_hashes: bytes | None = (
+            None  # content of the next file _EXPECTED_KEYS; None if it is written
+        )
+        # Files for new results and for new failures. None until the first row is written.
         self._open_files: tuple[Lines, Lines] | None = None
 
     @classmethod
@@ -229,14 +233,14 @@ class ResultLog:
             )
         is_new = make_folder(folder)
         lock = Lock(folder / LOCK).__enter__()
-        info = msgspec.structs.replace(
-            _run_info(fingerprint, settings or {}), shard=shard, merged=tuple(map(str, merged))
+        run_info = msgspec.structs.replace(
+            _make_run_info(fingerprint, settings or {}), shard=shard, merged=tuple(map(str, merged))
         )
-        log = cls(folder, info, lock, created_folder=is_new, any_compiler=any_compiler)
+        log = cls(folder, run_info, lock, created_folder=is_new, any_compiler=any_compiler)
         try:
             log._read_folder(fresh)
-            for number, other_folder in enumerate(reuse, start=-len(reuse)):
-                log._index_other_run(number, other_folder)
+            for source_number, other_folder in enumerate(reuse, start=-len(reuse)):
+                log._index_other_run(source_number, other_folder)
         except BaseException:
             log._release_resources()
             raise
@@ -247,63 +251,67 @@ class ResultLog:
     @property
     def dump(self) -> str:
         """Return the hash of the dump to which the rows belong, or an empty string if there is no run."""
-        return "" if self._stored_info is None or self._restart else self._stored_info.fingerprint.dump
+        return (
+            ""
+            if self._stored_info is None or self._discards_earlier_run
+            else self._stored_info.fingerprint.dump
+        )
 
     @property
     def is_unchanged(self) -> bool:
         """Return True if the folder's run has the same fingerprint: dump, problems and options."""
-        if self._stored_info is None or self._restart:
+        if self._stored_info is None or self._discards_earlier_run:
             return False
         return self._stored_info.fingerprint == self._run_info.fingerprint
 
     @property
     def problems(self) -> Set[str]:
         """Return the problems that have results."""
-        problems = self._run("SELECT DISTINCT problem FROM results WHERE NOT superseded")
+        problems = self._execute("SELECT DISTINCT problem FROM results WHERE NOT superseded")
         return {as_text(problem) for (problem,) in problems}
 
-    def problem_of(self, key: str) -> str:
+    def find_problem(self, key: str) -> str:
         """Return the problem of a result or failure."""
         table = "failures" if key in self.failed else "results"
         return as_text(self._select_value(f"SELECT problem FROM {table} WHERE key = ?", key))
 
     def read_row(self, key: str) -> dict[str, Any]:
         """Return the row with this key, which may be superseded."""
-        return self._read_row(self.folder / RESULTS, self._offset(key))
+        return self._read_row(self.folder / RESULTS, self._find_offset(key))
 
     def find_result(self, identity: str, problem: str) -> dict[str, Any] | None:
         """Return the row of a submission with the same identity, if the problem is unchanged, or None."""
-        return self._find_by_identity(_short_identity(identity, self._problem_digest(problem)))
+        return self._find_by_identity(_hash_identity(identity, self._get_problem_digest(problem)))
 
     def find_program(self, identity: str) -> dict[str, Any] | None:
         """Return the row of a program with this identity, which includes problem and limits, or None."""
-        return self._find_by_identity(_short_identity(identity))
+        return self._find_by_identity(_hash_identity(identity))
 
     def _find_by_identity(self, short_identity: bytes) -> dict[str, Any] | None:
         """Return the row with this identity, from the first source that has one."""
-        location = self._run(
+        location = self._execute(
             "SELECT source, offset FROM identities WHERE identity = ? ORDER BY source", short_identity
         ).fetchone()
         if location is None:
             return None
-        number, offset = location
-        source = self._sources[number]
+        source_number, offset = location
+        source = self._sources[source_number]
         with locate_errors(source.path, offset, source.shown):
             row = self._read_row(source.path, offset)
-            read_result(row)  # raises an InputError for an invalid row here, where its line is known
+            read_result(row)  # an invalid row is an InputError that names the line
             return row
 
     def has_same_program(self, key: str, identity: str, program: str) -> bool:
         """Return True if the row with this key has this identity or this hash of its program."""
-        _, row = next(decode_lines(self.folder / RESULTS, ResultHead, self._offset(key)))
+        _, row = next(decode_lines(self.folder / RESULTS, ResultHead, self._find_offset(key)))
         return identity == row.submission_sha256 or program == (row.program_sha256 or None)
 
-    def repeating_keys(self, judged_keys: Set[str]) -> list[str]:
+    def list_repeating_keys(self, judged_keys: Set[str]) -> list[str]:
         """Return the keys of valid rows that repeat the result of a row in `judged_keys`."""
         rows = decode_lines(self.folder / RESULTS, ResultHead) if judged_keys else ()
         return [row.key for _, row in rows if row.repeats in judged_keys and row.key in self.done]
 
-    def cpu_times(self) -> dict[str, list[float]]:
+    def read_cpu_times(self) -> dict[str, list[float]]:
         """Return the CPU seconds of each judged submission, by problem."""
         times_by_problem: dict[str, list[float]] = {}
         for key in self.done:
@@ -314,17 +322,17 @@ class ResultLog:
                 times_by_problem.setdefault(row["problem_id"], []).append(cpu_time)
         return times_by_problem
 
-    def _run(self, statement: str, *values: Any) -> sqlite3.Cursor:
+    def _execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
         """Run an SQL statement on the index."""
-        return self._tables.run(statement, *values)
+        return self._index_tables.run(statement, *values)
 
     def _select_value(self, statement: str, key: str) -> Any:
         """Return the value that an SQL statement selects for a key. Raises KeyError if there is none."""
-        if (columns := self._run(statement, as_bytes(key)).fetchone()) is None:
+        if (columns := self._execute(statement, as_bytes(key)).fetchone()) is None:
             raise KeyError(key)
         return columns[0]
 
-    def _offset(self, key: str) -> int:
+    def _find_offset(self, key: str) -> int:
         """Return the offset of a result."""
         return int(self._select_value("SELECT offset FROM results WHERE key = ?", key))
 
@@ -335,7 +343,7 @@ class ResultLog:
             with locate_errors(path, offset):
                 return expand_row(msgspec.json.decode(stream.readline()), self._confinements)
 
-    def _problem_digest(self, problem: str) -> str:
+    def _get_problem_digest(self, problem: str) -> str:
         """Return the digest of a problem, or an empty string if it is unknown."""
         return self._run_info.fingerprint.problems.get(problem, "")
 
@@ -349,7 +357,7 @@ class ResultLog:
         if self._stored_info is None:
             check_folder(self.folder)
         elif fresh or self._stored_info.replacing:
-            self._restart = True
+            self._discards_earlier_run = True
         else:
             self._refuse_other_shard(self._stored_info.shard)
             self._add_confinements(self._stored_info.confinements)
@@ -374,7 +382,7 @@ class ResultLog:
 
     def _index_rows(self, problems: Mapping[str, str]) -> None:
         """Index the results after the indexed bytes, and the earlier results. `problems`: their digests."""
-        for offset, row in decode_lines(self.folder / RESULTS, ResultHead, self._size):
+        for offset, row in decode_lines(self.folder / RESULTS, ResultHead, self._indexed_bytes):
             if not self._index_result(offset, row, problems.get(row.problem_id, "")):
                 refuse_duplicate_key(self.folder, row.key)
         self._hash_new_results()
@@ -385,18 +393,18 @@ class ResultLog:
         """Index a result. Return False if its key has a result already."""
         columns = (as_bytes(row.key), as_bytes(row.problem_id), as_bytes(row.compiler))
         statement = "INSERT OR IGNORE INTO results (offset, key, problem, compiler) VALUES (?, ?, ?, ?)"
-        if not self._run(statement, offset, *columns).rowcount:
+        if not self._execute(statement, offset, *columns).rowcount:
             return False
         self._index_identities(_RESULTS_SOURCE, offset, row, problem_digest)
         return True
 
     def _index_identities(self, source: int, offset: int, row: ResultHead, problem_digest: str) -> None:
-        """Index a row for `find` and `find_program`, unless an earlier row of its source has its identity."""
-        identities = [_short_identity(row.submission_sha256, problem_digest)] if row.submission_sha256 else []
+        """Index the identities of a row, unless an earlier row of the source has them."""
+        identities = [_hash_identity(row.submission_sha256, problem_digest)] if row.submission_sha256 else []
         if row.program_sha256:
-            identities.append(_short_identity(row.program_sha256))
+            identities.append(_hash_identity(row.program_sha256))
         for identity in identities:
-            self._run("INSERT OR IGNORE INTO identities VALUES (?, ?, ?)", identity, source, offset)
+            self._execute("INSERT OR IGNORE INTO identities VALUES (?, ?, ?)", identity, source, offset)
 
     def _index_failures(self) -> None:
         """Index the failures, and count outdated lines."""
@@ -407,7 +415,7 @@ class ResultLog:
 
     def _index_failure(self, offset: int, failure: FailureHead) -> None:
         columns = as_bytes(failure.key), offset, as_bytes(failure.problem_id)
-        self._run("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", *columns)
+        self._execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", *columns)
 
     def _index_other_run(self, source_number: int, folder: Path) -> None:
         """Index the results of another run for `find_result`. `source_number` is the number of its source.
@@ -419,7 +427,7 @@ class ResultLog:
             raise InputError(
                 "the folder does not contain a run", where=where, field="reuse", remedy="Name a run's folder"
             )
-        if differences := fingerprint_changes(info.fingerprint, self._run_info.fingerprint):
+        if differences := list_fingerprint_changes(info.fingerprint, self._run_info.fingerprint):
             raise InputError(
                 f"the run's results cannot be reused. They differ by {'; '.join(differences)}",
                 where=where,
@@ -443,24 +451,30 @@ class ResultLog:
             return _Source(Path(f"/proc/self/fd/{self._other_streams[-1].fileno()}"), path)
         return _Source(path, path)
 
-    def _apply_fingerprint(self, earlier: Fingerprint) -> None:
+    def _apply_fingerprint(self, earlier_fingerprint: Fingerprint) -> None:
         """Compare the run with this call: supersede results of changed problems, and refuse other settings.
 
         Other settings are allowed only if there are no results and no contest has started.
         """
-        current = self._run_info.fingerprint
-        if not (differences := fingerprint_changes(earlier, current)):
-            # Keep problems that only the earlier call had, because later calls may add problems.
-            edited, relabelled = current.edited_problems(earlier), current.relabelled_problems(earlier)
+        current_fingerprint = self._run_info.fingerprint
+        if not (differences := list_fingerprint_changes(earlier_fingerprint, current_fingerprint)):
+            # Problems that only the earlier call had are also stored, because a later call may name them
+            # again.
+            edited_labels, relabelled_labels = (
+                current_fingerprint.list_edited_problems(earlier_fingerprint),
+                current_fingerprint.list_relabelled_problems(earlier_fingerprint),
+            )
             old_problems = {
-                name: sha256 for name, sha256 in earlier.problems.items() if name not in relabelled
+                name: sha256
+                for name, sha256 in earlier_fingerprint.problems.items()
+                if name not in relabelled_labels
             }
             merged_fingerprint = msgspec.structs.replace(
-                current, problems={**old_problems, **current.problems}
+                current_fingerprint, problems={**old_problems, **current_fingerprint.problems}
             )
             self._run_info = msgspec.structs.replace(self._run_info, fingerprint=merged_fingerprint)
-            self.relabelled = self._supersede_problems(relabelled).total()
-            self.edited = self._supersede_problems(edited)
+            self.relabelled = self._supersede_problems(relabelled_labels).total()
+            self.edited = self._supersede_problems(edited_labels)
         elif self.done or (self.folder / CONTEST).exists():
             raise InputError(
                 f"the folder contains another run. Changed: {'; '.join(differences)}",
@@ -468,25 +482,25 @@ class ResultLog:
                 remedy="Give fresh=True to score everything again, or choose another out=FOLDER",
             )
         else:
-            self._restart = True
-            self._run("DELETE FROM failures")
+            self._discards_earlier_run = True
+            self._execute("DELETE FROM failures")
 
     def supersede(self, key: str) -> None:
         """Discard the result or failure with this key, because its submission or its problem has changed."""
         if not self._remove_failure(key):
-            self._run("UPDATE results SET superseded = TRUE WHERE key = ?", as_bytes(key))
+            self._execute("UPDATE results SET superseded = TRUE WHERE key = ?", as_bytes(key))
 
     def _supersede_problems(self, problems: Set[str]) -> Counter[str]:
         """Discard the results of some problems, and return their number by problem."""
-        rows = self._run("SELECT offset, problem FROM results") if problems else ()
-        changed = [(offset, name) for offset, problem in rows if (name := as_text(problem)) in problems]
-        for offset, _ in changed:
-            self._run("UPDATE results SET superseded = TRUE WHERE offset = ?", offset)
-        return Counter(name for _, name in changed)
+        rows = self._execute("SELECT offset, problem FROM results") if problems else ()
+        changed_rows = [(offset, name) for offset, problem in rows if (name := as_text(problem)) in problems]
+        for offset, _ in changed_rows:
+            self._execute("UPDATE results SET superseded = TRUE WHERE offset = ?", offset)
+        return Counter(name for _, name in changed_rows)
 
     def _remove_failure(self, key: str) -> bool:
         """Remove the failure with this key. Return False if there is none."""
-        is_removed = self._run("DELETE FROM failures WHERE key = ?", as_bytes(key)).rowcount > 0
+        is_removed = self._execute("DELETE FROM failures WHERE key = ?", as_bytes(key)).rowcount > 0
         self._stale_failures += is_removed
         return is_removed
 
@@ -494,11 +508,11 @@ class ResultLog:
 
     def start_run(self) -> None:
         """Start the run, even if it has no rows. After a crash during this, the next call does it again."""
-        if self._stored_info is None or self._restart:
+        if self._stored_info is None or self._discards_earlier_run:
             self._restart_run()
         elif self.superseded:
             self._move_superseded()
-        elif _run_identity(self._stored_info) != _run_identity(self._run_info):
+        elif _make_run_identity(self._stored_info) != _make_run_identity(self._run_info):
             self._write_info(replacing=False)
 
     def _restart_run(self) -> None:
@@ -510,23 +524,27 @@ class ResultLog:
             shutil.rmtree(self.folder / name, ignore_errors=True)
         self._clear_index()
         self._write_info(replacing=False)
-        self._restart, self._stale_failures = False, 0
+        self._discards_earlier_run, self._stale_failures = False, 0
         self._open_writers()
 
     def _move_superseded(self) -> None:
         """Move superseded rows to earlier.jsonl. run.json is written last, so a crash repeats this."""
         assert self._stored_info is not None, "there are rows"
-        results, problems = self.folder / RESULTS, self._stored_info.fingerprint.problems
-        moved_offsets = {offset for (offset,) in self._run("SELECT offset FROM results WHERE superseded")}
+        results_path, problem_digests = self.folder / RESULTS, self._stored_info.fingerprint.problems
+        moved_offsets = {offset for (offset,) in self._execute("SELECT offset FROM results WHERE superseded")}
         earlier_file = Lines(self.folder / EARLIER)
-        for offset, row in decode_lines(results, dict[str, Any]):
+        for offset, row in decode_lines(results_path, dict[str, Any]):
             if offset in moved_offsets:
-                problem_digest = problems.get(row.get("problem_id", ""), "")
+                problem_digest = problem_digests.get(row.get("problem_id", ""), "")
                 earlier_file.append(encode_terminal_safe_json({**row, "problem_sha256": problem_digest}))
         earlier_file.close()
         replace(
-            results,
-            (line + b"\n" for offset, line in read_complete_lines(results) if offset not in moved_offsets),
+            results_path,
+            (
+                line + b"\n"
+                for offset, line in read_complete_lines(results_path)
+                if offset not in moved_offsets
+            ),
         )
         self._clear_index()
         self._index_rows(self._run_info.fingerprint.problems)
@@ -541,31 +559,31 @@ class ResultLog:
         """
         if row["key"] in self.done:
             raise ValueError(f"{row['key']!r} already has a result")
-        head = msgspec.convert(row, ResultHead)
+        result_head = msgspec.convert(row, ResultHead)
         if not is_earlier and not self._any_compiler:
-            self._check_compiler(head.compiler)
-        results, _ = self._started_writers()
-        short, confinements = compact_row(row)
+            self._check_compiler(result_head.compiler)
+        results_file, _ = self._start_and_open_writers()
+        compacted_row, confinements = compact_row(row)
         if not confinements.keys() <= self._run_info.confinements.keys():
             self._add_confinements(confinements)
             self._write_info(replacing=False)
-        offset = results.append(line := encode_terminal_safe_json(short))
-        self._remove_failure(head.key)
-        self._index_result(offset, head, self._problem_digest(head.problem_id))
+        offset = results_file.append(line := encode_terminal_safe_json(compacted_row))
+        self._remove_failure(result_head.key)
+        self._index_result(offset, result_head, self._get_problem_digest(result_head.problem_id))
         self._digest.update(line + b"\n")
-        self._size += len(line) + 1
-        if self._size >= self._next_save:
+        self._indexed_bytes += len(line) + 1
+        if self._indexed_bytes >= self._next_save_bytes:
             self._save_index()
 
     def _check_compiler(self, compiler: str) -> None:
         """Raise an InputError if earlier results come from another version: times are not comparable."""
-        if self._compilers is None:
-            compilers = self._run("SELECT DISTINCT compiler FROM results WHERE NOT superseded")
-            self._compilers = {as_text(name) for (name,) in compilers} | self._other_compilers
-        if not compiler or compiler in self._compilers:
+        if self._known_compilers is None:
+            compilers = self._execute("SELECT DISTINCT compiler FROM results WHERE NOT superseded")
+            self._known_compilers = {as_text(name) for (name,) in compilers} | self._other_compilers
+        if not compiler or compiler in self._known_compilers:
             return
         if earlier_compilers := {
-            name for name in self._compilers if _tool_name(name) == _tool_name(compiler)
+            name for name in self._known_compilers if _find_tool_name(name) == _find_tool_name(compiler)
         }:
             raise InputError(
                 f"programs are now built by {compiler}, but the run's results were built by"
@@ -576,11 +594,11 @@ class ResultLog:
 
     def record_failure(self, row: Mapping[str, Any]) -> None:
         """Append the row of a judge failure. The next call judges the submission again."""
-        offset = self._started_writers()[1].append(encode_terminal_safe_json(row))
+        offset = self._start_and_open_writers()[1].append(encode_terminal_safe_json(row))
         self._stale_failures += row["key"] in self.failed
         self._index_failure(offset, msgspec.convert(row, FailureHead))
 
-    def _started_writers(self) -> tuple[Lines, Lines]:
+    def _start_and_open_writers(self) -> tuple[Lines, Lines]:
         """Return the open files for results and failures. Start the run if necessary."""
         if self._open_files is None:
             self.start_run()
@@ -602,10 +620,10 @@ class ResultLog:
         `other_keys` are keys of the dump that this call does not select. They count if an earlier call
         selected them and left them without a result.
         """
-        earlier_hashes, missing_hashes = self._earlier_expected(), bytearray()
-        for key in chain(keys, (key for key in other_keys if _short_hash(key) in earlier_hashes)):
+        earlier_hashes, missing_hashes = self._read_earlier_expected(), bytearray()
+        for key in chain(keys, (key for key in other_keys if _hash_key(key) in earlier_hashes)):
             if key not in self.done:
-                missing_hashes += _short_hash(key)
+                missing_hashes += _hash_key(key)
         self.set_expected_count(len(self.done) + len(missing_hashes) // _HASH_BYTES)
         self._expected_hashes = bytes(missing_hashes)
 
@@ -613,17 +631,22 @@ class ResultLog:
         """Set the expected number of results. `None` means that the dump has not been read to its end."""
         self._run_info = msgspec.structs.replace(self._run_info, expected=count, unread=count is None)
 
-    def _earlier_expected(self) -> frozenset[bytes]:
+    def _read_earlier_expected(self) -> frozenset[bytes]:
         """Return the hashes of the keys that had no result when the last call started."""
         path = self.folder / _EXPECTED_KEYS
-        if self._restart or not path.exists():
+        if self._discards_earlier_run or not path.exists():
             return frozenset()
         content = path.read_bytes()
-        return frozenset(content[at : at + _HASH_BYTES] for at in range(0, len(content), _HASH_BYTES))
+        return frozenset(
+            content[hash_start : hash_start + _HASH_BYTES]
+            for hash_start in range(0, len(content), _HASH_BYTES)
+        )
 
     def add_settings(self, settings: Mapping[str, Any]) -> None:
         """Add settings for reports. If a setting has changed, the report shows the earlier value, too."""
-        stored_settings = {} if self._stored_info is None or self._restart else self._stored_info.settings
+        stored_settings = (
+            {} if self._stored_info is None or self._discards_earlier_run else self._stored_info.settings
+        )
         merged_settings = dict[str, Any]()
         for name, value in as_json_value(settings).items():
             earlier_value = str(stored_settings.get(name, value))
@@ -638,7 +661,7 @@ class ResultLog:
         self, fingerprint: Fingerprint, settings: Mapping[str, Any], keys: Collection[str]
     ) -> None:
         """Write fingerprint, settings and expected keys, which were not known when the run started."""
-        info = _run_info(fingerprint, {**self._run_info.settings, **settings})
+        info = _make_run_info(fingerprint, {**self._run_info.settings, **settings})
         self._run_info = msgspec.structs.replace(
             self._run_info, fingerprint=info.fingerprint, settings=info.settings
         )
@@ -663,22 +686,24 @@ class ResultLog:
 
     def _clear_index(self) -> None:
         """Remove the rows of this run from the index, because they were moved or removed."""
-        self._run("DELETE FROM results")
-        self._run("DELETE FROM identities WHERE source IN (?, ?)", _RESULTS_SOURCE, _EARLIER_SOURCE)
+        self._execute("DELETE FROM results")
+        self._execute("DELETE FROM identities WHERE source IN (?, ?)", _RESULTS_SOURCE, _EARLIER_SOURCE)
         self._start_digest()
 
     def _start_digest(self) -> None:
         """Start with no indexed bytes of results.jsonl."""
-        self._digest, self._size = hashlib.sha256(), 0
-        self._saved_size, self._next_save = 0, _FIRST_SAVE_BYTES
+        self._digest, self._indexed_bytes = hashlib.sha256(), 0
+        self._saved_bytes, self._next_save_bytes = 0, _FIRST_SAVE_BYTES
 
     def _hash_new_results(self, end: int | None = None) -> None:
         """Hash the bytes of results.jsonl after the indexed ones, up to offset `end` or to the file's end."""
         with suppress(FileNotFoundError), (self.folder / RESULTS).open("rb") as stream:
-            stream.seek(self._size)
-            while block := stream.read(_BLOCK_BYTES if end is None else min(_BLOCK_BYTES, end - self._size)):
+            stream.seek(self._indexed_bytes)
+            while block := stream.read(
+                _BLOCK_BYTES if end is None else min(_BLOCK_BYTES, end - self._indexed_bytes)
+            ):
                 self._digest.update(block)
-                self._size += len(block)
+                self._indexed_bytes += len(block)
 
     def _load_index(self) -> None:
         """Load the saved index, unless it is missing, damaged or was made from anything else than this run.
@@ -686,28 +711,33 @@ class ResultLog:
         Rows that were written after the index was saved are not in it.
         """
         assert self._stored_info is not None, "there is a run"
-        if (saved := TableFile.load(self.folder / INDEX)) is None:
+        if (saved_tables := TableFile.load(self.folder / INDEX)) is None:
             return
-        facts = msgspec.json.decode(saved.facts, type=_IndexFacts)
-        if facts.made_of != _index_inputs_digest(self._stored_info.fingerprint.problems):
+        index_facts = msgspec.json.decode(saved_tables.facts, type=_IndexFacts)
+        if index_facts.made_of != _hash_index_inputs(self._stored_info.fingerprint.problems):
             return
-        self._hash_new_results(facts.size)
-        if self._digest.hexdigest() != facts.sha256:
+        self._hash_new_results(index_facts.size)
+        if self._digest.hexdigest() != index_facts.sha256:
             self._start_digest()
             return
-        self._tables.close()
-        self._tables = saved
-        self._run("DELETE FROM failures")
-        self._run("DELETE FROM identities WHERE source <> ?", _RESULTS_SOURCE)
-        self._saved_size, self._next_save = facts.size, max(2 * facts.size, _FIRST_SAVE_BYTES)
+        self._index_tables.close()
+        self._index_tables = saved_tables
+        self._execute("DELETE FROM failures")
+        self._execute("DELETE FROM identities WHERE source <> ?", _RESULTS_SOURCE)
+        self._saved_bytes, self._next_save_bytes = (
+            index_facts.size,
+            max(2 * index_facts.size, _FIRST_SAVE_BYTES),
+        )
 
     def _save_index(self) -> None:
         """Save a copy of the index. If it cannot be written, the next call reads the rows."""
-        self._saved_size, self._next_save = self._size, 2 * self._size
-        made_of = _index_inputs_digest(self._run_info.fingerprint.problems)
-        facts = _IndexFacts(size=self._size, sha256=self._digest.hexdigest(), made_of=made_of)
+        self._saved_bytes, self._next_save_bytes = self._indexed_bytes, 2 * self._indexed_bytes
+        inputs_hash = _hash_index_inputs(self._run_info.fingerprint.problems)
+        index_facts = _IndexFacts(
+            size=self._indexed_bytes, sha256=self._digest.hexdigest(), made_of=inputs_hash
+        )
         with suppress(InputError):
-            self._tables.save(self.folder / INDEX, msgspec.json.encode(facts))
+            self._index_tables.save(self.folder / INDEX, msgspec.json.encode(index_facts))
 
     # --- closing ---
 
@@ -716,14 +746,18 @@ class ResultLog:
         try:
             for writer in self._open_files or ():
                 writer.close()
-            if self._open_files and self._size > self._saved_size and self._size >= _MIN_INDEXED_BYTES:
+            if (
+                self._open_files
+                and self._indexed_bytes > self._saved_bytes
+                and self._indexed_bytes >= _MIN_INDEXED_BYTES
+            ):
                 self._save_index()
-            if self._stale_failures and not self._restart:
-                current = {offset for (offset,) in self._run("SELECT offset FROM failures")}
-                failures = read_complete_lines(self.folder / FAILURES)
+            if self._stale_failures and not self._discards_earlier_run:
+                current_offsets = {offset for (offset,) in self._execute("SELECT offset FROM failures")}
+                failure_lines = read_complete_lines(self.folder / FAILURES)
                 replace(
                     self.folder / FAILURES,
-                    (line + b"\n" for offset, line in failures if offset in current),
+                    (line + b"\n" for offset, line in failure_lines if offset in current_offsets),
                 )
         finally:
             self._open_files = None
@@ -731,13 +765,13 @@ class ResultLog:
 
     def _release_resources(self) -> None:
         """Unlock the folder. Remove it if this call created it and no run was started."""
-        self._tables.close()
+        self._index_tables.close()
         for stream in self._other_streams:
             stream.close()
         if self._stored_info is None:
             self._lock.remove()
         if self._stored_info is None and self._created_folder:
-            with suppress(OSError):  # the folder may contain a file that another process has just written
+            with suppress(OSError):  # another process may have written a file into the folder
                 self.folder.rmdir()
         self._lock.__exit__(None, None, None)
 
@@ -750,7 +784,7 @@ class ResultLog:
         self.close()
 
 
-def _run_info(fingerprint: Fingerprint, settings: Mapping[str, Any]) -> RunInfo:
+def _make_run_info(fingerprint: Fingerprint, settings: Mapping[str, Any]) -> RunInfo:
     """Return the content of run.json. Paths and dates become values that JSON can hold."""
     return RunInfo(
         fingerprint=msgspec.structs.replace(fingerprint, options=as_json_value(fingerprint.options)),
@@ -758,33 +792,33 @@ def _run_info(fingerprint: Fingerprint, settings: Mapping[str, Any]) -> RunInfo:
     )
 
 
-def _index_inputs_digest(problems: Mapping[str, str]) -> str:
+def _hash_index_inputs(problems: Mapping[str, str]) -> str:
     """Return a hash of the problems' digests, which are part of identities, and of the package's code."""
-    content = msgspec.json.encode([dict(sorted(problems.items())), code_digest()])
+    content = msgspec.json.encode([dict(sorted(problems.items())), compute_code_digest()])
     return hashlib.sha256(content).hexdigest()
 
 
-def _short_identity(identity: str, problem_digest: str | None = None) -> bytes:
+def _hash_identity(identity: str, problem_digest: str | None = None) -> bytes:
     """Return the hash by which the index finds a submission of a problem, or a program."""
-    name = identity if problem_digest is None else f"{identity} {problem_digest}"
-    return hashlib.blake2b(name.encode(), digest_size=16).digest()
+    hashed_name = identity if problem_digest is None else f"{identity} {problem_digest}"
+    return hashlib.blake2b(hashed_name.encode(), digest_size=16).digest()
 
 
-def _short_hash(key: str) -> bytes:
+def _hash_key(key: str) -> bytes:
     """Return a hash of a key, `_HASH_BYTES` long."""
     return hashlib.blake2b(key.encode(errors="surrogatepass"), digest_size=_HASH_BYTES).digest()
 
 
-def _run_identity(info: RunInfo) -> tuple[Fingerprint, int | None, bool]:
+def _make_run_identity(info: RunInfo) -> tuple[Fingerprint, int | None, bool]:
     """Return the parts of run.json whose change requires a new run.json."""
     return info.fingerprint, info.expected, info.unread
 
 
-def _is_same_folder(one: Path, other: Path) -> bool:
+def _is_same_folder(first_folder: Path, second_folder: Path) -> bool:
     """Return True if both paths lead to the same folder."""
-    return one.resolve() == other.resolve()
+    return first_folder.resolve() == second_folder.resolve()
 
 
-def _tool_name(compiler: str) -> str:
+def _find_tool_name(compiler: str) -> str:
     """Return a compiler's name without its version: `g++` for `g++ (Debian 12.2.0) 12.2.0`."""
     return re.split(r"[\d(]", compiler, maxsplit=1)[0].strip()

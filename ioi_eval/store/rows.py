@@ -36,19 +36,19 @@ from ioi_eval.rules import scoring
 
 TEST_COLUMNS = "test_columns"
 _TESTS, _SUBTASKS, _CONFINEMENT = "test_results", "all_subtasks_results", "confinement"
-# Fields that only few tests have, with their values in all other tests. They belong to tests that ran again,
-# that a grader counts, or that start processes.
+# Fields that only few tests have, with the value that means that a test lacks the field. Tests have them if
+# they ran again, if a grader counts their points, or if they start processes.
 RARE: Mapping[str, Any] = {"cpu_times": [], "points": None, "processes": None}
 _NO_VALUE = object()
 _Row = dict[str, Any]
-_SANDBOX_USER = "uid"  # key of a confinement report for the user of the sandbox, which is ignored
-MAX_COMPILE_OUTPUT = 4096  # maximum characters of a compiler's output
-MAX_OUTPUT = 400  # maximum bytes of a failed test's output, input and expected output
-PASSED = (Verdict.AC, Verdict.SKIPPED)  # verdicts of tests that cost no points
-# Prefix of `program_sha256`, which contains the version of the rule by which programs count as equal.
+_SANDBOX_USER = "uid"  # key of the sandbox's user id in a description of the sandbox; it is not stored
+MAX_COMPILE_OUTPUT = 4096  # maximum length of a compiler's output, in characters
+MAX_OUTPUT = 400  # maximum length of a failed test's output, input and expected output, in bytes
+PASSED = (Verdict.AC, Verdict.SKIPPED)  # verdicts of tests that lose no points
+# Prefix of `program_sha256`: the version of the rule by which programs are equal.
 PROGRAM_RULE = "2:"
 MODEL_COLUMNS = ("model", "model_id", "model_name")
-# Prefix of the key of a row that was judged by another judge and has no key. The number of the row follows.
+# Prefix of the key of another judge's row that has no key. The number of the row follows.
 PLACE = "row "
 
 RESULT_COLUMNS = frozenset(
@@ -90,22 +90,24 @@ RESULT_COLUMNS = frozenset(
 )
 
 
-def submission_identity(problem: Problem, submission: Submission) -> str:
+def hash_submission(problem: Problem, submission: Submission) -> str:
     """Return a hash that is equal for submissions with the same problem, language, code and files."""
-    files = sorted([file.name, file.content.sha256] for file in submission.outputs)
-    sources = sorted([file.name, file.content.sha256] for file in submission.files)
-    optional_parts: list[Any] = [files, sources] if sources else [files] if files else []
-    # The hash includes this source of the language, because such a submission scores 0 if its language cannot
-    # run.
+    output_hashes = sorted([file.name, file.content.sha256] for file in submission.outputs)
+    source_hashes = sorted([file.name, file.content.sha256] for file in submission.files)
+    optional_parts: list[Any] = (
+        [output_hashes, source_hashes] if source_hashes else [output_hashes] if output_hashes else []
+    )
+    # A submission whose language was detected in the reply scores 0 if the language cannot run, so the hash
+    # includes this fact.
     if submission.language_from is LanguageFrom.REPLY:
         optional_parts.append(submission.language_from)
     source_code = submission.code
-    code: str | bytes | None = source_code
-    # The code contains lone surrogates, which rows cannot store.
+    code_or_bytes: str | bytes | None = source_code
+    # Code with lone surrogates, which rows cannot store, is hashed as bytes.
     if source_code is not None and as_json_value(source_code) != source_code:
-        code = source_code.encode(errors="surrogatepass")
-    content = [problem.id, problem.year, submission.language, code, *optional_parts]
-    return hashlib.sha256(msgspec.json.encode(as_json_value(content))).hexdigest()
+        code_or_bytes = source_code.encode(errors="surrogatepass")
+    hashed_values = [problem.id, problem.year, submission.language, code_or_bytes, *optional_parts]
+    return hashlib.sha256(msgspec.json.encode(as_json_value(hashed_values))).hexdigest()
 
 
 # --- a result as a row -------------------------------------------------------------------------------
@@ -127,7 +129,7 @@ def result_row(
     )
 
 
-def compact_result_row(
+def make_compact_row(
     submission: Submission, problem: Problem, result: SubmissionResult, *, outputs: bool = False
 ) -> dict[str, Any]:
     """Return the row in the form that `compact_row` returns, but with the whole confinement.
@@ -148,12 +150,12 @@ def _create_row(
 ) -> dict[str, Any]:
     """Return the row of results.jsonl. `convert_tests` converts a list of tests to its form in the row."""
     dump_columns = {name: value for name, value in submission.row.items() if name not in RESULT_COLUMNS}
-    # If the target is not a subtask of the problem, its score is null instead of 0.
-    target = next(
+    # If the problem has no subtask with the target's name, the target's score is null.
+    target_subtask = next(
         (subtask for subtask in result.subtasks if subtask.subtask == submission.target_subtask), None
     )
     verdict = result.verdict
-    beginning = {
+    first_columns = {
         **dump_columns,
         "key": submission.key,
         "problem_id": submission.problem_id,
@@ -166,17 +168,17 @@ def _create_row(
         "solved": verdict is Verdict.AC,
         "points": result.points,
         "max_points": math.fsum(subtask.points for subtask in result.subtasks) if result.subtasks else 1.0,
-        "submission_sha256": submission_identity(problem, submission),
+        "submission_sha256": hash_submission(problem, submission),
         "program_sha256": result.program_sha256 or None,
         "repeats": result.repeats or None,
-        **_label_columns(problem),
+        **_make_label_columns(problem),
         "target_subtask": submission.target_subtask,
         "code_compiles": result.compiles,
-        "target_subtask_score": target.score if target else None,
-        "target_subtask_status": target.status if target else None,
+        "target_subtask_score": target_subtask.score if target_subtask else None,
+        "target_subtask_status": target_subtask.status if target_subtask else None,
         "all_subtasks_points": result.points,
     }
-    end = {
+    last_columns = {
         "compile_output": shorten(submission.no_program or result.compile_output, MAX_COMPILE_OUTPUT),
         **(_wrong_output_column(problem, result) if outputs else {}),
         "repairs": result.repairs,
@@ -184,7 +186,7 @@ def _create_row(
         "compiler": result.compiler,
         "confinement": result.confinement,
     }
-    # These are exactly the fields of published result sets, so that sets can be combined.
+    # A subtask has exactly the fields of published result sets, so that sets can be combined.
     subtasks = [
         {
             name: convert_tests(subtask.test_results)
@@ -195,14 +197,14 @@ def _create_row(
         }
         for subtask in result.subtasks
     ]
-    rate = {} if problem.subtasks else scoring.pass_rate(result).columns
+    pass_rate_columns = {} if problem.subtasks else scoring.pass_rate(result).columns
     return {
-        **{str(name): as_json_value(value) for name, value in beginning.items()},
+        **{str(name): as_json_value(value) for name, value in first_columns.items()},
         "all_subtasks_results": subtasks,
         "all_subtasks_exact_scores": [as_json_value(subtask.exact_score) for subtask in result.subtasks],
-        **{name: as_json_value(value) for name, value in rate.items()},
+        **{name: as_json_value(value) for name, value in pass_rate_columns.items()},
         **({} if problem.subtasks else {"test_results": convert_tests(result.tests)}),
-        **{name: as_json_value(value) for name, value in end.items()},
+        **{name: as_json_value(value) for name, value in last_columns.items()},
     }
 
 
@@ -210,8 +212,8 @@ class DistinctTests:
     """The tests of a row without repetitions, as `compact_row` lists them."""
 
     def __init__(self) -> None:
-        self._distinct = list[TestResult]()
-        # Indexes by test name, because two different tests may have the same name.
+        self._distinct_tests = list[TestResult]()
+        # Indexes of tests by name. Two different tests may have the same name.
         self._indices_by_name = dict[str, list[int]]()
 
     def indices(self, tests: Sequence[TestResult]) -> list[int]:
@@ -221,40 +223,46 @@ class DistinctTests:
     def _test_index(self, test: TestResult) -> int:
         indices = self._indices_by_name.setdefault(test.test_name, [])
         for index in indices:
-            known_test = self._distinct[index]
+            known_test = self._distinct_tests[index]
             if known_test is test or known_test == test or _test_row(known_test) == _test_row(test):
                 return index
-        indices.append(len(self._distinct))
-        self._distinct.append(test)
+        indices.append(len(self._distinct_tests))
+        self._distinct_tests.append(test)
         return indices[-1]
 
     def columns(self) -> dict[str, Any]:
         """Return a list for each field, or one value if it is equal for all tests; empty without tests."""
-        fields = dict.fromkeys(name for test in self._distinct[:1] for name in _list_set_fields(test))
-        for test in self._distinct:
+        field_names = dict.fromkeys(
+            name for test in self._distinct_tests[:1] for name in _list_set_fields(test)
+        )
+        for test in self._distinct_tests:
             if test.cpu_times or test.points is not None or test.processes is not None:
-                fields |= dict.fromkeys(_list_set_fields(test))
-        return {name: self._field_values(name) for name in fields}
+                field_names |= dict.fromkeys(_list_set_fields(test))
+        return {name: self._field_values(name) for name in field_names}
 
     def _field_values(self, name: str) -> Any:
         """Return the values of a field, or one value if it is equal for all tests."""
-        values = [getattr(test, name) for test in self._distinct]
-        first = values[0]
+        values = [getattr(test, name) for test in self._distinct_tests]
+        first_value = values[0]
         if name == "test_name":
             return [as_json_value(value) for value in values]
         if (
-            values.count(first) == len(values)
-            and not isinstance(first, tuple)
+            values.count(first_value) == len(values)
+            and not isinstance(first_value, tuple)
             and len({*map(type, values)}) == 1
         ):
-            return as_json_value(first)
+            return as_json_value(first_value)
         return fold_values([as_json_value(value) for value in values])
 
 
-def has_columns_of(stored_row: Mapping[str, Any], submission: Submission, problem: Problem) -> bool:
+def has_same_columns(stored_row: Mapping[str, Any], submission: Submission, problem: Problem) -> bool:
     """Return True if a row has the columns that a new row of the submission would have."""
     dump_columns = {name: value for name, value in submission.row.items() if name not in RESULT_COLUMNS}
-    new_columns = {**dump_columns, **_label_columns(problem), "target_subtask": submission.target_subtask}
+    new_columns = {
+        **dump_columns,
+        **_make_label_columns(problem),
+        "target_subtask": submission.target_subtask,
+    }
     result_columns = RESULT_COLUMNS - {"target_subtask"}
     return bool(
         as_json_value(new_columns)
@@ -262,13 +270,13 @@ def has_columns_of(stored_row: Mapping[str, Any], submission: Submission, proble
     )
 
 
-def _label_columns(problem: Problem) -> dict[str, Any]:
+def _make_label_columns(problem: Problem) -> dict[str, Any]:
     """Return the labels by which reports group problems. Empty labels do not replace the dump's columns."""
     labels = {"year": problem.year, "difficulty": problem.difficulty, "tags": problem.tags}
     return {name: value for name, value in labels.items() if value}
 
 
-# Outputs and error texts are stored only on request.
+# Names of the fields that are stored for every test. Outputs and errors are stored only on request.
 _COMMON_FIELDS = tuple(
     name for name in TestResult.__struct_fields__ if name not in {"output", "error", *RARE}
 )
@@ -292,8 +300,8 @@ def _wrong_output_column(problem: Problem, result: SubmissionResult) -> dict[str
     If no output is stored, for instance because the tests ended early, the output is null and the input is
     that of the first failing test.
     """
-    failed = [test for test in result.tests if test.status not in PASSED]
-    failed_test = next((test for test in failed if test.output), next(iter(failed), None))
+    failed_tests = [test for test in result.tests if test.status not in PASSED]
+    failed_test = next((test for test in failed_tests if test.output), next(iter(failed_tests), None))
     if failed_test is None or not result.compiles:
         return {}
     test = next((test for test in problem.tests if test.name == failed_test.test_name), None)
@@ -316,7 +324,7 @@ def failure_row(
     }
     columns = {
         **model_columns,
-        **({} if problem is None else _label_columns(problem)),
+        **({} if problem is None else _make_label_columns(problem)),
         "key": submission.key,
         "problem_id": submission.problem_id,
         "reason": failure.reason,
@@ -365,13 +373,16 @@ def read_result(row: Mapping[str, Any]) -> SubmissionResult:
     Tests are in the order in which the subtasks name them. Raises InputError if the row is not a valid
     result.
     """
-    row_with_tests = with_tests(row)
+    row_with_tests = expand_tests(row)
     with _invalid_row_errors(row):
         columns = msgspec.convert(row_with_tests, _ResultColumns)
     with _invalid_row_errors(row, _SUBTASKS):
-        pairs = zip(columns.all_subtasks_results, columns.all_subtasks_exact_scores, strict=True)
+        subtasks_with_scores = zip(
+            columns.all_subtasks_results, columns.all_subtasks_exact_scores, strict=True
+        )
         subtasks = msgspec.convert(
-            [{**subtask, "exact_score": exact} for subtask, exact in pairs], tuple[SubtaskResult, ...]
+            [{**subtask, "exact_score": exact_score} for subtask, exact_score in subtasks_with_scores],
+            tuple[SubtaskResult, ...],
         )
     tests = columns.test_results
     if tests is None:
@@ -411,7 +422,7 @@ def _invalid_row_errors(row: Mapping[str, Any], column: str = "") -> Iterator[No
         reason, _, path = str(error).partition(" - at `$")
         if reason.startswith("zip()"):
             reason = "its lists have different lengths"
-        elif not isinstance(error, msgspec.ValidationError):  # its text is about Python objects
+        elif not isinstance(error, msgspec.ValidationError):  # such messages are about Python objects
             reason = "a value has the wrong form"
         subject = f"the row of {key!r}" if (key := row.get("key")) is not None else "the row"
         raise InputError(
@@ -421,12 +432,12 @@ def _invalid_row_errors(row: Mapping[str, Any], column: str = "") -> Iterator[No
         ) from error
 
 
-def model_of_row(row: Mapping[str, Any]) -> str:
+def read_model_name(row: Mapping[str, Any]) -> str:
     """Return the name of the model that wrote the submission; empty if the dump does not name it."""
-    kwargs = row.get("model_kwargs")
-    for columns in (row, kwargs if isinstance(kwargs, Mapping) else {}):
+    model_kwargs = row.get("model_kwargs")
+    for source_columns in (row, model_kwargs if isinstance(model_kwargs, Mapping) else {}):
         for name in MODEL_COLUMNS:
-            value = columns.get(name)
+            value = source_columns.get(name)
             if isinstance(value, int) and not isinstance(value, bool):
                 return str(value)
             if isinstance(value, str) and (name := value.strip()):
@@ -436,34 +447,34 @@ def model_of_row(row: Mapping[str, Any]) -> str:
 
 # --- the compact form of a row -----------------------------------------------------------------------
 # A test of three subtasks is in three lists of `test_results`, and most of its fields equal those of other
-# tests. Written out, tests would be 90 % of a run's size. Rows that are written out, as by earlier versions,
-# are read as they are.
+# tests. Without compaction, tests would be 90 % of a run's size. Rows that are not compact, as in earlier
+# versions, are read as they are.
 
 
 def compact_row(row: Mapping[str, Any]) -> tuple[_Row, dict[str, Mapping[str, Any]]]:
     """Return the row in its stored form, and the confinement by the name that replaces it in the row."""
-    compacted, named_confinements = dict(row), dict[str, Mapping[str, Any]]()
+    compacted_row, named_confinements = dict(row), dict[str, Mapping[str, Any]]()
     if isinstance(confinement := row.get(_CONFINEMENT), Mapping) and confinement:
         shared_confinement = {name: value for name, value in confinement.items() if name != _SANDBOX_USER}
         name = hashlib.sha256(msgspec.json.encode(shared_confinement, order="sorted")).hexdigest()[:12]
-        compacted[_CONFINEMENT], named_confinements[name] = name, shared_confinement
-    if TEST_COLUMNS in row:  # the row comes from `rows.short_row`, which has already compacted it
-        return compacted, named_confinements
-    test_indices, tests = dict[bytes, int](), list[_Row]()
+        compacted_row[_CONFINEMENT], named_confinements[name] = name, shared_confinement
+    if TEST_COLUMNS in row:  # `make_compact_row` has already compacted the row
+        return compacted_row, named_confinements
+    index_by_test, tests = dict[bytes, int](), list[_Row]()
     test_lists = _change_test_lists(
-        row, lambda tests_of_list: [_test_index(test_indices, tests, test) for test in tests_of_list]
+        row, lambda tests_of_list: [_test_index(index_by_test, tests, test) for test in tests_of_list]
     )
-    if columns := _columns_from_tests(tests):
-        compacted |= {**test_lists, TEST_COLUMNS: columns}
-    return compacted, named_confinements
+    if columns := _convert_tests_to_columns(tests):
+        compacted_row |= {**test_lists, TEST_COLUMNS: columns}
+    return compacted_row, named_confinements
 
 
 def expand_row(row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row:
-    """Return the row as `rows.result_row` made it, but without the sandbox's user."""
-    return _replace_test_indices(with_confinement(row, confinements), _tests_from_columns)
+    """Return the row as `result_row` made it, but without the sandbox's user."""
+    return _replace_test_indices(expand_confinement(row, confinements), _convert_columns_to_tests)
 
 
-def with_tests(row: Mapping[str, Any]) -> _Row:
+def expand_tests(row: Mapping[str, Any]) -> _Row:
     """Return the row with a `TestResult` for each test. This is faster than writing the tests out."""
     return _replace_test_indices(row, lambda columns: msgspec.convert(columns, TestColumns).results())
 
@@ -477,11 +488,11 @@ def _replace_test_indices(
     with _invalid_row_errors(row, TEST_COLUMNS):
         tests = read_tests(columns)
     with _invalid_row_errors(row, _SUBTASKS if row.get(_SUBTASKS) else _TESTS):
-        lists = _change_test_lists(row, lambda indices: [tests[index] for index in indices])
-    return _without_column(row, TEST_COLUMNS) | lists
+        test_lists = _change_test_lists(row, lambda indices: [tests[index] for index in indices])
+    return _without_column(row, TEST_COLUMNS) | test_lists
 
 
-def with_confinement(row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row:
+def expand_confinement(row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row:
     """Return the row with its confinement instead of the confinement's name. Its tests stay compact."""
     if isinstance(name := row.get(_CONFINEMENT), str):
         row = {**row, _CONFINEMENT: confinements.get(name, {})}
@@ -559,13 +570,15 @@ class TestColumns(msgspec.Struct):
         return value if isinstance(value, list) else repeat(value, len(self.test_name))
 
 
-def _tests_from_columns(columns: Mapping[str, Any]) -> list[_Row]:
+def _convert_columns_to_tests(columns: Mapping[str, Any]) -> list[_Row]:
     """Return the tests in the stored columns."""
-    count = len(columns["test_name"])
-    # Remove a rare field if no test has it. If only some tests have it, remove it from the other tests.
+    test_count = len(columns["test_name"])
+    # A rare field is removed from tests that lack it, and from all tests if none has it.
     present_columns = {name: value for name, value in columns.items() if value != RARE.get(name, _NO_VALUE)}
-    lists = [value if isinstance(value, list) else [value] * count for value in present_columns.values()]
-    tests = [dict(zip(present_columns, values, strict=True)) for values in zip(*lists, strict=True)]
+    value_lists = [
+        value if isinstance(value, list) else [value] * test_count for value in present_columns.values()
+    ]
+    tests = [dict(zip(present_columns, values, strict=True)) for values in zip(*value_lists, strict=True)]
     for name in RARE.keys() & present_columns.keys():
         tests = [_without_column(test, name) if test[name] == RARE[name] else test for test in tests]
     return tests
@@ -593,22 +606,25 @@ def _test_index(index_by_test: dict[bytes, int], tests: list[_Row], test: _Row) 
     return index
 
 
-def _columns_from_tests(tests: list[_Row]) -> _Row:
+def _convert_tests_to_columns(tests: list[_Row]) -> _Row:
     """Return the tests by column, or `{}` if there are no tests or if they have unknown fields."""
-    fields = {name: None for test in tests for name in test}
-    if any(fields.keys() - test.keys() - RARE.keys() for test in tests) or "test_name" not in fields:
+    field_names = {name: None for test in tests for name in test}
+    if (
+        any(field_names.keys() - test.keys() - RARE.keys() for test in tests)
+        or "test_name" not in field_names
+    ):
         return {}
-    columns = {name: [test.get(name, RARE.get(name)) for test in tests] for name in fields}
+    columns = {name: [test.get(name, RARE.get(name)) for test in tests] for name in field_names}
     return {name: values if name == "test_name" else fold_values(values) for name, values in columns.items()}
 
 
 def fold_values(values: list[Any]) -> Any:
     """Return one value if all values are equal, else the list. Values that are lists stay in a list."""
-    first, *other_values = values
-    are_equal = not isinstance(first, list) and all(
-        value == first and type(value) is type(first) for value in other_values
+    first_value, *other_values = values
+    are_equal = not isinstance(first_value, list) and all(
+        value == first_value and type(value) is type(first_value) for value in other_values
     )
-    return first if are_equal else values
+    return first_value if are_equal else values
 
 
 def _without_column(row: Mapping[str, Any], name: str) -> _Row:
@@ -648,11 +664,11 @@ def as_json_value(value: Any) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         try:
             return bytes(value).decode()
-        except UnicodeDecodeError:  # the value is binary data, such as an image
+        except UnicodeDecodeError:  # the bytes are not text, such as an image
             return base64.b64encode(value).decode()
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
-    # Arrays and scalars of numpy have this method.
+    # Arrays and scalars of numpy have the method `tolist`.
     if (to_list := getattr(value, "tolist", None)) is not None:
         return as_json_value(to_list())
     return as_json_value(str(value))

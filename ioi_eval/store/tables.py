@@ -31,13 +31,13 @@ _FACTS = "CREATE TABLE facts (content BLOB NOT NULL);"
 class TableFile:
     """Tables in a temporary file that no other process sees and that is gone when this process ends.
 
-    `save` writes a copy followed by a hash, and `saved` loads a copy. Losing a copy is harmless: the data can
+    `save` writes a copy followed by a hash, and `load` loads a copy. Losing a copy is harmless: the data can
     be read again from the original file.
     """
 
     def __init__(self, schema: str) -> None:
         """`schema`: SQL statements that create the tables."""
-        self.facts = b""  # facts that were saved together with the tables
+        self.facts = b""  # additional data that was saved with the tables
         self._open()
         self._execute_all(_OPTIONS + _FACTS + schema)
 
@@ -49,40 +49,40 @@ class TableFile:
                 )
                 self._file = FileIO(os.dup(temporary_file.fileno()), "r+")
         except (OSError, sqlite3.Error) as error:
-            raise _file_error(error) from error
+            raise _make_file_error(error) from error
         self.close = weakref.finalize(self, _close, self._file, self._connection)
 
     @classmethod
     def load(cls, path: Path) -> Self | None:
         """Return the tables that `save` wrote to a file, or None if the file is missing or damaged."""
-        tables = cls.__new__(cls)
+        table_file = cls.__new__(cls)
         try:
-            with path.open("rb") as copy:
-                tables._open()
-                shutil.copyfileobj(copy, tables._file)
-            end = tables._file.seek(-_HASH_BYTES, os.SEEK_END)
-            digest = tables._file.read()
-            tables._file.truncate(end)
+            with path.open("rb") as saved_file:
+                table_file._open()
+                shutil.copyfileobj(saved_file, table_file._file)
+            content_end = table_file._file.seek(-_HASH_BYTES, os.SEEK_END)
+            saved_digest = table_file._file.read()
+            table_file._file.truncate(content_end)
         except OSError:
             return None
-        if digest != tables._digest():
+        if saved_digest != table_file._digest():
             return None
-        tables._execute_all(_OPTIONS)
-        (tables.facts,) = tables.run("SELECT content FROM facts").fetchone()
-        return tables
+        table_file._execute_all(_OPTIONS)
+        (table_file.facts,) = table_file.run("SELECT content FROM facts").fetchone()
+        return table_file
 
     def run(self, statement: str, *values: Any) -> sqlite3.Cursor:
         """Run an SQL statement. Raises InputError if the temporary file cannot be read or written."""
         try:
             return self._connection.execute(statement, values)
         except sqlite3.OperationalError as error:
-            raise _file_error(error) from error
+            raise _make_file_error(error) from error
 
     def _execute_all(self, statements: str) -> None:
         try:
             self._connection.executescript(statements)
         except sqlite3.OperationalError as error:
-            raise _file_error(error) from error
+            raise _make_file_error(error) from error
 
     def save(self, path: Path, facts: bytes) -> None:
         """Write a copy of the tables and facts about them to a file. Raises InputError if it fails."""
@@ -121,7 +121,7 @@ def _close(file: FileIO, connection: sqlite3.Connection) -> None:
     file.close()
 
 
-def _file_error(error: Exception) -> InputError:
+def _make_file_error(error: Exception) -> InputError:
     return InputError(
         f"cannot use a temporary file: {error}",
         where=tempfile.gettempdir(),

@@ -14,7 +14,7 @@ from ioi_eval.store.files import read_value, replace
 from ioi_eval.store.rows import as_json_value, shorten
 
 TASKS, PEOPLE = "problems.json", "people.json"
-_MAX_STATEMENT = 20_000  # maximum characters of a statement
+_MAX_STATEMENT = 20_000  # maximum length of a statement, in characters
 
 
 class TaskSubtask(Value):
@@ -36,16 +36,16 @@ class TaskSolution(Value):
 class Task(Value, kw_only=True):
     """A problem without its tests. The limits are those that its submissions had."""
 
-    sha256: str  # hash of the problem; empty if no submission for it was judged
+    sha256: str  # hash of the problem; empty if no submission was judged
     name: str = ""
     year: int | None = None
     difficulty: str = ""
     tags: tuple[str, ...] = ()
     type: str = ""
     checker: str = ""
-    cpu_time: float | None = None  # seconds
-    wall_time: float | None = None  # seconds
-    memory: int | None = None  # bytes
+    cpu_time: float | None = None  # CPU limit in seconds
+    wall_time: float | None = None  # wall-clock limit in seconds
+    memory: int | None = None  # memory limit in bytes
     tests: int = 0
     subtasks: tuple[TaskSubtask, ...] = ()
     solutions: tuple[TaskSolution, ...] = ()
@@ -55,10 +55,10 @@ class Task(Value, kw_only=True):
     @classmethod
     def from_problem(cls, problem: Problem, sha256: str) -> Self:
         """Return the description of a problem."""
-        content = b"" if problem.statement is None else problem.statement.read()
+        statement_bytes = b"" if problem.statement is None else problem.statement.read()
         try:
-            statement = shorten(content.decode(), _MAX_STATEMENT)
-        except UnicodeDecodeError:  # such a statement, for example a PDF, cannot be shown on a page
+            statement = shorten(statement_bytes.decode(), _MAX_STATEMENT)
+        except UnicodeDecodeError:  # the statement is not text, such as a PDF
             statement = ""
         return cls(
             sha256=sha256,
@@ -103,9 +103,9 @@ class ContestResults(Value):
     """The total scores and Codeforces ratings of a contest's participants, for problems of the run."""
 
     contest: str
-    problems: tuple[str, ...]  # ids
+    problems: tuple[str, ...]  # ids of the contest's problems
     totals: tuple[float, ...]
-    ratings: tuple[float | None, ...]  # ratings of the same contestants; None means unknown
+    ratings: tuple[float | None, ...]  # Codeforces ratings of the contestants; None if unknown
 
 
 class People(Value):
@@ -114,7 +114,7 @@ class People(Value):
     source: str
     contests: tuple[ContestResults, ...] = ()
     rated: bool = False
-    missing: str = ""  # reason why there are no contests; empty if there are any
+    missing: str = ""  # reason why `contests` is empty
 
 
 def read_people(folder: Path) -> People | None:

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from ioi_eval.store.compiling import fork_server_arguments, proctor_arguments, sources_digest
+from ioi_eval.store.compiling import fork_server_arguments, hash_sources, proctor_arguments
 
 SOURCES = Path(__file__).parents[2] / "graders" / "proctor"
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
@@ -92,4 +92,4 @@ def waiting_library(binaries: Path, name: str, flags: Sequence[str]) -> bytes:
             ["g++", *fork_server_arguments(str(output)), *WARNINGS, *flags], check=True, cwd=SOURCES.parent
         )
 
-    return built_once(binaries / f"{name}-{sources_digest(SOURCES.parent)[:16]}", build).read_bytes()
+    return built_once(binaries / f"{name}-{hash_sources(SOURCES.parent)[:16]}", build).read_bytes()

@@ -37,7 +37,7 @@ def install_cached_lookups(
     for module in (engine, health_checks):
         put(module, "find_toolchains", cached_toolchains)
     put(registries, "entry_points", cached_entry_points)
-    for name in ("proctor_sources", "sources_digest"):
+    for name in ("load_proctor_sources", "hash_sources"):
         put(proctor, name, _once_of_the_checkout(getattr(proctor, name)))
 
 

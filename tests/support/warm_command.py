@@ -245,11 +245,11 @@ def _ask_once(toolchains: bytes) -> None:
     cached_lookups.install_cached_lookups(told=toolchains)
     for registry in registries.Registry:
         cached_lookups.cached_entry_points(group=registry.value)
-    resources.code_digest(resources.PACKAGE)
+    resources.compute_code_digest(resources.PACKAGE)
     proctor, graders = import_module("ioi_eval.engines.embedded.proctor"), resources.graders_folder()
-    proctor.sources_digest(graders)
+    proctor.hash_sources(graders)
     for folder in ("proctor", "python"):
-        proctor.proctor_sources(graders / folder)
+        proctor.load_proctor_sources(graders / folder)
 
 
 def _read_options_once() -> None:

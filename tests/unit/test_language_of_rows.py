@@ -20,7 +20,7 @@ from ioi_eval.rules.extraction import Extraction, extract
 from ioi_eval.rules.languages import choose_language, list_allowed_languages
 from ioi_eval.runs.authors import Asking, create_prompts
 from ioi_eval.scoring import find_language
-from ioi_eval.store.rows import submission_identity
+from ioi_eval.store.rows import hash_submission
 from ioi_eval.testing import FakeEngine
 
 PLAIN = Problem(id="plain")
@@ -228,7 +228,7 @@ def test_identity_distinguishes_language_from_row_and_from_fence() -> None:
     of = {"key": "a", "problem_id": "plain", "code": "x", "language": "rust"}
     fence = Submission(**of, language_from=LanguageFrom.REPLY)
     from_row = Submission(**of, language_from=LanguageFrom.ROW)
-    assert submission_identity(PLAIN, fence) != submission_identity(PLAIN, from_row)
+    assert hash_submission(PLAIN, fence) != hash_submission(PLAIN, from_row)
 
 
 # --- prompts of models -------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ from ioi_eval.store import Store
 from ioi_eval.store.folder import (
     Fingerprint,
     MeasuredLimit,
-    limit_identity,
+    hash_limit_inputs,
     read_limits,
     read_limits_by_label,
     write_limits,
@@ -445,7 +445,7 @@ async def test_recorded_time_limit_is_not_measured_again(tmp_path: Path) -> None
     assert judge.asked == []
     assert read_limits_by_label(tmp_path, {"sum": problem})["sum"].solution == "slow.cpp"
     other = unlimited({**TIMES, "slow.cpp": ("accepted", "0.9")})
-    assert limit_identity(other) != limit_identity(problem)
+    assert hash_limit_inputs(other) != hash_limit_inputs(problem)
     assert read_limits_by_label(tmp_path, {"sum": other}) == {}
 
 
@@ -468,7 +468,7 @@ async def test_time_limit_of_edited_problem_is_measured_again() -> None:
 async def test_run_reusing_results_reuses_their_time_limits(tmp_path: Path) -> None:
     problem, first = unlimited(TIMES), dict[str, MeasuredLimit]()
     await TimeLimits(Timed(), on_measured=first.__setitem__).with_limits(problem)
-    key, other = limit_identity(problem), tmp_path / "other"
+    key, other = hash_limit_inputs(problem), tmp_path / "other"
     other.mkdir()
     write_limits(other, {key: msgspec.structs.replace(first[key], cpu_time=3.0)})
     judge: Any = Timed()
@@ -571,7 +571,7 @@ async def test_processes_are_counted_on_accepted_solutions(tmp_path: Path) -> No
     assert "5 processes in all, which accepted solutions need with c++/runner.cpp" in describe_measured_limit(
         measured_limit
     )
-    write_limits(tmp_path, {limit_identity(problem): measured_limit})
+    write_limits(tmp_path, {hash_limit_inputs(problem): measured_limit})
     judge = Forking()
     assert (await TimeLimits(judge, read_limits(tmp_path)).with_limits(problem)).options.forks == 4
     assert judge.asked == []

@@ -21,11 +21,11 @@ from ioi_eval.store.compiling import (
     PROCTOR,
     WAITING,
     fork_server_arguments,
+    hash_sources,
     proctor_arguments,
-    sources_digest,
 )
 from ioi_eval.store.contents import convert_store_errors
-from ioi_eval.store.resources import bundled_binary, proctor_sources
+from ioi_eval.store.resources import find_bundled_binary, load_proctor_sources
 
 _log, _package = logging.getLogger(__name__), logging.getLogger("ioi_eval")
 _TOLD = "building %s, once per machine: 5 s, or up to a minute on a busy machine"
@@ -68,7 +68,7 @@ async def find_fork_server_library(
         return bundled
     if compiler is None:
         raise EngineUnavailable(f"a C++ compiler is missing, and {bundled}")
-    source_files = [*proctor_sources(graders / "proctor"), *proctor_sources(graders / "python")]
+    source_files = [*load_proctor_sources(graders / "proctor"), *load_proctor_sources(graders / "python")]
     command = (compiler.command, *fork_server_arguments(WAITING))
     key = artifact_key("waiting", platform.machine(), compiler, command, source_files)
     arguments = fork_server_arguments(str(build_folder / WAITING))
@@ -80,7 +80,7 @@ async def _find_bundled_binary(
 ) -> Binary | str:
     """Return the bundled binary, or the reason why it cannot be used."""
     architecture = platform.machine()
-    bundled_path = bundled_binary(name, architecture, sources_digest(sources_folder))
+    bundled_path = find_bundled_binary(name, architecture, hash_sources(sources_folder))
     if isinstance(bundled_path, str):
         return bundled_path
     if not await is_usable(bundled_path):
@@ -137,7 +137,9 @@ async def _build_once(
 
 def make_proctor_key(compiler: Toolchain, sources_folder: Path) -> str:
     command = (compiler.command, *proctor_arguments(_list_source_files(sources_folder), "proctor"))
-    return artifact_key("proctor", platform.machine(), compiler, command, proctor_sources(sources_folder))
+    return artifact_key(
+        "proctor", platform.machine(), compiler, command, load_proctor_sources(sources_folder)
+    )
 
 
 def _list_source_files(sources_folder: Path) -> list[str]:

@@ -58,10 +58,10 @@ from ioi_eval.rules.languages import choose_language, list_allowed_languages
 from ioi_eval.store.rows import (
     MAX_COMPILE_OUTPUT,
     failure_row,
+    hash_submission,
     read_result,
     result_row,
     shorten,
-    submission_identity,
 )
 
 T = TypeVar("T")
@@ -519,7 +519,7 @@ class Session:
     async def _submit_once(
         self, problem: str, definition: Problem, submission: Submission, cost: float | None
     ) -> SubmissionReply:
-        attempts, code_hash = self._state.problems[problem], submission_identity(definition, submission)
+        attempts, code_hash = self._state.problems[problem], hash_submission(definition, submission)
         async with self._take_slot(), attempts.submission_lock:
             self._refuse_if_over()  # refuses the call if the contest has ended while the call waited
             earlier_number, last_number = attempts.numbers_by_code.get(code_hash), len(attempts.results)
@@ -587,7 +587,7 @@ class Session:
             if compiler:
                 submission = msgspec.structs.replace(submission, row={**row, COMPILER: compiler})
             self._store_row("save_result", result_row(submission, definition, result))
-        code_hash = submission_identity(definition, submission)
+        code_hash = hash_submission(definition, submission)
         attempts.add(code_hash, VisibleResult.from_result(result, compiler), time_s, self._rules.mode)
         return self._make_submission_reply(definition, attempts, number)
 

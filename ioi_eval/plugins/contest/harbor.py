@@ -26,7 +26,7 @@ from ioi_eval.problems.collection import load_problems, package_folders
 from ioi_eval.rules.expectations import must_be_right
 from ioi_eval.runs.sources import benchmark_of, make_no_problem_error, open_problem_source
 from ioi_eval.store import Store
-from ioi_eval.store.files import draft_path, error_reason
+from ioi_eval.store.files import format_error_reason, make_draft_path
 
 _AGENT_SECONDS = 3600
 # Seconds that the verifier has for building, and for a test without a time limit.
@@ -106,12 +106,12 @@ def write_tasks(
                     remedy="Remove the existing folder, or name another output folder",
                 )
         for task_folder, folder, problem, statement in tasks_to_write:
-            draft_folder = draft_path(task_folder)
+            draft_folder = make_draft_path(task_folder)
             try:
                 _write_task(draft_folder, folder, task_folder.name, problem, statement)
                 draft_folder.rename(task_folder)
             except OSError as error:
-                reason = f"cannot be written: {error_reason(error)}"
+                reason = f"cannot be written: {format_error_reason(error)}"
                 raise InputError(
                     reason, where=str(task_folder), remedy="Name another output folder"
                 ) from error

@@ -139,7 +139,7 @@ class Node:
                 await asyncio.to_thread(sandboxes.open)
                 free_bytes = shutil.disk_usage(sandboxes.folder).free
                 blobs = BlobCache(
-                    sandboxes.folder / "kept", min(_CACHE, free_bytes // _DISK_PARTS), beside=BESIDE
+                    sandboxes.folder / "kept", min(_CACHE, free_bytes // _DISK_PARTS), overhead_bytes=BESIDE
                 )
                 engine = EmbeddedEngine(
                     store=_open_store(), slots=self._slots, allow_unconfined=self._allow_unconfined
@@ -162,7 +162,7 @@ class _OpenNode:
 
     async def execute(self, job: Job) -> JobResult | MissingContents:
         named_hashes = [file.content.sha256 for file in job.files if file.content.data is None]
-        if missing_hashes := self._blobs.missing_names(named_hashes):
+        if missing_hashes := self._blobs.list_missing_names(named_hashes):
             return MissingContents(names=missing_hashes)
         with self.contents.add_cached_files(job) as complete_job:
             files = tuple(map(self._replace_placeholder, complete_job.files))

@@ -14,7 +14,7 @@ from ioi_eval.model.fields import Faults
 from ioi_eval.model.languages import LANGUAGES, find_language
 from ioi_eval.model.values import NamedBlob, Problem
 from ioi_eval.problems.package import list_files, list_visible_paths
-from ioi_eval.store.folder import accepted_solutions
+from ioi_eval.store.folder import list_accepted_solutions
 
 # Pattern for calls that start another process. Comments are removed first, so that calls in comments do not
 # count.
@@ -71,7 +71,7 @@ def add_included_files(problem: Problem, files: Sequence[IncludedFile], faults: 
 
     At least one accepted solution must remain, because it shows that the package can be solved.
     """
-    solved_languages = {solution.language for solution in accepted_solutions(problem)}
+    solved_languages = {solution.language for solution in list_accepted_solutions(problem)}
     unusable_files, reasons_by_language = [file for file in files if any(file.fault)], dict[str, str]()
     for file in files:
         problem_text = "it is compiled with submissions and forks"

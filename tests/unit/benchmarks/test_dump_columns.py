@@ -13,7 +13,7 @@ from support.datasets import Problems, open_dump
 from ioi_eval.benchmarks import DumpOptions, Selection, list_named_problem_ids
 from ioi_eval.errors import InputError
 from ioi_eval.models import Submission
-from ioi_eval.store.folder import Fingerprint, fingerprint_changes
+from ioi_eval.store.folder import Fingerprint, list_fingerprint_changes
 
 ANSWER = f"Here:\n```cpp\n{CODE}```\n"
 NESTED = {
@@ -155,10 +155,10 @@ def test_changed_column_options_do_not_change_the_run_fingerprint() -> None:
         Fingerprint(dump="d", options=options) for options in option_sets
     )
     assert all(
-        other != default_fingerprint and fingerprint_changes(default_fingerprint, other) == ()
+        other != default_fingerprint and list_fingerprint_changes(default_fingerprint, other) == ()
         for other in other_fingerprints
     )
-    assert fingerprint_changes(
+    assert list_fingerprint_changes(
         default_fingerprint, Fingerprint(dump="d", options={**fields(), "all_tests": True})
     )
 

@@ -18,7 +18,7 @@ from support.datasets import Problems, Repairs, open_dump
 from ioi_eval.benchmarks import DumpOptions, list_named_problem_ids
 from ioi_eval.errors import BadRows, InputError
 from ioi_eval.models import Blob, Problem, Submission, TaskType
-from ioi_eval.store.rows import model_of_row
+from ioi_eval.store.rows import read_model_name
 
 FOLDER = Path(__file__).parents[2] / "data" / "dumps"
 START = 'def add(a, b):\n    """Return the sum."""\n'
@@ -39,7 +39,7 @@ def submission_line(submission: Submission, has_ids: bool) -> str:
         "key": submission.key if has_ids else submission.key[submission.key.rfind("-") :],
         "year": submission.year,
         "subtask": submission.target_subtask,
-        "model": model_of_row(submission.row),
+        "model": read_model_name(submission.row),
         "file": submission.row.get("file"),
         "language": submission.language,
         "language from": submission.language_from.value,

@@ -30,7 +30,7 @@ from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Toolchain
 from ioi_eval.store import contents, resources
-from ioi_eval.store.compiling import BINARIES, PROCTOR, SOURCES, WAITING, sources_digest
+from ioi_eval.store.compiling import BINARIES, PROCTOR, SOURCES, WAITING, hash_sources
 
 LOADABLE = Path(_ctypes.__file__).read_bytes()
 PYTHON = Toolchain(command="python3", path=sys.executable, version="3", identity="python 3")
@@ -147,7 +147,7 @@ def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (graders / "proctor" / "main.cpp").write_text("int main() {}\n")
     binaries = package / "_data" / BINARIES / platform.machine()
     binaries.mkdir(parents=True)
-    (binaries.parent / SOURCES).write_text(sources_digest(graders) + "\n")
+    (binaries.parent / SOURCES).write_text(hash_sources(graders) + "\n")
     (binaries / PROCTOR).write_text("#!/bin/sh\necho '{}'\n")
     (binaries / WAITING).write_text("library")
     monkeypatch.setattr(resources, "PACKAGE", package)
@@ -213,9 +213,9 @@ async def test_unsuitable_packaged_proctor_is_rebuilt(
 
 
 def test_sources_digest_changes_with_source(brought: Path, tmp_path: Path) -> None:
-    digest_before = sources_digest(tmp_path / "graders")
+    digest_before = hash_sources(tmp_path / "graders")
     (tmp_path / "graders" / "proctor" / "main.cpp").write_text("int main() { return 1; }\n")
-    assert sources_digest(tmp_path / "graders") != digest_before
+    assert hash_sources(tmp_path / "graders") != digest_before
 
 
 def test_proctor_key_depends_on_sources_and_compiler(sources: Path, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ from ioi_eval.models import (
     Test,
     Toolchain,
 )
-from ioi_eval.store.resources import proctor_sources
+from ioi_eval.store.resources import load_proctor_sources
 from ioi_eval.testing import FakeEngine, Fatal
 
 pytestmark = pytest.mark.usefixtures("no_retry_waits")
@@ -453,9 +453,9 @@ async def test_proctor_sources_are_read_once(tmp_path: Path, monkeypatch: pytest
 
     def counting(folder: Path) -> list[NamedBlob]:
         read_folders.append(folder)
-        return proctor_sources(folder)
+        return load_proctor_sources(folder)
 
-    monkeypatch.setattr("ioi_eval.judge.programs.proctor_sources", counting)
+    monkeypatch.setattr("ioi_eval.judge.programs.load_proctor_sources", counting)
     async with opened(
         tmp_path, FakeEngine(capabilities=msgspec.structs.replace(fake_capabilities(), proctor=None))
     ) as artifacts:

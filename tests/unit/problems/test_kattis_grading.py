@@ -81,7 +81,7 @@ def group(folder: Mapping[str, Any], above: Mapping[str, Any], faults: Faults, n
     )
 
 
-def problem_of(data: Mapping[str, Any], *, scoring: bool) -> Problem:
+def find_problem(data: Mapping[str, Any], *, scoring: bool) -> Problem:
     faults = Faults("p")
     root = group(data, {}, faults)
     scores = read_scoring(root, faults, by_validator=False) if scoring else read_acceptance(root, faults)
@@ -106,7 +106,7 @@ SUBMISSION = Submission(key="1", problem_id="p", code="", language="c++")
 
 @given(data=packages(), draw=st.data())
 def test_kattis_points_equal_reference_implementation(data: dict[str, Any], draw: st.DataObject) -> None:
-    problem = problem_of(data, scoring=True)
+    problem = find_problem(data, scoring=True)
     drawn_verdicts, test_results = results(problem, draw)
     result = score_submission(problem, SUBMISSION, test_results)
     assert abs(result.points - official_points(data, drawn_verdicts)) < 1e-9
@@ -116,7 +116,7 @@ def test_kattis_points_equal_reference_implementation(data: dict[str, Any], draw
 def test_kattis_verdict_without_scoring_equals_reference_implementation(
     data: dict[str, Any], draw: st.DataObject
 ) -> None:
-    problem = problem_of(data, scoring=False)
+    problem = find_problem(data, scoring=False)
     drawn_verdicts, test_results = results(problem, draw)
     result = score_submission(problem, SUBMISSION, test_results)
     flags = {**data, "settings": {**data["settings"]}}
@@ -140,7 +140,7 @@ def _only_verdicts(folder: Mapping[str, Any]) -> dict[str, Any]:
 
 @given(data=packages(), draw=st.data())
 def test_kattis_early_stop_keeps_points(data: dict[str, Any], draw: st.DataObject) -> None:
-    problem = problem_of(data, scoring=True)
+    problem = find_problem(data, scoring=True)
     _, test_results = results(problem, draw)
     ran: dict[str, TestResult] = {}
     schedule = Schedule(problem)
@@ -153,7 +153,7 @@ def test_kattis_early_stop_keeps_points(data: dict[str, Any], draw: st.DataObjec
 
 @given(data=packages())
 def test_kattis_compile_error_earns_zero(data: dict[str, Any]) -> None:
-    problem = problem_of(data, scoring=True)
+    problem = find_problem(data, scoring=True)
     result = score_submission(problem, SUBMISSION, {}, compiles=False)
     assert result.points == 0
     assert {test.status for test in result.tests} == {v.make_uncompiled_result("").status}

@@ -39,7 +39,7 @@ from ioi_eval.reports.document import (
 from ioi_eval.reports.records import PageChoice
 from ioi_eval.reports.submissions import make_wrong_output_sections
 from ioi_eval.store import folder as store_folder
-from ioi_eval.store.files import draft_path
+from ioi_eval.store.files import make_draft_path
 from ioi_eval.store.rows import MAX_OUTPUT
 
 END = '<span class="blank">↵</span>'
@@ -76,12 +76,12 @@ def run(folder: Path, *, models: int = 3, text: str = "") -> Path:
 WRITING = """
 import sys
 from pathlib import Path
-from ioi_eval.store.files import draft_path
+from ioi_eval.store.files import make_draft_path
 
 folder = Path(sys.argv[1])
-draft_path(folder / "report").mkdir()
+make_draft_path(folder / "report").mkdir()
 for name in ("summary.json", "tests.parquet"):
-    draft_path(folder / name).touch()
+    make_draft_path(folder / name).touch()
 print("writing", flush=True)
 sys.stdin.read()
 """
@@ -113,7 +113,7 @@ def test_temporary_files_of_killed_report_are_removed_at_once(tmp_path: Path) ->
             assert len(list(folder.glob(".*.tmp"))) == 3, "temporary files in use stay"
         finally:
             writer.kill()
-    living = draft_path(folder / "report.html")  # a temporary file of this process
+    living = make_draft_path(folder / "report.html")  # a temporary file of this process
     living.touch()
     write_reports(folder)
     assert list(folder.glob(".*.tmp")) == [living]
@@ -383,9 +383,9 @@ def test_report_update_reads_each_row_once_and_new_rows_twice(
     """The second time to build its page."""
     folder = run(tmp_path / "run")
     added(folder, "new")
-    reads, truly = Counter[str](), store_folder.with_confinement
+    reads, truly = Counter[str](), store_folder.expand_confinement
     monkeypatch.setattr(
-        store_folder, "with_confinement", lambda row, *more: reads.update([row["key"]]) or truly(row, *more)
+        store_folder, "expand_confinement", lambda row, *more: reads.update([row["key"]]) or truly(row, *more)
     )
     write_reports(folder)
     assert (

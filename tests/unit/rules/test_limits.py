@@ -18,7 +18,7 @@ from ioi_eval.rules.limits import (
     make_plan_limits,
     to_milliseconds,
 )
-from ioi_eval.store.folder import with_limit
+from ioi_eval.store.folder import set_cpu_limit
 
 SECONDS = st.floats(0.1, 1000)
 
@@ -82,8 +82,8 @@ def test_milliseconds_are_rounded_up(seconds: float | None, milliseconds: int | 
 
 def test_measured_limit_keeps_own_wall_time() -> None:
     with_wall_time, none = (Problem(id="p", limits=Limits(wall_time=wall)) for wall in (30.0, None))
-    assert [with_limit(wall_problem, 2.0).limits.wall_time for wall_problem in (with_wall_time, none)] == [
+    assert [set_cpu_limit(wall_problem, 2.0).limits.wall_time for wall_problem in (with_wall_time, none)] == [
         30.0,
         5.0,
     ]
-    assert with_limit(with_wall_time, 2.0).limits.cpu_time == 2.0
+    assert set_cpu_limit(with_wall_time, 2.0).limits.cpu_time == 2.0

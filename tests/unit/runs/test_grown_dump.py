@@ -14,7 +14,7 @@ from ioi_eval.benchmarks.dumps import INDEX
 from ioi_eval.model.errors import BadRows
 from ioi_eval.runs import RunSummary, score_dump_sync
 from ioi_eval.store.folder import read_rows
-from ioi_eval.store.resources import PACKAGE, code_digest
+from ioi_eval.store.resources import PACKAGE, compute_code_digest
 from ioi_eval.testing import FakeEngine
 
 
@@ -192,8 +192,8 @@ def test_dump_is_read_again_if_it_or_options_may_have_changed(
 
 
 def test_dump_index_depends_on_code_version(tmp_path: Path) -> None:
-    assert code_digest(checkout(tmp_path / "equal")) == code_digest(PACKAGE)
-    assert code_digest(checkout(tmp_path / "other", "# comment\n")) != code_digest(PACKAGE)
+    assert compute_code_digest(checkout(tmp_path / "equal")) == compute_code_digest(PACKAGE)
+    assert compute_code_digest(checkout(tmp_path / "other", "# comment\n")) != compute_code_digest(PACKAGE)
 
 
 def test_appended_row_with_duplicate_id_is_refused(tmp_path: Path, read: list[int]) -> None:

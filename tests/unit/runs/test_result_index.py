@@ -54,7 +54,7 @@ def check(folder: Path, *names: str) -> None:
         assert journal.problems == ({"sum"} if names else set())
         for name in names:
             expected = of(name)
-            assert journal.read_row(name)["key"] == name and journal.problem_of(name) == "sum"
+            assert journal.read_row(name)["key"] == name and journal.find_problem(name) == "sum"
             by_text = journal.find_result(expected["submission_sha256"], "sum")
             by_program = journal.find_program(f"2:{name}")
             assert by_text is not None and by_text["key"] == name
@@ -146,7 +146,7 @@ def test_outdated_index_is_not_used(
             info["fingerprint"]["problems"]["sum"] = "e" * 64
             (folder / "run.json").write_text(json.dumps(info))
         case "code":
-            monkeypatch.setattr(result_log_module, "code_digest", lambda: "of another checkout")
+            monkeypatch.setattr(result_log_module, "compute_code_digest", lambda: "of another checkout")
     results.write_bytes(b"".join(lines))
     if change in ("another byte", "another problem"):
         with ResultLog.open(folder, MADE_OF) as journal:
@@ -253,7 +253,7 @@ def test_superseded_result_is_readable_and_its_key_can_be_recorded_again(folder:
         journal.start_run()
         assert (journal.done, journal.superseded) == ({"b"}, set())
         journal.record_result(of("a") | {"problem_id": "tree"})
-        assert ([*journal.done], journal.problem_of("a"), journal.problems) == (
+        assert ([*journal.done], journal.find_problem("a"), journal.problems) == (
             ["b", "a"],
             "tree",
             {"sum", "tree"},

@@ -13,7 +13,7 @@ from journal_rows import MADE_OF, failure, keys, row
 
 from ioi_eval.errors import InputError
 from ioi_eval.store import files as journal_files
-from ioi_eval.store.folder import Fingerprint, fingerprint_changes, read_failures, read_info
+from ioi_eval.store.folder import Fingerprint, list_fingerprint_changes, read_failures, read_info
 from ioi_eval.store.result_log import ResultLog
 
 
@@ -276,7 +276,7 @@ def test_changed_run_setting_is_refused_and_named(
     scored: Path, changed: dict[str, Any], expected: str
 ) -> None:
     other = msgspec.structs.replace(MADE_OF, **changed)
-    assert fingerprint_changes(MADE_OF, other) == (expected,)
+    assert list_fingerprint_changes(MADE_OF, other) == (expected,)
     settings_before = (scored / "run.json").read_bytes()
     with pytest.raises(InputError) as caught:
         ResultLog.open(scored, other)

@@ -54,7 +54,7 @@ def test_content_added_twice_counts_once(tmp_path: Path) -> None:
 
 def test_small_contents_count_with_their_overhead(tmp_path: Path) -> None:
     """Each content is a file, and a worker may have millions of them."""
-    depot = BlobCache(tmp_path, 5 * 1000, beside=990)
+    depot = BlobCache(tmp_path, 5 * 1000, overhead_bytes=990)
     contents = [Blob.of(f"program {n:02}") for n in range(20)]
     for content in contents:
         depot.add(content)
@@ -87,9 +87,9 @@ def test_least_recently_used_contents_are_evicted_first(tmp_path: Path) -> None:
     depot = BlobCache(tmp_path / "kept", 100)
     for number in (1, 2):
         depot.add(some(str(number)))
-    assert depot.missing_names([some("1").sha256]) == ()
+    assert depot.list_missing_names([some("1").sha256]) == ()
     depot.add(some("3"))
-    assert depot.missing_names([some(str(number)).sha256 for number in (1, 2, 3)]) == (some("2").sha256,)
+    assert depot.list_missing_names([some(str(number)).sha256 for number in (1, 2, 3)]) == (some("2").sha256,)
     assert depot.blob(some("1").sha256).read() == some("1").data
     assert depot.used == 80
 

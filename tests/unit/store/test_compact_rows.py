@@ -19,7 +19,7 @@ from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.runs.folders import convert_rows_to_run
-from ioi_eval.store.rows import compact_result_row, compact_row, expand_row, fold_values
+from ioi_eval.store.rows import compact_row, expand_row, fold_values, make_compact_row
 
 PLAIN = problem("plain", subtasks=False)
 CONFINED = {"v": 1, "landlock": 7, "seccomp": True}
@@ -50,7 +50,7 @@ def test_compact_row_expands_to_the_original_row(case: tuple[Submission, Problem
     assert len(msgspec.json.encode(short)) < len(msgspec.json.encode(first))
     assert expand_row(dict(first), {}) == first, "a full row is read unchanged"
     assert compact_row(expanded)[0] == short
-    straight, same = compact_row(compact_result_row(*case))
+    straight, same = compact_row(make_compact_row(*case))
     assert (encode_terminal_safe_json(straight), same) == (encode_terminal_safe_json(short), confinements), (
         "equal to the byte"
     )

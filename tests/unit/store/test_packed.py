@@ -28,7 +28,7 @@ def test_packed_keys_behave_like_dict_keys() -> None:
             assert keys.add(key) == (key not in indexes)
             indexes.setdefault(key, len(indexes))
         stored_keys = msgspec.msgpack.decode(
-            msgspec.msgpack.encode(keys.packed.to_stored), type=PackedContent
+            msgspec.msgpack.encode(keys.packed.stored_content), type=PackedContent
         )
         for key_set in (keys, Keys.from_stored(stored_keys)):
             assert list(key_set) == list(indexes) and len(key_set) == len(indexes)
@@ -43,7 +43,7 @@ def test_packed_set_read_from_file_accepts_new_keys() -> None:
     first = Packed()
     for number in range(100):
         first.add(b"%d" % number)
-    restored = Packed.from_stored(first.to_stored)
+    restored = Packed.from_stored(first.stored_content)
     for number in range(200):
         assert restored.add(b"%d" % number) == (number >= 100)
     assert [*restored] == [b"%d" % number for number in range(200)] and len(first) == 100
@@ -55,7 +55,9 @@ def test_named_keys_behave_like_dict(names: dict[str, str]) -> None:
     for key, name in names.items():
         named_keys.add(key, name)
     restored = NamesByKey(
-        Keys.from_stored(named_keys.keys_in_order.packed.to_stored), named_keys.names, named_keys.name_indexes
+        Keys.from_stored(named_keys.keys_in_order.packed.stored_content),
+        named_keys.names,
+        named_keys.name_indexes,
     )
     for key_map in (named_keys, restored):
         assert dict(key_map) == names and list(key_map) == list(names)

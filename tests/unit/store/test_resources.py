@@ -7,7 +7,7 @@ import pytest
 
 from ioi_eval.errors import IoiEvalError
 from ioi_eval.store import resources
-from ioi_eval.store.resources import machine_memory
+from ioi_eval.store.resources import read_machine_memory
 
 
 def package(root: Path) -> Path:
@@ -72,4 +72,4 @@ def test_memory_is_limited_by_the_process_control_group(
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content)
     whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert machine_memory(tmp_path) == min(whole, expected or whole)
+    assert read_machine_memory(tmp_path) == min(whole, expected or whole)

@@ -18,10 +18,10 @@ from ioi_eval.store.rows import (
     RESULT_COLUMNS,
     as_json_value,
     failure_row,
-    model_of_row,
+    hash_submission,
+    read_model_name,
     read_result,
     result_row,
-    submission_identity,
 )
 
 Judged = tuple[Submission, Problem, SubmissionResult]
@@ -200,27 +200,27 @@ def test_failure_row_has_the_reason_and_the_model() -> None:
     ],
 )
 def test_submission_identity_is_problem_language_and_code(other: tuple[Problem, Submission]) -> None:
-    mine = submission_identity(SUM, submission("k", code="same"))
-    assert mine == submission_identity(SUM, submission("another", code="same", row={"uuid": 1}))
-    assert mine != submission_identity(*other)
+    mine = hash_submission(SUM, submission("k", code="same"))
+    assert mine == hash_submission(SUM, submission("another", code="same", row={"uuid": 1}))
+    assert mine != hash_submission(*other)
 
 
 def test_submission_identity_distinguishes_surrogates() -> None:
     """Rows contain U+FFFD for each half of a surrogate pair, but the compiler reads the halves."""
     programs = ['char c[] = "\ud800";', 'char c[] = "\ud801";', 'char c[] = "\ufffd";']
-    assert len({submission_identity(SUM, submission("k", code=program)) for program in programs}) == 3
+    assert len({hash_submission(SUM, submission("k", code=program)) for program in programs}) == 3
 
 
 def test_submission_identity_includes_output_files() -> None:
     first, two, other = (NamedBlob(name=name, content=Blob.of(name[0])) for name in ("a1", "b1", "b2"))
-    mine = submission_identity(SUM, submission("k", outputs=(first, two)))
-    assert mine == submission_identity(SUM, submission("k", outputs=(two, first)))
+    mine = hash_submission(SUM, submission("k", outputs=(first, two)))
+    assert mine == hash_submission(SUM, submission("k", outputs=(two, first)))
     assert (
         len(
             {
                 mine,
                 *(
-                    submission_identity(SUM, submission("k", outputs=files))
+                    hash_submission(SUM, submission("k", outputs=files))
                     for files in ((), (first,), (first, other))
                 ),
             }
@@ -232,7 +232,7 @@ def test_submission_identity_includes_output_files() -> None:
 def test_submission_identity_includes_additional_source_files() -> None:
     file = (NamedBlob(name="a.cpp", content=Blob.of("a")),)
     variants = (submission("k"), submission("k", files=file), submission("k", outputs=file))
-    assert len({submission_identity(SUM, variant) for variant in variants}) == 3
+    assert len({hash_submission(SUM, variant) for variant in variants}) == 3
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_submission_identity_includes_additional_source_files() -> None:
     ],
 )
 def test_model_is_read_from_a_row(row: dict[str, object], model: str) -> None:
-    assert model_of_row(row) == model
+    assert read_model_name(row) == model
 
 
 @pytest.mark.parametrize(
