@@ -480,7 +480,7 @@ def _parse_cached_list(text: str) -> list[Any] | None:
 
 
 def _lacks_reply(column: str | None, columns: Mapping[str, Any]) -> bool:
-    """Return True if `name` is a column of replies, but this row has null or only a prompt in it."""
+    """Return True if `column` is a column of replies, but this row has null or only a prompt in it."""
     if column not in USUAL["generation"]:
         return False
     return columns[column] is None or (column == _CHAT_COLUMN and _ends_with_prompt(columns[column]))
@@ -966,7 +966,7 @@ class DumpReader:
         return _OTHER_ROW if is_over_limit or (keys and key not in keys) else ""
 
     def check_selected_keys(self, dump_name: str) -> None:
-        """Raise an InputError if a selected key does not exist in the dump. `where` is the dump's name."""
+        """Raise an InputError if a selected key does not exist in the dump with the name `dump_name`."""
         selected_keys = self.selected_keys, self._keys_of_other_shards
         missing_keys = {key for key in self._selection.keys if not any(key in keys for keys in selected_keys)}
         if missing_keys and self._selection.limit is None:

@@ -258,8 +258,8 @@ class Dump(Collection[Submission]):
     def skip_done_submissions(self, *done_keys: Container[str]) -> Dump:
         """Return the dump such that an iteration skips rows of its earlier state that are done.
 
-        If `done` contains all submissions of the earlier state, all are skipped. Otherwise the submissions
-        before the first open submission are skipped, if the dump has a line for each submission.
+        If `done_keys` contains all submissions of the earlier state, all are skipped. Otherwise the
+        submissions before the first open submission are skipped, if the dump has a line for each submission.
         """
         if self.grown is None:
             return self
@@ -422,7 +422,7 @@ def list_named_problem_ids(
 ) -> Collection[str] | None:
     """Return the ids of the problems that a dump names, or None if only statements identify them.
 
-    `column` and `prompt` are the columns that options name. Errors in rows are ignored here.
+    `column` and `prompt_column` are the columns that options name. Errors in rows are ignored here.
     """
     if prompt_column is not None:
         return None

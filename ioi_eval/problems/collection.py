@@ -521,7 +521,7 @@ def package_folders(
 ) -> list[tuple[Path, str]]:
     """Return the folders of a source's packages, each with its name in messages.
 
-    ExtractedArchive zips stay in the cache until `resources` is closed.
+    Extracted zips stay in the cache until `resources` is closed.
     """
     return [
         folder_and_name
@@ -565,7 +565,7 @@ def _list_package_folders(
 ) -> list[tuple[Path, str]]:
     """Return the packages in a folder or zip: their folders, each with its name in messages.
 
-    ExtractedArchive zips stay in the cache until `resources` is closed.
+    Extracted zips stay in the cache until `resources` is closed.
     """
     if package_path.is_dir():
         return [(package_path, str(package_path))]

@@ -211,7 +211,7 @@ def _is_helper(node: ast.stmt) -> bool:
 
 
 def _find_import_aliases(module: ast.Module) -> dict[str, str]:
-    """Return alias -> original name for the functions that the tests import from the program."""
+    """Return the original names, by alias, of the functions that the tests import from the program."""
     return {
         alias.asname: alias.name
         for node in module.body

@@ -197,7 +197,7 @@ def _parse_opening_fence(text: str, line: _Line) -> _Block | None:
 
 
 def _make_block(text: str, line: _Line, fence_span: tuple[int, int], *, indent: int | None) -> _Block:
-    """Return the block that the fence `run` in this line opens."""
+    """Return the block that the fence at `fence_span` in this line opens."""
     tag_match = _TAG.match(text, fence_span[1], line.end)
     assert tag_match is not None, "every part of the pattern may be empty"
     fence, column = text[fence_span[0] : fence_span[1]], fence_span[0] - line.start
@@ -205,7 +205,7 @@ def _make_block(text: str, line: _Line, fence_span: tuple[int, int], *, indent: 
 
 
 def _close_block(text: str, line: _Line, block: _Block) -> _Block | None:
-    """Return `block`, closed, if this line closes it, else None."""
+    """Return the closed block if this line closes it, else None."""
     fence = text[line.first[0] : line.first[1]]
     tail_match = _AFTER_CLOSING_FENCE.fullmatch(text, line.first[1], line.end)
     if line.runs > 1 or not fence.startswith(block.fence) or not tail_match:

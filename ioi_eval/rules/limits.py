@@ -43,7 +43,7 @@ def compute_hard_stop(wall_time: Time) -> Time:
 
 
 def to_milliseconds(seconds: float | None) -> int | None:
-    """Return a time in ms, rounded up; None for None."""
+    """Return a time in ms, rounded up. Return None for None."""
     return None if seconds is None else math.ceil(round(seconds * 1000, 3))
 
 
@@ -72,8 +72,8 @@ def make_plan_limits(
     Args:
         cpu_time: CPU time, in seconds.
         wall_time: time that the program may idle, in seconds.
-        memory: in bytes.
-        output: in bytes.
+        memory: memory limit, in bytes.
+        output: output limit, in bytes.
         cuts: output beyond the limit is dropped and the program continues.
         crowded_time: CPU time on a crowded machine, in seconds; `None` means `cpu_time`.
     """
@@ -107,7 +107,7 @@ def make_manager_limits(
         cpu_time: minimum CPU limit of the program, in seconds.
         extra_time: seconds that its wall clock exceeds the submission's, so that a slow submission ends first
             and is blamed.
-        memory: in bytes.
+        memory: memory limit, in bytes.
     """
     submission_time_s = (
         submission_limits.cpu_time
@@ -155,7 +155,7 @@ def compute_job_idle_time(
 def compute_min_job_times_ms(problem: Problem, crowded_time: float | None = None) -> tuple[int, int]:
     """Return the wall-clock and CPU limits, in ms, that a job with a single test needs at least.
 
-    `compute_crowded_cpu_limit`: the test's CPU limit on a crowded machine, if it differs.
+    `crowded_time`: the test's CPU limit on a crowded machine, if it differs.
     """
     test_time_s, spare_ms = _compute_max_test_time_s(problem, crowded_time), _MIN_ALLOWANCE * 1000
     return round(test_time_s * 1000) + spare_ms, round(

@@ -312,7 +312,6 @@ def lacks_space(compilation: Ending | None) -> bool:
 def may_be_judges_fault(compilation: Ending | None, source: str) -> bool:
     """Return True if a compiler's failure may not be the fault of the submission `source`.
 
-
     Such failures are errors in a file of the package and a lack of space. The submission may still have
     caused them, for instance by a macro. A job with an empty submission decides: see `check_graders`.
     """

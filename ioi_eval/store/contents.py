@@ -175,7 +175,7 @@ class Store:
 
     @classmethod
     def private(cls) -> Self:
-        """Return the store for callers that name none: a private folder among the temporary files."""
+        """Return a private store among the temporary files, for callers without a store."""
         return cls(private_folder(), _PRIVATE_LIMIT)
 
     def get(self, key: str) -> Path | None:
@@ -530,7 +530,7 @@ class BlobCache:
                 self._free_space(0)
 
     def has(self, name: str) -> bool:
-        """Return True if the content is here."""
+        """Return True if the content is in the cache."""
         return name in self._sizes
 
     def list_missing_names(self, names: Collection[str]) -> tuple[str, ...]:
@@ -558,7 +558,7 @@ class BlobCache:
             return has_space
 
     def release(self, size: int) -> None:
-        """Return reserved space."""
+        """Give back reserved space."""
         with self._lock:
             self._reserved_bytes -= size
 
