@@ -70,18 +70,18 @@ class RentedEngine(PistonEngine):
         super().__init__(FixedServers(()), **options)
         self._provider, self._image, self._number = provider, image, number
         self._worker_token = secrets.token_urlsafe(32)
-        self._exit_stack = contextlib.AsyncExitStack()
+        self._server_stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         try:
             servers = await self._start_servers()
             self._discovery = FixedServers(server.address for server in servers)
             self._token = Secret(" ".join(f"{server.address} {self._worker_token}" for server in servers))
-            await self._exit_stack.enter_async_context(_extend_lifetimes(servers))
+            await self._server_stack.enter_async_context(_extend_lifetimes(servers))
             await self._wait_for_workers(servers)
             return await super().__aenter__()
         except BaseException:
-            await asyncio.shield(self._exit_stack.aclose())
+            await asyncio.shield(self._server_stack.aclose())
             raise
 
     async def __aexit__(
@@ -90,7 +90,7 @@ class RentedEngine(PistonEngine):
         try:
             await super().__aexit__(kind, error, trace)
         finally:
-            await asyncio.shield(self._exit_stack.aclose())
+            await asyncio.shield(self._server_stack.aclose())
 
     async def _start_servers(self) -> list[RentedServer]:
         """Start all servers. If a server fails to start, stop all servers."""
@@ -99,7 +99,7 @@ class RentedEngine(PistonEngine):
         async def start_server() -> RentedServer:
             async with start_slots:
                 server = await self._provider.start(self._image, self._worker_token)
-            self._exit_stack.push_async_callback(server.stop)
+            self._server_stack.push_async_callback(server.stop)
             return server
 
         start_tasks = [asyncio.ensure_future(start_server()) for _ in range(self._number)]

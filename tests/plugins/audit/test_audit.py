@@ -209,7 +209,10 @@ def test_audit_finds_no_fault_in_example_packages(cli: CommandLine) -> None:
 def test_expected_column_without_dump_is_refused(cli: CommandLine) -> None:
     source = write_rows(cli.folder, row("add", [ADD + "print(a + b)"]))
     completed = cli("audit", source.name, "--set", "expected-column=verdict")
-    assert completed.returncode == 2 and "Name the dump with --solutions FILE" in completed.stderr
+    assert (
+        completed.returncode == 2
+        and "--set expected-column: it has no effect without --solutions" in completed.stderr
+    )
     dump = cli.folder / "known.jsonl"
     dump.write_text(json.dumps({"id": "a", "problem_id": "add", "code": "", "score": 1, "verdict": "AC"}))
     completed = cli("audit", source.name, "--solutions", dump.name)
