@@ -350,7 +350,9 @@ SHARED = {
     "benchmarks.parquet": "reading large files of tests in pieces",
     "benchmarks.row_files": "length of a reply, counted as in a dump",
     "rules.extraction": "reading a reply as in a dump",
+    "model.fields": "similar names that errors suggest",
     "model.options": "names and help of options, as on the command line",
+    "model.text": "numbers with their nouns in messages",
     "registries": "tasks of plugins that may not be installed",
     "store.resources": "test harnesses that are part of the package",
 }

@@ -13,10 +13,9 @@ import typer
 
 from ioi_eval import InputError, JudgeOptions, Scorer, Store
 from ioi_eval.engines import open_engine
-from ioi_eval.model.text import format_count
 from ioi_eval.plugins.audit.audit import AUDIT, PAGE, REFERENCES, AuditOptions
 from ioi_eval.plugins.audit.audit import audit as run_audit
-from ioi_eval.plugins.audit.records import Audit, ProblemAudit, Rate
+from ioi_eval.plugins.audit.records import Audit, ProblemAudit, Rate, format_count
 from ioi_eval.runs import BenchmarkOptions, EngineChoice, Timing, progress
 from ioi_eval.sources import benchmark_of
 

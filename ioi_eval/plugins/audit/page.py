@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from html import escape
 
-from ioi_eval.model.text import format_count
-from ioi_eval.plugins.audit.records import Audit, ProblemAudit, Rate
+from ioi_eval.plugins.audit.records import Audit, ProblemAudit, Rate, format_count
 
 _SIDE, _EDGE = 320, 40  # side and margin of the picture, in pixels
 _STYLE = """

@@ -118,3 +118,8 @@ class Audit(Value, kw_only=True):
     problems: tuple[ProblemAudit, ...]
     # Reasons why problems are not trusted, by problem. `score --trust` reads only this field.
     untrusted: Mapping[str, str]
+
+
+def format_count(number: int, noun: str) -> str:
+    """Return a number with its noun in singular or plural: `1 test`, `2 tests`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
