@@ -326,7 +326,7 @@ async def test_closing_engine_ends_running_and_waiting_jobs(store: Store, base: 
 async def test_failed_engine_start_leaves_no_folder(
     store: Store, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda *_: {})
+    monkeypatch.setattr("ioi_eval.engines.embedded.engine.find_toolchains", lambda *_: {})
     with pytest.raises(EngineUnavailable, match=r"apt-get install g\+\+"):
         async with EmbeddedEngine(store=store, sandboxes=base):
             pass
