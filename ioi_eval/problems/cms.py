@@ -795,7 +795,9 @@ def _read_solutions(
     """
     accepts_outputs = task in (TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT)
     for path in list_visible_paths((folder / "solutions").glob("*/")):
-        if not is_known_keyword(path.name):
+        if (
+            not is_known_keyword(path.name) and path.name.isprintable()
+        ):  # names that are not UTF-8 have a note
             similar = find_similar_keyword(path.name)
             suggestion = f". Did you mean {similar!r}?" if similar else ""
             note = f"unknown verdict, with which no result is compared{suggestion}"

@@ -274,7 +274,7 @@ async def test_idle_connections_do_not_starve_another_participant(shared_cache: 
         refused_readers = [
             reader for (reader, _), status_line in zip(otters, first, strict=True) if status_line.done()
         ]
-        assert all(["30 connections open" in (await reader.read()).decode() for reader in refused_readers])
+        assert all(["30 open connections" in (await reader.read()).decode() for reader in refused_readers])
         await door.tool(HERON, call("standing"))
 
         for _, writer in (*silent, *otters):

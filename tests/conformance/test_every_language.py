@@ -477,7 +477,7 @@ async def test_missing_toolchain_is_judge_failure_with_remedy(
     store: Store, language: Language, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compilers = {name: tool for name, tool in cached_toolchains().items() if name == "g++"}
-    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda *_: compilers)
+    monkeypatch.setattr("ioi_eval.engines.embedded.engine.find_toolchains", lambda *_: compilers)
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         with pytest.raises(JudgeFailure) as caught:
             await score(scorer, example(language), language.name)

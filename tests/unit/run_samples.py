@@ -30,7 +30,9 @@ def problem(name: str = "sum", *, subtasks: bool = True) -> Problem:
 
 
 def submission(key: str, code: str | None = None, **fields: Any) -> Submission:
-    return Submission(**{"key": key, "problem_id": "sum", "code": code or f"// {key}", **fields})
+    return Submission(
+        **{"key": key, "problem_id": "sum", "code": code or f"// {key}", "language": "c++", **fields}
+    )
 
 
 def outcome(test: str, status: Verdict, feedback: str = "") -> TestResult:

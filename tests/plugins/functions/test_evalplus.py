@@ -193,7 +193,7 @@ def test_literal_values_printed_as_calls_are_evaluated() -> None:
     [
         ("def check(", "not valid Python"),
         ("assert True", "no list `inputs`"),
-        (checked("[[1], [2]]", "[1]"), "2 inputs and 1 results"),
+        (checked("[[1], [2]]", "[1]"), "2 inputs and 1 result"),
         (checked("[[__import__('os').mkdir('trap')]]", "[1]"), "is not a literal value"),
         (checked("[[float('nan')]]", "[1]"), "is not a literal value"),
     ],

@@ -54,15 +54,15 @@ def test_parquet_page_larger_than_memory_limit_is_refused(
 ) -> None:
     path = write(tmp_path / "rows.parquet", 100 * MB, **options)
     every = [str(number) for number in range(ROWS)]
-    assert names(path, memory=600 * MB) == every
-    assert names(path, memory=90 * MB, columns=["name"]) == every, "the large column is not read"
+    assert names(path, max_memory_bytes=600 * MB) == every
+    assert names(path, max_memory_bytes=90 * MB, columns=["name"]) == every, "the large column is not read"
     if fits:
-        assert names(path, memory=90 * MB) == every
+        assert names(path, max_memory_bytes=90 * MB) == every
         return
     with pytest.raises(
         InputError, match=r"takes more than 0[.]1 GiB of memory when it is unpacked"
     ) as caught:
-        names(path, memory=90 * MB)
+        names(path, max_memory_bytes=90 * MB)
     assert str(path) == caught.value.where and "row_group_size=5" in caught.value.remedy
 
 
@@ -169,7 +169,7 @@ def test_wrong_parquet_size_is_not_trusted(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(_packed(size), b"\x82\x80\x80\x00"))
     assert pq.ParquetFile(path).metadata.row_group(0).column(1).total_uncompressed_size == 1
     with pytest.raises(InputError, match=r"takes more than 0[.]1 GiB"):
-        names(path, memory=90 * MB)
+        names(path, max_memory_bytes=90 * MB)
 
 
 # --- the child process -------------------------------------------------------------------------------

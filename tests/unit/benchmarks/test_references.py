@@ -64,7 +64,7 @@ async def judged(
     references = await judge_references(
         judge,
         problems,
-        problems.references,
+        problems.read_references,
         store=store,
         max_solutions=most,
         workers=2,

@@ -18,6 +18,7 @@ from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, list_named_proble
 from ioi_eval.benchmarks.dumps import CONTINUED, guess_benchmark
 from ioi_eval.benchmarks.row_schemas import ROW_SCHEMAS, USUAL, find_schema
 from ioi_eval.errors import BadRows, InputError
+from ioi_eval.model.text import format_count
 from ioi_eval.models import Blob, Problem, Submission
 
 ANSWER = f"Here:\n```cpp\n{CODE}```\n"
@@ -128,7 +129,7 @@ def test_list_of_lists_for_dates_of_livecodebench_has_only_problems_of_these_dat
 
 @pytest.mark.parametrize("length", [1, 2, 4])
 def test_list_of_lists_of_another_length_than_livecodebench_is_refused(tmp_path: Path, length: int) -> None:
-    message = f"a list with the replies for {length} problems, but the benchmark has 3"
+    message = f"a list with the replies for {format_count(length, 'problem')}, but the benchmark has 3"
     with pytest.raises(InputError, match=message):
         lcb(tmp_path, [["print(1)"]] * length)
     if length != 2:

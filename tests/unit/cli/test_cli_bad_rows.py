@@ -26,7 +26,7 @@ def test_first_bad_rows_are_printed_and_all_are_in_rejected_file(
     assert completed.returncode == 2, completed
     error_lines = completed.stderr.splitlines()
     assert len([line for line in error_lines if line.startswith("error: ")]) == 20
-    assert f"error: {dump}, line 2, field 'year': 'soon' is not a year" in error_lines[0]
+    assert f"error: {dump}, line 2, field 'year': \"soon\" is not a year" in error_lines[0]
     assert (
         error_lines[-1]
         == "25 rows cannot be used. All are in run/rejected.jsonl. --skip-bad-rows leaves them out."

@@ -156,5 +156,5 @@ def test_engine_choice_ignores_environment_variables(store: Store, monkeypatch: 
 
 @pytest.mark.parametrize("door", DOORS)
 def test_python_option_with_servers_is_refused(door: Door, store: Store) -> None:
-    with pytest.raises(InputError, match="the server's interpreter"):
+    with pytest.raises(InputError, match="an interpreter of the server"):
         door(store, "http://a:2000", python="/opt/other")

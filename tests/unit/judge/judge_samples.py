@@ -38,7 +38,7 @@ def problem(number: int = 4, **changes: Any) -> Problem:
 
 
 def submission(code: str | None = "int main() {}", **changes: Any) -> Submission:
-    return Submission(**({"key": "1", "problem_id": "sum", "code": code} | changes))
+    return Submission(**({"key": "1", "problem_id": "sum", "code": code, "language": "c++"} | changes))
 
 
 async def scored(

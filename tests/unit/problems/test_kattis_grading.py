@@ -75,9 +75,9 @@ def group(folder: Mapping[str, Any], above: Mapping[str, Any], faults: Faults, n
     return DataGroup(
         name=name,
         fields=Fields(values, name, faults),
-        own=frozenset(folder["settings"]),
+        own_keys=frozenset(folder["settings"]),
         tests=tuple(tests),
-        inner=tuple(inner),
+        subgroups=tuple(inner),
     )
 
 

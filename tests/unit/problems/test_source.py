@@ -374,7 +374,7 @@ def test_package_of_two_formats_is_noted(write_package: Write, cache: Path) -> N
     folder = write_package(files={"init.yml": "test_cases: [{in: tests/1-01.in, out: tests/1-01.out}]"})
     (package,) = check_problems(folder, cache=cache)
     assert package.format == "DMOJ"
-    assert "read by init.yml; problem.json of CMS, which also exists, is ignored" in package.notes
+    assert "read by init.yml; problem.json of ioi_eval/CMS, which also exists, is ignored" in package.notes
 
 
 @pytest.mark.parametrize(
@@ -420,4 +420,6 @@ def test_repeated_key_with_different_value_is_refused(tmp_path: Path, file: str,
 def test_git_lfs_pointers_in_a_zip_are_input_error(write_package: Write, cache: Path) -> None:
     package = write_package(files={"tests/1-01.out": "version https://git-lfs.github.com/spec/v1\n"})
     [pointer_package] = check_problems(zipped(package, package.parent / "sum.zip"), cache=cache)
-    assert ["pointers of Git LFS" in str(error) for error in pointer_package.errors] == [True]
+    assert ["1 file of tests is a pointer of Git LFS" in str(error) for error in pointer_package.errors] == [
+        True
+    ]

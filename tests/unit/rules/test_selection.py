@@ -302,7 +302,7 @@ def test_submission_pool_keeps_bounded_candidates_without_tests() -> None:
     pool = SubmissionPool(3)
     for n in range(500):
         pool.add(candidate(f"k{n}", (1, 0, 0), "02-full", length=n))
-    assert sum(map(len, pool._queues.values())) < 6 and len(pool._best) <= 5
+    assert sum(map(len, pool._queues_by_target.values())) < 6 and len(pool._best_by_kind) <= 5
     chosen = pool.select(Budget.LIMITED)
     assert keys(chosen) == ["k499", "k498", "k497"]
     assert all(

@@ -109,7 +109,7 @@ async def test_immediate_failure_is_raised_and_not_cached() -> None:
 
 
 async def test_abandoned_call_continues_if_a_caller_returns_in_time() -> None:
-    clock, shared, work = FastForwardClock(), SharedCalls[int](lasting=10.0), Work()
+    clock, shared, work = FastForwardClock(), SharedCalls[int](linger_seconds=10.0), Work()
     first = asyncio.create_task(shared.call("key", work))
     await settle()
     first.cancel()
@@ -122,7 +122,7 @@ async def test_abandoned_call_continues_if_a_caller_returns_in_time() -> None:
 
 
 async def test_abandoned_call_is_cancelled_if_no_caller_returns() -> None:
-    clock, shared, work = FastForwardClock(), SharedCalls[int](lasting=10.0), Work()
+    clock, shared, work = FastForwardClock(), SharedCalls[int](linger_seconds=10.0), Work()
     first = asyncio.create_task(shared.call("key", work))
     await settle()
     first.cancel()

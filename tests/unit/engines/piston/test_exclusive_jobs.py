@@ -144,7 +144,7 @@ def test_jobs_run_alone_only_if_all_servers_can_do_that() -> None:
     stock = msgspec.structs.replace(ours, url="http://b:2000", exclusive=False)
     profile = merge_capabilities([ours])
     assert profile.exclusive and not merge_capabilities([ours, stock]).exclusive
-    assert find_misfit(profile, ours) == "" and "cannot run a job alone" in find_misfit(profile, stock)
+    assert find_misfit(profile, ours) == "" and "cannot run exclusive jobs" in find_misfit(profile, stock)
 
 
 async def test_health_reply_of_worker_reports_exclusive_job_support(store: Store) -> None:
