@@ -264,9 +264,8 @@ def _fits_all(endpoint: AnyEndpoint) -> bool:
 class _SlotRequest:
     """A job's request for a slot: the endpoints to avoid, to prefer and to exclude."""
 
-    avoid: Collection[
-        AnyEndpoint
-    ] = ()  # endpoints that get the job only if no other endpoint that fits is usable
+    # Endpoints that get the job only if no other endpoint that fits is usable.
+    avoid: Collection[AnyEndpoint] = ()
     prefer: AnyEndpoint | None = None  # endpoint that gets the job if the endpoint has a free slot now
     fits: Fits = _fits_all  # a function that returns False for endpoints that must not get the job
 

@@ -190,9 +190,8 @@ class SubmissionPool:
     def __init__(self, max_submissions: int = SUBMISSIONS) -> None:
         self._max_submissions = max_submissions
         self._queues_by_target: dict[str | None, list[_RankedAttempt]] = {}
-        self._best_by_kind: dict[
-            str, _RankedAttempt
-        ] = {}  # attempt with the lowest sort key, by kind of rank
+        # Attempt with the lowest sort key, by kind of rank.
+        self._best_by_kind: dict[str, _RankedAttempt] = {}
         self._last_attempt: _RankedAttempt | None = None
         self._single_attempt: _RankedAttempt | None = None
 

@@ -47,9 +47,8 @@ class RunInfo(Value, kw_only=True):
     shard: str = ""  # shard of the run, such as 1/4, or 1,2/4 for merged shards; empty for a whole run
     merged: tuple[str, ...] = ()  # folders of the shards that were merged into this run
     replacing: bool = False  # True if the rows in the folder belong to a run that is being discarded
-    confinements: Mapping[
-        str, Mapping[str, Any]
-    ] = {}  # descriptions of the sandbox, by the name that rows use
+    # Descriptions of the sandbox, by the name that rows use.
+    confinements: Mapping[str, Mapping[str, Any]] = {}
 
 
 class ContestStart(Value):
