@@ -19,7 +19,7 @@ HEADER: dict[str, Any] = json.loads(FILES["problem.json"])
 
 def keys(title: str) -> list[str]:
     """Return the keys in the first column of the table under a heading."""
-    section = PAGE.split(f" {title}\n", 1)[1].split("\n#", 1)[0]
+    section = PAGE.split(f"# {title}\n", 1)[1].split("\n#", 1)[0]
     cells = re.findall(r"^\| (`[^|]*) \|", section, re.M)
     return list(dict.fromkeys(key for cell in cells for key in re.findall(r"`([^`]+)`", cell)))
 
