@@ -7,10 +7,8 @@ registry.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator
 from enum import StrEnum
-from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
@@ -94,14 +92,8 @@ def find_removed_plugin(entry: EntryPoint) -> str:
     return "" if (_FOLDER / plugin / "__init__.py").is_file() else plugin
 
 
-def _list_entry_points(registry: Registry) -> Sequence[EntryPoint]:
-    return _read_entry_points(registry, tuple(sys.path))
-
-
-@cache
-def _read_entry_points(registry: Registry, folders: tuple[str, ...]) -> Sequence[EntryPoint]:
-    """Return a registry's entries in the folders of sys.path, which are all searched, so only once."""
-    return sorted(entry_points(group=registry.value), key=lambda entry: entry.name)
+def _list_entry_points(registry: Registry) -> Iterator[EntryPoint]:
+    yield from sorted(entry_points(group=registry.value), key=lambda entry: entry.name)
 
 
 def _load_entry_point(entry: EntryPoint) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import socket
 import sys
-from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from support.plugins import needs_plugin
 from ioi_eval import Engine, InputError, JudgeOptions, Problem, Scorer, Store, Submission
 from ioi_eval.cli.options import EngineOptions
 from ioi_eval.engines.registry import EngineChoice, find_engine, open_engine
-from ioi_eval.registries import Registry, list_entry_names
 
 DOCS = Path(__file__).parents[3] / "docs" / "extending.md"
 
@@ -89,22 +87,3 @@ def test_engine_name_without_scheme_is_a_host_only_if_it_resolves(monkeypatch: p
 def test_unknown_engine_error_lists_installed_engines(installed: None) -> None:
     with pytest.raises(InputError, match="or folder, embedded"):
         find_engine("dice:six")
-
-
-def test_entry_points_are_read_once_for_each_folder_list(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    groups = list[str]()
-
-    def read_and_record(*, group: str) -> EntryPoints:
-        groups.append(group)
-        return entry_points(group=group)
-
-    monkeypatch.setattr("ioi_eval.registries.entry_points", read_and_record)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    for _ in range(3):
-        assert list_entry_names(Registry.ENGINES)
-    assert groups == ["ioi_eval.engines"]
-    monkeypatch.syspath_prepend(str(tmp_path / "another"))
-    list_entry_names(Registry.ENGINES)
-    assert len(groups) == 2
