@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from ioi_eval.model.languages import Language, find_language
 from ioi_eval.model.lazy import make_lazy_accessors
-from ioi_eval.model.nesting import shallow
-from ioi_eval.model.values import STATUS_ORDER, worst
+from ioi_eval.model.nesting import require_shallow
+from ioi_eval.model.values import STATUS_ORDER, worst_verdict
 from ioi_eval.rules.assertions import Asserted
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.expectations import must_be_right, must_be_wrong
@@ -70,10 +70,10 @@ __all__ = [
     "read_cases",
     "read_tests",
     "repair",
-    "shallow",
+    "require_shallow",
     "summarise",
     "with_cases",
     "with_tests",
     "with_time_factor",
-    "worst",
+    "worst_verdict",
 ]

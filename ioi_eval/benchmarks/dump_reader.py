@@ -35,7 +35,7 @@ from ioi_eval.benchmarks.statement_index import NoMatch, StatementIndex
 from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import Fields, StrictFaults, find_similar_names, parse_name
 from ioi_eval.model.languages import find_language
-from ioi_eval.model.nesting import shallow
+from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.values import Problem, Value
 from ioi_eval.problems.collection import LeftOut
@@ -350,7 +350,7 @@ def _parse_container(text: str) -> Any:
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        return json.loads(shallow(text))
+        return json.loads(require_shallow(text))
     except (ValueError, RecursionError):
         return None
 

@@ -174,7 +174,7 @@ class LocatedSubmission(NamedTuple):
     line: int
 
 
-class GrownFrom(NamedTuple):
+class EarlierDumpState(NamedTuple):
     """The earlier state of a dump to which rows were appended."""
 
     sha256: str  # value of `DumpInfo.sha256` for the earlier dump
@@ -183,14 +183,14 @@ class GrownFrom(NamedTuple):
     equal: Mapping[str, int]  # number of rows without an id, by the hash of their content
     rows: int  # number of rows, including duplicates; an answer in a row counts as a row
 
-    def cut_to(self, submission_count: int, path: Path) -> GrownFrom | None:
+    def cut_to(self, submission_count: int, path: Path) -> EarlierDumpState | None:
         """Return the state of the dump after its first `submission_count` submissions.
 
         The result is None unless each line is a single submission with an id.
         """
         if not submission_count or self.equal or not self.end[1] == self.rows == self.submissions:
             return None
-        return GrownFrom(
+        return EarlierDumpState(
             "",
             (find_line_start(path, submission_count), submission_count),
             submission_count,
@@ -211,7 +211,7 @@ class Dump(Collection[Submission]):
         rejected: Sequence[InputError] = (),
         problem_ids: NamesByKey | None = None,
         index: DumpIndex | None = None,
-        grown: GrownFrom | None = None,
+        grown: EarlierDumpState | None = None,
     ) -> None:
         """Create a dump.
 
@@ -273,10 +273,10 @@ class Dump(Collection[Submission]):
             (0, None),
         )
         if first_open_key is None:
-            return self._with_skipped(self.grown)
+            return self._skip_earlier_submissions(self.grown)
         if (done_state := self.grown.cut_to(open_index, Path(self.info.files[0].path))) is None:
             return self
-        remaining_dump = self._with_skipped(done_state)
+        remaining_dump = self._skip_earlier_submissions(done_state)
         first_submission = next(iter(remaining_dump), None)
         return (
             remaining_dump
@@ -284,7 +284,7 @@ class Dump(Collection[Submission]):
             else self
         )
 
-    def _with_skipped(self, earlier_state: GrownFrom) -> Dump:
+    def _skip_earlier_submissions(self, earlier_state: EarlierDumpState) -> Dump:
         """Return the dump such that an iteration skips the submissions of an earlier state."""
         info, options, selection = self.info, self._options, self._selection
         earlier_results = (self.rejected, self.problem_ids, self.index, earlier_state)
@@ -555,7 +555,7 @@ class _FirstPass:
         self._labels_by_hash: dict[str, str] = {}
         self.row_errors: list[InputError] = []
         self.index: DumpIndex | None = None  # index of an earlier, shorter state of the dump
-        self.grown: GrownFrom | None = None
+        self.grown: EarlierDumpState | None = None
 
     def read_files(self, row_files: Sequence[RowFile], *, skip_bad: bool) -> DumpInfo:
         """Read the files and return the results. Raise BadRows for bad rows unless they are skipped."""
@@ -699,7 +699,7 @@ class _FirstPass:
         earlier_hash, reader = _combine_hashes([index.sha256]), self.reader
         reader.selected_keys = NamesByKey(Keys.from_stored(index.keys), index.names, index.problems)
         self._row_ids, self._row_hashes = Keys.from_stored(index.ids), bytearray(index.contents)
-        self.grown = GrownFrom(
+        self.grown = EarlierDumpState(
             earlier_hash,
             skipped_bytes_and_lines,
             len(reader.selected_keys),

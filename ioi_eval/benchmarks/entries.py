@@ -31,7 +31,7 @@ from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import suggest_names
 from ioi_eval.model.languages import find_language
-from ioi_eval.model.nesting import shallow
+from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, Solution, TaskOptions, Test, Value
 from ioi_eval.problems.package import collect_program_files
 from ioi_eval.rules.extraction import extract
@@ -554,7 +554,7 @@ def _decode_json_string(value: Any) -> Any:
     if not value.strip():
         return None
     try:
-        return json.loads(shallow(value))
+        return json.loads(require_shallow(value))
     except ValueError:
         return parse_literal(value)
 

@@ -23,7 +23,7 @@ from ioi_eval.benchmarks.benchmark import (
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults, Fields, suggest_names
-from ioi_eval.model.nesting import Nesting, shallow
+from ioi_eval.model.nesting import Nesting, require_shallow
 from ioi_eval.model.values import (
     Blob,
     Checker,
@@ -164,7 +164,7 @@ def _read_header(row: Row, files: Sequence[NamedBlob], faults: Faults) -> Fields
     """Return grader_config.json as a problem.json of the contest system, with the task type of the row."""
     config_content = next((file.content.read() for file in files if file.name == CONFIG), b"{}")
     try:
-        config = msgspec.json.decode(shallow(config_content), type=dict[str, Any])
+        config = msgspec.json.decode(require_shallow(config_content), type=dict[str, Any])
     except ValueError as error:
         raise row.make_error("grader_files", f"{CONFIG} is not a JSON object ({error})") from error
     task_type_params = {name: value for name, value in config.items() if name.startswith(_PARAMETER_PREFIX)}

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 from ioi_eval.benchmarks import parquet
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import DuplicateKey, refuse_duplicate_keys
-from ioi_eval.model.nesting import NestedTooDeep, Nesting, shallow
+from ioi_eval.model.nesting import NestedTooDeep, Nesting, require_shallow
 from ioi_eval.model.text import format_count
 from ioi_eval.store.files import MAY_READ, find_unreadable_folders, raise_read_errors
 
@@ -341,7 +341,7 @@ def _parse_row(text: str, path: Path, line: int) -> FileRow | InputError:
 
 def _parse_json(text: str) -> Any:
     """Return the value in a JSON string. Raise ValueError for nesting that is too deep, or duplicate keys."""
-    return json.loads(shallow(text), object_pairs_hook=refuse_duplicate_keys)
+    return json.loads(require_shallow(text), object_pairs_hook=refuse_duplicate_keys)
 
 
 def _make_row(value: Any, path: Path, line: int) -> FileRow | InputError:

@@ -26,7 +26,7 @@ from ioi_eval.benchmarks import parquet
 from ioi_eval.benchmarks.hub import connect_to_hub, list_network_error_types
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Fields, StrictFaults
-from ioi_eval.model.nesting import shallow
+from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.values import Value
 from ioi_eval.store import Store
 from ioi_eval.store.files import make_folder
@@ -172,7 +172,7 @@ class Row(Fields):
         if not json_text.strip():
             return None
         try:
-            return json.loads(shallow(json_text))
+            return json.loads(require_shallow(json_text))
         except ValueError as error:
             raise self.make_error(field, f"the value is not valid JSON: {error}") from error
 

@@ -19,7 +19,7 @@ from ioi_eval.benchmarks.benchmark import (
 )
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.nesting import shallow
+from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution, Test
 from ioi_eval.problems.names import is_plain_name
 from ioi_eval.rules.json_tests import NO_CASES, CasesError, unparsable_tests
@@ -85,7 +85,7 @@ class Usaco(Benchmark):
 def _read_problems(file: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of the authors' file."""
     try:
-        problems = json.loads(shallow(file.read_text()))
+        problems = json.loads(require_shallow(file.read_text()))
     except ValueError as error:
         raise InputError(
             f"the file is not valid JSON ({error})", where=str(file), remedy="Fetch it again"

@@ -333,7 +333,7 @@ class NodeFindings(Value):
 async def _check_nodes(choice: EngineChoice) -> NodeFindings:
     """Check the nodes of a Ray cluster. Raises EngineUnavailable if no node can be used."""
     async with open_nodes(choice, open_store()) as engine:
-        nodes, servers = await engine.conditions(), engine.servers()
+        nodes, servers = await engine.check_health(), engine.servers()
         return NodeFindings(
             ok=any(map(_has_no_failure, nodes.values())),
             slots=servers.slots,

@@ -61,8 +61,8 @@ class ServerShare:
         )
 
     @property
-    def every(self) -> float | None:
-        return self._discovery.every
+    def search_interval_s(self) -> float | None:
+        return self._discovery.search_interval_s
 
     async def find(self) -> frozenset[str]:
         """Find this process's servers. If there are fewer servers than processes, processes share servers."""

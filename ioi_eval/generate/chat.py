@@ -23,7 +23,7 @@ import msgspec
 
 from ioi_eval.generate.asks import BudgetTracker, GeneratedReply, GenerationFailed, ModelOptions, ModelRequest
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.nesting import shallow
+from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.retry import MODEL, MODEL_ADDRESS
 from ioi_eval.model.secret import Secret, is_secret_name
 from ioi_eval.model.values import Value
@@ -406,7 +406,7 @@ def _read_error_message(body: bytes) -> str:
         message = title[1] if title else ""
     else:
         with contextlib.suppress(msgspec.MsgspecError, ValueError):
-            answer = msgspec.json.decode(shallow(body))
+            answer = msgspec.json.decode(require_shallow(body))
             while isinstance(answer, dict):
                 answer = answer.get("error") or answer.get("message") or answer.get("detail")
             message = answer if isinstance(answer, str) and answer else message
@@ -424,7 +424,7 @@ def _prepend_colon(message: str) -> str:
 def _parse_completion(body: bytes) -> dict[str, Any]:
     """Return the chat completion in a body. Raise Fault if it is not one."""
     try:
-        reply = msgspec.json.decode(shallow(body))
+        reply = msgspec.json.decode(require_shallow(body))
     except (msgspec.MsgspecError, ValueError) as error:
         raise Fault(
             FaultKind.STRANGE,

@@ -18,7 +18,7 @@ import msgspec
 
 from ioi_eval.generate.asks import Author, GeneratedReply, GenerationFailed, ModelRequest, OutOfBudget
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.nesting import shallow
+from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.values import Value
 from ioi_eval.store.files import (
@@ -90,7 +90,7 @@ class Generations:
     def _parse_row(self, offset: int, line: bytes) -> dict[str, Any]:
         """Return the row in a line of the dump. A broken line is an InputError."""
         try:
-            row = msgspec.json.decode(shallow(line), type=dict[str, Any])
+            row = msgspec.json.decode(require_shallow(line), type=dict[str, Any])
             if not isinstance(row["uuid"], str):
                 raise TypeError("uuid is not a string")
         except (ValueError, KeyError, TypeError) as error:

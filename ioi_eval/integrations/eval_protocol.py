@@ -34,7 +34,7 @@ from ioi_eval.models import (
     Value,
     Verdict,
 )
-from ioi_eval.scoring import Asserted, Case, Cases, read_tests, shallow, with_cases
+from ioi_eval.scoring import Asserted, Case, Cases, read_tests, require_shallow, with_cases
 from ioi_eval.store.resources import graders_folder
 
 __all__ = [
@@ -253,7 +253,7 @@ def _parse_tests(ground_truth: Any) -> Mapping[str, Any] | EvaluateResult:
     tests = ground_truth
     if isinstance(ground_truth, str):
         try:
-            tests = json.loads(shallow(ground_truth))
+            tests = json.loads(require_shallow(ground_truth))
         except ValueError as error:
             return _make_zero_result(f"Ground_truth JSONDecodeError: {error}")
     elif not isinstance(ground_truth, dict):
@@ -419,7 +419,7 @@ def _parse_report(output: str) -> _HarnessReport | None:
     if not output.startswith(_MARK):
         return None
     try:  # the message of an error may contain half of a surrogate pair, which msgspec's decoder refuses
-        return msgspec.convert(json.loads(shallow(output.removeprefix(_MARK))), _HarnessReport)
+        return msgspec.convert(json.loads(require_shallow(output.removeprefix(_MARK))), _HarnessReport)
     except (msgspec.MsgspecError, ValueError):
         return None
 

@@ -39,7 +39,7 @@ from ioi_eval.integrations.classic_clients import (
 from ioi_eval.integrations.misses import count_miss, gather_results
 from ioi_eval.models import Blob, JobResult, NamedBlob, Problem, Verdict
 from ioi_eval.runs import Repairs
-from ioi_eval.scoring import find_language, repair, worst
+from ioi_eval.scoring import find_language, repair, worst_verdict
 
 if TYPE_CHECKING:
     from ioi_eval.engines.piston.sending import Answer, HttpClient
@@ -120,7 +120,7 @@ class SubtaskResult:
     @property
     def status(self) -> str:
         """Return the worst verdict of the tests."""
-        return worst(Verdict(result.status) for result in self.test_results).value
+        return worst_verdict(Verdict(result.status) for result in self.test_results).value
 
     @property
     def score(self) -> float:

@@ -39,9 +39,9 @@ from ioi_eval.scoring import (
     find_language,
     json_value,
     pass_rate,
-    shallow,
+    require_shallow,
     with_tests,
-    worst,
+    worst_verdict,
 )
 
 
@@ -174,7 +174,7 @@ class Rewards(Value):
             return RewardOutcome(self.options.no_compile, Verdict.CE)
         score_share = _compute_share(problem, result, submission.target_subtask)
         is_solved = score_share >= 1
-        verdict = Verdict.AC if is_solved else worst(test.status for test in result.tests)
+        verdict = Verdict.AC if is_solved else worst_verdict(test.status for test in result.tests)
         match self.options.mode:
             case RewardMode.PASS_FAIL:
                 return RewardOutcome(float(is_solved), verdict)
@@ -424,7 +424,7 @@ def _parse_verification_info(value: Any) -> Any:
     """Return the object in `verification_info`, which may be a JSON string. Other values are unchanged."""
     if isinstance(value, str) and "test_cases" in value:
         with suppress(msgspec.MsgspecError):
-            return msgspec.json.decode(shallow(value))
+            return msgspec.json.decode(require_shallow(value))
     return value
 
 

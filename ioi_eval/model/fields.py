@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Meta
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.nesting import shallow
+from ioi_eval.model.nesting import require_shallow
 
 T = TypeVar("T")
 Word = TypeVar("Word", bound=StrEnum)
@@ -159,9 +159,9 @@ class Fields:
         values: dict[str, Any] = {}
         if self.raw_value(name) is not None:
             values = self._read_value(name, dict, "an object", None, values)
-        return self.fields_under(name, values)
+        return self.make_nested_fields(name, values)
 
-    def fields_under(self, name: str, values: Mapping[str, Any]) -> Fields:
+    def make_nested_fields(self, name: str, values: Mapping[str, Any]) -> Fields:
         """Return a reader of values that belong to the object in a field."""
         return Fields(values, self.file, self._policy, f"{self._prefix}{name}.", self._row)
 
@@ -202,7 +202,7 @@ def parse_json(text: str, pairs_hook: Callable[[list[tuple[str, Any]]], Any] | N
         raise ValueError(f"{name} is not a JSON number")
 
     return json.loads(
-        shallow(text), parse_constant=refuse, object_pairs_hook=pairs_hook or refuse_duplicate_keys
+        require_shallow(text), parse_constant=refuse, object_pairs_hook=pairs_hook or refuse_duplicate_keys
     )
 
 

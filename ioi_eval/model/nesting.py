@@ -29,7 +29,7 @@ class NestedTooDeep(msgspec.DecodeError, ValueError):
         super().__init__(f"nested deeper than {DEEPEST} lists and objects")
 
 
-def shallow(text: Text) -> Text:
+def require_shallow(text: Text) -> Text:
     """Return the text unchanged, or raise NestedTooDeep. The text may be invalid JSON.
 
     The depth is only computed if the text has more opening brackets than the maximum depth. Searching for a

@@ -8,7 +8,7 @@ from typing import Any, dataclass_transform
 import msgspec
 
 from ioi_eval.model.errors import BrokenReply
-from ioi_eval.model.nesting import shallow
+from ioi_eval.model.nesting import require_shallow
 
 VERSION = 2
 
@@ -187,7 +187,7 @@ def decode_lines(stdout: str, nonce: str) -> Iterator[TestReport]:
         if f'"nonce":"{nonce}"' not in line_text:
             continue
         try:
-            line = _LINE.decode(shallow(line_text))
+            line = _LINE.decode(require_shallow(line_text))
         except msgspec.DecodeError as error:
             raise BrokenReply(f"invalid verdict line: {error}") from error
         if line.v != VERSION:

@@ -524,7 +524,7 @@ STATUS_ORDER: tuple[Verdict, ...] = (
 """Verdicts from worst to best, as in published result sets. OLE, which these lack, is next to MLE."""
 
 
-def worst(statuses: Iterable[Verdict]) -> Verdict:
+def worst_verdict(statuses: Iterable[Verdict]) -> Verdict:
     """Return the worst of several verdicts, or SKIPPED if all are SKIPPED."""
     return min(statuses, key=STATUS_ORDER.index, default=Verdict.SKIPPED)
 
@@ -619,8 +619,8 @@ class SubmissionResult(Value):
             return Verdict.CE
         if self.solved:
             return Verdict.AC
-        worst_verdict = worst(subtask.status for subtask in self.subtasks or self.tests)
-        return Verdict.PA if worst_verdict is Verdict.AC else worst_verdict
+        lowest = worst_verdict(subtask.status for subtask in self.subtasks or self.tests)
+        return Verdict.PA if lowest is Verdict.AC else lowest
 
 
 class ServerState(Value):

@@ -520,7 +520,7 @@ def find_checker(
     # `checker` is an object or the name of a kind. If it is not an object, its keys are empty.
     checker_values = header.raw_value("checker")
     checker_keys = CheckerKeys.from_fields(
-        header.fields_under("checker", checker_values if isinstance(checker_values, dict) else {})
+        header.make_nested_fields("checker", checker_values if isinstance(checker_values, dict) else {})
     )
     checker_keys.check_keys()
     checker_kind = _choose_checker_kind(header, checker_keys, params, bool(sources), task)
@@ -677,7 +677,7 @@ def _read_group_parameters(
     """
     value = _parse_json_field(header, _SUBTASK_PARAMETERS)
     if default_subtask.score_type is ScoreType.SUM and isinstance(value, int | float):
-        group_fields = header.fields_under(_SUBTASK_PARAMETERS, {"tests": ".*"} if test_count else {})
+        group_fields = header.make_nested_fields(_SUBTASK_PARAMETERS, {"tests": ".*"} if test_count else {})
         points = Fields({_SUBTASK_PARAMETERS: value}, header.file, faults).read_number(_SUBTASK_PARAMETERS)
         return [_Group(replace(default_subtask, points=points * test_count), group_fields, "tests")]
     if value is None:
@@ -704,13 +704,15 @@ def _read_group_row(
     prefix = f"{_SUBTASK_PARAMETERS}.{name}"
     if isinstance(group_row, dict):
         row_values = {str(key): value for key, value in group_row.items() if value is not None}
-        group_keys = GroupKeys.from_fields(header.fields_under(prefix, row_values))
+        group_keys = GroupKeys.from_fields(header.make_nested_fields(prefix, row_values))
         group_keys.check_keys()
         return _make_group(name, group_keys, default_subtask)
     if default_subtask.score_type is not ScoreType.GROUP_THRESHOLD and isinstance(group_row[-1], str):
         group_row = group_row[:2]  # ignore the third value, which is a name
     row_values = dict(zip(("points", "tests", "threshold"), group_row, strict=False))
-    return _make_group(name, _GroupRow.from_fields(header.fields_under(prefix, row_values)), default_subtask)
+    return _make_group(
+        name, _GroupRow.from_fields(header.make_nested_fields(prefix, row_values)), default_subtask
+    )
 
 
 def _make_group(name: str, keys: SubtaskKeys | GroupKeys, default_subtask: Subtask) -> _Group:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.nesting import shallow
+from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.values import Value
 from ioi_eval.store.files import raise_read_errors
 
@@ -112,7 +112,7 @@ def read_contests(path: Path) -> dict[int, ContestYear]:
     try:
         with raise_read_errors(path):
             content, is_json = path.read_text("utf-8"), path.suffix.lower() == ".json"
-        table = msgspec.json.decode(shallow(content)) if is_json else tomllib.loads(content)
+        table = msgspec.json.decode(require_shallow(content)) if is_json else tomllib.loads(content)
     except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(
             f"the file is not a table of medals: {error}", where=str(path), remedy=_FORM

@@ -21,7 +21,7 @@ from typing import Any, get_args, get_origin
 import msgspec
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.nesting import shallow
+from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports.headline import make_headline, sort_models
@@ -104,7 +104,7 @@ def make_attempt(row: Mapping[str, Any], result: SubmissionResult) -> Attempt:
 def parse_structured(value: Any) -> Any:
     """Return a structured column. A string, as tables store it, is parsed; None if that fails."""
     try:
-        return msgspec.json.decode(shallow(value)) if isinstance(value, str) else value
+        return msgspec.json.decode(require_shallow(value)) if isinstance(value, str) else value
     except msgspec.DecodeError:
         return parse_list(value)
 

@@ -10,7 +10,7 @@ import msgspec
 
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.text import format_count, visible
-from ioi_eval.model.values import STATUS_ORDER, Problem, SubmissionResult, TestResult, Verdict, worst
+from ioi_eval.model.values import STATUS_ORDER, Problem, SubmissionResult, TestResult, Verdict, worst_verdict
 from ioi_eval.reports.document import NOTHING, CodeLines, Section, TableBlock, format_number
 from ioi_eval.reports.records import Check, SolutionCheck, SubtaskCheck, UnjudgedSolution, Validation
 from ioi_eval.rules.expectations import (
@@ -217,7 +217,7 @@ def _make_check(
     return Check(
         subtask=subtask,
         expected=expected,
-        status=worst(test.status for test in executed_tests),
+        status=worst_verdict(test.status for test in executed_tests),
         score=score,
         agrees=agrees,
         tests=len(executed_tests),

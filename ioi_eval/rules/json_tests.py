@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ioi_eval.model.errors import IoiEvalError
-from ioi_eval.model.nesting import shallow
+from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Problem, TaskOptions, TaskType, Test, Value
 
@@ -157,7 +157,9 @@ def with_cases(problem: Problem, cases: Cases, store_text: Callable[[str], Blob]
 def decode_json(text: str | bytes | msgspec.Raw, kind: Any) -> Any:
     """Return the value of type `kind` in a JSON text. Raises CasesError."""
     try:
-        return msgspec.json.decode(text if isinstance(text, msgspec.Raw) else shallow(text), type=kind)
+        return msgspec.json.decode(
+            text if isinstance(text, msgspec.Raw) else require_shallow(text), type=kind
+        )
     except (msgspec.MsgspecError, ValueError) as error:
         raise unparsable_tests(str(error)) from error
 
@@ -245,7 +247,7 @@ def parse_list(text: str) -> list[Any] | None:
     if not text.lstrip().startswith("["):
         return None
     try:
-        value = msgspec.json.decode(shallow(text))
+        value = msgspec.json.decode(require_shallow(text))
     except msgspec.DecodeError:
         try:
             value = parse_literal(_insert_commas(text), arrays=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.model.nesting import NestedTooDeep, shallow
+from ioi_eval.model.nesting import NestedTooDeep, require_shallow
 from ioi_eval.model.values import Blob, Problem
 from ioi_eval.rules.assertions import INPUTS, Asserted, read_assertions, read_evalplus_test
 from ioi_eval.rules.json_tests import (
@@ -277,7 +277,7 @@ def _decode_string(value: Any) -> Any:
     if not stripped_text:
         return None
     try:
-        decoded_value = json.loads(shallow(stripped_text))
+        decoded_value = json.loads(require_shallow(stripped_text))
         return _decode_string(decoded_value) if isinstance(decoded_value, str) else decoded_value
     except NestedTooDeep as error:
         raise unparsable_tests(str(error)) from error

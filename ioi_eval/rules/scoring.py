@@ -27,7 +27,7 @@ from ioi_eval.model.values import (
     TestResult,
     Value,
     Verdict,
-    worst,
+    worst_verdict,
 )
 from ioi_eval.rules import grading, plan, verdicts
 
@@ -77,7 +77,7 @@ def score_subtask(
     results = tuple(
         tests.get(name) or verdicts.make_skipped_result(name) for name in dict.fromkeys(subtask.tests)
     )
-    status = worst(result.status for result in results)
+    status = worst_verdict(result.status for result in results)
     if subtask.grading is not None:  # compute_share reports missing results
         exact_score = grading.compute_share(
             subtask.grading, {result.test_name: result for result in results}, grader_answers

@@ -55,7 +55,7 @@ from ioi_eval.runs.sources import (
     open_problem_source,
     source_name,
 )
-from ioi_eval.runs.work import RunOptions, RunSetup, Work, judge_work, make_fingerprint, synchronous
+from ioi_eval.runs.work import RunOptions, RunSetup, Work, judge_work, make_fingerprint, make_synchronous
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace
 from ioi_eval.store.folder import read_failures, read_rows
@@ -155,7 +155,7 @@ async def run(
         return await _generate_and_judge(call, loaded_problems, rejudge)
 
 
-run_sync = synchronous(run)
+run_sync = make_synchronous(run)
 
 
 def create_prompts(

@@ -35,7 +35,7 @@ from ioi_eval.runs.events import (
     ignore,
 )
 from ioi_eval.runs.shards import find_shards, merge_shards
-from ioi_eval.runs.work import synchronous
+from ioi_eval.runs.work import make_synchronous
 from ioi_eval.store.folder import Fingerprint, read_info
 from ioi_eval.store.result_log import ResultLog
 from ioi_eval.store.rows import PLACE, as_json_value, as_number, expand_row, read_result, shorten
@@ -112,7 +112,7 @@ async def report(
     return reports
 
 
-report_sync = synchronous(report)
+report_sync = make_synchronous(report)
 
 
 def _write_comparison(summaries: Mapping[Path, Summary], out: Path) -> WrittenReports:

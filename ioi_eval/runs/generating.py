@@ -29,7 +29,7 @@ from ioi_eval.problems.package import (
     TestGeneration,
     load_with_unix_line_ends,
 )
-from ioi_eval.runs.work import synchronous
+from ioi_eval.runs.work import make_synchronous
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders_folder
 
@@ -87,7 +87,7 @@ async def generate(
     return tuple(copied_folders)
 
 
-generate_sync = synchronous(generate)
+generate_sync = make_synchronous(generate)
 
 
 class _TestGenerator:

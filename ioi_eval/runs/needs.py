@@ -19,7 +19,7 @@ from ioi_eval.model.values import Problem, TaskType, Value
 from ioi_eval.rules.languages import choose_language, list_allowed_languages
 from ioi_eval.runs.scorer import Scorer
 from ioi_eval.runs.sources import check_source_problems, find_promised_packages, language_of
-from ioi_eval.runs.work import synchronous
+from ioi_eval.runs.work import make_synchronous
 from ioi_eval.store import Store
 
 _MAX_NAMED = 3  # maximum number of problems that a message names
@@ -79,7 +79,7 @@ async def check_needs(
     )
 
 
-check_needs_sync = synchronous(check_needs)
+check_needs_sync = make_synchronous(check_needs)
 
 
 async def _check_promised_packages(source: str, choice: BenchmarkOptions, judge: Judge) -> list[HealthCheck]:

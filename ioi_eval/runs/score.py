@@ -66,9 +66,9 @@ from ioi_eval.runs.work import (
     Work,
     judge_work,
     make_fingerprint,
+    make_synchronous,
     open_journal,
     supersede_outdated_results,
-    synchronous,
 )
 from ioi_eval.store import Store
 from ioi_eval.store.folder import Fingerprint, read_info, write_rejected
@@ -206,7 +206,7 @@ async def score_dump(
     )
 
 
-score_dump_sync = synchronous(score_dump)
+score_dump_sync = make_synchronous(score_dump)
 
 
 class DumpTail:

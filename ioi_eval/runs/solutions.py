@@ -56,8 +56,8 @@ from ioi_eval.runs.work import (
     Work,
     judge_work,
     make_fingerprint,
+    make_synchronous,
     open_judge,
-    synchronous,
 )
 from ioi_eval.store import Store
 from ioi_eval.store.folder import read_limits_by_label, read_rows, write_rejected
@@ -176,7 +176,7 @@ async def validate(
     )
 
 
-validate_sync = synchronous(validate)
+validate_sync = make_synchronous(validate)
 
 
 def _check_source_kind(solutions: Source, problems: Source | None) -> None:
@@ -481,7 +481,7 @@ async def calibrate(
             )
 
 
-calibrate_sync = synchronous(calibrate)
+calibrate_sync = make_synchronous(calibrate)
 
 
 async def _measure_solutions(

@@ -176,7 +176,7 @@ class RunSetup(NamedTuple):
         return {key: str(failures[key]["reason"]) for key in keys if key in failures}
 
 
-def synchronous(call: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, _T]:
+def make_synchronous(call: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, _T]:
     """Return a function that runs an async function. Its name has the suffix `_sync`."""
 
     @functools.wraps(call)

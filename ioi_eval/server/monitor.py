@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.model.nesting import shallow
+from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.quoting import quote_label
 from ioi_eval.model.values import Reason, Value
 from ioi_eval.reports.summary import check_run
@@ -219,7 +219,7 @@ def _decode_rows(file: _GrowingFile) -> Iterator[_Row]:
     decoder = msgspec.json.Decoder(_Row)
     for line in file.read_lines():
         try:
-            yield decoder.decode(shallow(line))
+            yield decoder.decode(require_shallow(line))
         except (msgspec.MsgspecError, UnicodeDecodeError):
             continue
 

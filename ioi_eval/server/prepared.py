@@ -24,7 +24,7 @@ from ioi_eval.engines.contract import Capabilities, Check, artifact_key
 from ioi_eval.engines.embedded.job import remove_kept_files
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult
-from ioi_eval.model.nesting import shallow
+from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.verdicts import names_missing_library
 from ioi_eval.server.jobs import PackagedEngine
@@ -257,7 +257,7 @@ def _find_submission_name(job: Job, package: LanguagePackage) -> str | None:
         return next((name for name in names if name.startswith("main.")), None)
     config = next((file.content.read() for file in job.files if file.name == _CONFIG), b"")
     try:
-        settings: Any = msgspec.json.decode(shallow(config))
+        settings: Any = msgspec.json.decode(require_shallow(config))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     code = settings.get("code") if isinstance(settings, dict) else None

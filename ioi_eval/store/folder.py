@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.nesting import shallow
+from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.values import Limits, Problem, ServerState, Solution, SubmissionResult, Value
 from ioi_eval.rules.expectations import must_be_right
@@ -248,7 +248,7 @@ def decode_lines(
     decoder, head_decoder = msgspec.json.Decoder(kind), msgspec.json.Decoder(ResultHead)
     for offset, line in read_complete_lines(path, start):
         try:
-            shallow_line = shallow(line)
+            shallow_line = require_shallow(line)
             if is_selected is not None and not is_selected(head_decoder.decode(shallow_line)):
                 continue
             value = decoder.decode(shallow_line)

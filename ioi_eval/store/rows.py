@@ -137,7 +137,7 @@ def make_compact_row(
     The parameters are those of `result_row`.
     """
     tests = DistinctTests()
-    row = _create_row(submission, problem, result, outputs, tests.indices)
+    row = _create_row(submission, problem, result, outputs, tests.find_or_add)
     return {**row, TEST_COLUMNS: columns} if (columns := tests.columns()) else row
 
 
@@ -216,7 +216,7 @@ class DistinctTests:
         # Indexes of tests by name. Two different tests may have the same name.
         self._indices_by_name = dict[str, list[int]]()
 
-    def indices(self, tests: Sequence[TestResult]) -> list[int]:
+    def find_or_add(self, tests: Sequence[TestResult]) -> list[int]:
         """Return the index of each test, and add new tests."""
         return [self._test_index(test) for test in tests]
 

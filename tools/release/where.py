@@ -46,14 +46,14 @@ class Setup(NamedTuple):
     docker: Mapping[str, Any]  # Docker's seccomp profile
 
     @property
-    def tree(self) -> Path:
+    def source_folder(self) -> Path:
         return self.folder / "tree"
 
     def make_inside_command(self, user: int) -> list[str]:
         """Return the command that runs the doctor, scores, and prints the results."""
         return [
             self.python,
-            str(self.tree / "tools" / "release" / "where.py"),
+            str(self.source_folder / "tools" / "release" / "where.py"),
             "--inside",
             str(self.make_cache_folder(user)),
         ]
@@ -200,7 +200,7 @@ def _make_mounts(setup: Setup, user: int, boxes: bool) -> list[dict[str, Any]]:
         make_mount("/tmp", "tmpfs", "nosuid", "nodev", "mode=1777"),
         *([make_mount("/boxes", "tmpfs", "nosuid", "nodev", "mode=1777", "size=4g")] if boxes else []),
         *(bind_path(path, "ro") for path in system_paths),
-        bind_path(str(setup.tree), "ro"),
+        bind_path(str(setup.source_folder), "ro"),
         bind_path(environment, "ro"),
         bind_path(str(setup.make_cache_folder(user))),
     ]

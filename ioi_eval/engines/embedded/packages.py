@@ -16,7 +16,7 @@ from semantic_version import NpmSpec, Version
 
 from ioi_eval.engines.embedded.toolchains import is_enterable_by_all
 from ioi_eval.model.errors import EngineUnavailable
-from ioi_eval.model.nesting import shallow
+from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.values import Value
 
 INFO, INSTALLED = "pkg-info.json", ".ppman-installed"
@@ -150,7 +150,7 @@ def list_package_names(packages: Iterable[LanguagePackage]) -> tuple[str, ...]:
 
 def _read_package_info(package_folder: Path) -> _Info:
     try:
-        package_info = msgspec.json.decode(shallow((package_folder / INFO).read_bytes()), type=_Info)
+        package_info = msgspec.json.decode(require_shallow((package_folder / INFO).read_bytes()), type=_Info)
     except (OSError, ValueError) as error:
         raise EngineUnavailable(f"{package_folder}/{INFO} cannot be used: {error}") from error
     if parse_version(package_info.version) is None:

@@ -62,7 +62,7 @@ class Shares(msgspec.Struct, frozen=True):
     each: int
 
     @property
-    def whole(self) -> int:
+    def total_bytes(self) -> int:
         return self.slots * self.each
 
 
@@ -208,7 +208,7 @@ class Sandboxes:
                     f"{self.folder.parent} lacks space for a slot: {disk.description}, and a slot needs"
                     f" {MIN_SLOT_BYTES >> 20} MB. Wait until other engines stop, or use another disk"
                 )
-            self.publish_reservation(shares.whole)
+            self.publish_reservation(shares.total_bytes)
         return shares
 
     def publish_reservation(self, reserved_bytes: int) -> None:

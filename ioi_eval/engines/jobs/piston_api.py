@@ -24,7 +24,7 @@ from ioi_eval.model.errors import (
     JobTooLarge,
 )
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus
-from ioi_eval.model.nesting import shallow
+from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Blob, Value
 
@@ -113,7 +113,7 @@ def read_refusal_message(body: bytes) -> str:
 def _decode_json(body: bytes) -> Any:
     """Return the JSON of a refusal, or None if it is not JSON."""
     try:
-        return msgspec.json.decode(shallow(body))
+        return msgspec.json.decode(require_shallow(body))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
@@ -192,7 +192,7 @@ def decode_reply(status: int, body: bytes, *, endpoint: str = "") -> JobResult:
     if status != HTTPStatus.OK:
         raise make_refusal_error(status, body, endpoint)
     try:
-        reply = _REPLY.decode(shallow(body))
+        reply = _REPLY.decode(require_shallow(body))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         server_note = f" from {endpoint}" if endpoint else ""
         raise BrokenReply(
@@ -265,7 +265,7 @@ class _MissingContents(msgspec.Struct):
 
 def _decode_missing_hashes(body: bytes) -> frozenset[str]:
     try:
-        return msgspec.json.decode(shallow(body), type=_MissingContents).missing
+        return msgspec.json.decode(require_shallow(body), type=_MissingContents).missing
     except (msgspec.DecodeError, UnicodeDecodeError):
         return frozenset()
 
@@ -571,7 +571,7 @@ def check_limits(job: Job, limits: Mapping[str, int]) -> None:
 
 def _decode_object(body: bytes) -> dict[str, Any]:
     try:
-        request = msgspec.json.decode(shallow(body)) if body.strip() else {}
+        request = msgspec.json.decode(require_shallow(body)) if body.strip() else {}
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise make_json_refusal(str(error)) from error
     if isinstance(request, dict):
@@ -661,7 +661,7 @@ def decode_runtimes(status: int, body: bytes) -> tuple[ServerRuntime, ...]:
     if status != 200:
         raise make_refusal_error(status, body)
     try:
-        return _RUNTIMES.decode(shallow(body))
+        return _RUNTIMES.decode(require_shallow(body))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ForeignReply("GET /api/v2/runtimes: the reply is not a list of runtimes") from error
 

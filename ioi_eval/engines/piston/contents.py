@@ -82,7 +82,7 @@ class ServerContents:
         self.shared_files.pop(shared_build.sha256, None)
         self.demand.forget(shared_build.sha256)
 
-    def with_shared_files(self, job: Job) -> tuple[Job, dict[str, SharedBuild]]:
+    def add_shared_files(self, job: Job) -> tuple[Job, dict[str, SharedBuild]]:
         """Return a job with the files of shared builds that the server has, and these builds by content."""
         job_files, shared_builds = list[JobFile](), dict[str, SharedBuild]()
         for file in job.files:
@@ -160,7 +160,7 @@ class ContentSender:
             files_without_script = tuple(file for file in job.files if file.name != _PRINT_SCRIPT)
             job = msgspec.structs.replace(job, files=files_without_script)
         for _ in range(CONTENTS.max_attempts if contents.max_bytes else 0):
-            job_with_shared, shared_builds = contents.with_shared_files(job)
+            job_with_shared, shared_builds = contents.add_shared_files(job)
             contents_to_send = contents.find_contents_to_send(job)
             hashes_built_there = {
                 content_hash

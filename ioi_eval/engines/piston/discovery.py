@@ -26,7 +26,7 @@ _ADDRESS_REMEDY = "Write http://HOST:PORT, and commas between several"
 
 # Seconds between two searches for servers. Slurm's controller serves the whole cluster, so it must not be
 # asked often.
-_SLURM_EVERY_S, _KUBERNETES_EVERY_S, _FILE_EVERY_S = 15.0, 10.0, 2.0
+_SLURM_INTERVAL_S, _KUBERNETES_INTERVAL_S, _FILE_INTERVAL_S = 15.0, 10.0, 2.0
 _COMMAND_TIMEOUT_S = 30.0
 
 
@@ -34,7 +34,7 @@ class Discovery(Protocol):
     """Finds servers. If a search fails, the servers of the previous search stay in use."""
 
     @property
-    def every(self) -> float | None:
+    def search_interval_s(self) -> float | None:
         """Seconds between two searches. None means that servers are searched once."""
         ...
 
@@ -119,7 +119,7 @@ def _make_address_error(address: str) -> InputError:
 class FixedServers:
     """A fixed list of servers."""
 
-    every: float | None = None
+    search_interval_s: float | None = None
 
     def __init__(self, urls: Iterable[str]) -> None:
         self._urls = frozenset(map(normalize_address, urls))
@@ -134,7 +134,7 @@ class FixedServers:
 class Slurm:
     """Servers on the nodes of Slurm's running jobs named `piston-worker-PORT`, of all users or a user."""
 
-    every: float | None = _SLURM_EVERY_S
+    search_interval_s: float | None = _SLURM_INTERVAL_S
 
     def __init__(self, user: str | None = None) -> None:
         self._user = user
@@ -171,7 +171,7 @@ async def _expand_nodes(nodes: str) -> list[str]:
 class Kubernetes:
     """The addresses of a headless Kubernetes service, as the cluster's name server reports them."""
 
-    every: float | None = _KUBERNETES_EVERY_S
+    search_interval_s: float | None = _KUBERNETES_INTERVAL_S
 
     def __init__(self, service: str, port: int = PORT) -> None:
         self._service, self._port = service, port
@@ -204,7 +204,7 @@ def _make_numeric_url(host: str, port: int) -> str:
 class ServerListFile:
     """A file of addresses, in lines or separated by commas. Comments start with `#`."""
 
-    every: float | None = _FILE_EVERY_S
+    search_interval_s: float | None = _FILE_INTERVAL_S
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -204,8 +204,8 @@ class ServerFleet(Fleet[EndpointReport]):
         self.has_begun = True
         self.update_endpoints(self.found_addresses)
         self.start_task(self.watch_late_jobs())
-        if self._wire.every is not None:
-            self.start_task(self.search_repeatedly(self._wire.every))
+        if self._wire.search_interval_s is not None:
+            self.start_task(self.search_repeatedly(self._wire.search_interval_s))
 
     async def _search_first_servers(self) -> list[EndpointReport]:
         """Return the reports of the servers that answer. If none answers, wait for servers that start."""
@@ -221,7 +221,7 @@ class ServerFleet(Fleet[EndpointReport]):
             FIRST_LOOK.log(_log, "; ".join(report.reason for report in self._sorted_reports()))
             rest_s = self._patience.choose_rest_s(failed_searches)
             if self._wire.is_elastic:
-                rest_s = min(rest_s, self._wire.every or rest_s)
+                rest_s = min(rest_s, self._wire.search_interval_s or rest_s)
             await asyncio.sleep(rest_s)
             if self._wire.is_elastic:
                 self.found_addresses = await self.find()

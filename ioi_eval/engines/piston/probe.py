@@ -56,7 +56,7 @@ from ioi_eval.model.errors import (
 )
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus, Toolchain
 from ioi_eval.model.languages import MODULES, find_language
-from ioi_eval.model.nesting import shallow
+from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.retry import PROBE
 from ioi_eval.model.values import Blob
 
@@ -385,7 +385,7 @@ class Prober:
     async def _fetch_server_info(self, url: str, path: str) -> _ServerInfo:
         answer = await self._http.ask("GET", url, path, _MAX_ANSWER_S)
         try:
-            return _SERVER_INFO.decode(shallow(answer.body))
+            return _SERVER_INFO.decode(require_shallow(answer.body))
         except (msgspec.DecodeError, UnicodeDecodeError):
             return _ServerInfo()
 

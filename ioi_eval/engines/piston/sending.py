@@ -179,7 +179,7 @@ class Tokens:
         default_token = None if self._worker_token else Secret()
         return self._tokens_by_url.get(url, self._learned_tokens.get(url, default_token))
 
-    def learn_token(self, url: str, hello_reply: bytes) -> Secret:
+    def choose_token(self, url: str, hello_reply: bytes) -> Secret:
         """Return the token for a server whose reply to `/`, which needs no token, is `hello_reply`."""
         self._learned_tokens[url] = (
             self._worker_token if WORKER in read_refusal_message(hello_reply) else Secret()
@@ -327,7 +327,7 @@ class HttpClient:
         """Send a request, with the token for the server, if any. A worker identifies itself first."""
         token = self._tokens.find_token(url)
         if token is None:
-            token = self._tokens.learn_token(url, (await self._request("GET", url, "/", max_s)).body)
+            token = self._tokens.choose_token(url, (await self._request("GET", url, "/", max_s)).body)
         headers = {"Authorization": token.as_bearer} if token else {}
         try:
             return await self._request(method, url, path, max_s, request, headers)

@@ -31,7 +31,7 @@ class Wire(Protocol):
     answers with an error.
     """
 
-    every: float | None
+    search_interval_s: float | None
     """Seconds between two searches for servers. `None` means a single search."""
     is_elastic: bool
     """True for a cluster whose machines join at any time: a run waits for the first machine, and excludes
@@ -131,7 +131,7 @@ class HttpWire:
         )
         self._http = HttpClient(token=token, max_connect_s=max_connect_s)
         self._prober = Prober(self._http)
-        self.every = discovery.every
+        self.search_interval_s = discovery.search_interval_s
 
     def __str__(self) -> str:
         return str(self._discovery)

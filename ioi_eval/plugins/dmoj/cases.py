@@ -97,7 +97,8 @@ class CaseReader:
         }
         return [
             self._read_case_or_batch(
-                self._header.fields_under(f"{key}.{index}", {"points": 1, **inherited_values, **case}), case
+                self._header.make_nested_fields(f"{key}.{index}", {"points": 1, **inherited_values, **case}),
+                case,
             )
             for index, case in enumerate(raw_cases)
         ]
@@ -121,7 +122,9 @@ class CaseReader:
             raw_cases = []
         # Read the points of a batch from its cases, as DMOJ's site does: cases inherit the points of their
         # batch.
-        case_fields = (fields.fields_under(f"batched.{index}", case) for index, case in enumerate(raw_cases))
+        case_fields = (
+            fields.make_nested_fields(f"batched.{index}", case) for index, case in enumerate(raw_cases)
+        )
         case_points = {CaseKeys.points.read(case, points) for case in case_fields} or {points}
         if len(case_points) > 1:
             message = "the cases of a batch have different points"
@@ -130,7 +133,7 @@ class CaseReader:
         inherited_values = {name: fields.raw_value(name) for name in _list_inherited_names(fields)}
         test_names = [
             self._read_case(
-                fields.fields_under(f"batched.{index}", {**inherited_values, **case}),
+                fields.make_nested_fields(f"batched.{index}", {**inherited_values, **case}),
                 points,
                 case,
                 batch_number=batch_number,
@@ -213,7 +216,7 @@ class CaseReader:
         paths = {key: f"{_GENERATED}/{case_name}.{key}" for key in ("in", "out")}
         generator = fields.raw_value("generator")
         generator_values = generator if isinstance(generator, Mapping) else {"files": generator}
-        keys = GeneratorKeys.from_fields(fields.fields_under("generator", generator_values))
+        keys = GeneratorKeys.from_fields(fields.make_nested_fields("generator", generator_values))
         check_program_keys(keys)
         if self._folder is not None:
             raw_arguments = fields.raw_value("generator_args") or keys.args or []
@@ -237,7 +240,7 @@ class CaseReader:
         generator_name = " ".join(map(str, files)) if isinstance(files, list) else str(files)
         if generator_name not in self.generators:
             program_values = {"files": files, "lang": keys.language}
-            fields = Fields.fields_under(
+            fields = Fields.make_nested_fields(
                 keys, "", {key: value for key, value in program_values.items() if value is not None}
             )
             if (program := read_program(folder, fields)) is not None:
@@ -269,7 +272,7 @@ def _find_archive_cases(
     header: DmojHeader, files: PackageFiles, values: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Yield the cases that the names of the archive's files describe, in the order of their numbers."""
-    keys = ArchiveKeys.from_fields(header.fields_under(CASES, values))
+    keys = ArchiveKeys.from_fields(header.make_nested_fields(CASES, values))
     keys.check_keys()
     if not header.raw_value("archive"):
         remedy = "Name the archive whose files are the cases, or list the cases"

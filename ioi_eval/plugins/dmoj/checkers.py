@@ -67,7 +67,9 @@ def read_case_checker(fields: Fields) -> CaseChecker:
     for key in args if name in CHECKERS else ():
         if key not in CHECKERS[name]:
             message = f"{name} has no such argument"
-            keys.fields_under("args", args).report_fault(key, message, suggest_names(key, CHECKERS[name]))
+            keys.make_nested_fields("args", args).report_fault(
+                key, message, suggest_names(key, CHECKERS[name])
+            )
     return CaseChecker(name, args)
 
 
@@ -113,7 +115,7 @@ def read_checker(
             "checker", "cases have different programs as checkers", "Give all cases the same checker"
         )
     bridged_args = next(checker.args for checker in checkers.values() if checker.name == BRIDGED)
-    program = read_program(folder, header.fields_under("checker.args", bridged_args))
+    program = read_program(folder, header.make_nested_fields("checker.args", bridged_args))
     if program is None:
         return Checker()
     return Checker(

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, ContentStore
 from ioi_eval.benchmarks.tables import Row, Tables
-from ioi_eval.model.nesting import shallow
+from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.values import Limits, Problem, Solution
 from ioi_eval.rules.assertions import INPUTS, READ_VALUES, Asserted, make_python_checker, read_evalplus_test
 from ioi_eval.rules.json_tests import NO_CASES, Case, CasesError, format_arguments
@@ -160,7 +160,7 @@ class EvalPlus(_EvalPlusBenchmark):
 def _read_inputs(row: Row, column: str) -> list[list[Any]]:
     """Return the lists of arguments in a column, which is a JSON string."""
     # The module json is used because this JSON may contain Infinity.
-    inputs = json.loads(shallow(row.read_text(column, "") or "[]"))
+    inputs = json.loads(require_shallow(row.read_text(column, "") or "[]"))
     if inputs == {}:  # EvalPlus writes an empty list as {}
         return []
     if not isinstance(inputs, list) or not all(isinstance(arguments, list) for arguments in inputs):

@@ -210,7 +210,7 @@ def _list_cases(header: LightCpHeader) -> Iterator[_Case]:
         return
     first_number = 1
     for index, values in enumerate(subtasks):
-        subtask = SubtaskKeys.from_fields(header.fields_under(f"subtasks.{index}", values))
+        subtask = SubtaskKeys.from_fields(header.make_nested_fields(f"subtasks.{index}", values))
         subtask.check_keys()
         if not subtask.has_field("n_cases"):
             yield from _read_listed_cases(header, subtask)
@@ -230,7 +230,7 @@ def _read_listed_cases(header: LightCpHeader, subtask: SubtaskKeys) -> Iterator[
         subtask.report_fault("cases", "neither n_cases nor a list of cases", remedy)
         return
     for index, values in enumerate(cases):
-        case = CaseKeys.from_fields(subtask.fields_under(f"cases.{index}", values))
+        case = CaseKeys.from_fields(subtask.make_nested_fields(f"cases.{index}", values))
         case.check_keys()
         yield _Case(case.input, case.output, *_read_limits(header, subtask, case))
 

@@ -51,7 +51,7 @@ class RayEngine(FleetEngine):
         """Return the number of slots of each node in use, by the node's name."""
         return {node.url: node.slots for node in self._open_fleet().usable_endpoints}
 
-    async def conditions(self) -> Mapping[str, list[HealthCheck]]:
+    async def check_health(self) -> Mapping[str, list[HealthCheck]]:
         """Return the health checks of each node."""
         assert self._ray_wire is not None, "the engine is open"
-        return await self._ray_wire.conditions()
+        return await self._ray_wire.check_health()

@@ -88,7 +88,7 @@ class Node:
             has_library=capabilities.waiting is not None,
         )
 
-    async def conditions(self) -> list[HealthCheck]:
+    async def check_health(self) -> list[HealthCheck]:
         """Return the health checks of this node."""
         return await run_health_checks(_open_store())
 

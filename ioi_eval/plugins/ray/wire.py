@@ -65,7 +65,7 @@ class RayWire:
 
     def __init__(self, address: str, usage: NodeUsage, patience: NodePatience) -> None:
         self._address, self._usage, self._patience = address, usage, patience
-        self.every: float | None = patience.look
+        self.search_interval_s: float | None = patience.look
         self._owner_token = secrets.token_hex(8)
         self._seen_nodes = dict[str, SeenNode]()  # running nodes, by name
         self._nodes = dict[str, RayNode]()  # nodes with an actor, by name of the node
@@ -205,10 +205,10 @@ class RayWire:
         if self._nodes.get(address) is node:
             del self._nodes[address]
 
-    async def conditions(self) -> Mapping[str, list[HealthCheck]]:
+    async def check_health(self) -> Mapping[str, list[HealthCheck]]:
         """Return the health checks of each node."""
         nodes = {name: node for name, node in self._nodes.items() if node.about is not None}
-        calls = [Call(node.actor, "conditions").answer() for node in nodes.values()]
+        calls = [Call(node.actor, "check_health").answer() for node in nodes.values()]
         return dict(zip(nodes, await asyncio.gather(*calls), strict=True))
 
     # --- capabilities of all nodes -----------------------------------------------------------------------

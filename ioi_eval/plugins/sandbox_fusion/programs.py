@@ -25,7 +25,7 @@ from ioi_eval.engines.embedded.job import remove_kept_files
 from ioi_eval.engines.jobs.piston_api import RefusedRequest
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus
 from ioi_eval.model.languages import Language, find_language
-from ioi_eval.model.nesting import shallow
+from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.values import Blob
 from ioi_eval.rules.extraction import extract
 from ioi_eval.server.jobs import JobFailed
@@ -523,7 +523,7 @@ def _lines_match(output_line: str, expected_line: str) -> bool:
 def _decode_request(body: bytes, request_type: type[T]) -> T:
     try:
         # With strict=False, the string "5" is accepted as a number.
-        return msgspec.json.decode(shallow(body), type=request_type, strict=False)
+        return msgspec.json.decode(require_shallow(body), type=request_type, strict=False)
     except (msgspec.MsgspecError, ValueError) as error:
         raise _make_request_error(str(error)) from error
 
@@ -546,7 +546,7 @@ def _read_tests(submission: Submit) -> list[StdioTest]:
         )
     tests = row.get("test")
     try:
-        decoded_tests = msgspec.json.decode(shallow(tests)) if isinstance(tests, str) else tests
+        decoded_tests = msgspec.json.decode(require_shallow(tests)) if isinstance(tests, str) else tests
         cases = msgspec.convert(decoded_tests, list[StdioTest])
     except (msgspec.MsgspecError, ValueError) as error:
         raise _make_request_error(f"config.provided_data.test: {error}") from error

@@ -59,7 +59,7 @@ class PackageRules:
             entry = entries.read_object(pattern)
             if pattern == _BRUTE_FORCE or any(map(entry.has_field, _RULE_KEYS)):
                 self._replaced_folders.add(pattern)
-                entry = entries.fields_under(pattern, {**_DEFAULTS.get(pattern, {}), **entry.values})
+                entry = entries.make_nested_fields(pattern, {**_DEFAULTS.get(pattern, {}), **entry.values})
             self._expected_by_pattern[pattern] = self._read(entry, faults)
 
     def find_expected(self, solution_path: str) -> Expected:

@@ -200,7 +200,7 @@ def test_disk_shares_leave_space_for_other_engines(
 ) -> None:
     shares = Disk(free=free, held=reserved).plan_shares(2, max_bytes=4 << 30)
     assert (shares.slots, shares.each) == expected
-    assert not shares.slots or shares.whole <= free - reserved
+    assert not shares.slots or shares.total_bytes <= free - reserved
 
 
 def test_disk_space_held_by_living_engine_is_subtracted(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +212,7 @@ def test_disk_space_held_by_living_engine_is_subtracted(base: Path, monkeypatch:
     first, second, late = Sandboxes(base), Sandboxes(base), Sandboxes(base)
     first.open(), second.open(), late.open()
     assert Disk.measure(base).held == 0
-    assert first.reserve_space(2, max_bytes=1 << 20).whole == Disk.measure(base).held == 1 << 21
+    assert first.reserve_space(2, max_bytes=1 << 20).total_bytes == Disk.measure(base).held == 1 << 21
     second.publish_reservation(1 << 20)
     assert Disk.measure(base).held == 3 << 20
     first.close()

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioi_eval.model.nesting import DEEPEST, NestedTooDeep, Nesting, shallow
+from ioi_eval.model.nesting import DEEPEST, NestedTooDeep, Nesting, require_shallow
 
 TRICKY = st.text(alphabet='[]{}"\\,:x\n\ud800é', max_size=8)
 LEAVES = st.none() | st.integers() | TRICKY
@@ -38,13 +38,13 @@ def test_json_is_accepted_up_to_the_nesting_limit(value: Any, other: Any) -> Non
     for neighbour in ("[{][" * DEEPEST, other):
         encoded = f"[{json.dumps(neighbour)}, {nested_json(value, levels)}]"
         assert depth_of(json.loads(encoded)) == max(DEEPEST, 1 + depth_of(neighbour))
-        assert shallow(encoded) is encoded
-        assert shallow(encoded.encode())
+        assert require_shallow(encoded) is encoded
+        assert require_shallow(encoded.encode())
     for deeper in (f"[{encoded}]", f'{{"]": {encoded}}}'):
         with pytest.raises(NestedTooDeep):
-            shallow(deeper)
+            require_shallow(deeper)
         with pytest.raises(NestedTooDeep):
-            shallow(deeper.encode())
+            require_shallow(deeper.encode())
 
 
 @given(value=VALUES, cuts=st.lists(st.integers(0, 5), min_size=1))
@@ -64,7 +64,7 @@ def test_nesting_check_of_json_chunks_is_independent_of_chunk_borders(value: Any
 
 @pytest.mark.parametrize("encoded", ["", "[", '"', "\\", '{"a": "\\', "]" * 2000, "[" * DEEPEST])
 def test_nesting_check_accepts_invalid_json(encoded: str) -> None:
-    assert shallow(encoded) is encoded
+    assert require_shallow(encoded) is encoded
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_nesting_check_accepts_invalid_json(encoded: str) -> None:
 )
 def test_deeply_nested_json_is_refused(encoded: str) -> None:
     with pytest.raises(NestedTooDeep, match="nested deeper than 500"):
-        shallow(encoded)
+        require_shallow(encoded)
 
 
 HOSTILE = """

@@ -15,7 +15,7 @@ from test_html_page import HOSTILE
 
 from ioi_eval import report_sync
 from ioi_eval.reports.document import ALL, format_number, name_submission_page
-from ioi_eval.runs.work import synchronous
+from ioi_eval.runs.work import make_synchronous
 
 pytestmark = [
     pytest.mark.nightly,
@@ -35,7 +35,7 @@ HOME, END, LEFT = "\ue011", "\ue010", "\ue012"
 @pytest.fixture(scope="module")
 def cup(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("contest")
-    synchronous(hold_contest)(folder, STEPS)
+    make_synchronous(hold_contest)(folder, STEPS)
     return folder / "cup"
 
 
@@ -43,7 +43,7 @@ def cup(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the contest with unchecked names, as in a folder from elsewhere."""
     folder = tmp_path_factory.mktemp("hostile")
-    synchronous(hold_contest)(folder, STEPS)
+    make_synchronous(hold_contest)(folder, STEPS)
     path = folder / "cup" / "results.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     for row in rows:
@@ -134,7 +134,7 @@ def test_place_and_name_columns_are_sticky(cup: Path, browser: Any) -> None:
 
 
 def test_projector_page_updates_itself(tmp_path: Path, browser: Any) -> None:
-    synchronous(hold_contest)(tmp_path, STEPS)
+    make_synchronous(hold_contest)(tmp_path, STEPS)
     path = tmp_path / "cup" / "results.jsonl"
     *first, last = path.read_text().splitlines(keepends=True)
     path.write_text("".join(first))
@@ -160,7 +160,7 @@ def test_replay_rounds_points_like_board(cup: Path, browser: Any) -> None:
 def test_last_gain_column_sorts_by_time(tmp_path: Path, browser: Any) -> None:
     """By minutes and seconds too."""
     steps = ((150, "otter"), (20, "heron"), (7300, "lynx"), (90, "crane"))
-    synchronous(hold_contest)(tmp_path, [(at, name, "tide", "all") for at, name in sorted(steps)])
+    make_synchronous(hold_contest)(tmp_path, [(at, name, "tide", "all") for at, name in sorted(steps)])
     browser.get((tmp_path / "cup" / "report.html").as_uri())
     gained = []
     for _ in range(2):
@@ -191,7 +191,7 @@ def test_printed_or_scriptless_contest_page_shows_final_board(cup: Path, browser
 @pytest.mark.parametrize("scripts", [True, False])
 def test_printed_long_board_shows_all_rows(tmp_path: Path, browser: Any, scripts: bool) -> None:
     """A screen shows a part of the rows, unless scripts are off."""
-    synchronous(hold_contest)(tmp_path, [(at, f"p{at}", "tide", "all") for at in range(1, 206)])
+    make_synchronous(hold_contest)(tmp_path, [(at, f"p{at}", "tide", "all") for at in range(1, 206)])
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
     try:
         browser.get((tmp_path / "cup" / "report.html").as_uri())

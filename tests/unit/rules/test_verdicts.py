@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.proctor_protocol import VERSION, TestReport, decode_lines
 
 from ioi_eval.errors import JudgeFailure
-from ioi_eval.model.values import RAW_POINTS, STATUS_ORDER, worst
+from ioi_eval.model.values import RAW_POINTS, STATUS_ORDER, worst_verdict
 from ioi_eval.models import Ending, JobResult, Limits, StageStatus, TestResult, Verdict
 from ioi_eval.rules import verdicts
 
@@ -41,11 +41,11 @@ def test_every_verdict_is_in_the_status_order() -> None:
     [*itertools.combinations(["CE", "RE", "WA", "OLE", "MLE", "TLE", "PA", "AC", "SKIPPED"], 2)],
 )
 def test_worst_verdict_is_selected(worse: str, better: str) -> None:
-    assert worst([Verdict(better), Verdict(worse)]) is Verdict(worse)
+    assert worst_verdict([Verdict(better), Verdict(worse)]) is Verdict(worse)
 
 
 def test_worst_of_no_verdicts_is_skipped() -> None:
-    assert worst([]) is Verdict.SKIPPED
+    assert worst_verdict([]) is Verdict.SKIPPED
 
 
 # --- the proctor's lines -----------------------------------------------------------------------------

@@ -149,7 +149,7 @@ class Found:
     """A discovery whose result a test changes."""
 
     def __init__(self, *urls: str, every: float | None = None) -> None:
-        self.urls, self.every = set(urls), every
+        self.urls, self.search_interval_s = set(urls), every
         self.error: Exception | None = None
         self.looks = 0
 

@@ -117,7 +117,7 @@ def test_invalid_discovery_text_is_input_error(written: str) -> None:
 
 async def test_fixed_server_list_is_never_polled() -> None:
     fixed = FixedServers(["b:1", "http://b:1/api/v2", "a:1"])
-    assert fixed.every is None
+    assert fixed.search_interval_s is None
     assert await fixed.find() == {"http://a:1", "http://b:1"}
 
 
@@ -229,7 +229,7 @@ async def test_edited_workers_file_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "workers"
     path.write_text("# rack 1\nnode1:2000, node2:2000\n\nhttp://node3:2000/api/v2  # the old one\n")
     listed = ServerListFile(path)
-    assert listed.every
+    assert listed.search_interval_s
     assert await listed.find() == {f"http://node{number}:2000" for number in (1, 2, 3)}
     path.write_text("node4:2000\n")
     assert await listed.find() == {"http://node4:2000"}
