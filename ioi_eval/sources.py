@@ -17,7 +17,7 @@ from ioi_eval.model.lazy import make_lazy_accessors
 
 if TYPE_CHECKING:
     from ioi_eval.benchmarks import Benchmark, benchmarks
-    from ioi_eval.benchmarks.benchmark import Candidate, ColumnNames, ContentStore
+    from ioi_eval.benchmarks.benchmark import ColumnNames, ContentStore, ProblemCandidate
     from ioi_eval.benchmarks.tables import Table, Tables
     from ioi_eval.generate import Prompts
     from ioi_eval.model.digests import problem_digest
@@ -32,7 +32,7 @@ else:
         __name__,
         {
             "benchmarks": "Benchmark benchmarks",
-            "benchmarks.benchmark": "Candidate ColumnNames ContentStore",
+            "benchmarks.benchmark": "ColumnNames ContentStore ProblemCandidate",
             "benchmarks.tables": "Table Tables",
             "generate": "Prompts",
             "model.digests": "problem_digest",
@@ -46,10 +46,10 @@ else:
 
 __all__ = [
     "Benchmark",
-    "Candidate",
     "ColumnNames",
     "ContentStore",
     "Package",
+    "ProblemCandidate",
     "Problems",
     "Prompts",
     "Table",

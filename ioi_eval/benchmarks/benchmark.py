@@ -311,7 +311,7 @@ def list_testlib_folders(options: BenchmarkOptions) -> tuple[Path, ...]:
     return (Path(options.data_dir),) if options.data_dir else ()
 
 
-class Candidate(Value):
+class ProblemCandidate(Value):
     """A problem before its tests are read, with everything that selections need."""
 
     id: str
@@ -388,17 +388,17 @@ class Benchmark(ABC):
         """Return a file with the rows of the main table if copies on disk have another layout, else None."""
         return None
 
-    def candidates(self, main: Table) -> Iterator[Candidate]:
+    def candidates(self, main: Table) -> Iterator[ProblemCandidate]:
         """Yield the problem of each row of the main table, without reading large columns."""
         return map(self.candidate, main)
 
-    def candidate(self, row: Row) -> Candidate:
+    def candidate(self, row: Row) -> ProblemCandidate:
         """Return the problem of a row, read from the columns in `named`."""
         date_string = str(self.read_value(row, self.named.date) or "")
         # A date in a JSON file is a timestamp, whose first 10 characters are the day.
         day = date_string[:10].replace("/", "-")
         date = day if day[:4].isdecimal() else ""
-        return Candidate(
+        return ProblemCandidate(
             id=self.read_problem_id(row),
             rows=(row.index,),
             year=int(date[:4]) if date else None,
@@ -425,7 +425,7 @@ class Benchmark(ABC):
 
     @abstractmethod
     def problem(
-        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+        self, candidate: ProblemCandidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
         """Return the problem of a candidate.
 
@@ -441,7 +441,11 @@ class Benchmark(ABC):
         """
 
     def make_problem_from_row(
-        self, row: Row, candidate: Candidate, add_tests: Callable[[Problem], Problem], **problem_fields: Any
+        self,
+        row: Row,
+        candidate: ProblemCandidate,
+        add_tests: Callable[[Problem], Problem],
+        **problem_fields: Any,
     ) -> Problem:
         """Return the problem of a row. It is unusable if its tests cannot be read.
 
@@ -466,7 +470,7 @@ class Benchmark(ABC):
         except CasesError as error:
             return replace(problem, **problem_fields, unusable=str(error))
 
-    def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
+    def fingerprint(self, candidate: ProblemCandidate, tables: Tables) -> str:
         """Return a hash that changes whenever a table changes on which the problem depends."""
         return tables.main.fingerprint
 
@@ -488,6 +492,6 @@ class Benchmark(ABC):
         """
         return None
 
-    def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
+    def references(self, candidate: ProblemCandidate, tables: Tables) -> tuple[Solution, ...]:
         """Return the dataset's own solutions. They are read on demand and are not cached."""
         return ()

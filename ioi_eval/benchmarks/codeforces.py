@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from ioi_eval.benchmarks.benchmark import (
     Benchmark,
     BenchmarkOptions,
-    Candidate,
     ColumnNames,
     ContentStore,
+    ProblemCandidate,
     Unusable,
 )
 from ioi_eval.benchmarks.tables import Row, Table, Tables
@@ -58,13 +58,13 @@ class Codeforces(Benchmark):
     columns: ClassVar = ("id", "contest_id", "index", "time_limit", "memory_limit", "official_tests")
     other_files: ClassVar = "test_cases_*"
 
-    def candidate(self, row: Row) -> Candidate:
+    def candidate(self, row: Row) -> ProblemCandidate:
         start, is_interactive = (
             row.read_integer("contest_start", 0),
             bool(row.read_text("interaction_format", "").strip()),
         )
         problem_id = row.read_name("id")
-        return Candidate(
+        return ProblemCandidate(
             id=problem_id,
             rows=(row.index,),
             alias=problem_id.replace("/", ""),  # 1873A of 1873/A
@@ -82,13 +82,13 @@ class Codeforces(Benchmark):
     def read_people(self, tables: Tables) -> People:
         return People(source=f"ratings of problems in {tables.main.where}", rated=True)
 
-    def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
+    def fingerprint(self, candidate: ProblemCandidate, tables: Tables) -> str:
         row = tables.main[candidate.rows[0]]
         stamp = tables.format_file_stamp(self.dataset, _make_generated_tests_path(row))
         return f"{tables.main.fingerprint} {stamp}"
 
     def problem(
-        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+        self, candidate: ProblemCandidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
         row = tables.main[candidate.rows[0]]
         if not row.has_field("time_limit"):
@@ -211,12 +211,12 @@ class CodeContests(Benchmark):
     columns: ClassVar = ("name", "description", *_OFFICIAL)
     named = ColumnNames(id="name", title="name", statement="description")
 
-    def candidates(self, main: Table) -> Iterator[Candidate]:
+    def candidates(self, main: Table) -> Iterator[ProblemCandidate]:
         name_counts = Counter(row.read_name("name") for row in main)
         for row in main:
             name, source = row.read_name("name"), _read_enum_member_name(row, "source", _SOURCES)
             contest_id, index_in_contest = row.read_integer("cf_contest_id", 0), row.read_text("cf_index", "")
-            yield Candidate(
+            yield ProblemCandidate(
                 id=name if name_counts[name] == 1 else f"{name} [{source or 'row'} {row.index}]",
                 rows=(row.index,),
                 alias=f"{contest_id}/{index_in_contest}"
@@ -227,7 +227,7 @@ class CodeContests(Benchmark):
             )
 
     def problem(
-        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+        self, candidate: ProblemCandidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
         row = tables.main[candidate.rows[0]]
 
@@ -253,7 +253,7 @@ class CodeContests(Benchmark):
             cpp_standard=_CPP_STANDARD,
         )
 
-    def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
+    def references(self, candidate: ProblemCandidate, tables: Tables) -> tuple[Solution, ...]:
         row = tables.main[candidate.rows[0]]
         return (
             *_read_solutions(row, "solutions", "correct"),

@@ -39,7 +39,7 @@ from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.values import Problem, Value
 from ioi_eval.problems.collection import LeftOut
-from ioi_eval.rules.extraction import ANSWERS, Extraction, Repairs, join_answer_text
+from ioi_eval.rules.extraction import ANSWERS, CodeRepairs, Extraction, join_answer_text
 from ioi_eval.rules.json_tests import parse_list
 from ioi_eval.rules.shards import Shard
 from ioi_eval.store.packed import Keys, NamesByKey
@@ -663,7 +663,7 @@ class DumpOptions(Value):
         Extraction,
         CliOption(help="Rule that selects the program in a model's reply: see docs/dumps.md."),
     ] = Extraction.LAST
-    repairs: Repairs = Repairs()
+    repairs: CodeRepairs = CodeRepairs()
 
     @property
     def named_columns(self) -> dict[str, str]:

@@ -22,9 +22,9 @@ from msgspec.structs import replace
 from ioi_eval.benchmarks.benchmark import (
     Benchmark,
     BenchmarkOptions,
-    Candidate,
     ColumnNames,
     ContentStore,
+    ProblemCandidate,
     list_testlib_folders,
 )
 from ioi_eval.benchmarks.tables import Row, Tables
@@ -330,7 +330,7 @@ class ListedBenchmark(Benchmark):
         )
         self._entry, self._columns = entry, columns
 
-    def candidate(self, row: Row) -> Candidate:
+    def candidate(self, row: Row) -> ProblemCandidate:
         candidate = super().candidate(row)
         year = row.read_integer(self._columns.year, 0) if self._columns.year else 0
         return replace(
@@ -398,7 +398,7 @@ class ListedBenchmark(Benchmark):
         return f"{self._entry} {super().fingerprint_options(options)}"
 
     def problem(
-        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+        self, candidate: ProblemCandidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
         row, entry, columns = tables.main[candidate.rows[0]], self._entry, self._columns
         checker_source = self.read_string(row, columns.checker)
@@ -462,7 +462,7 @@ class ListedBenchmark(Benchmark):
             function = self.read_string(row, columns.function)
         return with_tests(problem, tests_value, contents.store, function=function, setup=setup)
 
-    def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
+    def references(self, candidate: ProblemCandidate, tables: Tables) -> tuple[Solution, ...]:
         row, columns = tables.main[candidate.rows[0]], self._columns
         expected_by_column = {columns.solution: "correct", columns.wrong_solution: "rejected"}
         return tuple(

@@ -19,8 +19,8 @@ import msgspec
 from ioi_eval.benchmarks.benchmark import (
     Benchmark,
     BenchmarkOptions,
-    Candidate,
     ContentStore,
+    ProblemCandidate,
     StoredProblem,
     Unusable,
     load_stored_problem,
@@ -114,7 +114,9 @@ def detect_benchmark(
     return most_specific[0]
 
 
-def select_candidates(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[Candidate]:
+def select_candidates(
+    candidates: Iterable[ProblemCandidate], options: BenchmarkOptions
+) -> list[ProblemCandidate]:
     """Return the candidates that match all options, in the order of the rows, or a sample of them.
 
     Raises:
@@ -132,7 +134,7 @@ def select_candidates(candidates: Iterable[Candidate], options: BenchmarkOptions
     )
     # Pairs of an option's value and a function that returns True if a candidate matches the value. An empty
     # value matches all candidates.
-    filters: list[tuple[object, Callable[[Candidate], bool]]] = [
+    filters: list[tuple[object, Callable[[ProblemCandidate], bool]]] = [
         (requested_difficulties, lambda candidate: candidate.difficulty.lower() in requested_difficulties),
         (requested_tags, lambda candidate: not requested_tags.isdisjoint(_lowercase_names(candidate.tags))),
         (options.years, lambda candidate: candidate.year in options.years),
@@ -175,7 +177,7 @@ def select_candidates(candidates: Iterable[Candidate], options: BenchmarkOptions
     )
 
 
-def sample_candidates(candidates: Sequence[Candidate], size: int, seed: int) -> list[Candidate]:
+def sample_candidates(candidates: Sequence[ProblemCandidate], size: int, seed: int) -> list[ProblemCandidate]:
     """Return a sample of the usable candidates, which depends only on their ids, their years and the seed."""
     usable_candidates = [candidate for candidate in candidates if not candidate.unusable]
     return choose_sample(
@@ -395,7 +397,7 @@ def load(
     )
 
 
-def _are_mostly_unknown(names: Collection[str] | None, candidates: Sequence[Candidate]) -> bool:
+def _are_mostly_unknown(names: Collection[str] | None, candidates: Sequence[ProblemCandidate]) -> bool:
     """Return True if more than half of these names are not names of candidates."""
     candidate_names = {name for candidate in candidates for name in (candidate.id, candidate.alias)}
     return names is not None and 2 * sum(name not in candidate_names for name in names) > len(names)
@@ -411,8 +413,11 @@ def _count_listed_problems(names: Collection[str]) -> int:
 
 
 def _select_listed_problems(
-    list_length: int, candidates: Sequence[Candidate], selected_candidates: Sequence[Candidate], where: str
-) -> Sequence[Candidate]:
+    list_length: int,
+    candidates: Sequence[ProblemCandidate],
+    selected_candidates: Sequence[ProblemCandidate],
+    where: str,
+) -> Sequence[ProblemCandidate]:
     """Return the problems of a list of lists of replies, in the order of the list, which is sorted by id.
 
     Raises:
@@ -468,7 +473,7 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
 
 
 def _load_problem(
-    benchmark: Benchmark, candidate: Candidate, tables: Tables, options: BenchmarkOptions, store: Store
+    benchmark: Benchmark, candidate: ProblemCandidate, tables: Tables, options: BenchmarkOptions, store: Store
 ) -> StoredProblem:
     """Return the problem of a candidate from the cache, or create it."""
 
@@ -497,7 +502,7 @@ def _load_problem(
 # --- names of problems -------------------------------------------------------------------------------
 
 
-def _collect_aliases(candidates: Collection[Candidate]) -> dict[str, str]:
+def _collect_aliases(candidates: Collection[ProblemCandidate]) -> dict[str, str]:
     """Return the ids of problems by their aliases. `#0` is an alias of the first row's problem.
 
     A name of several problems, or a name that is another problem's id, is not an alias.
@@ -518,7 +523,7 @@ def _collect_aliases(candidates: Collection[Candidate]) -> dict[str, str]:
     }
 
 
-def _get_id_and_year(candidate: Candidate) -> tuple[str, int | None]:
+def _get_id_and_year(candidate: ProblemCandidate) -> tuple[str, int | None]:
     """Return the id and the year, which identify a problem: olympiads reuse names."""
     return candidate.id, candidate.year
 

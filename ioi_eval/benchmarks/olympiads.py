@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from ioi_eval.benchmarks.benchmark import (
     Benchmark,
     BenchmarkOptions,
-    Candidate,
     ColumnNames,
     ContentStore,
+    ProblemCandidate,
     Unusable,
     list_testlib_folders,
     make_statement_blob,
@@ -65,20 +65,20 @@ class Ioi(Benchmark):
     split: ClassVar = "train+test"
     columns: ClassVar = ("year", "id", "subtask", "score", "time_limit", "test_names", "grader_files")
 
-    def candidates(self, main: Table) -> Iterator[Candidate]:
+    def candidates(self, main: Table) -> Iterator[ProblemCandidate]:
         row_indexes: dict[tuple[str, int], list[int]] = {}
         for row in main:
             row_indexes.setdefault((row.read_name("id"), row.read_integer("year")), []).append(row.index)
         return (
-            Candidate(id=problem_id, year=year, rows=tuple(indexes))
+            ProblemCandidate(id=problem_id, year=year, rows=tuple(indexes))
             for (problem_id, year), indexes in row_indexes.items()
         )
 
-    def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
+    def fingerprint(self, candidate: ProblemCandidate, tables: Tables) -> str:
         return f"{tables.main.fingerprint} {_open_tests_table(candidate, tables).fingerprint}"
 
     def problem(
-        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+        self, candidate: ProblemCandidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
         subtask_rows = [tables.main[index] for index in candidate.rows]
         tests_table = _open_tests_table(candidate, tables)
@@ -98,7 +98,7 @@ class Ioi(Benchmark):
         )
 
 
-def _open_tests_table(candidate: Candidate, tables: Tables) -> Table:
+def _open_tests_table(candidate: ProblemCandidate, tables: Tables) -> Table:
     """Return the table with the tests of the problem's year."""
     columns = ("problem_id", "test_name", "test_input", "test_output")
     return tables.open_other(TESTS, config=str(candidate.year), columns=columns)
@@ -107,7 +107,7 @@ def _open_tests_table(candidate: Candidate, tables: Tables) -> Table:
 # --- grader files ------------------------------------------------------------------------------------
 
 
-def _make_problem_without_tests(row: Row, candidate: Candidate) -> Problem:
+def _make_problem_without_tests(row: Row, candidate: ProblemCandidate) -> Problem:
     """Return the problem without tests and subtasks. Raise the first error in its grader files."""
     faults = Faults(f"{row.table.where}, row {row.index + 1}")
     files = _read_files(row)
@@ -191,7 +191,7 @@ def _make_subtasks(rows: Sequence[Row]) -> tuple[Subtask, ...]:
     return tuple(subtasks.values())
 
 
-def _find_row_indexes(tests_table: Table, candidate: Candidate) -> dict[str, int]:
+def _find_row_indexes(tests_table: Table, candidate: ProblemCandidate) -> dict[str, int]:
     """Return the indexes of the rows with the problem's tests, by the tests' names."""
     row_indexes = tests_table.group_rows("problem_id").get(candidate.id, ())
     indexes_by_test_name = {tests_table[index].read_name("test_name"): index for index in row_indexes}
@@ -270,7 +270,7 @@ class LiveOIBench(Benchmark):
     named = ColumnNames(title="task_name", statement="problem_statement")
     uses_testlib: ClassVar = True
 
-    def candidate(self, row: Row) -> Candidate:
+    def candidate(self, row: Row) -> ProblemCandidate:
         difficulty = row.read_number("difficulty", 0)
         problem_id = row.read_name("problem_id")
         id_match = re.match(r"([^-]+)-([0-9]{4})-[^-]+-.", problem_id)  # such as IOI-2024-contest-nile
@@ -278,7 +278,7 @@ class LiveOIBench(Benchmark):
             raise row.make_error(
                 "problem_id", f"{problem_id!r} does not consist of contest, year, round and task"
             )
-        return Candidate(
+        return ProblemCandidate(
             id=problem_id,
             rows=(row.index,),
             year=int(id_match[2]),
@@ -291,11 +291,11 @@ class LiveOIBench(Benchmark):
         table = tables.open_other(PEOPLE, path="data/contest_results.parquet", columns=columns)
         return People(source=PEOPLE, contests=tuple(filter(None, map(_read_contest_results, table))))
 
-    def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
+    def fingerprint(self, candidate: ProblemCandidate, tables: Tables) -> str:
         return f"{tables.main.fingerprint} {_open_tests_of_year(candidate, tables).fingerprint}"
 
     def problem(
-        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+        self, candidate: ProblemCandidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
         row, tests_table = tables.main[candidate.rows[0]], _open_tests_of_year(candidate, tables)
         testlib_folders, is_interactive = list_testlib_folders(options), row.read_text("task_type") != "batch"
@@ -318,7 +318,7 @@ class LiveOIBench(Benchmark):
         )
 
 
-def _open_tests_of_year(candidate: Candidate, tables: Tables) -> Table:
+def _open_tests_of_year(candidate: ProblemCandidate, tables: Tables) -> Table:
     """Return the table with the tests of the task's year."""
     path = f"liveoibench_testcases_v1_{candidate.year}.parquet"
     return tables.open_other(LIVE_TESTS, path=path, columns=("problem_id", "tests", "subtasks"))

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from ioi_eval.benchmarks.benchmark import (
     Benchmark,
     BenchmarkOptions,
-    Candidate,
     ColumnNames,
     ContentStore,
+    ProblemCandidate,
     write_cached_rows,
 )
 from ioi_eval.benchmarks.tables import Row, Tables
@@ -58,12 +58,12 @@ class Usaco(Benchmark):
             ({**row, _TESTS_FOLDER: tests_path} for row in _read_problems(dataset_files[0])), self.name, cache
         )
 
-    def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
+    def fingerprint(self, candidate: ProblemCandidate, tables: Tables) -> str:
         folder = _get_test_folder(tables.main[candidate.rows[0]])
         return f"{tables.main.fingerprint} {folder.stat().st_mtime_ns if folder.is_dir() else ''}"
 
     def problem(
-        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+        self, candidate: ProblemCandidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
         row = tables.main[candidate.rows[0]]
         return self.make_problem_from_row(
@@ -77,7 +77,7 @@ class Usaco(Benchmark):
             checker=Checker(kind=CheckerKind.STRIPPED),
         )
 
-    def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
+    def references(self, candidate: ProblemCandidate, tables: Tables) -> tuple[Solution, ...]:
         code = tables.main[candidate.rows[0]].read_text(_SOLUTION, "")
         return (Solution(name=_SOLUTION, language="python", code=code, expected="correct"),) if code else ()
 

@@ -31,9 +31,9 @@ from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Value
 from ioi_eval.runs import (
     BenchmarkOptions,
+    CodeRepairs,
     DumpOptions,
     EngineChoice,
-    Repairs,
     RunOptions,
     Timing,
 )
@@ -90,7 +90,7 @@ COLUMN_NAMES = tuple(  # of --columns
     for field in msgspec.structs.fields(DumpOptions)
     if field.name.endswith(_COLUMN)
 )
-REPAIR_NAMES = tuple(field.name.removeprefix(_REPAIR) for field in msgspec.structs.fields(Repairs))
+REPAIR_NAMES = tuple(field.name.removeprefix(_REPAIR) for field in msgspec.structs.fields(CodeRepairs))
 _READ = tuple(each for each in find_declared_options(DumpOptions) if not each.field.endswith(_COLUMN))
 _COLUMNS = DeclaredOption(
     "columns",
@@ -161,14 +161,14 @@ def read_column_names(arguments: Iterable[str]) -> dict[str, str]:
     return columns
 
 
-def _read_repairs(text: str) -> Repairs:
+def _read_repairs(text: str) -> CodeRepairs:
     repair_names = [name.strip() for name in text.split(",")]
     unknown_names = [name for name in repair_names if name not in REPAIR_NAMES]
     if unknown_names:
         suggestion = suggest_similar(unknown_names[0], REPAIR_NAMES)
         remedy = f"{suggestion}Write one or more of {', '.join(REPAIR_NAMES)}, separated by commas"
         raise InputError(f"unknown repair {unknown_names[0]!r}", field="--repair", remedy=remedy)
-    return Repairs(**{f"{_REPAIR}{name}": True for name in repair_names})
+    return CodeRepairs(**{f"{_REPAIR}{name}": True for name in repair_names})
 
 
 ScoredRows = Annotated[RowOptions, OptionGroup("Input", fields_of=(_COLUMNS, *_READ, _REPAIR_OPTION))]

@@ -86,7 +86,7 @@ class EngineChoice(Value):
         bool, CliOption(help="Judge even if the kernel does not support confinement.")
     ] = False
     python: Annotated[Interpreter, CliOption(unset=f"${PYTHON}, else caller")] = ""
-    promised: tuple[str, ...] = ()  # names of modules that submissions in Python may expect
+    promised_packages: tuple[str, ...] = ()  # names of modules that submissions in Python may expect
     launch: Launch = (
         Launch()
     )  # this process's share of the cores, and of the servers that the environment names
@@ -139,7 +139,7 @@ class EngineChoice(Value):
         if self.python and not self.is_remote:
             from ioi_eval.engines.embedded.toolchains import find_python
 
-            find_python(self.python, self.promised)
+            find_python(self.python, self.promised_packages)
 
     @property
     def is_remote(self) -> bool:
@@ -192,7 +192,7 @@ def open_engine(
     """
     if not isinstance(choice, EngineChoice):
         return Opening(choice)
-    choice = msgspec.structs.replace(choice, promised=python_packages)
+    choice = msgspec.structs.replace(choice, promised_packages=python_packages)
     choice.check()
     setup = EngineSetup(store=store, **_collect_fields(choice))
     engine = find_engine(choice.text)(setup)
@@ -272,7 +272,7 @@ def _create_embedded_engine(setup: EngineSetup, default_python: str = CALLER) ->
         slots=setup.slots or setup.launch.count_cores(len(os.sched_getaffinity(0))),
         allow_unconfined=setup.allow_unconfined,
         python=setup.python or default_python,
-        promised=setup.promised,
+        promised_packages=setup.promised_packages,
     )
 
 

@@ -23,7 +23,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _STDOUT = 1  # file descriptor
 
 
-class Keeper:
+class AgentSupervisor:
     """Runs a command, forwards at most `max_output_bytes` of its output, and kills all its processes."""
 
     def __init__(self, max_output_bytes: int, command: str) -> None:
@@ -147,4 +147,4 @@ if __name__ == "__main__":
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # Only the end of standard input stops the keeper. Agents do not inherit this handler.
         signal.signal(stop, lambda *_: None)
-    sys.exit(Keeper(int(sys.argv[1]), sys.argv[2]).run())
+    sys.exit(AgentSupervisor(int(sys.argv[1]), sys.argv[2]).run())

@@ -38,7 +38,7 @@ from ioi_eval.integrations.classic_clients import (
 )
 from ioi_eval.integrations.misses import count_miss, gather_results
 from ioi_eval.models import Blob, JobResult, NamedBlob, Problem, Verdict
-from ioi_eval.runs import Repairs
+from ioi_eval.runs import CodeRepairs
 from ioi_eval.scoring import find_language, repair, worst_verdict
 
 if TYPE_CHECKING:
@@ -328,7 +328,7 @@ async def score_subtasks(
 # --- repairs -----------------------------------------------------------------------------------------
 
 
-_ALL_REPAIRS = Repairs(add_includes=True, add_header=True, add_namespace=True)
+_ALL_REPAIRS = CodeRepairs(add_includes=True, add_header=True, add_namespace=True)
 
 # Python code for the start of programs: it restores names that newer Python versions have removed, and allows
 # converting long integers to strings.

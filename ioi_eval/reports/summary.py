@@ -143,7 +143,7 @@ def _make_similar_name_warnings(models: Iterable[str]) -> Iterator[str]:
 # --- properties of a problem --------------------------------------------------------------------------
 
 
-class Traits(Value):
+class ProblemTraits(Value):
     """The properties by which reports group problems."""
 
     difficulty: str = ""
@@ -151,10 +151,10 @@ class Traits(Value):
     year: int | None = None
     date: str = ""  # such as 2024-05-31
 
-    def merge(self, other: Traits) -> Traits:
+    def merge(self, other: ProblemTraits) -> ProblemTraits:
         """Return the merged properties of a problem's rows. The order of the rows does not matter."""
         years = {year for year in (self.year, other.year) if year is not None}
-        return Traits(
+        return ProblemTraits(
             difficulty=min(filter(None, (self.difficulty, other.difficulty)), default=""),
             tags=tuple(sorted({*self.tags, *other.tags})),
             year=min(years, default=None),
@@ -169,13 +169,13 @@ def _parse_tags(tags_text: str) -> Any:
     return [tag.strip() for tag in tags_text.split(",")]
 
 
-def read_traits(row: Mapping[str, Any]) -> Traits:
+def read_traits(row: Mapping[str, Any]) -> ProblemTraits:
     """Return the properties of the row's problem."""
     difficulty, year, tags = row.get("difficulty"), as_number(row.get("year")), row.get("tags")
     if isinstance(tags, str):
         tags = _parse_tags(tags)
     tag_list = tags if isinstance(tags, list | tuple) else ()
-    return Traits(
+    return ProblemTraits(
         difficulty=as_label(difficulty) if isinstance(difficulty, str | int | float) else "",
         tags=tuple(sorted({tag for tag in tag_list if isinstance(tag, str) and tag})),
         year=int(year) if year is not None else None,
@@ -391,7 +391,9 @@ class ModelAccount:
         self._has_feedback = has_feedback
         self._options = msgspec.structs.replace(options, ks=()) if has_feedback else options
 
-    def make_summary(self, max_points: Mapping[str, float], traits: Mapping[str, Traits]) -> ModelSummary:
+    def make_summary(
+        self, max_points: Mapping[str, float], traits: Mapping[str, ProblemTraits]
+    ) -> ModelSummary:
         """Return the model's summary.
 
         Args:
@@ -399,7 +401,7 @@ class ModelAccount:
             traits: Properties of problems.
         """
         problems = tuple(
-            self._summarize_problem(name, tally, max_points.get(name), traits.get(name, Traits()))
+            self._summarize_problem(name, tally, max_points.get(name), traits.get(name, ProblemTraits()))
             for name, tally in sorted(self._tallies.items())
         )
         points_by_budget = _sum_points_by_budget(problems)
@@ -459,7 +461,7 @@ class ModelAccount:
     # --- a problem ---
 
     def _summarize_problem(
-        self, name: str, tally: Tally, max_points: float | None, traits: Traits
+        self, name: str, tally: Tally, max_points: float | None, traits: ProblemTraits
     ) -> ProblemSummary:
         [pass_at_1] = estimate_pass_at([] if self._has_feedback else tally.list_trials(name), [1])
         points = (
@@ -613,7 +615,7 @@ class PassCounts(msgspec.Struct):
     """The counts after reading a run's rows. The next report can continue from them."""
 
     tallies: dict[tuple[str, str], Tally] = {}  # counts of submissions, by model and problem
-    traits: dict[str, Traits] = {}
+    traits: dict[str, ProblemTraits] = {}
     facts: SettingsOfRows = msgspec.field(default_factory=SettingsOfRows)
     ends: dict[str, EndingCounts] = {}  # by model
     # Subtasks and their points, by problem.
@@ -685,7 +687,7 @@ class RowPass:
     def _count_row(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
         self._failures.pop(row["key"], None)
         counts, model, problem = self._pass_counts, read_model_name(row), result.problem_id
-        counts.traits[problem] = counts.traits.get(problem, Traits()).merge(read_traits(row))
+        counts.traits[problem] = counts.traits.get(problem, ProblemTraits()).merge(read_traits(row))
         tally = counts.tallies.setdefault((model, problem), self._create_tally())
         tally.add(make_attempt(row, result), as_label(row.get("language") or ""), counts.causes.add(result))
         if (task := self._tasks.get(problem)) is not None:
@@ -711,7 +713,7 @@ class RowPass:
         tallies, traits = dict(counts.tallies), dict(counts.traits)
         for row in self._failures.values():
             problem = str(row.get("problem_id", ""))
-            traits[problem] = traits.get(problem, Traits()).merge(read_traits(row))
+            traits[problem] = traits.get(problem, ProblemTraits()).merge(read_traits(row))
             tally = tallies.get((read_model_name(row), problem)) or self._create_tally()
             tallies[read_model_name(row), problem] = msgspec.structs.replace(
                 tally, unscored=tally.unscored + 1
@@ -765,7 +767,7 @@ class RowPass:
         )
 
     def _make_trusted_headline(
-        self, tallies: Mapping[tuple[str, str], Tally], traits: dict[str, Traits]
+        self, tallies: Mapping[tuple[str, str], Tally], traits: dict[str, ProblemTraits]
     ) -> TrustSummary | None:
         """Return the headline over the problems that the run's audit trusts, or None without an audit."""
         trust = read_value(self._folder / TRUST, Trust, "is not a run's", "Repeat the command of the run")
@@ -816,7 +818,7 @@ class RowPass:
         )
 
     def _summarize_models(
-        self, tallies: Mapping[tuple[str, str], Tally], traits: dict[str, Traits]
+        self, tallies: Mapping[tuple[str, str], Tally], traits: dict[str, ProblemTraits]
     ) -> tuple[ModelSummary, ...]:
         # Find the maximum points of each problem with subtasks that has any scored submission.
         best_parts = ((problem, select_best_subtasks(tally)) for (_, problem), tally in tallies.items())
@@ -828,7 +830,7 @@ class RowPass:
             task = self._tasks[name]
             if task.subtasks:
                 max_points[name] = math.fsum(subtask.points for subtask in task.subtasks)
-            traits[name] = Traits(difficulty=task.difficulty, tags=task.tags, year=task.year)
+            traits[name] = ProblemTraits(difficulty=task.difficulty, tags=task.tags, year=task.year)
         models, source = list[ModelSummary](), str(self._info.settings.get("problems", ""))
         for model in {model for model, _ in tallies}:
             tallies_of_model = {name: tallies.get((model, name)) or self._create_tally() for name in problems}

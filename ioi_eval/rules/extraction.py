@@ -400,7 +400,7 @@ def parse(text: str) -> ast.Module | None:
             return None
 
 
-class Notation(Protocol):
+class LanguageNotation(Protocol):
     """The properties of a language that extraction and repairs use."""
 
     @property
@@ -425,7 +425,7 @@ _COMMENTS = {
 }
 
 
-def _has_only_comments(code: str, language: Notation) -> bool:
+def _has_only_comments(code: str, language: LanguageNotation) -> bool:
     """Return True if the code has only comments and blanks. False if the language's syntax is unknown."""
     comment_pattern = _COMMENTS.get(language.syntax)
     return comment_pattern is not None and comment_pattern.fullmatch(code) is not None
@@ -434,7 +434,7 @@ def _has_only_comments(code: str, language: Notation) -> bool:
 _UNFINISHED = re.compile(r"[-=+*/,.&|<>?:]\s*+\Z")
 
 
-def _is_complete(code: str, language: Notation) -> bool:
+def _is_complete(code: str, language: LanguageNotation) -> bool:
     """Return True if the code seems complete, that is, not cut off in the middle."""
     if language.syntax == "python":
         return parse(code) is not None
@@ -451,7 +451,7 @@ def _ends_as_pascal(text: str) -> bool:
     return text.rstrip().lower().endswith("end.")
 
 
-def _is_program(text: str, language: Notation) -> bool:
+def _is_program(text: str, language: LanguageNotation) -> bool:
     """Return True if the text is a program in the language and nothing else."""
     if language.syntax == "python":
         return _is_python(text)
@@ -518,7 +518,7 @@ def _contains_input(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id in ("input", "open")
 
 
-def _may_be_code(text: str, language: Notation) -> bool:
+def _may_be_code(text: str, language: LanguageNotation) -> bool:
     """Return True if an untagged block may be a program. Models fence output and pseudo-code as well."""
     if language.syntax == "python":
         return _is_python(text)
@@ -531,7 +531,7 @@ def _may_be_code(text: str, language: Notation) -> bool:
     )
 
 
-def _has_mark(text: str, language: Notation) -> bool:
+def _has_mark(text: str, language: LanguageNotation) -> bool:
     """Return True if the text contains a string that every program of the language has."""
     return any(mark in text for mark in language.marks)
 
@@ -552,7 +552,9 @@ class Extraction(StrEnum):
     LIVECODEBENCH = "livecodebench"  # the part of a reply that LiveCodeBench's own runner extracts
 
 
-def extract(generation: str, language: Notation, extraction: Extraction = Extraction.LAST) -> str | None:
+def extract(
+    generation: str, language: LanguageNotation, extraction: Extraction = Extraction.LAST
+) -> str | None:
     """Return the program in a generation, or None if it contains none."""
     match extraction:
         case Extraction.WHOLE:
@@ -569,7 +571,7 @@ def extract(generation: str, language: Notation, extraction: Extraction = Extrac
             return _extract_block(generation, language, takes_first=extraction is Extraction.FIRST)
 
 
-_LanguageT = TypeVar("_LanguageT", bound=Notation)
+_LanguageT = TypeVar("_LanguageT", bound=LanguageNotation)
 
 
 def detect_reply_language(
@@ -614,7 +616,9 @@ def detect_reply_language(
     return None if any(_may_be_code(code, default_language) for code in ambiguous_code) else tagged_language
 
 
-def names_language(generation: str, language: Notation, extraction: Extraction = Extraction.LAST) -> bool:
+def names_language(
+    generation: str, language: LanguageNotation, extraction: Extraction = Extraction.LAST
+) -> bool:
     """Return True if a fenced block of a reply is tagged with the language."""
     reply = _remove_reasoning(_normalize_line_ends(generation))
     blocks = _find_blocks(reply, 0, len(reply))
@@ -685,7 +689,7 @@ def find_extraction(repairs: Iterable[str]) -> Extraction:
     return Extraction(next(extraction_names, Extraction.LAST))
 
 
-def _extract_block(generation: str, language: Notation, *, takes_first: bool) -> str | None:
+def _extract_block(generation: str, language: LanguageNotation, *, takes_first: bool) -> str | None:
     """Return the program in a generation, with Unix line breaks, or None.
 
     The whole text is the program if it is code throughout; fences in its comments and strings are ignored
@@ -750,7 +754,7 @@ def _find_text_before_fence(text: str, blocks: list[_Block], *, accepts_closed_b
     return text[: text.rfind("\n", 0, blocks[0].start - 1) + 1]
 
 
-def _outweighs(later_text: str, program: str, language: Notation) -> bool:
+def _outweighs(later_text: str, program: str, language: LanguageNotation) -> bool:
     """Return True if `later_text` is a newer version of the program, False if it is a usage example."""
     return 2 * len(later_text) >= len(program) and _is_program(later_text, language)
 
@@ -766,7 +770,7 @@ def _find_answer_content(text: str) -> str:
     )
 
 
-def _may_start_with_code(text: str, blocks: list[_Block], language: Notation) -> bool:
+def _may_start_with_code(text: str, blocks: list[_Block], language: LanguageNotation) -> bool:
     """Return False if the text surely starts with prose.
 
     This check is cheap; parsing the whole text is not.
@@ -802,7 +806,7 @@ PYTHON_IMPORTS = "".join(
 _INCLUDE = re.compile(r'^[ \t]*+#[ \t]*+include[ \t]*+["<]([^">\n]*+)[">]', re.M)
 
 
-class Repairs(Value):
+class CodeRepairs(Value):
     """Repairs to apply to code. If all are off, the code is judged as it was written."""
 
     add_includes: Annotated[bool, CliOption(help="Repair programs: add #include <bits/stdc++.h>.")] = False
@@ -816,7 +820,9 @@ class Repairs(Value):
     ] = False
 
 
-def repair(code: str, problem: Problem, language: Notation, options: Repairs) -> tuple[str, tuple[str, ...]]:
+def repair(
+    code: str, problem: Problem, language: LanguageNotation, options: CodeRepairs
+) -> tuple[str, tuple[str, ...]]:
     """Return the repaired code and the names of the repairs that changed it, in the order of their lines.
 
     Args:
@@ -841,7 +847,7 @@ def repair(code: str, problem: Problem, language: Notation, options: Repairs) ->
     )
 
 
-def _list_missing_lines(code: str, problem: Problem, language: Notation) -> Iterator[tuple[str, str]]:
+def _list_missing_lines(code: str, problem: Problem, language: LanguageNotation) -> Iterator[tuple[str, str]]:
     """Yield each repair with the line that it adds, if the code lacks that line."""
     included_headers = {name.rpartition("/")[2] for name in _INCLUDE.findall(code)}
     header_names = (file.name.rpartition("/")[2] for file in problem.grader_files)

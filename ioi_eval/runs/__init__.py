@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ioi_eval.engines.registry import EngineChoice
     from ioi_eval.generate import AgentOptions, BudgetOptions, ModelOptions, Sampling
     from ioi_eval.reports import ReportOptions
-    from ioi_eval.rules.extraction import Extraction, Repairs
+    from ioi_eval.rules.extraction import CodeRepairs, Extraction
     from ioi_eval.rules.shards import Shard
     from ioi_eval.runs.authors import Asking, GeneratedRun, run, run_sync
     from ioi_eval.runs.events import (
@@ -60,7 +60,7 @@ else:
             "engines.registry": "EngineChoice",
             "generate": "AgentOptions BudgetOptions ModelOptions Sampling",
             "reports": "ReportOptions",
-            "rules.extraction": "Extraction Repairs",
+            "rules.extraction": "CodeRepairs Extraction",
             "rules.shards": "Shard",
             "runs.authors": "Asking GeneratedRun run run_sync",
             "runs.events": "ResultChange DistanceMeasured EngineStarting EngineStopped Event JudgedAgain "
@@ -80,6 +80,7 @@ __all__ = [
     "Asking",
     "BenchmarkOptions",
     "BudgetOptions",
+    "CodeRepairs",
     "DistanceMeasured",
     "DumpOptions",
     "EngineChoice",
@@ -96,7 +97,6 @@ __all__ = [
     "Overloaded",
     "ReferenceOptions",
     "ReferencesStarted",
-    "Repairs",
     "ReportFinished",
     "ReportOptions",
     "ReportProgress",

@@ -34,7 +34,7 @@ def perl(monkeypatch: pytest.MonkeyPatch) -> Iterator[languages.Language]:
     original_search = toolchains.find_toolchains
     monkeypatch.setattr(
         "ioi_eval.engines.embedded.engine.find_toolchains",
-        lambda python="", *promised: original_search(python, *promised),
+        lambda python="", *promised_packages: original_search(python, *promised_packages),
     )
     languages._find_by_name.cache_clear()
     yield namespace["PERL"]

@@ -112,7 +112,7 @@ class EmbeddedEngine:
         packages: Iterable[str | Path] = (),
         waiting: bool = True,
         python: str = "",
-        promised: Collection[str] = (),
+        promised_packages: Collection[str] = (),
     ) -> None:
         """Args:
         slots: number of jobs that run at the same time; by default, the number of processors.
@@ -132,7 +132,7 @@ class EmbeddedEngine:
         self._max_file, self._max_processes = max_file, max_processes
         self._max_disk, self._max_names = max_disk, max_names
         self._packages, self._uses_fork_server = tuple(map(Path, packages)), waiting
-        self._python, self._promised_packages = python, tuple(promised)
+        self._python, self._promised_packages = python, tuple(promised_packages)
         self._exit_stack = AsyncExitStack()
         self._open_parts: _OpenParts | None = None
 

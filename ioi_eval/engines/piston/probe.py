@@ -44,7 +44,14 @@ from ioi_eval.engines.piston.reports import (
     EndpointReport,
     make_health_checks,
 )
-from ioi_eval.engines.piston.sending import API, HttpClient, Identity, Request, compress_body, split_identity
+from ioi_eval.engines.piston.sending import (
+    API,
+    HttpClient,
+    Request,
+    ServerIdentity,
+    compress_body,
+    split_identity,
+)
 from ioi_eval.engines.threads import run_to_end
 from ioi_eval.model.errors import (
     BrokenReply,
@@ -253,7 +260,7 @@ async def identify(client: HttpClient, url: str, max_s: float) -> EndpointReport
     except EngineError as error:
         return _make_unreachable_report(EndpointReport(url=url), error)
     runtime_names = tuple(dict.fromkeys(name for runtime in runtimes for name in runtime.names))
-    return EndpointReport(url=url, runtimes=runtime_names, identity=Identity(worker=answer.worker))
+    return EndpointReport(url=url, runtimes=runtime_names, identity=ServerIdentity(worker=answer.worker))
 
 
 def _make_unreachable_report(report: EndpointReport, error: EngineError) -> EndpointReport:
@@ -376,7 +383,9 @@ class Prober:
                 raise EngineUnavailable(f"{report.url} {TURNED} while it was probed")
         return msgspec.structs.replace(report, **report_fields)
 
-    async def _read_identity(self, report: EndpointReport, runtime: str, max_run_ms: int | None) -> Identity:
+    async def _read_identity(
+        self, report: EndpointReport, runtime: str, max_run_ms: int | None
+    ) -> ServerIdentity:
         script_ending = await self._run_to_end(
             report.url, _make_script_job(runtime, report.identity.script), max_run_ms, report.identity.worker
         )

@@ -12,7 +12,7 @@ import msgspec
 
 from ioi_eval.engines.contract import BASH, OWN, Capabilities, Change, HealthCheck, min_limit
 from ioi_eval.engines.jobs.piston_api import find_limit_in_message
-from ioi_eval.engines.piston.sending import NO_HTTP, NO_TLS, UNKNOWN_HOST, WORKER, Identity
+from ioi_eval.engines.piston.sending import NO_HTTP, NO_TLS, UNKNOWN_HOST, WORKER, ServerIdentity
 from ioi_eval.model.job import Toolchain
 from ioi_eval.model.values import Value
 
@@ -50,7 +50,7 @@ class EndpointReport(Value):
     contents: int = 0  # bytes of contents that the server can store by their hashes
     keeps_programs: bool = False  # True if the server stores programs that its jobs have built
     exclusive: bool = False  # True if the server can run exclusive jobs
-    identity: Identity = Identity()
+    identity: ServerIdentity = ServerIdentity()
     architecture: str = ""
     cores: int | None = None
     toolchains: Mapping[str, Toolchain] = {}  # by command

@@ -72,7 +72,7 @@ echo "{_IDENTITY_END}"
 """
 
 
-class Identity(Value):
+class ServerIdentity(Value):
     """The identity that a server's replies must have. An empty field is unknown and not checked."""
 
     tools: str = ""  # hash of the identity script's output

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from ioi_eval.benchmarks.benchmark import (
     Benchmark,
     BenchmarkOptions,
-    Candidate,
     ColumnNames,
     ContentStore,
+    ProblemCandidate,
     make_statement_blob,
     write_cached_rows,
 )
@@ -69,19 +69,19 @@ class OJBench(Benchmark):
             )
         return write_cached_rows(row_by_id.values(), self.name, cache)
 
-    def candidate(self, row: Row) -> Candidate:
+    def candidate(self, row: Row) -> ProblemCandidate:
         candidate = super().candidate(row)
         alias = candidate.id.removeprefix("loj-") if candidate.tags == (_NOI,) else ""
         return replace(candidate, alias=alias, unusable=LEFT_OUT if candidate.id in _EXCLUDED else "")
 
-    def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
+    def fingerprint(self, candidate: ProblemCandidate, tables: Tables) -> str:
         folder = Path(tables.main[candidate.rows[0]].read_text(_FOLDER))
         paths_and_stats = ((path, path.stat()) for path in sorted(folder.rglob("*")))
         file_facts = (f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in paths_and_stats)
         return " ".join((tables.main.fingerprint, *file_facts))
 
     def problem(
-        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+        self, candidate: ProblemCandidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
         """Return the problem. As in OJBench's judge, all tests must pass, whatever points they have."""
         row = tables.main[candidate.rows[0]]

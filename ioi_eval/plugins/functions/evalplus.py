@@ -10,7 +10,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from ioi_eval.benchmarks.benchmark import Benchmark, BenchmarkOptions, Candidate, ColumnNames, ContentStore
+from ioi_eval.benchmarks.benchmark import (
+    Benchmark,
+    BenchmarkOptions,
+    ColumnNames,
+    ContentStore,
+    ProblemCandidate,
+)
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.values import Limits, Problem, Solution
@@ -39,12 +45,12 @@ class _EvalPlusBenchmark(Benchmark):
         test = row.get("test")
         return not isinstance(test, str) or INPUTS.search(test) is not None
 
-    def candidate(self, row: Row) -> Candidate:
+    def candidate(self, row: Row) -> ProblemCandidate:
         number = row.read_name("task_id").rpartition("/")[2]
-        return Candidate(id=f"{self._prefix}/{number}", rows=(row.index,), alias=number)
+        return ProblemCandidate(id=f"{self._prefix}/{number}", rows=(row.index,), alias=number)
 
     def problem(
-        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+        self, candidate: ProblemCandidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
         row = tables.main[candidate.rows[0]]
 
@@ -61,7 +67,7 @@ class _EvalPlusBenchmark(Benchmark):
             starter_code=_join_columns(row, self._solution[:-1]),
         )
 
-    def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
+    def references(self, candidate: ProblemCandidate, tables: Tables) -> tuple[Solution, ...]:
         code = _join_columns(tables.main[candidate.rows[0]], self._solution)
         return (Solution(name="canonical", language="python", code=code, expected="correct"),)
 
@@ -107,12 +113,12 @@ class EvalPlus(_EvalPlusBenchmark):
     mixed: ClassVar = ("base_input", "plus_input")
     relevant_options: ClassVar = ("generated_tests",)
 
-    def candidate(self, row: Row) -> Candidate:
+    def candidate(self, row: Row) -> ProblemCandidate:
         task_id = row.read_name("task_id")
-        return Candidate(id=task_id, rows=(row.index,), alias=task_id.rpartition("/")[2])
+        return ProblemCandidate(id=task_id, rows=(row.index,), alias=task_id.rpartition("/")[2])
 
     def problem(
-        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+        self, candidate: ProblemCandidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
         row = tables.main[candidate.rows[0]]
         is_mbpp = candidate.id.startswith("Mbpp/")

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from ioi_eval.benchmarks.benchmark import (
     Benchmark,
     BenchmarkOptions,
-    Candidate,
     ColumnNames,
     ContentStore,
+    ProblemCandidate,
     Unusable,
     list_testlib_folders,
     make_statement_blob,
@@ -45,15 +45,15 @@ class LiveCodeBenchPro(Benchmark):
     uses_testlib: ClassVar = True
     version: ClassVar[int] = 2
 
-    def candidates(self, main: Table) -> Iterator[Candidate]:
+    def candidates(self, main: Table) -> Iterator[ProblemCandidate]:
         """Yield the problems. A problem that is in several quarters is yielded once."""
         return (self.candidate(main[rows[0]]) for rows in main.group_rows(self.named.id).values())
 
-    def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
+    def fingerprint(self, candidate: ProblemCandidate, tables: Tables) -> str:
         return f"{tables.main.fingerprint} {tables.format_file_stamp(TESTS, f'{candidate.id}.zip')}"
 
     def problem(
-        self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
+        self, candidate: ProblemCandidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
         row = tables.main[candidate.rows[0]]
         archive = _find_archive(f"{candidate.id}.zip", options)

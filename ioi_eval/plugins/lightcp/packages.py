@@ -130,7 +130,7 @@ class LightCp(DeclaredFormat[LightCpHeader]):
     """The package format of LightCPVerifier, recognized by config.yaml with testdata/.
 
     Args:
-        list_testlib_folders: Further folders that may contain testlib.h.
+        testlib_folders: Further folders that may contain testlib.h.
     """
 
     name = "LightCPVerifier"
@@ -138,8 +138,8 @@ class LightCp(DeclaredFormat[LightCpHeader]):
     keys = LightCpHeader
     rank = 50
 
-    def __init__(self, *list_testlib_folders: Path) -> None:
-        self._header_folders = list_testlib_folders
+    def __init__(self, *testlib_folders: Path) -> None:
+        self._header_folders = testlib_folders
 
     def looks_like_package(self, folder: Path) -> bool:
         return super().looks_like_package(folder) and (folder / _TESTS).is_dir()

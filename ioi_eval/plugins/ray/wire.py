@@ -15,7 +15,7 @@ from ioi_eval.engines.contract import CLASSIC, OWN, Capabilities, Change, Health
 from ioi_eval.engines.jobs.piston_api import LacksContents
 from ioi_eval.engines.piston.engine import Patience
 from ioi_eval.engines.piston.reports import EndpointReport
-from ioi_eval.engines.piston.sending import LATE, WORKER, Identity
+from ioi_eval.engines.piston.sending import LATE, WORKER, ServerIdentity
 from ioi_eval.engines.piston.wire import MaxSecondsOf
 from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError
 from ioi_eval.model.job import Job, JobFile, JobResult
@@ -326,7 +326,7 @@ def _make_node_report(address: str, about: NodeCapabilities) -> EndpointReport:
         contents=about.space,
         keeps_programs=True,
         exclusive=about.capabilities.exclusive,
-        identity=Identity(worker=about.actor),
+        identity=ServerIdentity(worker=about.actor),
         architecture=about.capabilities.architecture,
         toolchains=about.capabilities.toolchains,
         max_output=about.capabilities.max_output,

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from dump_rows import PROBLEMS, write_jsonl
-from support.datasets import Problems, Repairs, open_dump
+from support.datasets import CodeRepairs, Problems, open_dump
 
 from ioi_eval.benchmarks import DumpOptions, list_named_problem_ids
 from ioi_eval.errors import BadRows, InputError
@@ -29,7 +29,7 @@ ALL = Problems([*PROBLEMS.values(), FUNCTION, ASKED])
 
 def options_of(case: Mapping[str, Any]) -> DumpOptions:
     option_values = dict(case.get("options", {}))
-    repairs = Repairs(**dict.fromkeys(option_values.pop("repairs", ()), True))
+    repairs = CodeRepairs(**dict.fromkeys(option_values.pop("repairs", ()), True))
     return DumpOptions(**option_values, repairs=repairs)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.datasets import Candidate
+from support.datasets import ProblemCandidate
 from support.plugins import needs_plugin
 
 from ioi_eval.benchmarks import BENCHMARKS, BenchmarkOptions, detect_benchmark, find_benchmark
@@ -18,11 +18,12 @@ from ioi_eval.errors import InputError
 from ioi_eval.sources import benchmark_of
 
 MANY = [
-    Candidate(id=f"p{n}", rows=(n,), year=2020 + n % 3, difficulty=("easy", "Hard")[n % 2]) for n in range(30)
+    ProblemCandidate(id=f"p{n}", rows=(n,), year=2020 + n % 3, difficulty=("easy", "Hard")[n % 2])
+    for n in range(30)
 ]
 
 
-def ids(candidates: list[Candidate]) -> list[str]:
+def ids(candidates: list[ProblemCandidate]) -> list[str]:
     return [candidate.id for candidate in candidates]
 
 
@@ -40,7 +41,7 @@ def test_another_seed_selects_another_sample() -> None:
 
 
 def test_sample_contains_only_usable_candidates() -> None:
-    bad = [Candidate(id=f"b{n}", rows=(n,), unusable="no tests") for n in range(30)]
+    bad = [ProblemCandidate(id=f"b{n}", rows=(n,), unusable="no tests") for n in range(30)]
     assert set(ids(sample_candidates([*bad, *MANY], 30, 0))) == set(ids(MANY))
 
 

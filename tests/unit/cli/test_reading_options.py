@@ -7,7 +7,7 @@ import pytest
 from ioi_eval.cli.console import format_input_error
 from ioi_eval.cli.options import RowOptions
 from ioi_eval.model.errors import InputError
-from ioi_eval.runs import DumpOptions, Repairs
+from ioi_eval.runs import CodeRepairs, DumpOptions
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_malformed_columns_option_is_input_error(typed: list[str], message: str)
 
 
 def test_repair_option_accepts_names_with_commas() -> None:
-    assert RowOptions(repair="includes, imports").options.repairs == Repairs(
+    assert RowOptions(repair="includes, imports").options.repairs == CodeRepairs(
         add_includes=True, add_imports=True
     )
     with pytest.raises(InputError, match="unknown repair 'include'"):

@@ -20,8 +20,8 @@ def test_eval_protocol_docs_example_prints_promised_result(
         r"```python\n(from ioi_eval.integrations.eval_protocol.*?)\n```\n\nIf ", DOCS.read_text(), re.S
     )
     assert example is not None
-    promised = re.search(r"# (1\.0 .*)$", example[1], re.M)
-    assert promised is not None
+    promised_packages = re.search(r"# (1\.0 .*)$", example[1], re.M)
+    assert promised_packages is not None
     exec(compile(example[1], str(DOCS), "exec"), {})
     close_all()
-    assert capsys.readouterr().out.strip() == promised[1]
+    assert capsys.readouterr().out.strip() == promised_packages[1]

@@ -245,8 +245,8 @@ def test_newest_interpreter_is_chosen_if_only_it_has_promised_packages(
     assert [find_python("caller", ("numpy",)) for _ in range(2)] == [able] * 2
     (warning,) = (record.getMessage() for record in caplog.records)
     assert "count on numpy" in warning and "IOI_EVAL_PYTHON" in warning
-    for promised in ((), ("networkx",), ("networkx", "numpy"), ("nothing",)):
-        caller_python = find_python("caller", promised)
+    for promised_packages in ((), ("networkx",), ("networkx", "numpy"), ("nothing",)):
+        caller_python = find_python("caller", promised_packages)
         assert caller_python is not None and caller_python.path == str(python)
 
 

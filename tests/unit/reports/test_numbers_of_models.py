@@ -21,7 +21,7 @@ from ioi_eval.reports.medals import ContestYear, load_known_contests
 from ioi_eval.reports.page import make_run_document
 from ioi_eval.reports.sections import make_group_sort_key, make_run_entries
 from ioi_eval.reports.sections import make_medals_section as sections_medals
-from ioi_eval.reports.summary import Traits, make_attempt, measure_limit_usage, read_traits
+from ioi_eval.reports.summary import ProblemTraits, make_attempt, measure_limit_usage, read_traits
 from ioi_eval.rules.selection import Budget
 from ioi_eval.store.tasks import Task
 
@@ -86,27 +86,27 @@ def test_pass_at_k_counts_target_subtask_as_passed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "traits"),
     [
-        ({}, Traits()),
+        ({}, ProblemTraits()),
         (
             {"difficulty": "hard", "tags": ["b", "a", "b"], "year": 2024},
-            Traits(difficulty="hard", tags=("a", "b"), year=2024),
+            ProblemTraits(difficulty="hard", tags=("a", "b"), year=2024),
         ),
         (
             {"difficulty": 1500, "tags": "a, b ,", "year": "2024"},
-            Traits(difficulty="1500", tags=("a", "b"), year=2024),
+            ProblemTraits(difficulty="1500", tags=("a", "b"), year=2024),
         ),
-        ({"tags": '["b", "a, c"]'}, Traits(tags=("a, c", "b"))),  # lists in tables are JSON
-        ({"tags": "['b', 'a']"}, Traits(tags=("a", "b"))),
-        ({"tags": "[]"}, Traits()),
-        ({"tags": "[USACO], gold"}, Traits(tags=("[USACO]", "gold"))),
-        ({"difficulty": ["x"], "tags": 3, "year": "soon"}, Traits()),
-        ({"tags": [1, None, ""], "year": float("inf"), "difficulty": None}, Traits()),
-        ({"year": 2024.0, "difficulty": 1900.0}, Traits(difficulty="1900", year=2024)),
-        ({"difficulty": "1900.0"}, Traits(difficulty="1900")),
-        ({"difficulty": "v2.0"}, Traits(difficulty="v2.0")),
+        ({"tags": '["b", "a, c"]'}, ProblemTraits(tags=("a, c", "b"))),  # lists in tables are JSON
+        ({"tags": "['b', 'a']"}, ProblemTraits(tags=("a", "b"))),
+        ({"tags": "[]"}, ProblemTraits()),
+        ({"tags": "[USACO], gold"}, ProblemTraits(tags=("[USACO]", "gold"))),
+        ({"difficulty": ["x"], "tags": 3, "year": "soon"}, ProblemTraits()),
+        ({"tags": [1, None, ""], "year": float("inf"), "difficulty": None}, ProblemTraits()),
+        ({"year": 2024.0, "difficulty": 1900.0}, ProblemTraits(difficulty="1900", year=2024)),
+        ({"difficulty": "1900.0"}, ProblemTraits(difficulty="1900")),
+        ({"difficulty": "v2.0"}, ProblemTraits(difficulty="v2.0")),
     ],
 )
-def test_problem_traits_ignore_invalid_columns(columns: dict[str, Any], traits: Traits) -> None:
+def test_problem_traits_ignore_invalid_columns(columns: dict[str, Any], traits: ProblemTraits) -> None:
     assert read_traits(columns) == traits
 
 

@@ -13,8 +13,8 @@ from model_programs import ADD, CPP, DRAFT, PYTHON, SCRIPT, fenced
 
 from ioi_eval.models import Blob, NamedBlob, Problem, TaskType
 from ioi_eval.rules.extraction import (
+    CodeRepairs,
     Extraction,
-    Repairs,
     extract,
     find_extraction,
     insert_after_future_imports,
@@ -26,12 +26,12 @@ from ioi_eval.rules.extraction import (
 
 HEADER = NamedBlob(name="graders/Sum.h", content=Blob.of("int add(int, int);\n"))
 PROBLEM = Problem(id="sum", grader_files=(HEADER,))
-ALL = Repairs(add_includes=True, add_header=True, add_namespace=True)
+ALL = CodeRepairs(add_includes=True, add_header=True, add_namespace=True)
 BARE = "int add(int a, int b) { return max(a, b); }\n"
 
 
 def test_default_repairs_change_nothing() -> None:
-    assert repair(BARE, PROBLEM, CPP, Repairs()) == (BARE, ())
+    assert repair(BARE, PROBLEM, CPP, CodeRepairs()) == (BARE, ())
 
 
 def test_all_repairs_add_includes_header_and_namespace() -> None:
@@ -49,7 +49,7 @@ def test_all_repairs_add_includes_header_and_namespace() -> None:
     ],
 )
 def test_single_repair_is_applied_once(option: str, line: str) -> None:
-    options = Repairs(**{option: True})
+    options = CodeRepairs(**{option: True})
     repaired = repair(BARE, PROBLEM, CPP, options)
     assert repaired == (line + BARE, (option,))
     assert repair(repaired[0], PROBLEM, CPP, options) == (repaired[0], ())
@@ -59,18 +59,18 @@ def test_single_repair_is_applied_once(option: str, line: str) -> None:
     "line", ["#include <bits/stdc++.h>", "  #  include<bits/stdc++.h>", '#include "bits/stdc++.h"']
 )
 def test_existing_include_is_not_added(line: str) -> None:
-    assert repair(line + "\n" + BARE, PROBLEM, CPP, Repairs(add_includes=True))[1] == ()
+    assert repair(line + "\n" + BARE, PROBLEM, CPP, CodeRepairs(add_includes=True))[1] == ()
 
 
 def test_include_in_comment_does_not_count() -> None:
-    assert repair("// #include <bits/stdc++.h>\n" + BARE, PROBLEM, CPP, Repairs(add_includes=True))[1]
+    assert repair("// #include <bits/stdc++.h>\n" + BARE, PROBLEM, CPP, CodeRepairs(add_includes=True))[1]
 
 
 def test_qualified_code_gets_no_using_namespace() -> None:
-    assert repair("std::string s;\n", PROBLEM, CPP, Repairs(add_namespace=True))[1] == ()
+    assert repair("std::string s;\n", PROBLEM, CPP, CodeRepairs(add_namespace=True))[1] == ()
 
 
-IMPORTS = Repairs(add_imports=True)
+IMPORTS = CodeRepairs(add_imports=True)
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ def test_add_imports_skips_functions_and_other_languages() -> None:
 
 
 def test_add_header_does_nothing_without_problem_header() -> None:
-    assert repair(BARE, Problem(id="sum"), CPP, Repairs(add_header=True)) == (BARE, ())
-    assert repair(BARE, Problem(id="other", grader_files=(HEADER,)), CPP, Repairs(add_header=True)) == (
+    assert repair(BARE, Problem(id="sum"), CPP, CodeRepairs(add_header=True)) == (BARE, ())
+    assert repair(BARE, Problem(id="other", grader_files=(HEADER,)), CPP, CodeRepairs(add_header=True)) == (
         BARE,
         (),
     )
