@@ -233,7 +233,7 @@ def _find_request_problem(
 
 
 def _list_request_problems(columns: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the problem of a batch request: a standard column, or else the request's id names it."""
+    """Yield the problem of a batch request, from a standard column or else from the request's id."""
     standard_values = (columns[name] for name in PROBLEM_COLUMNS if name in columns)
     yield next(standard_values, _find_request_problem(columns, _REQUEST_ID_COLUMNS))
 

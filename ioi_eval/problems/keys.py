@@ -333,7 +333,7 @@ def object_key(
 
 
 def seconds_key(meaning: str = "", if_missing: str = _REFUSED, **key_options: Any) -> Key[float]:
-    """Declare a time limit in seconds. A number that must be in milliseconds is a fault."""
+    """Declare a time limit in seconds. A number so large that it means milliseconds is a fault."""
     return Key(
         lambda fields, name, _: read_time_limit(fields, name),
         None,
@@ -344,7 +344,7 @@ def seconds_key(meaning: str = "", if_missing: str = _REFUSED, **key_options: An
 
 
 def read_time_limit(fields: Fields, name: str) -> float:
-    """Return a time limit in seconds. A number that must be in milliseconds is a fault."""
+    """Return a time limit in seconds. A number so large that it means milliseconds is a fault."""
     limit = fields.read_number(name, above=0)
     if limit >= _MAX_TIME_S:
         problem = f"{limit:g} seconds is more than any contest gives"

@@ -51,8 +51,8 @@ class ReportOptions(Value):
     pages: Annotated[
         PageChoice | None,
         CliOption(
-            help="Submissions that get their own page. sample and failed"
-            " add submissions that the report mentions.",
+            help="Submissions that get their own page. `sample` and `failed` also"
+            " include the submissions that the report links to.",
             unset="all, of more than 20,000 submissions a sample",
         ),
     ] = None
@@ -228,7 +228,7 @@ class HeadlineRow(Value):
 
 
 class Headline(Value):
-    """The headline of each model, the best model first."""
+    """The main number of a run, for each model, with the best model first."""
 
     measure: Measure
     of: float | None = None  # maximum points, or number of problems; None for pass@1

@@ -133,7 +133,7 @@ def load_problems(
 
 
 def check_source_problems(source: str, options: BenchmarkOptions, store: Store) -> tuple[Package, ...]:
-    """Return the problems of a source with the errors in them. Raises the first error of a benchmark."""
+    """Return the problems of a source with their errors. Raises the first error if it is a benchmark."""
     benchmark = benchmark_of(source)
     if benchmark is None:
         _refuse_benchmark_options(options)

@@ -381,7 +381,10 @@ class ResultLog:
             )
 
     def _index_rows(self, problems: Mapping[str, str]) -> None:
-        """Index the results after the indexed bytes, and the earlier results. `problems`: their digests."""
+        """Index the results that were appended since the last index, and the results of earlier problems.
+
+        `problems` has the digest of each problem.
+        """
         for offset, row in decode_lines(self.folder / RESULTS, ResultHead, self._indexed_bytes):
             if not self._index_result(offset, row, problems.get(row.problem_id, "")):
                 refuse_duplicate_key(self.folder, row.key)

@@ -475,7 +475,7 @@ def expand_row(row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row
 
 
 def expand_tests(row: Mapping[str, Any]) -> _Row:
-    """Return the row with a `TestResult` for each test. This is faster than writing the tests out."""
+    """Return the row with a `TestResult` for each test, which is faster than making plain values."""
     return _replace_test_indices(row, lambda columns: msgspec.convert(columns, TestColumns).results())
 
 

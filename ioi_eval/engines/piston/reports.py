@@ -202,7 +202,7 @@ def _make_unreachable_check(reason: str) -> HealthCheck:
 
 
 def _check_sandboxes(report: EndpointReport) -> Iterator[HealthCheck]:
-    """Yield a check of the weaknesses of a server's sandboxes, in which jobs run the proctor's sandboxes."""
+    """Yield a health check of a server's own sandboxes, inside which the proctor starts its sandboxes."""
     if report.is_ours or report.isolates is None:
         return
     yield HealthCheck(

@@ -66,7 +66,7 @@ def test_errors_name_standard_input(content: bytes, message: str) -> None:
         open_dump(dumps, problems=PROBLEMS)
 
 
-def test_standard_input_is_readable_for_mentioned_problems() -> None:
+def test_problem_ids_are_listed_from_standard_input() -> None:
     with (
         replace_stdin_by_file(["-"], io.BytesIO(b"\xff")) as dumps,
         pytest.raises(InputError, match="standard input, line 1"),

@@ -97,7 +97,7 @@ def test_first_line_of_run_counts_servers_by_runtime(kinds: list[str], line: str
     assert choose_uses(servers(*kinds)).summary == line
 
 
-def test_line_of_classic_jobs_names_no_machine() -> None:
+def test_summary_for_classic_jobs_counts_servers_by_package() -> None:
     assert (
         choose_uses(servers("own", "cms"), "classic").summary
         == "1 with ioi_eval, 1 with cms_ioi only is not used"
