@@ -149,7 +149,9 @@ class TestReport(Message):
     nonce: str
     start: Start | None = None
     test: int | None = None
-    end: str | None = None  # how the program ended: ok, exit, signal, cpu, wall, memory, output or threads
+    # How the submission ended: ok, exit, signal, cpu, wall, memory, output or threads. It is `ok` also if the
+    # submission failed after its interactor had rejected it; `code` and `signal` then describe how it failed.
+    end: str | None = None
     score: float = 0.0
     part: bool = False  # True if the score is a fraction of the test's points
     feedback: str = ""

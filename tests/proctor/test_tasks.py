@@ -325,6 +325,8 @@ def test_interactor_decides_the_score(bench: Bench, kind: str, yes: int, no: int
     for source, score in ((SEARCH, 1), (STUBBORN, 0), ("int main(){}", 0)):
         line = bench.one(source, "37", None, **guessing(kind, yes, no))
         assert (line.end, line.score) == ("ok", score), line
+        # A loop that the interactor has rejected ends by SIGPIPE, which is not its verdict.
+        assert line.signal == (13 if source == STUBBORN else 0)
 
 
 def test_program_that_crashes_after_right_output_scores_zero(bench: Bench) -> None:
