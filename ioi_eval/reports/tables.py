@@ -36,8 +36,9 @@ _NESTED = frozenset(
     }
 )
 _IDENTITY = ("key", "problem_id", "model")
-_SUBTASK = ("subtask", "points", "score", "weighted_score", "exact_score", "status")
-_TEST = ("test_name", "score", "status", "feedback", "cpu_time", "wall_time", "waited_time", "memory")
+_VERDICT = "verdict"  # column of the frames with the verdict, which results and files call `status`
+_SUBTASK = ("subtask", "points", "score", "weighted_score", "exact_score", _VERDICT)
+_TEST = ("test_name", "score", _VERDICT, "feedback", "cpu_time", "wall_time", "waited_time", "memory")
 
 
 class Results:
@@ -89,7 +90,10 @@ class Results:
     def _part_rows(self, field: str, columns: Iterable[str]) -> Iterator[dict[str, Any]]:
         for _, row, result in read_results(self.folder):
             for item in getattr(result, field):
-                yield {**_select_identity_columns(row), **{name: getattr(item, name) for name in columns}}
+                item_values = {
+                    name: getattr(item, "status" if name == _VERDICT else name) for name in columns
+                }
+                yield {**_select_identity_columns(row), **item_values}
 
 
 def _select_dump_columns(row: Mapping[str, Any]) -> dict[str, Any]:

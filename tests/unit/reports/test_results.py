@@ -57,6 +57,7 @@ def test_subtasks_frame_has_row_for_each_subtask(some: Results) -> None:
     frame = some.subtasks_frame()
     assert list(frame["subtask"]) == ["01-small", "02-middle", "03-all"]
     assert list(frame["weighted_score"]) == [20, 30.5, 16.5]
+    assert list(frame["verdict"]) == ["AC", "AC", "PA"]
     assert set(frame["key"]) == {"a"}
 
 
@@ -65,6 +66,12 @@ def test_tests_frame_has_row_for_each_test(some: Results) -> None:
     assert len(frame) == 2 * len(TESTS)
     assert frame.groupby("key")["score"].sum().to_dict() == pytest.approx({"a": 3 + 1 / 3, "b": 3})
     assert {"feedback", "cpu_time", "wall_time", "memory"} <= set(frame.columns)
+    assert frame.groupby("key")["verdict"].last().to_dict() == {"a": "PA", "b": "AC"}
+
+
+def test_every_frame_names_the_verdict_alike(some: Results) -> None:
+    for frame in (some.to_frame(), some.subtasks_frame(), some.tests_frame()):
+        assert "verdict" in frame.columns and "status" not in frame.columns
 
 
 def test_result_data_frames_agree_with_the_summary(some: Results) -> None:

@@ -167,7 +167,7 @@ def test_results_file_alone_gives_same_report(tmp_path: Path) -> None:
 def test_tests_of_a_run_are_exported_as_a_table(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [row("a", {"3-a": Verdict.PA}), row("b", of=PLAIN)])
     write_reports(run)
-    tests_table = pq.read_table(run / "tests.parquet").to_pandas()
+    tests_table = pq.read_table(run / "tests.parquet").to_pandas().rename(columns={"status": "verdict"})
     frame = Results.open(run).tests_frame()
     assert tests_table[list(frame.columns)].to_json(orient="records") == frame.to_json(orient="records")
     assert list(tests_table["subtasks"][0]) == ["01-small", "02-middle", "03-all"]
