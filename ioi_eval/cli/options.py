@@ -135,13 +135,13 @@ class RowOptions:
 def read_column_names(arguments: Iterable[str]) -> dict[str, str]:
     """Return the columns of `--columns` by their contents. Raises InputError for invalid arguments."""
     contents = (*COLUMN_NAMES, _EXPECTED)
-    pair_separator = re.compile(rf",(?=(?:{'|'.join(contents)})=)")
+    pair_separator = re.compile(r",(?=[^,=]*=)")  # names of columns may contain commas
     columns = dict[str, str]()
     for pair in (pair for argument in arguments for pair in pair_separator.split(argument)):
         content, equals, column = pair.partition("=")
         if not equals or content not in contents:
             suggestion = "".join(
-                f". Did you mean {similar_name}?"
+                f". Did you mean {similar_name}={column or 'COLUMN'}?"
                 for similar_name in find_similar_names(content, contents)[:1]
             )
             names = f"{', '.join(contents)} (code: programs or replies)"

@@ -37,7 +37,11 @@ def test_columns_option_separates_expected_column() -> None:
     ("typed", "message"),
     [
         (["out"], "--columns: 'out' does not name a column"),
-        (["problm=x"], "Did you mean problem?"),
+        (["problm=x"], "Did you mean problem=x?"),
+        (["problem"], "Did you mean problem=COLUMN?"),
+        (["code=out,c=d"], "--columns: 'c=d' does not name a column"),
+        (["code=out,=d"], "--columns: '=d' does not name a column"),
+        (["a=b,c=d"], "--columns: 'a=b' does not name a column"),
         (["code=a", "code=b"], "--columns: two columns are named for code"),
         (["code="], "--columns: code= does not name a column"),
         ([""], "--columns: '' does not name a column"),
