@@ -23,6 +23,7 @@ from ioi_eval.benchmarks import parquet
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import DuplicateKey, refuse_duplicate_keys
 from ioi_eval.model.nesting import NestedTooDeep, Nesting, require_shallow
+from ioi_eval.model.paths import missing_path_error
 from ioi_eval.model.text import format_count
 from ioi_eval.store.files import MAY_READ, find_unreadable_folders, raise_read_errors
 
@@ -92,7 +93,7 @@ def _list_dump_files_at(path: Path) -> list[Path]:
             raise InputError("the folder contains no dump", where=str(path), remedy=remedy)
         return files
     if not path.exists():
-        raise InputError("no such file or folder", where=str(path), remedy="Name the dump's file or folder")
+        raise missing_path_error(path, "Name the dump's file or folder")
     if not path.is_file():
         raise InputError(
             "a dump must be a file: a pipe or a device cannot be read twice",

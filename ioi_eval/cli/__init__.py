@@ -405,8 +405,10 @@ def _check_dumps_exist(args: Sequence[str]) -> None:
     for dump in takewhile(lambda word: not word.startswith("-"), args):
         is_path = "/" not in dump or dump.lower().endswith(_DUMP_SUFFIXES)
         if is_path and not os.path.lexists(dump):
-            remedy = "Name the dump's file or folder"
-            raise InputError("no such file or folder", where=dump, remedy=remedy)
+            # imported here, because help pages do not need it
+            from ioi_eval.model.paths import missing_path_error
+
+            raise missing_path_error(dump, "Name the dump's file or folder")
 
 
 def _expand_key(keys: Mapping[str, Any], pair: str) -> list[str]:

@@ -16,6 +16,7 @@ from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import suggest_names
 from ioi_eval.model.languages import find_language
+from ioi_eval.model.paths import missing_path_error
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Problem, Solution
 from ioi_eval.problems.archive import ArchiveLimits, extract_archive, open_cache
@@ -537,8 +538,7 @@ def _find_package_paths(source: Path) -> list[Path]:
     """Return the paths of a source's packages: folders and zips."""
     with raise_read_errors(source):
         if not source.exists():
-            remedy = "Name a folder or zip of packages"
-            raise InputError("no such file or folder", where=str(source), remedy=remedy)
+            raise missing_path_error(source, "Name a folder or zip of packages")
         if source.is_file() or detect_format(source):
             return [source]
         if package_paths := list(_find_packages_below(source, _MAX_DEPTH)):

@@ -22,6 +22,7 @@ import msgspec
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import require_shallow
+from ioi_eval.model.paths import missing_path_error
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports.headline import make_headline, sort_models
@@ -885,8 +886,10 @@ def check_run(folder: Path) -> RunInfo:
     """Return the info of a run's folder. Raise InputError if the folder is not a run's."""
     info = read_info(folder)
     if info is None:
-        problem = "there is no run in this folder" if folder.exists() else "no such file or folder"
-        raise InputError(problem, where=str(folder), remedy="Name the folder of a run")
+        remedy = "Name the folder of a run"
+        if not folder.exists():
+            raise missing_path_error(folder, remedy)
+        raise InputError("there is no run in this folder", where=str(folder), remedy=remedy)
     if info.replacing:
         raise InputError(
             "a new run is replacing the old run",
