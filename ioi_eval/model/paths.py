@@ -27,8 +27,11 @@ def find_similar_path(path: Path) -> Path | None:
         return None
     if (parent / path.name).exists():
         return parent / path.name
-    similar_names = find_similar_names(path.name, _list_names(parent))
-    return parent / similar_names[0] if similar_names else None
+    # Equal suffixes would make different names similar. A name with the same suffix wins over its equals.
+    names = sorted(_list_names(parent), key=lambda name: Path(name).suffix == path.suffix)
+    names_by_stem = {Path(name).stem: name for name in names}
+    similar_stems = find_similar_names(path.stem, names_by_stem)
+    return parent / names_by_stem[similar_stems[0]] if similar_stems else None
 
 
 def _list_names(folder: Path) -> list[str]:

@@ -26,6 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("examples/probelms", "examples/problems"),
         ("examples/generatoins.jsonl", "examples/generations.jsonl"),
         ("./exmaples", "examples"),
+        ("examples/generations.csv", "examples/generations.jsonl"),
     ],
 )
 def test_missing_path_error_suggests_similar_path(folder: Path, path: str, similar: str) -> None:
@@ -35,7 +36,15 @@ def test_missing_path_error_suggests_similar_path(folder: Path, path: str, simil
 
 
 @pytest.mark.parametrize(
-    "path", ["nowhere", "nowhere/problems", "exmaples/nowhere", "examples/generations.jsonl/x", "hidden"]
+    "path",
+    [
+        "nowhere",
+        "nowhere/problems",
+        "exmaples/nowhere",
+        "examples/generations.jsonl/x",
+        "hidden",
+        "examples/none.jsonl",
+    ],
 )
 def test_missing_path_error_without_similar_path_suggests_nothing(folder: Path, path: str) -> None:
     assert str(missing_path_error(path, "Name a folder")) == f"{path}: no such file or folder. Name a folder"
