@@ -12,6 +12,7 @@ import msgspec
 
 from ioi_eval.errors import CasesError, InputError, IoiEvalError
 from ioi_eval.integrations.misses import UnknownProblemError, count_miss, gather_results
+from ioi_eval.integrations.other_languages import warn_of_other_language
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
 from ioi_eval.model.fields import suggest_similar
 from ioi_eval.model.options import CliOption
@@ -161,6 +162,7 @@ class Rewards(Value):
         language = row.choose_language(problem, self.options.language)
         code = extract(completion, language)
         if code is None:
+            warn_of_other_language(completion, problem, language)
             return RewardOutcome(self.options.no_code, NO_CODE)
         submission = Submission(
             key=str(row.number),

@@ -1,0 +1,43 @@
+"""Log that completions are in another language than the language in which they are judged."""
+
+from __future__ import annotations
+
+import logging
+
+from ioi_eval.models import Problem
+from ioi_eval.rules.extraction import detect_reply_language
+from ioi_eval.rules.languages import list_allowed_languages
+from ioi_eval.scoring import Language, extract, find_language
+
+_log = logging.getLogger(__name__)
+_logged_pairs: set[tuple[str, str]] = set()  # languages of completions and of judging in warnings so far
+
+
+def warn_of_other_language(completion: str, problem: Problem, language: Language) -> None:
+    """Log a warning if a completion without a program in the language has a program in another language.
+
+    The warning is logged once for each pair of languages, because all completions then have this fault.
+    """
+    other_language = _find_other_language(completion, problem, language)
+    if other_language is None or (other_language.name, language.name) in _logged_pairs:
+        return
+    _logged_pairs.add((other_language.name, language.name))
+    _log.warning(
+        "a completion is in %s, but completions are judged in %s, so it has no program. Set the option"
+        " language=%r, or give the rows a column `language`, if the language is wrong (logged once)",
+        other_language.name,
+        language.name,
+        other_language.name,
+    )
+
+
+def _find_other_language(completion: str, problem: Problem, language: Language) -> Language | None:
+    """Return the language of the completion's program among the problem's languages, if it is another."""
+    allowed_languages = list_allowed_languages(problem)
+    tagged_language = detect_reply_language(completion, allowed_languages, language)
+    if tagged_language is not None:
+        return tagged_language
+    cpp_language = find_language("c++")
+    if cpp_language in allowed_languages and "#include" in (extract(completion, cpp_language) or ""):
+        return cpp_language
+    return None
