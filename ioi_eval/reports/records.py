@@ -512,6 +512,14 @@ _REMEDIES = {
     Reason.NOT_COMPILED: "Likely the language is wrong, or the programs lack a header or a grader: look at "
     "one of them, then set `language=NAME`, or name the problems that they are for",
 }
+_REPLY_REMEDY = (
+    "Likely the replies are empty or cut off, or the programs are in another language: look at one in the "
+    "report, then repeat the run with `fresh=True`"
+)
+_AGENT_REMEDY = (
+    "Likely the command fails, or {fault}: read an agent.log in the run's folder agents, then repeat the run "
+    "with `fresh=True`"
+)
 _CRASH_REMEDY = (
     "Likely the programs need a module that the machine lacks (`ioi-eval doctor`), are in another language, "
     "or read their input elsewhere: look at one of them"
@@ -565,10 +573,14 @@ class EndingCounts(msgspec.Struct):
         elif (reason_of_ending, line) in self.alike or len(self.alike) < _MAX_LINES:
             self.alike[reason_of_ending, line] += 1
 
-    def find_suspicions(self, model: str) -> Iterator[Suspicion]:
+    def find_suspicions(self, model: str, author_remedy: str | None = None) -> Iterator[Suspicion]:
         """Yield failures that 90 % of a model's rows share: the same error, or a missing program.
 
         With fewer than ten rows, the only suspicion is that no row contains a program.
+
+        Args:
+            model: The name of the model.
+            author_remedy: The remedy for missing programs, if they do not come from a dump.
         """
         rows = self.no_program.total()
         has_enough_rows = self.scored >= MIN_SUSPICIOUS_ROWS or rows == self.scored
@@ -585,8 +597,26 @@ class EndingCounts(msgspec.Struct):
                     of=self.scored,
                     reason=ending_reason,
                     line=line,
-                    remedy=_CRASH_REMEDY if ending_reason is None else _REMEDIES[ending_reason],
+                    remedy=author_remedy
+                    if author_remedy and ending_reason is Reason.NO_PROGRAM
+                    else _CRASH_REMEDY
+                    if ending_reason is None
+                    else _REMEDIES[ending_reason],
                 )
+
+
+def find_author_remedy(settings: Mapping[str, Any], *, has_agents: bool) -> str | None:
+    """Return the remedy for missing programs in a run that requested its programs, or None for a dump.
+
+    Args:
+        settings: The settings in run.json. Their `command` is the command line of ioi_eval.
+        has_agents: Whether the run's folder has the logs of agents.
+    """
+    is_contest = "contest" in settings
+    if has_agents:
+        file_fault = "does not write solution.py or solution.cpp into the folder where it starts"
+        return _AGENT_REMEDY.format(fault="submits nothing over MCP" if is_contest else file_fault)
+    return _REPLY_REMEDY if is_contest or "author" in settings else None
 
 
 def _find_most_frequent_reason(reasons: Counter[str]) -> tuple[str, int]:

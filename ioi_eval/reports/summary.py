@@ -44,6 +44,7 @@ from ioi_eval.reports.records import (
     Summary,
     TrustSummary,
     choose_author_noun,
+    find_author_remedy,
     has_feedback,
     make_no_program_warning,
 )
@@ -80,6 +81,7 @@ RowCallback = Callable[[Mapping[str, Any], SubmissionResult, int], object]
 # --- values of a row, which may have wrong types; and counters, to which results are added in any order
 
 _TOKENS = ("output_tokens", "completion_tokens")  # keys in a row's metadata.usage for the number of tokens
+_AGENTS = "agents"  # folder of a run with the folders of its agents
 # Names of columns with a reply's text, the most important first.
 _TEXTS = ("reasoning", "reasoning_content", "generation")
 _TRUE = frozenset({"true", "yes", "1"})
@@ -721,10 +723,12 @@ class RowPass:
             )
         models = self._summarize_models(tallies, traits)
         models = add_model_numbers(models, self._folder)
+        has_agents = (self._folder / _AGENTS).is_dir()
+        author_remedy = find_author_remedy(self._info.settings, has_agents=has_agents)
         suspicious = [
             suspicion
             for model, ends in sorted(counts.ends.items())
-            for suspicion in ends.find_suspicions(model)
+            for suspicion in ends.find_suspicions(model, author_remedy)
         ]
         submissions, expected = sum(model.submissions for model in models), self._info.expected
         is_complete = not self._info.unread and submissions >= (expected or 0)

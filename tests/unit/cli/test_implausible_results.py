@@ -61,6 +61,32 @@ def test_nine_of_ten_rows_with_the_same_error_are_suspicious(
     assert warning.startswith(expected_start) and warning.endswith(f"{suspicion.remedy}.")
 
 
+_COMMAND = {"command": "ioi-eval"}  # each call of the command line has this setting
+
+
+@pytest.mark.parametrize(
+    ("settings", "has_agents", "expected"),
+    [
+        (_COMMAND, False, "code_column=NAME"),
+        ({"author": "my-agent", **_COMMAND}, True, "does not write solution.py"),
+        ({"contest": "problems", **_COMMAND}, True, "submits nothing over MCP: read an agent.log"),
+        ({"author": "otter", **_COMMAND}, False, "look at one in the report"),
+        ({"contest": "problems", **_COMMAND}, False, "look at one in the report"),
+    ],
+)
+def test_remedy_for_missing_programs_depends_on_their_author(
+    tmp_path: Path, settings: dict[str, str], has_agents: bool, expected: str
+) -> None:
+    run = write_run(tmp_path / "run", [row_with_outcome("a", code=None)])
+    info = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**info, "settings": settings}))
+    if has_agents:
+        (run / "agents").mkdir()
+    (suspicion,) = summarize_run(run).suspicious
+    assert expected in suspicion.remedy
+    assert ("code_column" in suspicion.remedy) == (settings == _COMMAND)
+
+
 @pytest.mark.parametrize(
     "rows",
     [
