@@ -24,7 +24,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import DuplicateKey, refuse_duplicate_keys
 from ioi_eval.model.nesting import NestedTooDeep, Nesting, require_shallow
 from ioi_eval.model.paths import missing_path_error
-from ioi_eval.model.text import format_count
+from ioi_eval.model.text import format_count, format_install_command
 from ioi_eval.store.files import MAY_READ, find_unreadable_folders, raise_read_errors
 
 _CHUNK = 1 << 20  # number of bytes or characters that are read at once
@@ -514,9 +514,10 @@ def _read_eval_rows(path: Path) -> Iterator[FileRow]:
     try:
         from inspect_ai.log import read_eval_log, read_eval_log_samples
     except ImportError as error:
-        remedy = "Install it with: pip install 'ioi-eval[inspect-ai]'"
         raise InputError(
-            "reading this log needs the package inspect_ai", where=str(path), remedy=remedy
+            "reading this log needs the package inspect_ai",
+            where=str(path),
+            remedy=format_install_command("inspect-ai"),
         ) from error
     unused_fields = {"events", "store", "attachments", "messages"}
     # The log is read in another thread, because inspect_ai permanently patches the asyncio of an event loop.

@@ -27,6 +27,7 @@ from ioi_eval.cli import console
 from ioi_eval.cli.completion import add_completions
 from ioi_eval.cli.settings import read_option_values
 from ioi_eval.model.errors import BadRows, InputError, IoiEvalError
+from ioi_eval.model.text import format_install_command
 from ioi_eval.registries import Registry, list_entry_names, load_entry, missing_plugin_error
 
 # First line of each command's help page, by command.
@@ -576,11 +577,10 @@ _UNREACHABLE = frozenset({errno.EACCES, errno.EPERM, errno.ENAMETOOLONG})
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _NO_THREAD = "can't start new thread"  # Python's message
 _NO_TEMPORARY = "No usable temporary directory"  # start of a message of the module `tempfile`
-# The package or extra to install if a module is missing, by module.
-_PACKAGES = {
-    **dict.fromkeys(("httpx", "jinja2", "latex2mathml", "markdown_it"), "ioi-eval"),
-    **dict.fromkeys(("pygments", "tqdm", "yaml"), "ioi-eval"),
-    **dict.fromkeys(("datasets", "huggingface_hub", "pandas", "pyarrow"), "'ioi-eval[datasets]'"),
+# The extra to install if a module is missing, by module; empty for modules that ioi_eval always needs.
+_EXTRAS = {
+    **dict.fromkeys(("httpx", "jinja2", "latex2mathml", "markdown_it", "pygments", "tqdm", "yaml"), ""),
+    **dict.fromkeys(("datasets", "huggingface_hub", "pandas", "pyarrow"), "datasets"),
 }
 
 
@@ -701,8 +701,8 @@ def _format_user_error(error: Exception) -> str | None:
     if isinstance(error, IoiEvalError):
         return console.replace_argument_names(str(error))
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
-        package = _PACKAGES.get(error.name.partition(".")[0])
-        return package and f"{error.name} is not installed. Install it: pip install {package}"
+        extra = _EXTRAS.get(error.name.partition(".")[0])
+        return None if extra is None else f"{error.name} is not installed. {format_install_command(extra)}"
     if isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
         return f"{error}: this user, or the container, may have too few processes. Allow more (ulimit -u)"
     if isinstance(error, FileNotFoundError) and str(error.strerror).startswith(_NO_TEMPORARY):

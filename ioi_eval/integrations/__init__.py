@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 from ioi_eval.errors import ExtraMissing
+from ioi_eval.model.text import format_install_command
 
 # Modules by extra, in two groups: an environment can have only one version of the package mcp, 2 or 1.
 _MCP_GROUPS: tuple[Mapping[str, str], ...] = (
@@ -28,7 +29,7 @@ def require_extra(extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        message = f"{error.name} is not installed. Install it: pip install 'ioi-eval[{extra}]'"
+        message = f"{error.name} is not installed. {format_install_command(extra)}"
         raise ExtraMissing(message + _describe_mcp_conflict(extra), name=error.name) from None
 
 

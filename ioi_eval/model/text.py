@@ -1,4 +1,4 @@
-"""Texts for people: strings without invisible characters, and numbers with their nouns."""
+"""Texts for people: strings without invisible characters, numbers with their nouns, commands."""
 
 from __future__ import annotations
 
@@ -32,3 +32,12 @@ def remove_invisible(text: str, allowed: str) -> str:
 def format_count(count: int, singular: str, plural: str | None = None) -> str:
     """Return a number with its noun in singular or plural: `1 problem`, `2 problems`."""
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
+
+
+def format_install_command(extra: str = "") -> str:
+    """Return the sentence that names the command which installs ioi_eval, with an extra if one is given.
+
+    The command installs from a clone, because ioi_eval is not on a package index.
+    """
+    target = f"'.[{extra}]'" if extra else "."
+    return f"Install it in a clone of ioi_eval: pip install {target}"

@@ -106,7 +106,7 @@ def test_worker_runs_with_only_the_image_packages(image_cli: CommandLine) -> Non
     (image_cli.folder / "dump.jsonl").touch()
     scored = image_cli("score", "dump.jsonl", "--problems", "packages")
     assert scored.returncode == 2
-    assert scored.stderr == "error: tqdm is not installed. Install it: pip install ioi-eval\n"
+    assert scored.stderr == "error: tqdm is not installed. Install it in a clone of ioi_eval: pip install .\n"
 
 
 @pytest.mark.nightly
@@ -122,6 +122,15 @@ def test_dockerfile_builds_worker_by_default() -> None:
     sources = {source for source, _ in stages} | set(re.findall(r"--from=(\S+)", DOCKERFILE))
     assert sources - {"debian:bookworm-slim"} <= {name for _, name in stages}
     assert "COPY ." not in DOCKERFILE.partition(" AS base\n")[2]
+
+
+def test_no_file_installs_ioi_eval_from_an_index() -> None:
+    folders = [ROOT / name for name in ("docs", "examples", "ioi_eval", "piston")]
+    pages = [page for folder in folders for suffix in ("md", "ipynb") for page in folder.rglob(f"*.{suffix}")]
+    dockerfiles = [file for folder in folders for file in folder.rglob("*Dockerfile")]
+    assert ROOT / "examples" / "openenv" / "Dockerfile" in dockerfiles
+    index_install = re.compile(r"""\binstall\b[^`\n]* ["']?ioi[-_]eval(?![-_/\w])""")
+    assert [str(file) for file in (*dockerfiles, *pages) if index_install.search(file.read_text())] == []
 
 
 @pytest.mark.nightly

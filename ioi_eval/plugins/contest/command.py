@@ -88,7 +88,8 @@ def contest(
 
     Every participant has a token; tokens.tsv in the run's folder lists them. Ctrl-C stops the contest, and
     the same command continues it. `ioi-eval report` and `view` show participants instead of models, and
-    `view` has a scoreboard for a projector. The command needs the extra `mcp`: pip install 'ioi-eval[mcp]'.
+    `view` has a scoreboard for a projector. The command needs the extra `mcp`: pip install '.[mcp]' in
+    a clone of ioi_eval.
 
     Exit code 0: the contest was stopped; 2: bad input.
     """

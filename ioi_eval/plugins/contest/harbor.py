@@ -13,7 +13,6 @@ import re
 import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
-from importlib.metadata import version
 from pathlib import Path
 
 from ioi_eval.benchmarks import BenchmarkOptions
@@ -153,7 +152,6 @@ def _write_task(
         "task.toml": config,
         "instruction.md": markdown + _ASKED.format(files=file_names),
         "environment/files/problem.md": markdown,
-        "tests/requirements.txt": f"ioi-eval=={version('ioi-eval')}\n",
         "tests/judged.json": json.dumps({"problem": problem.id, "files": solution_files}),
     }
     content_by_name |= {

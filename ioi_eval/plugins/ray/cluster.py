@@ -14,6 +14,7 @@ from typing import Any
 from ioi_eval.engines.fleet import NoAnswer
 from ioi_eval.model.errors import EngineUnavailable, InputError
 from ioi_eval.model.retry import RAY_ADDRESS, RAY_CLIENT
+from ioi_eval.model.text import format_install_command
 from ioi_eval.model.values import Value
 from ioi_eval.plugins.ray.node import Node
 
@@ -51,7 +52,8 @@ def check_address(address: str) -> None:
             remedy="Write ray or ray://HOST:PORT, or embedded",
         )
     if importlib.util.find_spec("ray") is None:
-        raise InputError("Ray is not installed", remedy="Run pip install 'ioi-eval[ray]', or use embedded")
+        remedy = f"{format_install_command('ray')}; or use embedded"
+        raise InputError("Ray is not installed", remedy=remedy)
 
 
 async def wait_for_answer(address: str, seconds: float) -> None:

@@ -734,7 +734,7 @@ def test_contest_serve_without_mcp_package_prints_install_command(missing: str, 
     completed = cli.script(str(script), "contest", "serve", LANTERNS, "--participants", "2", "--out", "cup")
     (line,) = completed.stderr.splitlines()
     assert completed.returncode == 2 and line.startswith("error: ")
-    assert line.endswith(" is not installed. Install it: pip install 'ioi-eval[mcp]'")
+    assert line.endswith(" is not installed. Install it in a clone of ioi_eval: pip install '.[mcp]'")
     assert not (cli.folder / "cup").exists()
 
 

@@ -41,7 +41,8 @@ def test_dump_is_scored_without_datasets_installed(core: CommandLine, problems: 
 
 
 def named_with_its_extra(completed: subprocess.CompletedProcess[str]) -> bool:
-    error_line = "error: pyarrow is not installed. Install it: pip install 'ioi-eval[datasets]'\n"
+    remedy = "Install it in a clone of ioi_eval: pip install '.[datasets]'"
+    error_line = f"error: pyarrow is not installed. {remedy}\n"
     return (completed.returncode, completed.stderr) == (2, error_line)
 
 

@@ -50,7 +50,7 @@ def test_unknown_engine_name_is_input_error(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(InputError, match="or embedded, ray, slurm"):
         find_engine("coin:heads")
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(InputError, match=r"Ray is not installed.*pip install 'ioi-eval\[ray\]'"):
+    with pytest.raises(InputError, match=r"Ray is not installed.*pip install '.\[ray\]'"):
         open_engine(EngineChoice(text="ray"), Store(tmp_path))
 
 

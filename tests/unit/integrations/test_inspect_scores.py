@@ -147,5 +147,5 @@ def test_failed_inspect_sample_is_failed_request() -> None:
 def test_missing_inspect_ai_names_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
     (tmp_path / "a.eval").write_bytes(b"PK")
-    with pytest.raises(InputError, match=r"pip install 'ioi-eval\[inspect-ai\]'"):
+    with pytest.raises(InputError, match=r"pip install '\.\[inspect-ai\]'"):
         next(read_rows_or_errors(tmp_path / "a.eval"))

@@ -24,16 +24,16 @@ def test_missing_package_at_import_names_the_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.delitem(sys.modules, f"ioi_eval.integrations.{module}", raising=False)
-    with pytest.raises(ModuleNotFoundError, match=rf"{package} is not .* pip install 'ioi-eval\[{extra}\]'"):
+    with pytest.raises(ModuleNotFoundError, match=rf"{package} is not .* pip install '\.\[{extra}\]'"):
         import_module(f"ioi_eval.integrations.{module}")
 
 
 @pytest.mark.parametrize(
     ("installed", "extra", "end"),
     [
-        ({"mcp.server.mcpserver"}, "verifiers", "'ioi-eval[verifiers]'"),
-        ({"openenv"}, "eval-protocol", "'ioi-eval[eval-protocol]'"),
-        ({"openenv"}, "lm-eval", "'ioi-eval[lm-eval]'"),
+        ({"mcp.server.mcpserver"}, "verifiers", "'.[verifiers]'"),
+        ({"openenv"}, "eval-protocol", "'.[eval-protocol]'"),
+        ({"openenv"}, "lm-eval", "'.[lm-eval]'"),
         ({"openenv"}, "mcp", ", in another environment: openenv needs another version of the package mcp"),
         (
             {"verifiers", "mcp.server.mcpserver"},
@@ -53,7 +53,7 @@ def test_message_names_installed_packages_that_need_another_mcp(
 
 def test_missing_package_at_a_call_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "evaluate", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'ioi-eval\[lm-eval\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install '\.\[lm-eval\]'"):
         lm_eval.install()
 
 
