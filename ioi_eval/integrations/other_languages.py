@@ -5,9 +5,7 @@ from __future__ import annotations
 import logging
 
 from ioi_eval.models import Problem
-from ioi_eval.rules.extraction import detect_reply_language
-from ioi_eval.rules.languages import list_allowed_languages
-from ioi_eval.scoring import Language, extract, find_language
+from ioi_eval.scoring import Language, choose_language, extract, find_language
 
 _log = logging.getLogger(__name__)
 _logged_pairs: set[tuple[str, str]] = set()  # languages of completions and of judging in warnings so far
@@ -33,11 +31,8 @@ def warn_of_other_language(completion: str, problem: Problem, language: Language
 
 def _find_other_language(completion: str, problem: Problem, language: Language) -> Language | None:
     """Return the language of the completion's program among the problem's languages, if it is another."""
-    allowed_languages = list_allowed_languages(problem)
-    tagged_language = detect_reply_language(completion, allowed_languages, language)
-    if tagged_language is not None:
-        return tagged_language
-    cpp_language = find_language("c++")
-    if cpp_language in allowed_languages and "#include" in (extract(completion, cpp_language) or ""):
-        return cpp_language
-    return None
+    chosen = choose_language(problem, reply=completion, default=language.name)
+    # Without a fence's tag, the syntax of a reply shows only Python.
+    if chosen.language == language.name and "#include" in (extract(completion, find_language("c++")) or ""):
+        chosen = choose_language(problem, format="c++", default=language.name)
+    return None if chosen.language == language.name else find_language(chosen.language)
