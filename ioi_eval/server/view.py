@@ -97,7 +97,7 @@ class LivePage:
         self._page = PacedResult(self._make_page, _MIN_PAGE_AGE_S)
         self._pages_folder = PacedResult(self._make_pages_folder, _MIN_FOLDER_AGE_S)
         self._state: RunState | None = None
-        self._read_event = asyncio.Event()
+        self._read_event, self._shutdown_event = asyncio.Event(), asyncio.Event()
         self._strip_json, self._strip_key = b"", (0.0, "")
         self._viewer_count = 0
         self._page_task: asyncio.Task[str] | None = None
@@ -120,7 +120,11 @@ class LivePage:
                 *(web.get(f"/{name}", _make_page_handler(page)) for name, page in self._plugin_pages.items()),
             ]
         )
+        application.on_shutdown.append(self._end_event_streams)
         return application
+
+    async def _end_event_streams(self, application: web.Application) -> None:
+        self._shutdown_event.set()
 
     async def watch_folder(self) -> None:
         """Read the folder's state regularly, until the task is cancelled."""
@@ -176,13 +180,13 @@ class LivePage:
         return self._interim_report.render_html(live_block, make_timeline_section(state.timeline))
 
     async def _send_events(self, request: web.Request) -> web.StreamResponse:
-        """Send the strip as server-sent events, whenever it has changed."""
+        """Send the strip as server-sent events, whenever it has changed, until the server stops."""
         reply = web.StreamResponse(headers={"Content-Type": "text/event-stream", **_HEADERS})
         await reply.prepare(request)
         sent_strip, sent_at = b"", 0.0
         self._viewer_count += 1
         try:
-            while True:
+            while not self._shutdown_event.is_set():
                 state, now_s = await self._wait_for_state(), time.monotonic()
                 if self._page_task is None or self._page_task.done():
                     self._page_task = asyncio.create_task(self._page.get(state))
@@ -190,11 +194,14 @@ class LivePage:
                 if strip != sent_strip or now_s >= sent_at + _KEEPALIVE_S:
                     await reply.write((b":" if strip == sent_strip else b"data: " + strip) + b"\n\n")
                     sent_strip, sent_at = strip, now_s
-                await asyncio.sleep(_POLL_INTERVAL_S)
-        except ConnectionError:
-            return reply
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._shutdown_event.wait(), _POLL_INTERVAL_S)
+        except ConnectionError:  # the viewer has left
+            pass
         finally:
             self._viewer_count -= 1
+        # aiohttp sends the last chunk when a handler returns, but not when it cancels a handler.
+        return reply
 
     def _make_strip(self, state: RunState) -> bytes:
         """Return the strip as JSON. All viewers share it for a second."""

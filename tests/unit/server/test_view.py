@@ -459,6 +459,15 @@ async def test_viewers_of_live_page_get_a_new_strip_for_a_new_row(folder: Path, 
                 assert 'data-title="run: 4 done"' in await receive_strip(viewer, "<dd>4</dd>")
 
 
+async def test_event_stream_is_complete_when_server_stops(folder: Path) -> None:
+    """Clients raise an error if the last chunk is missing."""
+    async with aiohttp.ClientSession() as client:
+        async with serve_live_page(folder, ServerOptions(port=0)) as address:
+            stream = await client.get(f"{address}/events")
+            await receive_strip(stream, "<dd>3</dd>")
+        await stream.read()
+
+
 def times(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
