@@ -79,6 +79,15 @@ def format_duration(seconds: float) -> str:
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
+def _format_age(seconds: float) -> str:
+    """Return a duration to the second, so that a reader sees it grow: `45 s`, `2 min 05 s`, `1 h 02 min 05 s`."""
+    minutes, rest_s = divmod(max(0, int(seconds)), 60)
+    hours, rest_min = divmod(minutes, 60)
+    if hours:
+        return f"{hours:,} h {rest_min:02} min {rest_s:02} s"
+    return f"{minutes} min {rest_s:02} s" if minutes else f"{rest_s} s"
+
+
 def _describe_condition(state: RunState, now: float) -> str:
     if state.stopped:
         return "The run was stopped before its end."
@@ -126,7 +135,7 @@ def _make_tables(state: RunState, now: float) -> Iterator[tuple[str, str, TableB
                 submission.problem,
                 _STEPS.get(submission.step, submission.step),
                 submission.where or (NOTHING if submission.step == "waits" else "waits for a slot"),
-                format_duration(now - submission.since),
+                _format_age(now - submission.since),
             ]
             for submission in state.submissions
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -229,6 +230,10 @@ def test_live_page_warns_of_a_run_without_sign_of_life(failing: Path, browser: A
             live_text = find(browser, "#live-now").text
             assert "41 submissions, 9 builds (4 waiting for a slot)" in live_text
             assert HOSTILE[0] in live_text and "waits for a slot" in live_text
+            age = "document.querySelector('#live-now td.number').textContent"
+            shown_age = browser.execute_script(f"return {age}")
+            assert re.fullmatch(r"\d+ min \d\d s", shown_age)
+            wait_until(browser, f"{age} !== {shown_age!r}")
             assert "24.0 on average, at most 48.0." in find(browser, "#overview").text
             assert shorten_name(HOSTILE[0]) in find(browser, "figure svg").text
             assert violations(browser) == []

@@ -387,13 +387,30 @@ def test_strip_of_live_page_has_progress_and_running_submissions(folder: Path) -
         "Being judged now: 41 submissions, 9 builds (4 waiting for a slot). Here are the 1 that",
         "&lt;b&gt;",
         "waits for a slot",
-        '<td class="number">2 min</td>',
+        '<td class="number">1 min 30 s</td>',
         '<a href="scoreboard">Scoreboard</a>',
         "To go on, repeat the command",
         "ioi-eval score dump.jsonl",
     ):
         assert content in strip, content
     assert "<b>" not in strip
+
+
+@pytest.mark.parametrize(
+    ("age_s", "expected"),
+    [
+        (-1, "0 s"),
+        (59.9, "59 s"),
+        (60, "1 min 00 s"),
+        (3599, "59 min 59 s"),
+        (3725, "1 h 02 min 05 s"),
+        (3_600_000, "1,000 h 00 min 00 s"),
+    ],
+)
+def test_age_of_submission_in_progress_has_seconds(folder: Path, age_s: float, expected: str) -> None:
+    submission_now = ActiveSubmission(key="k", problem="sum", step="tests", where="slot 1", since=10.0)
+    write_progress(folder, Progress(under_way=1, submissions=(submission_now,)))
+    assert f'<td class="number">{expected}</td>' in strip_of(folder, at=10.0 + age_s)
 
 
 @pytest.mark.parametrize(
