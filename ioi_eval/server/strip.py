@@ -128,18 +128,18 @@ def _make_tables(state: RunState, now: float) -> Iterator[tuple[str, str, TableB
             summary += f", {format_count(state.building, 'build')}{waiting_note}"
         if len(state.submissions) < state.under_way:
             summary += f". Here are the {len(state.submissions):,} that have taken the longest"
-        column_heads = ["Submission", "Problem", "Step", "Where", "For"]
+        column_heads = ["Submission", "For", "Problem", "Step", "Where"]
         rows: list[list[Cell]] = [
             [
                 submission.key,
+                _format_age(now - submission.since),
                 submission.problem,
                 _STEPS.get(submission.step, submission.step),
                 submission.where or (NOTHING if submission.step == "waits" else "waits for a slot"),
-                _format_age(now - submission.since),
             ]
             for submission in state.submissions
         ]
-        yield "now", summary, TableBlock(heads=column_heads, rows=rows, align="llllr")
+        yield "now", summary, TableBlock(heads=column_heads, rows=rows, align="lrlll")
     if state.standings or state.unreachable:
         healthy_count = sum(server.state == "healthy" for server in state.standings)
         summary = f"Servers: {healthy_count:,} of {len(state.standings) + len(state.unreachable):,} work"

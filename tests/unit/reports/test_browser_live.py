@@ -175,7 +175,7 @@ def test_live_page_follows_running_score_command(tmp_path: Path, shared_cache: P
             slow = (
                 "[...document.querySelectorAll('#live-now tr')].find((node) => /slow/.test(node.textContent))"
             )
-            wait_until(browser, f"{slow}?.cells[3].textContent.startsWith('this machine, slot')")
+            wait_until(browser, f"{slow}?.cells[4].textContent.startsWith('this machine, slot')")
             assert find(browser, "#state").text == "Running."
             assert "Being judged" in find(browser, ".tiles").text
             wait_until(browser, "document.querySelectorAll('figure rect[class=v-ce]').length")
