@@ -317,7 +317,10 @@ def _make_model_sections(
             title=f"Best of each subtask{model_suffix}",
             level=3,
             table=TableBlock(
-                heads=["Problem", "Subtask", "Best", "of", "Verdict", "Earned by"], rows=rows, align="llrrll"
+                heads=["Problem", "Subtask", "Best", "of", "Verdict", "Earned by"],
+                rows=rows,
+                align="llrrll",
+                kind="subtasks",
             ),
             long=not is_alone or len(rows) > _LONG,
         )

@@ -125,6 +125,7 @@ def make_pass_at_k_section(entries: Sequence[Entry], unscored_count: int) -> Sec
         table=TableBlock(
             heads=[choose_author_head(entries), *(f"pass@{k}" for k in k_values), "Problems", "Unscored"],
             rows=rows,
+            kind="pass@k",
         )
         if k_values
         else None,

@@ -238,6 +238,7 @@ def _make_compilation_sections(result: SubmissionResult) -> Iterator[Section]:
                     for subtask in result.subtasks
                 ],
                 align="llrrl",
+                kind="subtasks",
             ),
         )
     elif result.compiles:

@@ -4,6 +4,7 @@
 const LONG = 15; // rows
 const AUTHORS = ["Model", "Participant"];
 const CHOSEN = [...AUTHORS, "Problem", "Verdict"]; // columns that have a list to choose from
+const CARDS = ["leaderboard", "causes", "pass@k", "subtasks"]; // kinds of tables whose rows are cards on a phone
 const MOST = 400; // entries of such a list
 const listings = new Map(); // by table
 
@@ -132,7 +133,7 @@ function filterable(table, listing) {
 
 for (const table of document.querySelectorAll("table:not(.plain, .outputs, #live table)")) {
   const listing = new Listing(table);
-  if (["leaderboard", "causes"].includes(table.dataset.kind)) cards(table, listing);
+  if (CARDS.includes(table.dataset.kind)) cards(table, listing);
   listings.set(table, listing);
   // A row that goes on from the one above it, without a first cell, is nothing without that one.
   if (listing.every.length > LONG && listing.whole && table.dataset.kind !== "leaderboard") filterable(table, listing);

@@ -31,6 +31,7 @@ from ioi_eval.reports.document import (
     Section,
     TableBlock,
     name_problem_page,
+    name_submission_page,
     render_html,
 )
 from ioi_eval.reports.headline import make_difference_sentence
@@ -531,7 +532,7 @@ def test_golden_image_comparison_detects_differences(browser: Any) -> None:
 def test_printed_matrix_has_all_rows_and_columns(tmp_path: Path, browser: Any) -> None:
     """On a page across, whose text is 1,045 pixels wide."""
     models = [f"somebody/Instruct-{number}B-v{number}" for number in range(30)]
-    rows = [[f"problem-{number}", "100", *["100"] * len(models)] for number in range(250)]
+    rows = [[f"an-olympiad-2024-day-2-a-problem-with-a-long-name-{number}", "100", *["100"] * len(models)] for number in range(250)]
     table = TableBlock(heads=["Problem", "of", *models], rows=rows, kind="problems")
     page = tmp_path / "page.html"
     page.write_text(render_html(Document(title="Many", sections=[Section(title="Problems", table=table)])))
@@ -544,7 +545,58 @@ def test_printed_matrix_has_all_rows_and_columns(tmp_path: Path, browser: Any) -
     assert browser.execute_script("return document.querySelector('table').scrollWidth") <= 1045 - 45
 
 
-def test_leaderboard_of_many_points_fits_on_screen_and_paper(tmp_path: Path, browser: Any) -> None:
+def test_printed_matrix_of_eight_models_fits_the_paper_width(tmp_path: Path, browser: Any) -> None:
+    models = [f"somebody/A-Model-With-Long-Name-{number}B" for number in range(8)]
+    rows = [[f"problem-{number}", "100", *["100"] * len(models)] for number in range(20)]
+    table = TableBlock(heads=["Problem", "of", *models], rows=rows, kind="problems")
+    page = tmp_path / "page.html"
+    page.write_text(render_html(Document(title="Few", sections=[Section(title="Problems", table=table)])))
+    browser.set_window_size(718, 900)
+    browser.get(page.as_uri())
+    media(browser, "print")
+    assert browser.execute_script("return document.querySelector('table').scrollWidth") <= 718 - 45
+
+
+LONG_LINE = 'const char* table = "' + "0123456789abcdef" * 40 + '";'
+
+
+def test_long_line_of_code_scrolls_on_screen_and_wraps_on_paper(tmp_path: Path, browser: Any) -> None:
+    sent = submission("long", code=LONG_LINE, row={"model": "m", "generation": f"```cpp\n{LONG_LINE}\n```"})
+    folder = write_run(tmp_path / "run", [result_row(sent, problem(), result(sent))])
+    write_reports(folder)
+    browser.set_window_size(718, 900)
+    browser.get((folder / "report" / name_submission_page("long")).as_uri())
+    sizes = """
+        const box = document.querySelector(".code"), range = document.createRange();
+        range.selectNodeContents(box);
+        const right = Math.max(...[...range.getClientRects()].map((line) => line.right));
+        return [box.scrollWidth - box.clientWidth, right - box.getBoundingClientRect().right,
+          getComputedStyle(box).overflowX, document.documentElement.scrollWidth - innerWidth];
+    """
+    hidden, beyond, overflow, page = browser.execute_script(sizes)
+    assert hidden > 1000 and beyond > 1000 and overflow == "auto" and page <= 0
+    media(browser, "print")
+    hidden, beyond, _, _ = browser.execute_script(sizes)
+    assert hidden <= 0 and beyond <= 0
+
+
+def test_narrow_tables_of_models_and_subtasks_are_cards(folder: Path, browser: Any) -> None:
+    browser.set_window_size(400, 900)
+    areas = """
+        return [...document.querySelectorAll(arguments[0])].filter((table) => table.checkVisibility())
+          .map((table) => table.closest(".scroll")).map((area) => area.scrollWidth - area.clientWidth);
+    """
+    browser.get((folder / "report.html").as_uri())
+    overflows = browser.execute_script(areas, "[data-kind=leaderboard], [data-kind='pass@k']")
+    assert len(overflows) == 2 and max(overflows) <= 0
+    browser.get((folder / "report" / name_submission_page(f"sum-0-1{HOSTILE[0]}")).as_uri())
+    overflows = browser.execute_script(areas, "[data-kind=subtasks]")
+    assert len(overflows) == 1 and overflows[0] <= 0
+
+
+@pytest.fixture(scope="module")
+def many_points(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a run of two models and of problems that are worth 30,000 points."""
     rows = []
     for number in range(30):
         of = problem(f"p{number}")
@@ -554,12 +606,17 @@ def test_leaderboard_of_many_points_fits_on_screen_and_paper(tmp_path: Path, bro
             sent = submission(f"{model} {of.id}", problem_id=of.id, row={"model": model})
             wrong = {"3-a": Verdict.WA} if number % (3 + len(model) % 2) else {}
             rows.append(result_row(sent, of, result(sent, wrong, problem=of)))
-    write_reports(write_run(tmp_path / "run", rows))
+    folder = tmp_path_factory.mktemp("points") / "run"
+    write_reports(write_run(folder, rows))
+    return folder
+
+
+def test_leaderboard_of_many_points_fits_on_screen_and_paper(many_points: Path, browser: Any) -> None:
     overflow, height = "scrollWidth - area.clientWidth", "querySelector('tbody tr').offsetHeight"
     for width, kind in ((1400, ""), (718, "print")):
         browser.set_window_size(width, 900)
         media(browser, kind)
-        browser.get((tmp_path / "run" / "report.html").as_uri())
+        browser.get((many_points / "report.html").as_uri())
         area = "const area = document.querySelector('[data-kind=leaderboard]').parentNode; return area."
         assert browser.execute_script(area + overflow) <= 1, kind
         assert browser.execute_script(area + height) < 75, kind
