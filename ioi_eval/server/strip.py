@@ -80,7 +80,7 @@ def format_duration(seconds: float) -> str:
 
 
 def _format_age(seconds: float) -> str:
-    """Return a duration to the second, so that a reader sees it grow: `45 s`, `2 min 05 s`, `1 h 02 min 05 s`."""
+    """Return a duration with all seconds: `45 s`, `2 min 05 s`, `1 h 02 min 05 s`."""
     minutes, rest_s = divmod(max(0, int(seconds)), 60)
     hours, rest_min = divmod(minutes, 60)
     if hours:
