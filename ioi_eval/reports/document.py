@@ -88,10 +88,10 @@ NOTHING = "–"  # noqa: RUF001 - shown instead of a missing value
 
 
 def format_number(value: float | None) -> str:
-    """Return a number with up to two decimals, without trailing zeros: 100, 30.5, 33.33."""
+    """Return a number with up to two decimals, without trailing zeros: 100, 30.5, 33.33, 28,130."""
     if value is None:
         return NOTHING
-    return f"{value:.2f}".rstrip("0").rstrip(".")
+    return f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
 def format_share(part: float | None, whole: float | None) -> str:
@@ -242,7 +242,8 @@ class TableBlock(Value):
     meanings: Mapping[str, str] = {}  # explanations of column heads, by head
     script_data: str = ""  # JSON data for the script of the section
     short: Mapping[str, str] = {}  # short forms of column heads for browsers, by head
-    # Kind by which report.js finds the table when filters change; `board` keeps two columns in view.
+    # Kind by which report.js finds the table when filters change, and by which tables.js chooses tables whose
+    # rows are cards on narrow pages; `board` keeps two columns in view.
     kind: str = ""
 
     @property

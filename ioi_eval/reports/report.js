@@ -214,7 +214,7 @@ function headlineOf(values) {
 
 const byKind = (kind) => [...document.querySelectorAll(`table[data-kind^="${kind}"]`)];
 const shadeOf = (share) => `g${share <= 0 ? 0 : share > 1 - 1e-9 ? 10 : Math.max(1, Math.min(9, Math.round(10 * share)))}`;
-const points = (value) => String(Number(value.toFixed(2)));
+const points = (value) => Number(value.toFixed(2)).toLocaleString("en");
 const shares = (part, whole) => (whole ? `${tenths((100 * part) / whole)} %` : "–");
 
 function put(rect, places) {

@@ -30,8 +30,12 @@ function alone(drawing) {
   return new XMLSerializer().serializeToString(copy);
 }
 
-function cells(table) {
-  const text = (cell) => cell.textContent.trim().replace(/\s+/g, " ");
+// `number` changes the text of cells with numbers.
+function cells(table, number = (text) => text) {
+  const text = (cell) => {
+    const words = cell.textContent.trim().replace(/\s+/g, " ");
+    return cell.matches(".number, :has(.meter)") ? number(words) : words;
+  };
   const heads = [...table.tHead.rows[0].cells].map((head) => head.dataset.whole ?? text(head));
   const shown = (row, place) => !table.tHead.rows[0].cells[place].hidden;
   return [heads, ...listings.get(table).found.map((row) => [...row.cells].map(text))].map((row) => row.filter(shown));
@@ -40,7 +44,8 @@ function cells(table) {
 function csv(table) {
   const safe = (text) => (/^[=+@-]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text);
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  return cells(table).map((row) => row.map((text) => quoted(safe(text))).join(",")).join("\n") + "\n";
+  const withoutSeparators = (text) => text.replace(/(?<=\d),(?=\d{3})/g, "");
+  return cells(table, withoutSeparators).map((row) => row.map((text) => quoted(safe(text))).join(",")).join("\n") + "\n";
 }
 
 function aligned(table, right, left) {

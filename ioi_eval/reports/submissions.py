@@ -115,7 +115,7 @@ def list_limit_texts(task: Task) -> Iterator[tuple[str, str]]:
             + (f", {task.wall_time:g} s on the clock" if task.wall_time else ""),
         )
     if task.memory is not None:
-        yield "Memory limit", f"{task.memory / (1 << 20):g} MiB"
+        yield "Memory limit", f"{format_number(task.memory / (1 << 20))} MiB"
 
 
 def find_first_failed_test(result: SubmissionResult) -> TestResult | None:
@@ -265,7 +265,7 @@ def _make_tests_section(result: SubmissionResult) -> Section:
                     format_number(test.score),
                     NOTHING if test.cpu_time is None else f"{test.cpu_time:.3f} s",
                     NOTHING if test.wall_time is None else f"{test.wall_time:.3f} s",
-                    NOTHING if test.memory is None else f"{test.memory / (1 << 20):.1f} MiB",
+                    NOTHING if test.memory is None else f"{test.memory / (1 << 20):,.1f} MiB",
                     test.feedback or NOTHING,
                 ]
                 for test in result.tests

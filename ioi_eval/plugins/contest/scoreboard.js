@@ -105,7 +105,7 @@ class Replay {
 }
 
 // Rounds as the board at the end: in the middle, as at 2.125, to the even digit, which only such numbers need in JavaScript.
-const digits = (value) => String(parseFloat((value % 0.5 === 0.125 ? value - 0.005 : value).toFixed(2)));
+const digits = (value) => parseFloat((value % 0.5 === 0.125 ? value - 0.005 : value).toFixed(2)).toLocaleString("en");
 const clock = (seconds) => {
   if (seconds === null) return "–";
   const whole = Math.floor(seconds), two = (value) => String(value).padStart(2, "0");

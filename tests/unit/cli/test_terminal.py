@@ -142,7 +142,7 @@ def test_score_table_fits_the_terminal_width(
         (row,) = (
             line
             for line in lines
-            if is_of(line, printed_model.model) and f" {printed_model.points:g} " in line
+            if is_of(line, printed_model.model) and f" {printed_model.points:,g} " in line
         )
         assert width or row.startswith(printed_model.model)
 
@@ -151,7 +151,8 @@ def test_terminal_shows_large_points_in_full(capsys: pytest.CaptureFixture[str])
     many = msgspec.structs.replace(summary(1, 1).models[0], points=1_234_567.891, max_points=2_000_000)
     print_scores(msgspec.structs.replace(summary(1, 1), models=(many,)))
     lines = capsys.readouterr().out.splitlines()
-    assert lines[lines.index("Headline: points") + 2].split()[1:4] == ["1234567.89", "\N{EN DASH}", "2000000"]
+    cells = lines[lines.index("Headline: points") + 2].split()
+    assert cells[1:4] == ["1,234,567.89", "\N{EN DASH}", "2,000,000"]
 
 
 def test_comparison_fits_terminal_width(capsys: pytest.CaptureFixture[str], width: int | None) -> None:

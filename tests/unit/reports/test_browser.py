@@ -30,6 +30,7 @@ from ioi_eval.reports.document import (
     Document,
     Section,
     TableBlock,
+    format_number,
     name_problem_page,
     name_submission_page,
     render_html,
@@ -532,7 +533,8 @@ def test_golden_image_comparison_detects_differences(browser: Any) -> None:
 def test_printed_matrix_has_all_rows_and_columns(tmp_path: Path, browser: Any) -> None:
     """On a page across, whose text is 1,045 pixels wide."""
     models = [f"somebody/Instruct-{number}B-v{number}" for number in range(30)]
-    rows = [[f"an-olympiad-2024-day-2-a-problem-with-a-long-name-{number}", "100", *["100"] * len(models)] for number in range(250)]
+    names = [f"an-olympiad-2024-day-2-a-problem-with-a-long-name-{number}" for number in range(250)]
+    rows = [[name, "100", *["100"] * len(models)] for name in names]
     table = TableBlock(heads=["Problem", "of", *models], rows=rows, kind="problems")
     page = tmp_path / "page.html"
     page.write_text(render_html(Document(title="Many", sections=[Section(title="Problems", table=table)])))
@@ -609,6 +611,19 @@ def many_points(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("points") / "run"
     write_reports(write_run(folder, rows))
     return folder
+
+
+def test_large_numbers_have_separators_except_in_saved_csv(many_points: Path, browser: Any) -> None:
+    chosen(browser, many_points, "")
+    assert find(browser, "[data-kind=leaderboard]").text.startswith("Model Rank Points of 30,000")
+    assert re.search(r"\n19,110 \(17,118 to 21,585\)", find(browser, BOARD).text)
+    menu = "#overview .scroll + .tools button"
+    assert "19110 (17118 to 21585)" in saved(browser, menu)
+    assert "19,110 (17,118 to 21,585)" in saved(browser, f"{menu} + button")
+    values = [0, 0.5, 999.99, 1000, 28130, 12345.678, 1e6]
+    written = browser.execute_script("return arguments[0].map(points)", values)
+    assert written == [format_number(value) for value in values]
+    assert written[4:] == ["28,130", "12,345.68", "1,000,000"]
 
 
 def test_leaderboard_of_many_points_fits_on_screen_and_paper(many_points: Path, browser: Any) -> None:

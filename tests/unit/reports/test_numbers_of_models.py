@@ -293,11 +293,11 @@ def test_leaderboard_shows_medals_and_intervals(tmp_path: Path) -> None:
     run_folder = write_run(tmp_path / "run", [*contest(2024), *contest(2019)])
     table = leading(run_folder)
     [line] = [dict(zip(table.heads, row, strict=True)) for row in table.rows]
-    points = line["Points of 1200"]
+    points = line["Points of 1,200"]
     assert line["Medals"] == "2 gold" and isinstance(points, Meter)
     assert points.low is not None and points.high is not None
     assert 0.7 < points.low < points.part / points.whole < points.high == 1
-    assert points.text == f"{format_number(points.part)} ({1200 * points.low:.0f} to 1200)"
+    assert points.text == f"{format_number(points.part)} ({1200 * points.low:.0f} to 1,200)"
     assert set(table.meanings) <= set(table.heads) and "Medals" in table.meanings
     alone = leading(write_run(tmp_path / "alone", contest(2024)))
     assert alone.rows[0][alone.heads.index("Medals")] == "gold"
