@@ -112,7 +112,9 @@ def _write_table(files: list[Path], *, is_whole: bool) -> int:
         put_into(_DOCUMENT, table.markdown())
         print(f"{document} has been updated.")
     else:
-        print(f"{document} is unchanged: only a run as root attacks as both users and updates the document.")
+        print(
+            f"{document} is unchanged: only root can attack as root and as nobody, and update the document."
+        )
     return 1 if table.faults else 0
 
 

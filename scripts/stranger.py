@@ -332,7 +332,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("empty", type=Path, help="Folder of a Debian system that debootstrap installed.")
     parser.add_argument("place", type=Path, help="Working folder, with a subfolder packages/.")
-    parser.add_argument("parts", nargs="*", help="Documents to follow: readme, tutorials, installation.")
+    parser.add_argument(
+        "parts", nargs="*", help="Documents whose commands are run: readme, tutorials, installation."
+    )
     parser.add_argument("--whole-suite", action="store_true")
     arguments = parser.parse_args()
     actions: dict[str, Callable[[Machine], None]] = {

@@ -320,7 +320,7 @@ class ProblemCandidate(Value):
     year: int | None = None
     difficulty: str = ""
     tags: tuple[str, ...] = ()
-    date: str = ""  # date of the problem, which starts with the day, such as 2024-05-31
+    date: str = ""  # date of the problem: 2024-05-31, and perhaps a time after it
     unusable: str = ""  # reason why the problem cannot be judged; empty if none is known yet
 
 

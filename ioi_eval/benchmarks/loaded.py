@@ -587,7 +587,9 @@ def load_benchmark_file(path: Path) -> Benchmark:
     if len(benchmark_classes) != 1:
         remedy = "Define one class derived from ioi_eval.benchmarks.Benchmark"
         raise InputError(
-            f"the file defines {len(benchmark_classes) or 'no'} benchmarks", where=str(path), remedy=remedy
+            f"the file must define one benchmark, not {len(benchmark_classes)}",
+            where=str(path),
+            remedy=remedy,
         )
     benchmark: Benchmark = benchmark_classes[0]()
     return benchmark

@@ -62,7 +62,7 @@ else:
 if not _INSTALLED:
 
     class _Fields(msgspec.Struct, kw_only=True):
-        """The methods of the package's models that programs use."""
+        """Base class of values with the methods of eval-protocol's models that callers use."""
 
         def __getitem__(self, name: str) -> Any:
             if name not in self.__struct_fields__:

@@ -133,7 +133,7 @@ class TaskOptions(Value):
     # Total number of processes that the files in `forks_by` start. None means not measured yet.
     forks: int | None = None
     prelude: str = ""  # lines of code that are put before submissions in C and C++
-    # Names of a submission's files without suffixes; the first name is the code's. By default a single file
+    # Names of a submission's files without suffixes; the first file has the code. By default a single file
     # is named after the problem's id.
     source_names: tuple[str, ...] = ()
     # True if programs in C, C++ and Python flush each line of output, as on a terminal.

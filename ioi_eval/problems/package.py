@@ -134,7 +134,7 @@ _SOLUTION_FOLDERS = frozenset({"solution", "solutions", "submissions"})
 
 
 class DeclaredFormat(PackageFormat, Generic[K]):
-    """A package format whose header is a mapping in JSON or YAML."""
+    """A package format with a header file, which is a mapping in JSON or YAML."""
 
     keys: type[K]  # type of the keys in the header
     # Key of the problem's id in the header; empty if the id is the name of the folder or archive.

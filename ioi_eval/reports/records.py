@@ -506,11 +506,14 @@ _MAX_LINE = 160  # maximum characters of a line
 # Maximum number of distinct lines of a model; if there are more, no line is common to 90 % of the rows.
 _MAX_LINES = 10_000
 
-_REMEDIES = {
+# The remedy by the common reason. None means that programs crash in the same way.
+_REMEDIES: dict[Reason | None, str] = {
     Reason.NO_PROGRAM: "Likely the replies are empty or cut off, or the programs are in another "
     "language or column: look at one, then set `language=NAME`, `code_column=NAME` or `always_extract=True`",
     Reason.NOT_COMPILED: "Likely the language is wrong, or the programs lack a header or a grader: look at "
     "one of them, then set `language=NAME`, or name the problems that they are for",
+    None: "Likely the programs need a module that the machine lacks (`ioi-eval doctor`), are in another "
+    "language, or read their input elsewhere: look at one of them",
 }
 _REPLY_REMEDY = (
     "Likely the replies are empty or cut off, or the programs are in another language: look at one in the "
@@ -519,10 +522,6 @@ _REPLY_REMEDY = (
 _AGENT_REMEDY = (
     "Likely the command fails, or {fault}: read an agent.log in the run's folder agents, then repeat the run "
     "with `fresh=True`"
-)
-_CRASH_REMEDY = (
-    "Likely the programs need a module that the machine lacks (`ioi-eval doctor`), are in another language, "
-    "or read their input elsewhere: look at one of them"
 )
 
 
@@ -584,6 +583,9 @@ class EndingCounts(msgspec.Struct):
         """
         rows = self.no_program.total()
         has_enough_rows = self.scored >= MIN_SUSPICIOUS_ROWS or rows == self.scored
+        remedies = dict(_REMEDIES)
+        if author_remedy:
+            remedies[Reason.NO_PROGRAM] = author_remedy
         endings: list[tuple[Reason | None, str, int]] = []
         if rows and has_enough_rows:
             endings.append((Reason.NO_PROGRAM, _find_most_frequent_reason(self.no_program)[0], rows))
@@ -597,11 +599,7 @@ class EndingCounts(msgspec.Struct):
                     of=self.scored,
                     reason=ending_reason,
                     line=line,
-                    remedy=author_remedy
-                    if author_remedy and ending_reason is Reason.NO_PROGRAM
-                    else _CRASH_REMEDY
-                    if ending_reason is None
-                    else _REMEDIES[ending_reason],
+                    remedy=remedies[ending_reason],
                 )
 
 

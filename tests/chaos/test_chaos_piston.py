@@ -110,7 +110,7 @@ def submissions(count: int) -> Iterator[Submission]:
 
 
 class Found:
-    every = 0.01
+    search_interval_s = 0.01
 
     def __init__(self, servers: Sequence[Server]) -> None:
         self._servers = servers

@@ -115,7 +115,7 @@ def test_benchmark_file_works_without_installation(
     [
         ("import nothing_of_that_name\n", "line 1: cannot be loaded (ModuleNotFoundError"),
         ("x = 1\ndef\n", "line 2: cannot be loaded (SyntaxError"),
-        ("from ioi_eval.benchmarks import Benchmark\n", "the file defines no benchmarks"),
+        ("from ioi_eval.benchmarks import Benchmark\n", "the file must define one benchmark, not 0"),
     ],
 )
 def test_python_file_without_benchmark_is_input_error(tmp_path: Path, code: str, message: str) -> None:

@@ -158,7 +158,7 @@ async def test_log_without_debug_has_no_step(
     assert [line for line in caplog.messages if "row-7" in line] == []
 
 
-def test_work_log_below_debug_level_does_not_read_submission_names(caplog: pytest.LogCaptureFixture) -> None:
+def test_disabled_debug_log_does_not_read_submission_names(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "ioi_eval")
     names = iter(["01", "02"])
     with name_work_in_log(logging.getLogger("ioi_eval.some"), "tests", names):

@@ -121,7 +121,7 @@ async def test_cancellation_during_start_stops_rented_sandboxes(
 PAGE = Path(__file__).parents[3] / "docs" / "rented.md"
 
 
-async def test_provider_example_of_the_page_works() -> None:
+async def test_example_of_rented_page_works() -> None:
     """Its client starts a server on this machine."""
     names = dict[str, Any]()
     exec(PAGE.read_text().partition("```python\n")[2].partition("```")[0], names)

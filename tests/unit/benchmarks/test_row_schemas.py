@@ -121,7 +121,7 @@ def test_list_of_lists_for_livecodebench_is_in_the_order_of_the_ids(tmp_path: Pa
     ]
 
 
-def test_list_of_lists_for_dates_of_livecodebench_has_only_problems_of_these_dates(tmp_path: Path) -> None:
+def test_livecodebench_replies_without_ids_match_problems_of_selected_dates(tmp_path: Path) -> None:
     lists = [["print(2727)"], ["print(301)"]]
     submissions = lcb(tmp_path, lists, date_from="2024-01-15")
     assert submissions == [("2727", "print(2727)"), ("abc301_a", "print(301)")]

@@ -37,7 +37,7 @@ def test_apps_harness_runs_imports_first(code: str) -> None:
     assert status == 0 and error.startswith("ModuleNotFoundError(\"No module named 'nowhere'\"")
 
 
-def test_apps_harness_leaves_empty_block_for_moved_import() -> None:
+def test_block_left_empty_by_a_moved_import_is_an_indentation_error() -> None:
     assert (
         "IndentationError"
         in run_harness("try:\n    import nowhere\nexcept ImportError:\n    pass\nprint(1)")[1]

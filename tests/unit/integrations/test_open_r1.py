@@ -405,7 +405,7 @@ async def test_servers_are_divided_among_training_processes(world: int, shares: 
     from ioi_eval.engines.environment import ServerShare
 
     class Found:
-        every = None
+        search_interval_s = None
 
         async def find(self) -> frozenset[str]:
             return frozenset("cab")
