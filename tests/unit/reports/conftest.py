@@ -15,9 +15,16 @@ from test_pages import run
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def opened_browser() -> Iterator[Any]:
     with chromium() as browser:
         yield browser
+
+
+@pytest.fixture
+def browser(opened_browser: Any) -> Any:
+    """Return the module's browser with a wide window, whatever size the previous test left."""
+    opened_browser.set_window_size(1400, 900)
+    return opened_browser
 
 
 @pytest.fixture(scope="module")

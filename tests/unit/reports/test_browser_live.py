@@ -137,7 +137,6 @@ def test_live_page_is_not_reloaded_while_a_reader_uses_it(tmp_path: Path, browse
     """If a table is sorted, the page asks before it changes. Filters and folds stay."""
     folder = run(tmp_path / "run")
     write_progress(folder, Progress(total=40, servers=1, under_way=1, at=time.time()))
-    browser.set_window_size(1400, 900)  # narrow pages have no column headings
     with serving(folder, browser) as address:
         browser.get(f"{address}/#overview;language=c%2B%2B")
         wait_for(browser, 18)
