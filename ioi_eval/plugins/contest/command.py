@@ -339,3 +339,4 @@ def export(
     for label, reason in export_result.left_out.items():
         console.print_line(f"note: {visible(label)} is excluded: {reason}")
     console.print_line(f"{format_count(len(export_result.tasks), 'task')} in {folder}")
+    console.print_line("Copy a wheel of ioi_eval into the folder tests of each task (see docs/contest.md)")

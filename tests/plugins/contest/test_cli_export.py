@@ -13,12 +13,17 @@ from support.command_line import RIGHT, SMALL, CommandLine, contents, write_pack
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
 
+TASKS_ARE_WRITTEN = """\
+1 task in tasks
+Copy a wheel of ioi_eval into the folder tests of each task (see docs/contest.md)
+"""
+
 
 @pytest.fixture
 def task(cli: CommandLine, problems: Path) -> Path:
     (problems / "add" / "statement.md").write_text("Print the sum of two numbers.\n")
     completed = cli("export", "harbor", problems, "tasks")
-    assert (completed.returncode, completed.stdout) == (0, "1 task in tasks\n"), completed.stderr
+    assert (completed.returncode, completed.stdout) == (0, TASKS_ARE_WRITTEN), completed.stderr
     return cli.folder / "tasks" / "add"
 
 
