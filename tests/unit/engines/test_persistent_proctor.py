@@ -209,11 +209,18 @@ async def test_job_with_other_proctor_needs_sandbox(desk: Desk) -> None:
     assert persistent_proctor.make_proctor_job(job, {"proctor": Blob.of("another one")}) is None
 
 
-async def test_accepted_python_source_leaves_nothing_in_store(desk: Desk, store: Store) -> None:
-    assert await desk.points(changed_source(SUM)) == [1, 1, 1]
-    files_before = sorted(store.root.rglob("*"))
-    assert await desk.points(changed_source(SUM)) == [1, 1, 1]
-    assert sorted(store.root.rglob("*")) == files_before
+async def test_accepted_python_source_leaves_nothing_in_store(
+    store: Store, base: Path, tmp_path: Path
+) -> None:
+    engine, programs = EmbeddedEngine(store=store, slots=1, sandboxes=base), Store(tmp_path / "programs")
+    async with Scorer(engine, store=programs) as scorer:
+        desk = Desk(scorer, base)
+        assert await desk.points(changed_source(SUM)) == [1, 1, 1]
+        files_before = sorted(programs.root.rglob("*"))
+        assert await desk.points(changed_source(SUM)) == [1, 1, 1]
+        assert sorted(programs.root.rglob("*")) == files_before
+        assert await desk.points(changed_source("print(")) == [0, 0, 0]
+        assert sorted(programs.root.rglob("*")) != files_before  # a compile error is stored
 
 
 async def test_least_recently_used_fork_server_is_replaced_for_another_module_set(desk: Desk) -> None:
