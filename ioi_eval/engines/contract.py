@@ -287,7 +287,7 @@ class Batch(Value):
 
 
 class StallOutcome(StrEnum):
-    """Whether tests of a job stalled: they made no progress and were stopped without a verdict."""
+    """How often tests of a job stalled: they made no progress and were stopped without a verdict."""
 
     NONE = "none"
     ONCE = "once"  # a test stalled, but did not stall in the repetition, in which it ran alone

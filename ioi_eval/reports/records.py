@@ -608,7 +608,7 @@ def find_author_remedy(settings: Mapping[str, Any], *, has_agents: bool) -> str 
 
     Args:
         settings: The settings in run.json. Their `command` is the command line of ioi_eval.
-        has_agents: Whether the run's folder has the logs of agents.
+        has_agents: True if the run's folder has the logs of agents.
     """
     is_contest = "contest" in settings
     if has_agents:
