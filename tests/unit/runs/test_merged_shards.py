@@ -59,7 +59,7 @@ def write(path: Path, rows: Any) -> Path:
 def scored(
     dump: Path, problems: Path, out: Path, shard: str = "", judged: int | None = None, **more: Any
 ) -> Path:
-    """Score a dump or a shard parse it. `judged` is the expected number parse judged rows."""
+    """Score a dump or one shard of it. `judged` is the expected number of judged rows."""
     chosen = {"selection": Selection(shard=Shard.parse(shard) if shard else None), **more}
     report = score_dump_sync(dump, problems, out=out, engine=FakeEngine(outcome), **chosen)
     assert judged is None or report.call.judged == judged
