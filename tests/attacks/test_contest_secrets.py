@@ -33,6 +33,7 @@ async def session(store: Store) -> AsyncIterator[Session]:
         yield Contest(PROBLEMS, rules, judge=scorer.judge).session("otter")
 
 
+@pytest.mark.nightly(unless="^(opens-known-paths|asks-the-server|includes-the-judges-grader)$")
 @pytest.mark.parametrize("asking", ASKING, ids=lambda one: one.name)
 async def test_replies_contain_no_secret(asking: Asking, session: Session, hidden: list[Path]) -> None:
     code = asking.code.replace("PATH", str(hidden[0]))

@@ -239,6 +239,7 @@ async def test_submission_failing_on_all_servers_is_recorded_and_run_continues(s
     assert failure["key"] == "row-007" and "3 attempts failed" in failure["reason"]
 
 
+@pytest.mark.nightly(unless="report_killed_job|shell_broken")
 @pytest.mark.parametrize(
     "fault",
     [

@@ -350,7 +350,7 @@ async def test_program_of_several_sources_is_built(scorer: Scorer, language: Lan
     assert {test.status for test in result.tests} == {V.CE}, result
 
 
-@pytest.mark.nightly(unless="python|c[+][+]")
+@pytest.mark.nightly(unless="python")
 @pytest.mark.parametrize("status", [V.WA, V.TLE, V.RE, V.MLE, V.CE])
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
 async def test_wrong_program_gets_expected_verdict(scorer: Scorer, language: Language, status: V) -> None:

@@ -68,6 +68,7 @@ async def test_forking_package_validates_on_worker(tmp_path: Path, store: Store)
     assert (len(rows), {test["processes"] for test in rows["runs.cpp"]["test_results"]}) == (2, {3})
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("package", "sample"),
     [pytest.param("berries", "AC", id="raw-scores"), pytest.param("hollow", "WA", id="sample-of-0")],
@@ -129,6 +130,7 @@ async def test_program_earns_expected_points(
     assert earned == pytest.approx(points)
 
 
+@pytest.mark.nightly
 async def test_polygon_package_generates_tests_and_answers(tmp_path: Path, shared_cache: Path) -> None:
     store = Store(shared_cache)
     (generated,) = await generate(FOLDER / "stairs", tmp_path / "made", store=store)
@@ -155,6 +157,7 @@ async def test_dmoj_generators_write_tests(tmp_path: Path, shared_cache: Path) -
     assert (len(report.solutions), report.unjudged, report.differences) == (2, (), 0)
 
 
+@pytest.mark.nightly
 async def test_lines_of_gen_file_become_generated_tests(tmp_path: Path, shared_cache: Path) -> None:
     with pytest.raises(InputError, match="8 files of 4 tests are missing"):
         load_problems(FOLDER / "vineyard")
@@ -180,6 +183,7 @@ async def test_generated_tests_have_unix_line_ends(tmp_path: Path, store: Store)
     assert [(generated / "tests" / name).read_bytes() for name in ("01", "01.a")] == [b"3\n1 2 3\n", b"6\n"]
 
 
+@pytest.mark.nightly
 async def test_main_solution_with_files_writes_answers(tmp_path: Path, store: Store) -> None:
     package = tmp_path / "stairs"
     shutil.copytree(FOLDER / "stairs", package)
@@ -339,6 +343,7 @@ async def test_missing_score_file_leaves_solutions_unjudged(tmp_path: Path, shar
     assert [case.solution for case in report.solutions] == ["more.py"], "a wrong solution may have no points"
 
 
+@pytest.mark.nightly
 async def test_partial_points_on_any_line_of_checker_output_count(tmp_path: Path, store: Store) -> None:
     package = tmp_path / "pulleys"
     shutil.copytree(FOLDER / "pulleys", package)
@@ -455,6 +460,7 @@ async def test_output_validator_with_build_script_is_built_by_the_script(
         await validated(package, tmp_path / "broken", shared_cache)
 
 
+@pytest.mark.nightly
 async def test_points_of_polygon_checker_are_absolute(tmp_path: Path, store: Store) -> None:
     package = tmp_path / "halves"
     shutil.copytree(FOLDER / "halves", package)

@@ -80,6 +80,7 @@ def test_process_is_not_idle_while_sibling_computes(bench: Bench) -> None:
     assert (line.end, line.score) == ("ok", 1), line
 
 
+@pytest.mark.nightly
 def test_process_is_not_idle_while_sibling_waits_for_processor(bench: Bench) -> None:
     with single_processor(), busy_processes(1):
         line = talk(bench, f"int main() {{ {BURN} {ANSWER} }}", processes=1)
@@ -159,6 +160,7 @@ int main() {{
 }}"""
 
 
+@pytest.mark.nightly
 def test_short_threads_waiting_for_processor_are_not_idle(bench: Bench) -> None:
     """The kernel does not report how long an exited thread waited."""
     submission = PlanSubmission(argv=("submission",), threads=4)

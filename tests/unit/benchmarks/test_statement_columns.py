@@ -152,6 +152,7 @@ COTS = {
 }
 
 
+@pytest.mark.nightly(unless="jsonl")
 @pytest.mark.parametrize("write", [write_jsonl, write_parquet])
 def test_codeforces_cots_dump_is_read_without_options(tmp_path: Path, write: Any) -> None:
     path = write(

@@ -57,6 +57,7 @@ def test_command_runs_with_closed_streams(default_cache: Path, closed: str) -> N
     assert (completed.returncode, completed.stderr) == (0, "")
 
 
+@pytest.mark.nightly(unless="options0")
 @pytest.mark.parametrize("options", [(), ("--json",)])
 def test_output_is_utf_8_in_ascii_locale(cli: CommandLine, options: tuple[str, ...]) -> None:
     row = {"problem_id": "a", "model": "Österreich 7b", "passed": True}

@@ -52,6 +52,7 @@ def test_nested_skipped_or_async_tests_raise_cases_error(source: str, message: s
         read_assertions(f"{source}def test_b():\n    assert f(5) == 6\n", "f")
 
 
+@pytest.mark.nightly(unless="list|names")
 @pytest.mark.parametrize(
     ("body", "message"),
     [

@@ -84,6 +84,7 @@ def report_of(folder: Path) -> str:
     return re.sub(r"\d{4}-\d\d-\d\d, ", "", (folder / "report.md").read_text())
 
 
+@pytest.mark.nightly(unless="^3$")
 @pytest.mark.parametrize("number", [3, 16])
 def test_merged_shards_report_equals_report_of_one_run(dump: Path, problems: Path, number: int) -> None:
     """With 16 shards of 40 rows, some shards are empty."""
@@ -129,6 +130,7 @@ def test_merged_shards_count_rejected_rows_like_one_run(tmp_path: Path, problems
     assert (tmp_path / "merged" / "rejected.jsonl").exists()
 
 
+@pytest.mark.nightly(unless="choice1")
 @pytest.mark.parametrize("choice", [{"limit": 9}, {"keys": frozenset({"r1", "r2", "r20"})}])
 def test_shards_select_same_rows_as_one_run(dump: Path, problems: Path, choice: dict[str, Any]) -> None:
     whole = scored(dump, problems, dump.with_name("whole"), selection=Selection(**choice))
@@ -184,6 +186,7 @@ def test_default_run_folder_names_shard(dump: Path, problems: Path, monkeypatch:
     assert report.out == "runs/rows-shard-2-of-3"
 
 
+@pytest.mark.nightly(unless="^(1/4-2/4|-1/4)")
 @pytest.mark.parametrize(
     ("first_shard", "second_shard", "message"),
     [
@@ -236,6 +239,7 @@ def test_incomplete_shard_makes_merged_run_incomplete(dump: Path, problems: Path
     assert summary_of(dump.with_name("merged")) == whole
 
 
+@pytest.mark.nightly(unless="shards|all-tests")
 @pytest.mark.parametrize(
     ("shard", "more", "message"),
     [

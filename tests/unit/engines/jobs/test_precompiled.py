@@ -339,6 +339,7 @@ def test_precompiled_header_is_not_used_for_source_without_head(tmp_path: Path, 
     assert exit_code(tmp_path, marks()) == 8
 
 
+@pytest.mark.nightly(unless="alone")
 @pytest.mark.parametrize("broken", [b"no header", b"gpch.014", b"gpch.013"])
 @pytest.mark.parametrize("grader", ["", GRADER], ids=["alone", "graded"])
 def test_broken_precompiled_header_is_ignored_by_build(

@@ -109,6 +109,7 @@ int main() { if (vfork() == 0) { usleep(3000000); _exit(0); } puts("7"); }
 """
 
 
+@pytest.mark.nightly(unless="True")
 @pytest.mark.parametrize("can", [True, False])
 async def test_repeat_on_server_is_exclusive_only_if_server_can_run_it_alone(store: Store, can: bool) -> None:
     """A test that seems to wait for a disk is repeated alone."""
