@@ -38,7 +38,7 @@ async def validated(package: Path, out: Path, cache: Path) -> ValidatedSolutions
     return await validate(package, out=out, store=Store(cache))
 
 
-# The daily run tries some packages of each format, the tests below more, and the nightly run all. Limits that
+# The gate tries some packages of each format, the tests below more, and the nightly run all. Limits that
 # solutions set, as in pendulum, are in tests/unit/problems/test_kattis_younger.py.
 @pytest.mark.nightly(unless="^(echoes|relics|twins)$")
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)

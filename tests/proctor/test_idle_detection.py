@@ -18,7 +18,7 @@ from cpu_load import busy_processes, single_processor, suspended_descendants
 from harness import EVERYTHING, LANDLOCK_ALONE, SLEEPER, Bench, Judged
 from support.proctor_protocol import PlanLimits, PlanManager, PlanSubmission, TestReport
 
-# The same rule applies with both sets of layers, so the daily run tries each set only once.
+# The same rule applies with both sets of layers, so the gate tries each set only once.
 pytestmark = pytest.mark.nightly(unless="own")
 
 
