@@ -23,7 +23,7 @@ from ioi_eval.benchmarks.benchmark import (
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults, Fields, suggest_names
-from ioi_eval.model.nesting import Nesting, require_shallow
+from ioi_eval.model.nesting import NestingChecker, require_shallow
 from ioi_eval.model.values import (
     Blob,
     Checker,
@@ -465,7 +465,7 @@ def _add_tests(problem: Problem, tests_table: Table, contents: ContentStore) -> 
 def _decode_json(text: bytes | memoryview, kind: type[_T]) -> _T:
     """Decode JSON without copying it. Raise CasesError if it is broken or nested too deeply."""
     try:
-        nesting = Nesting()
+        nesting = NestingChecker()
         for piece_start in range(0, len(text), _PIECE_BYTES):
             nesting.check_piece(bytes(text[piece_start : piece_start + _PIECE_BYTES]))
         return msgspec.json.decode(text, type=kind)

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 from ioi_eval.benchmarks import parquet
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import DuplicateKey, refuse_duplicate_keys
-from ioi_eval.model.nesting import NestedTooDeep, Nesting, require_shallow
+from ioi_eval.model.nesting import NestedTooDeep, NestingChecker, require_shallow
 from ioi_eval.model.paths import missing_path_error
 from ioi_eval.model.text import format_count, format_install_command
 from ioi_eval.store.files import MAY_READ, find_unreadable_folders, raise_read_errors
@@ -659,7 +659,10 @@ class _Window:
     def __init__(self, stream: TextIO, where: str) -> None:
         self._stream, self._where = stream, where
         self._buffer, self._position = "", 0
-        self._decoder, self._nesting = json.JSONDecoder(object_pairs_hook=refuse_duplicate_keys), Nesting()
+        self._decoder, self._nesting = (
+            json.JSONDecoder(object_pairs_hook=refuse_duplicate_keys),
+            NestingChecker(),
+        )
         self.line = 1
 
     def next_character(self) -> str:

@@ -248,7 +248,7 @@ def _make_request_headers(key: Secret) -> dict[str, str]:
         raise InputError(
             "the API key contains control or non-ASCII characters", field="model.api_key_env", remedy=remedy
         )
-    return {"Authorization": key.as_bearer} if key else {}
+    return {"Authorization": key.as_authorization} if key else {}
 
 
 class _RateLimiter:

@@ -99,11 +99,13 @@ class Sources:
         if source_bytes > MAX_SOURCE_BYTES:
             raise JobRejected(f"the source has {source_bytes} bytes; the maximum is {MAX_SOURCE_BYTES}")
         sources = (
-            (source_code, *(file.content.read() for file in submission.files)) if self._language.acts else ()
+            (source_code, *(file.content.read() for file in submission.files))
+            if self._language.build_code_pattern
+            else ()
         )
         return msgspec.structs.replace(
             spec,
-            acts=any(re.search(self._language.acts.encode(), source) for source in sources),
+            acts=any(re.search(self._language.build_code_pattern.encode(), source) for source in sources),
             sources=(*spec.sources[:-1], NamedBlob(name=spec.main_source.name, content=Blob.of(source_code))),
         )
 

@@ -1,6 +1,7 @@
 """Read typed fields from external data: a package's header, a row, a request.
 
-A policy handles faults. `Faults` collects them and reading continues. `StrictFaults` raises the first fault.
+A policy handles each invalid field as a fault. The policy `Faults` collects the faults and reading continues.
+The policy `StrictFaults` raises the first fault.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ class StrictFaults(Faults):
 class Fields:
     """The fields of an object.
 
-    For an invalid field the policy handles a fault. If it does not raise, the default is returned.
+    An invalid field is reported to the `Faults` or `StrictFaults` of the constructor. If that raises nothing,
+    the field's default is returned.
     """
 
     remedy: ClassVar[str] = "Correct it in the file"  # remedy in the message about a value of the wrong type
@@ -101,16 +103,16 @@ class Fields:
         self._policy.report(problem, self.file, row=self._row, field=self.full_name(name), remedy=remedy)
 
     def make_error(self, name: str, problem: str, remedy: str = "") -> InputError:
-        """Return a fault for callers that raise it under any policy."""
+        """Return the error about a field without reporting it. The caller raises the error."""
         error_details = {"field": self.full_name(name), "remedy": remedy or self.remedy}
         return self._policy.make_error(problem, self.file, row=self._row, **error_details)
 
     def mismatch_error(self, name: str, expected: str) -> InputError:
-        """Return the fault that a field does not match `expected`, for callers that raise it."""
+        """Return the error that a field's value is not `expected`, without reporting it."""
         return self.make_error(name, f"{self.format_value(self.raw_value(name))} is not {expected}")
 
     def read_name(self, name: str) -> str:
-        """Return a name: a string or an integer. Raise a fault for anything else, under any policy."""
+        """Return a name: a string or an integer. Raises an InputError for anything else."""
         if (valid_name := parse_name(self.raw_value(name))) is None:
             raise self.mismatch_error(name, "a string or a whole number")
         return valid_name

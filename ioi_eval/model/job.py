@@ -28,10 +28,13 @@ class Job(Value):
 
     The runtime `ioi_eval` starts the job's files `compile`, if it exists, and `run` with bash.
 
-    Fields after `keep` are not in Piston's request, and every engine reads them in the same way. Some are
-    only set for engines with a capability: `plan` with `takes_paths` or `executes_plans`, `exclusive` with
-    `exclusive`, `without_proc` with `confines`. If an engine has none of the `accepted_toolchains` of a
-    command, it raises `ToolchainGone`.
+    Fields after `keep` are not in Piston's request. Three of them require a capability of the engine:
+
+    - `plan`: the capability `takes_paths` or `executes_plans`
+    - `exclusive`: the capability `exclusive`
+    - `without_proc`: the capability `confines`
+
+    If an engine has none of the `accepted_toolchains` of a command, it raises `ToolchainGone`.
     """
 
     files: tuple[JobFile, ...]
@@ -117,7 +120,7 @@ class Ending(Value):
 
     @property
     def limit(self) -> str:
-        """The exceeded limit: wall, hard, cpu, memory, processes, disk, stdout, stderr or other.
+        """The name of the exceeded limit: wall, hard, cpu, memory, processes, disk, stdout, stderr or other.
 
         Empty if the program exited by itself or was killed by a signal.
         """

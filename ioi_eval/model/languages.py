@@ -18,7 +18,8 @@ from ioi_eval.model.values import Limits, Value
 
 # Arguments of build templates that are replaced by several arguments.
 _LIST_ARGUMENTS = ("{flags}", "{extra}", "{sources}")
-_HEAP, _ONLINE = "{heap}", "{online}"  # arguments of run templates that are replaced by several arguments
+# Arguments of run templates that are replaced by `Language.heap` and by `Language.online_arguments`.
+_HEAP, _ONLINE = "{heap}", "{online}"
 _MEBIBYTE = 1 << 20
 # Minimum heap in MiB; with less, the runtime cannot start and so cannot exceed the memory limit.
 _MIN_HEAP_MIB = 16
@@ -40,11 +41,14 @@ class Language(Value, frozen=True, kw_only=True):
     suffixes: tuple[str, ...]  # suffixes of source files; submissions get the first suffix
     command: str  # command by which an engine identifies the toolchain
     remedy: str  # command that installs the toolchain
-    tells: tuple[str, ...] = ("--version",)  # arguments with which the compiler prints its version
+    version_arguments: tuple[str, ...] = (
+        "--version",
+    )  # arguments with which the compiler prints its version
     runner: str = ""  # command of another toolchain that runs the programs; empty if they need none
     flags: tuple[str, ...] = ()
     build_template: tuple[str, ...]
-    finds_sources: bool = False  # True if the compiler itself finds further sources next to the main source
+    # True if the compiler gets only the main source and finds the other sources in the same folder itself.
+    finds_sources: bool = False
     # Command that precompiles a header; empty if headers cannot be precompiled.
     precompile_template: tuple[str, ...] = ()
     run_template: tuple[str, ...]
@@ -59,8 +63,11 @@ class Language(Value, frozen=True, kw_only=True):
     artifact_name: str = "submission"
     helper: str = ""  # name of a file below graders/ that a build needs next to the sources
     control: str = ""  # source of a program that every working compiler accepts
-    acts: str = ""  # pattern of sources that may run code during their build
-    links_grader: bool = False  # True if a grader's source in the same language can be linked
+    build_code_pattern: str = (
+        ""  # regular expression that matches sources that may run code during their build
+    )
+    # True if a submission can be built together with a grader's source, or imported by it.
+    links_grader: bool = False
     refusals: tuple[int, ...] = (1,)  # exit codes with which the compiler reports errors in the source
     # Maximum number of threads of a program; some programs start a thread to get a deeper stack.
     threads: int = 1
@@ -75,12 +82,12 @@ class Language(Value, frozen=True, kw_only=True):
     # it.
     header: str = ""
     syntax: str = ""  # syntax by which code is distinguished from prose: braces, python or pascal
-    by_lines: bool = False  # True if statements need neither semicolons nor braces
-    marks: tuple[str, ...] = ()  # strings of which every complete program contains at least one
-    begins: str = ""  # pattern of the start of a program, for languages without `syntax`
+    ends_statements_by_line: bool = False  # True if statements need neither semicolons nor braces
+    typical_strings: tuple[str, ...] = ()  # every complete program contains at least one of these strings
+    start_pattern: str = ""  # regular expression for the start of a program, for languages without `syntax`
     more_tags: tuple[str, ...] = ()  # tags of fenced blocks for the language, in addition to its names
     # Tags of fenced blocks that count only if no block has another tag of the language.
-    spare_tags: tuple[str, ...] = ()
+    fallback_tags: tuple[str, ...] = ()
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -162,7 +169,7 @@ class Language(Value, frozen=True, kw_only=True):
         )
 
     def _extend_time(self, seconds: float | None) -> float | None:
-        """Return a time limit for programs in this language."""
+        """Return a time limit, multiplied by `time_factor` and increased by `time_extra`."""
         return None if seconds is None else seconds * self.time_factor + self.time_extra
 
     def _fill_template(
@@ -192,14 +199,17 @@ class Language(Value, frozen=True, kw_only=True):
 
 
 def _pair_aliases_with_standards(
-    alias_stems: Sequence[str], spellings_by_standard: Mapping[str, Sequence[str]]
+    language_names: Sequence[str], years_by_standard: Mapping[str, Sequence[str]]
 ) -> tuple[tuple[str, str], ...]:
-    """Return each alias stem with each spelling of a standard, paired with the standard."""
+    """Return pairs of an alias and its standard: `c++17` and `gnu++17`.
+
+    An alias is a language name followed by a year.
+    """
     return tuple(
-        (stem + spelling, standard)
-        for standard, spellings in spellings_by_standard.items()
-        for spelling in spellings
-        for stem in alias_stems
+        (name + year, standard)
+        for standard, years in years_by_standard.items()
+        for year in years
+        for name in language_names
     )
 
 
@@ -211,7 +221,7 @@ _GHC = [f"{major}{minor}" for major in (8, 9) for minor in ("", *(f".{n}" for n 
 _NODE = [f"{major}{minor}" for major in range(10, 31) for minor in ("", *(f".{n}" for n in range(1, 30)))]
 _KOTLINS = [f"{major}{minor}" for major in (1, 2) for minor in ("", *(f".{n}" for n in range(1, 10)))]
 
-# This compiler for C gets the same flags as in the contest system.
+# The flags of the C compiler are the same as in the Contest Management System (CMS).
 _C = Language(
     name="c",
     aliases=("c", "gnuc", "gcc", "ansic"),
@@ -236,8 +246,8 @@ _C = Language(
     links_grader=True,
     control="int main(void) { return 0; }\n",
     syntax="braces",
-    marks=("#include", "main(", "main ("),
-    spare_tags=("c++", "cpp", "cc", "cxx"),
+    typical_strings=("#include", "main(", "main ("),
+    fallback_tags=("c++", "cpp", "cc", "cxx"),
 )
 
 _MICROSOFTS = ("msc++", "visualc++", "microsoftvisualc++")
@@ -276,7 +286,7 @@ _CPP = Language(
     control="int main() {}\n",
     header="bits/stdc++.h",
     syntax="braces",
-    marks=("#include", "main(", "main ("),
+    typical_strings=("#include", "main(", "main ("),
 )
 
 _PYPYS = ("pypy", "pypy3", "pypy332", "pypy364", *(f"pypy3.{minor}" for minor in range(5, 20)))
@@ -298,11 +308,11 @@ _PYTHON = Language(
     # -S: the interpreter starts faster without packages.
     build_template=("{tool}", "-I", "-S", "./{helper}", "{output}", "{sources}"),
     run_template=("{tool}", "-I", "{artifact}"),
-    links_grader=True,  # the grader is started and imports the submission
+    links_grader=True,  # the grader is the main program and imports the submission
     online_environment=_VARIABLE,
     threads=4,
     syntax="python",
-    spare_tags=_PYPYS,
+    fallback_tags=_PYPYS,
 )
 
 _PYPY = msgspec.structs.replace(
@@ -316,7 +326,7 @@ _PYPY = msgspec.structs.replace(
     environment=(("PYPY_GC_NURSERY", "1M"),),
     address_space=False,  # PyPy reserves gigabytes for a thread with a deeper stack
     more_tags=tuple(_PYTHON.tags),
-    spare_tags=(),
+    fallback_tags=(),
 )
 
 # The program is a jar that names its main class. graders/java/Build.java compiles it and creates the jar.
@@ -355,7 +365,7 @@ _JAVA = Language(
     proc=True,
     address_space=False,
     syntax="braces",
-    marks=("class ", "interface ", "record ", "import java"),
+    typical_strings=("class ", "interface ", "record ", "import java"),
 )
 
 # The crate's name is set by the source, or else by the file name. The source cannot set the type, because a
@@ -384,7 +394,7 @@ _RUST = Language(
     control="fn main() {}\n",
     threads=4,
     syntax="braces",
-    marks=("fn main",),
+    typical_strings=("fn main",),
 )
 
 _GO = Language(
@@ -392,7 +402,7 @@ _GO = Language(
     aliases=("go", "golang", *(f"{stem}1.{minor}" for stem in ("go", "golang") for minor in range(10, 50))),
     suffixes=(".go",),
     command="go",
-    tells=("version",),
+    version_arguments=("version",),
     remedy="apt-get install golang-go",
     flags=("-buildmode=exe", "-ldflags=-s -w", "-buildvcs=false"),
     build_template=("{tool}", "build", "{flags}", "{extra}", "-o", "{output}", "{sources}"),
@@ -402,7 +412,7 @@ _GO = Language(
     threads=64,
     address_space=False,
     syntax="braces",
-    marks=("package main",),
+    typical_strings=("package main",),
 )
 
 _PASCAL = Language(
@@ -411,7 +421,7 @@ _PASCAL = Language(
     dialects=_pair_aliases_with_standards(("delphi",), {"delphi": ("", "7", "10", "12")}),
     suffixes=(".pas", ".pp", ".dpr"),
     command="fpc",
-    tells=("-iV",),
+    version_arguments=("-iV",),
     remedy="apt-get install fpc",
     # These flags let the compiler print only errors.
     flags=("-dEVAL", "-M{standard}", "-O2", "-XSs", "-l-", "-vi-"),
@@ -422,7 +432,7 @@ _PASCAL = Language(
     finds_sources=True,
     control="begin\nend.\n",
     syntax="pascal",
-    marks=("begin", "Begin", "BEGIN"),
+    typical_strings=("begin", "Begin", "BEGIN"),
 )
 
 # -V0 switches off the timer of the runtime, because programs may not use timers. The timer only switches
@@ -437,19 +447,20 @@ _HASKELL = Language(
     build_template=("{tool}", "{flags}", "{extra}", "-o", "{output}", "{sources}"),
     run_template=("{artifact}",),
     control="main :: IO ()\nmain = return ()\n",
-    # Template Haskell, annotations, preprocessors and plugins. With CPP, macros may compose these names.
-    acts=r"TemplateHaskell|QuasiQuotes|\bANN\b|\bCPP\b|-cpp\b|-fth\b|-pgm|-fplugin|-frontend",
+    # Template Haskell, annotations, preprocessors and plugins. CPP is included because its macros may create
+    # the names of the other features.
+    build_code_pattern=r"TemplateHaskell|QuasiQuotes|\bANN\b|\bCPP\b|-cpp\b|-fth\b|-pgm|-fplugin|-frontend",
     threads=4,
     address_space=False,
-    marks=("main =", "main=", "main ::"),
-    begins=r"(?:\s|\{-(?s:.*?)-\}|--.*)*+"
+    typical_strings=("main =", "main=", "main ::"),
+    start_pattern=r"(?:\s|\{-(?s:.*?)-\}|--.*)*+"
     r"(?:import\s+(?:qualified\s+)?[A-Z][\w.]*\s*(?:\n|\(|(?:as|hiding|qualified)\b)"
     r"|module\s+[A-Z][\w.]*\s*(?:\(|where\b)|\w+\s*::|main\s*=)",
 )
 
-# The program is the source, byte for byte; several sources are combined into a single file. With these
-# options, node does not search for folders and a configuration that do not exist in the sandbox.
+# Options with which node does not search for folders and a configuration that the sandbox does not contain.
 _ISOLATION_OPTIONS = ("--preserve-symlinks", "--preserve-symlinks-main", "--openssl-config=/dev/null")
+# The program is a copy of the source; several sources are combined into a single file.
 _JAVASCRIPT = Language(
     name="javascript",
     aliases=(
@@ -473,8 +484,8 @@ _JAVASCRIPT = Language(
     proc=True,  # programs usually read /dev/stdin, which needs /proc
     address_space=False,
     syntax="braces",
-    by_lines=True,
-    marks=("require(", "console.log", "process.std"),
+    ends_statements_by_line=True,
+    typical_strings=("require(", "console.log", "process.std"),
 )
 
 # If the output's suffix is not .jar, Kotlin's compiler creates a folder.
@@ -491,8 +502,8 @@ _KOTLIN = msgspec.structs.replace(
     build_template=("{tool}", "{flags}", "{extra}", "-d", "{output}", "{sources}"),
     artifact_name="submission.jar",
     control="fun main() {}\n",
-    by_lines=True,
-    marks=("fun main",),
+    ends_statements_by_line=True,
+    typical_strings=("fun main",),
 )
 
 _CSHARPS = (
@@ -529,7 +540,7 @@ _CSHARP = Language(
     proc=True,
     address_space=False,
     syntax="braces",
-    marks=("class ", "using System"),
+    typical_strings=("class ", "using System"),
 )
 
 LANGUAGES: tuple[Language, ...] = (

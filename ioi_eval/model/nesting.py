@@ -46,20 +46,20 @@ def require_shallow(text: Text) -> Text:
             bracket_count += 1
             position = text.find(bracket, position + 1)  # type: ignore[arg-type]
     if bracket_count > DEEPEST:
-        nesting = Nesting()
+        nesting = NestingChecker()
         for start in range(0, len(text), _CHUNK):
             nesting.check_piece(text[start : start + _CHUNK])
     return text
 
 
-class Nesting:
-    """Computes the nesting depth of a JSON text that arrives in pieces."""
+class NestingChecker:
+    """Checks the nesting depth of a JSON text that arrives in pieces."""
 
     def __init__(self) -> None:
         self._depth, self._in_string, self._cut_off_backslash = 0, False, b""
 
     def check_piece(self, piece: bytes | str) -> None:
-        """Check the next piece. Raises NestedTooDeep."""
+        """Check the next piece of the text. Raises NestedTooDeep."""
         brackets = self._extract_brackets(
             piece if isinstance(piece, bytes) else piece.encode(errors="surrogatepass")
         )
@@ -67,8 +67,8 @@ class Nesting:
             bracket_slice = brackets[start : start + _PART_LENGTH]
             opening_count = bracket_slice.count(b"[")
             if self._depth + opening_count > DEEPEST:
-                # Compute the maximum depth in this part. The codes of the two brackets differ by two, so
-                # subtracting the code between them leads to +1 and -1.
+                # Compute the maximum depth in this part. ord("[") is 91 and ord("]") is 93, so `92 - code` is
+                # +1 for an opening bracket and -1 for a closing bracket.
                 max_depth_change = max(accumulate(map((ord("[") + 1).__sub__, bracket_slice)))
                 if self._depth + max_depth_change > DEEPEST:
                     raise NestedTooDeep

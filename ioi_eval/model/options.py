@@ -15,9 +15,9 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 class CliOption(Value):
     """A field as an option for users: `Annotated[int | None, CliOption("Jobs at the same time.", ...)]`.
 
-    Bounds come from the type's msgspec.Meta. cli/groups.py creates command-line options from such fields. If
-    a field of another value has the same meaning, it uses the same type, and a second `CliOption` with only
-    the differences.
+    cli/groups.py creates command-line options from such fields. Bounds come from the type's msgspec.Meta.
+    Fields of several structs can share a type with a `CliOption`, such as `AllTests`. Such a field may add a
+    second `CliOption` that contains only the differences.
     """
 
     help: str = ""
@@ -30,9 +30,9 @@ class CliOption(Value):
     panel: str = ""  # heading of the option on a help page, if it differs from the heading of its group
     key_only: bool = False  # True if this is only a key for --set and ioi-eval.toml, and not an option
     typed: Any = None  # type of the option's argument, if it differs from the type of the field
-    # Minimum of the argument; set if it differs from the minimum of the type, or the type has none.
+    # Minimum and maximum of the argument. None means the bound of the field's type.
     minimum: float | None = None
-    maximum: float | None = None  # maximum of the argument; set under the same conditions as `minimum`
+    maximum: float | None = None
     # Function that converts the argument to the field's value, or raises an InputError.
     read: Callable[[Any], Any] | None = None
 
@@ -80,12 +80,11 @@ class ManagerLimits(Value):
 
 
 class Borderline(Value):
-    """A band around the CPU limit, as fractions of the limit.
+    """A band of times around the CPU limit, as fractions of the limit.
 
     Programs are stopped at the band's upper bound, or at 1.6 times the limit on a crowded machine. If a test
     with points exceeded the limit, it runs again alone and is stopped at the band's upper bound. The shortest
-    time is compared with the limit itself. Below the limit a second measurement cannot change the verdict. So
-    the lower bound, which the notation includes, has no effect.
+    time is compared with the limit itself. `low` has no effect: a time below the limit is not measured again.
     """
 
     low: float = 0.9
@@ -100,7 +99,7 @@ Band = Annotated[
     CliOption(
         typed=str,
         metavar="LOW:HIGH",
-        help="Measure a time again if it is within this band around the time limit. 1:1 means never.",
+        help="Measure a time again if it is between LOW and HIGH times the time limit. 1:1 means never.",
     ),
 ]
 
@@ -124,8 +123,7 @@ class JudgeOptions(Value):
     borderline: Band = None
     echo: int = 0  # maximum bytes of a wrong output that a result contains
     show: bool = False  # True if results contain the start of every output and of the error text
-    # Layers of confinement that are active, for tests of the judge; see docs/protocol.md. None means all
-    # layers.
+    # Active layers of the sandbox (docs/protocol.md). Only tests of the judge set it. None means all layers.
     layers: tuple[str, ...] | None = None
 
 

@@ -31,7 +31,7 @@ class PlanLimits(Message):
     cuts: bool = False  # True if output beyond the limit is discarded and the program continues
 
 
-class PlanWarm(Message):
+class PlanForkServer(Message):
     """The files and modules of a fork server: an interpreter that forks a process for each test."""
 
     library: str
@@ -52,7 +52,7 @@ class PlanSubmission(Message):
     proc: bool = False
     streams: bool = False
     address_space: bool = False
-    warm: PlanWarm | None = None
+    warm: PlanForkServer | None = None
 
 
 class PlanChecker(Message):
@@ -66,10 +66,10 @@ class PlanChecker(Message):
     absolute: float | None = None  # tokens: tolerance
     relative: float | None = None  # tokens: tolerance
     full: float = 1.0  # for icpc: the number in score.txt that means full points
-    given: tuple[str, ...] = ()  # arguments that replace the arguments of the checker's kind
+    # Arguments of the checker. If empty, the checker gets the standard arguments of its `kind`.
+    given: tuple[str, ...] = ()
     passes: int = 1  # for icpc: maximum number of runs of a submission on a test
-    # True if a failure of the checker on an output means a wrong answer, provided that the checker succeeds
-    # on the expected answer.
+    # True if an output is wrong when the checker fails on it but succeeds on the expected answer.
     decides: bool = False
 
 
@@ -79,17 +79,20 @@ class PlanManager(Message):
     argv: tuple[str, ...]
     kind: str = "cms"  # format of the manager's score: cms, testlib or icpc
     full: float = 1.0  # for icpc: the number in score.txt that means full points
-    # For interactors: the second run of the submission, `alone` or `together` with the interactor. Empty
-    # means no second run.
+    # Second run on a test, for interactors. `alone`: only the submission runs. `together`: the submission and
+    # the interactor run. Empty means no second run.
     again: str = ""
-    given: tuple[str, ...] = ()  # arguments that replace the arguments of the manager's kind
+    # Arguments of the manager. If empty, the manager gets the standard arguments of its `kind`.
+    given: tuple[str, ...] = ()
     limits: PlanLimits = PlanLimits()
 
 
 class PlanGroup(Message):
     """The rule by which a subtask's tests may stop early."""
 
-    rule: str  # rule that decides whether the tests of a group are skipped: zero, threshold or never
+    # When the remaining tests are skipped: `zero` after a test with score 0, `threshold` after a score that
+    # is 0 or above `threshold`, or `never`.
+    rule: str
     threshold: float | None = None
 
 
@@ -124,7 +127,7 @@ class Plan(Message, kw_only=True, omit_defaults=False):
     user_io: str = "std_io"
     groups: tuple[PlanGroup, ...] = ()
     tests: tuple[PlanTest, ...]
-    # Layers of confinement that are active, for tests of the judge (default: all layers).
+    # Active layers of the sandbox. Only tests of the judge set it (default: all layers).
     layers: tuple[str, ...] | None = None
     allow_unconfined: bool = False
     # True if the judge runs nothing else, so that an unclear wait for a disk counts as idling.
@@ -141,7 +144,7 @@ class Start(Message):
 
 
 class TestReport(Message):
-    """A verdict line. Its fields show which kind of line it is."""
+    """A line of the proctor's output: its start, the result of a test, the end of the job, or a failure."""
 
     __test__ = False
 
@@ -162,8 +165,7 @@ class TestReport(Message):
     processes: int = 0  # total number of the submission's processes, if it may start child processes
     code: int = 0
     signal: int = 0
-    # True if the program did not only sleep, so that `wall` becomes a verdict only after the test has run
-    # alone.
+    # True if the ending `wall` may be the machine's fault. The test then runs again alone, which counts.
     stalled: bool = False
     skipped: bool = False
     output: str = ""

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 # UTF-8 patterns of characters that may disturb a terminal: delete, the Latin-1 controls, soft hyphens,
-# invisible and direction characters, Unicode line breaks, tags. No byte of these patterns starts another
-# character.
+# invisible and direction characters, Unicode line breaks, tags. In UTF-8, a match cannot begin in the middle
+# of another character.
 _TERMINAL_CHARACTERS = re.compile(
     rb"\x7f|\xc2[\x80-\x9f\xad]|\xd8\x9c|\xe1\xa0\x8e|\xe2\x80[\x8b-\x8f\xa8-\xae]|\xe2\x81[\xa0-\xaf]"
     rb"|\xef\xbb\xbf|\xef\xbf[\xb9-\xbb]|\xf3\xa0[\x80\x81][\x80-\xbf]"

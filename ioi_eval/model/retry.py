@@ -32,13 +32,13 @@ class RetryRule(Value):
 
     @property
     def max_attempts(self) -> int:
-        """The number of attempts of a rule that limits them."""
+        """The maximum number of attempts. The rule must have such a limit."""
         assert self.attempts is not None, f"the rule {self.name} has no limit of attempts"
         return self.attempts
 
     @property
     def max_seconds(self) -> float:
-        """The seconds of a rule that limits them."""
+        """The time after which no further attempt starts, in seconds. The rule must have such a limit."""
         assert self.seconds is not None, f"the rule {self.name} has no limit of time"
         return self.seconds
 

@@ -197,8 +197,10 @@ _PROGRAMS = frozenset(
 RAW_POINTS = float(1 << 40)
 
 
-# Names of the files in the folder in which a checker or an interactor runs.
-DESK = MappingProxyType({"input": "input.txt", "output": "user_output.txt", "answer": "correct_output.txt"})
+# Names of the files that a checker or an interactor reads in its working folder, by the file's role.
+CHECKER_FILES = MappingProxyType(
+    {"input": "input.txt", "output": "user_output.txt", "answer": "correct_output.txt"}
+)
 
 
 class Checker(Value, kw_only=True):
@@ -214,13 +216,13 @@ class Checker(Value, kw_only=True):
     absolute: float | None = None  # tokens: tolerance
     relative: float | None = None  # tokens: tolerance
     full: float = 1.0  # for icpc and testlib: number of points that means full points
-    # Arguments that replace the arguments of the checker's kind; names in DESK mean files.
+    # Arguments of the checker; the values of CHECKER_FILES in them are file names. If empty, the checker gets
+    # the standard arguments of its `kind`.
     given: tuple[str, ...] = ()
     limits: Limits | None = None  # limits of the checker program (default: limits of the judge)
     # For icpc: maximum number of runs of a submission on a test, which the checker or interactor requests.
     passes: int = 1
-    # True if every output is the checker's to decide: if the checker fails on an output, but not on the
-    # expected answer, then the output is wrong. Answers are not outputs here.
+    # True if an output is wrong when the checker fails on it but succeeds on the expected answer.
     decides: bool = False
 
 
@@ -232,11 +234,10 @@ class Manager(Value, kw_only=True):
     language: str = "c++"
     full: float = 1.0  # for icpc and testlib: number of points that means full points
     limits: Limits | None = None  # limits of the manager program (default: limits of the judge)
-    # For Interactive: the second run on the interactor's output, of the submission `alone` or of both
-    # programs `together`. Empty means no second run.
+    # Second run on the interactor's output, for Interactive. `alone`: only the submission runs. `together`:
+    # the submission and the interactor run. Empty means no second run.
     again: str = ""
-    # For Interactive: arguments that replace the arguments of the interactor's kind; names in DESK mean
-    # files.
+    # Arguments of the interactor, for Interactive; see `Checker.given`.
     given: tuple[str, ...] = ()
 
 
@@ -488,8 +489,8 @@ class Submission(Value):
     year: int | None = None
     target_subtask: str | None = None
     repairs: tuple[str, ...] = ()  # names of the changes that extraction or an option made to the code
-    # Column of `row` that contains the program or reply, by `program` or `reply`. Empty for columns `code`
-    # and `generation`.
+    # Column of `row` with the program or the reply: `{"reply": "response"}`. Empty if the column is `code` or
+    # `generation`.
     read_from: Mapping[str, str] = {}
     dump_row: str = ""  # file and line of the dump's row, as `d.jsonl, line 3`; empty without a dump
     no_program: str = ""  # reason why there is no code; empty if the reason is unknown
@@ -530,7 +531,7 @@ def worst_verdict(statuses: Iterable[Verdict]) -> Verdict:
 
 
 class Reason(StrEnum):
-    """The reason why a submission ran on no test. The verdict is CE in both cases."""
+    """The reason why a submission with the verdict CE ran on no test."""
 
     NO_PROGRAM = "no program"  # the reply, or the column of programs, contains no program
     NOT_COMPILED = "not compiled"  # the compiler reported errors
@@ -561,7 +562,7 @@ class TestResult(Value):
 
 
 class SubtaskResult(Value):
-    """The result of a submission on a subtask, in the form of published result sets."""
+    """The result of a submission on a subtask, with the fields of published datasets of results."""
 
     problem: str
     subtask: str
@@ -614,7 +615,10 @@ class SubmissionResult(Value):
 
     @property
     def verdict(self) -> Verdict:
-        """Return CE, AC if the submission is solved, else the worst verdict of its subtasks or tests."""
+        """Return the worst verdict of the subtasks or tests.
+
+        CE if the submission does not compile, AC if it is solved.
+        """
         if not self.compiles:
             return Verdict.CE
         if self.solved:

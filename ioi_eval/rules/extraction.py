@@ -406,15 +406,15 @@ class LanguageNotation(Protocol):
     @property
     def tags(self) -> Collection[str]: ...
     @property
-    def spare_tags(self) -> Collection[str]: ...
+    def fallback_tags(self) -> Collection[str]: ...
     @property
     def syntax(self) -> str: ...
     @property
-    def by_lines(self) -> bool: ...
+    def ends_statements_by_line(self) -> bool: ...
     @property
-    def marks(self) -> tuple[str, ...]: ...
+    def typical_strings(self) -> tuple[str, ...]: ...
     @property
-    def begins(self) -> str: ...
+    def start_pattern(self) -> str: ...
     @property
     def header(self) -> str: ...
 
@@ -441,7 +441,7 @@ def _is_complete(code: str, language: LanguageNotation) -> bool:
     if language.syntax == "pascal":
         return _ends_as_pascal(code)
     skeleton = _make_skeleton(code)
-    if language.by_lines and "{" not in skeleton:
+    if language.ends_statements_by_line and "{" not in skeleton:
         is_balanced = skeleton.count("(") == skeleton.count(")") and _UNFINISHED.search(skeleton) is None
         return is_balanced and _has_mark(skeleton, language)
     return _find_text_outside_braces(skeleton) is not None
@@ -461,7 +461,7 @@ def _is_program(text: str, language: LanguageNotation) -> bool:
     # A JSON object, which may contain a program in a string, is not a program.
     if language.syntax != "braces" or text.lstrip().startswith("{") or not _has_mark(text, language):
         return False
-    return _has_only_declarations(text) or (language.by_lines and _has_only_code_lines(text))
+    return _has_only_declarations(text) or (language.ends_statements_by_line and _has_only_code_lines(text))
 
 
 def _does_something(statement: ast.stmt) -> bool:
@@ -524,7 +524,7 @@ def _may_be_code(text: str, language: LanguageNotation) -> bool:
         return _is_python(text)
     # `main(` and `class ` occur in Python as well, so text that parses as Python is excluded. A JavaScript
     # script may parse as Python.
-    if language.syntax == "braces" and not language.by_lines and _is_python(text):
+    if language.syntax == "braces" and not language.ends_statements_by_line and _is_python(text):
         return False
     return _has_mark(text, language) or (
         language.syntax == "braces" and ";" in text and _has_only_declarations(text)
@@ -533,7 +533,7 @@ def _may_be_code(text: str, language: LanguageNotation) -> bool:
 
 def _has_mark(text: str, language: LanguageNotation) -> bool:
     """Return True if the text contains a string that every program of the language has."""
-    return any(mark in text for mark in language.marks)
+    return any(mark in text for mark in language.typical_strings)
 
 
 # --- extraction --------------------------------------------------------------------------------------
@@ -651,7 +651,7 @@ def _find_untagged_python(
     if not code or not (_is_python(code) and _has_effect(code)) or (has_other_tags and _is_usage(code)):
         return None
     # A script in JavaScript or Kotlin may parse as Python.
-    script_languages = (language for language in languages if language.by_lines)
+    script_languages = (language for language in languages if language.ends_statements_by_line)
     return None if any(_has_mark(code, language) for language in script_languages) else python_language
 
 
@@ -703,12 +703,17 @@ def _extract_block(generation: str, language: LanguageNotation, *, takes_first: 
             return candidate.strip("\n") + "\n"
     if not blocks:
         reply = _find_answer_content(reply)
-    if not blocks and language.begins and re.match(language.begins, reply) and _has_mark(reply, language):
+    if (
+        not blocks
+        and language.start_pattern
+        and re.match(language.start_pattern, reply)
+        and _has_mark(reply, language)
+    ):
         return reply.strip("\n") + "\n"
     nonblank_blocks = [block for block in blocks if not _is_blank(reply, block.start, block.end)]
     language_blocks = [block for block in nonblank_blocks if block.tag in tags]
     language_blocks = language_blocks or [
-        block for block in nonblank_blocks if block.tag in language.spare_tags
+        block for block in nonblank_blocks if block.tag in language.fallback_tags
     ]
     text_before_fence, block_codes = (
         _find_text_before_fence(reply, blocks, accepts_closed_block=not language_blocks),

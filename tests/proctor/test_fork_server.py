@@ -23,7 +23,7 @@ from fork_server_programs import ALONE, BATCH, GIVEN
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE, PYTHON, Bench, Judged, waited_for
 from leftovers import named
 
-from ioi_eval.model.protocol import PlanLimits, PlanSubmission, PlanWarm, TestReport
+from ioi_eval.model.protocol import PlanForkServer, PlanLimits, PlanSubmission, TestReport
 from ioi_eval.store.resources import graders_folder
 
 # What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
@@ -339,7 +339,7 @@ def test_programs_are_started_if_fork_server_library_cannot_be_loaded(room: Benc
 @pytest.mark.parametrize("tool", ["/bin/false", "/bin/cat", "/usr/bin/surely-not-there"])
 def test_programs_are_started_if_fork_server_fails(room: Bench, library: bytes, tool: str) -> None:
     """The row contains the reason, and the test reports the program's error."""
-    warm = PlanWarm(library="waiting.so", script="waiting.py")
+    warm = PlanForkServer(library="waiting.so", script="waiting.py")
     submission = PlanSubmission(argv=(tool, "submission"), files=("submission",), env=ENVIRONMENT, warm=warm)
     script = (graders_folder() / "python" / "waiting.py").read_bytes()
     extra = {"submission": b"5", "waiting.so": library, "waiting.py": script}

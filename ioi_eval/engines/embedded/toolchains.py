@@ -109,7 +109,9 @@ def find_toolchains(python: str = "", promised_packages: Collection[str] = ()) -
     }
     version_finders = {
         tool: partial(
-            find_by_version_output, tool, *(language.tells if tool == language.command else ("--version",))
+            find_by_version_output,
+            tool,
+            *(language.version_arguments if tool == language.command else ("--version",)),
         )
         for language in LANGUAGES
         for tool in language.tools

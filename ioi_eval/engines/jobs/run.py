@@ -44,9 +44,9 @@ from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.protocol import (
     Plan,
     PlanChecker,
+    PlanForkServer,
     PlanSubmission,
     PlanTest,
-    PlanWarm,
     TestReport,
     decode_lines,
 )
@@ -469,7 +469,7 @@ def attach_fork_server(
     submission: PlanSubmission, modules: Iterable[str], fork_server_library: Blob
 ) -> tuple[PlanSubmission, tuple[JobFile, ...]]:
     """Return a submission with a fork server, and the files of the fork server: its library comes first."""
-    fork_server_plan = PlanWarm(library=WAITING, script=_SCRIPT, modules=tuple(dict.fromkeys(modules)))
+    fork_server_plan = PlanForkServer(library=WAITING, script=_SCRIPT, modules=tuple(dict.fromkeys(modules)))
     files = (
         JobFile(name=WAITING, content=fork_server_library),
         JobFile(name=_SCRIPT, content=_fork_server_script()),

@@ -328,7 +328,7 @@ class HttpClient:
         token = self._tokens.find_token(url)
         if token is None:
             token = self._tokens.choose_token(url, (await self._request("GET", url, "/", max_s)).body)
-        headers = {"Authorization": token.as_bearer} if token else {}
+        headers = {"Authorization": token.as_authorization} if token else {}
         try:
             return await self._request(method, url, path, max_s, request, headers)
         except EngineError:
@@ -358,7 +358,7 @@ class HttpClient:
             "Expect": "100-continue",
         }
         if token:
-            headers["Authorization"] = token.as_bearer
+            headers["Authorization"] = token.as_authorization
         timeout = aiohttp.ClientTimeout(total=max_s, sock_connect=self._max_connect_s)
         try:
             async with self._session.post(

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Fields, format_value
 from ioi_eval.model.languages import find_language
-from ioi_eval.model.values import DESK, Blob, CheckerKind, Manager, NamedBlob
+from ioi_eval.model.values import CHECKER_FILES, Blob, CheckerKind, Manager, NamedBlob
 from ioi_eval.plugins.dmoj.files import PackageFiles
 from ioi_eval.plugins.dmoj.keys import DmojHeader, ProgramKeys
 from ioi_eval.problems.keys import Keys
@@ -83,7 +83,7 @@ def check_program_keys(keys: Keys) -> None:
 def _read_arguments(keys: ProgramKeys) -> tuple[str, ...]:
     """Return a program's arguments, with the names that its files have when it runs."""
     format_string = keys.args_format_string
-    for role, name in DESK.items():
+    for role, name in CHECKER_FILES.items():
         format_string = format_string.replace(f"{{{role}_file}}", name)
     try:
         arguments = shlex.split(format_string)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioi_eval.model.nesting import DEEPEST, NestedTooDeep, Nesting, require_shallow
+from ioi_eval.model.nesting import DEEPEST, NestedTooDeep, NestingChecker, require_shallow
 
 TRICKY = st.text(alphabet='[]{}"\\,:x\n\ud800é', max_size=8)
 LEAVES = st.none() | st.integers() | TRICKY
@@ -50,7 +50,11 @@ def test_json_is_accepted_up_to_the_nesting_limit(value: Any, other: Any) -> Non
 @given(value=VALUES, cuts=st.lists(st.integers(0, 5), min_size=1))
 def test_nesting_check_of_json_chunks_is_independent_of_chunk_borders(value: Any, cuts: list[int]) -> None:
     for levels, refused in ((DEEPEST - depth_of(value), False), (DEEPEST - depth_of(value) + 1, True)):
-        remainder, nesting, is_refused = json.dumps([value]) + nested_json(value, levels), Nesting(), False
+        remainder, nesting, is_refused = (
+            json.dumps([value]) + nested_json(value, levels),
+            NestingChecker(),
+            False,
+        )
         while remainder and not is_refused:
             for cut in cuts:
                 piece, remainder = remainder[: cut + 1], remainder[cut + 1 :]
