@@ -134,7 +134,7 @@ class CmsHeader(ScoringKeys, ManagerKeys):
     id = text_key("the id, of letters, digits, `_`, `-` and `.`", name="code")
     title = text_key("a title", "the id", name="name")
     year = optional_integer_key("year of the contest", "no year", minimum=1950, maximum=2200)
-    time_limit = seconds_key(if_missing="refused, except in OutputOnly tasks")
+    time_limit = seconds_key(missing_description="refused, except in OutputOnly tasks")
     memory_limit = raw_key(
         "bytes, at least 1 MiB; `null` means no limit", "refused, except in OutputOnly tasks"
     )
@@ -276,7 +276,9 @@ class Cms(DeclaredFormat[CmsHeader]):
         if options.with_grader:
             remedy = 'Set another name: "submission_format": ["NAME.%l"]'
             submission_module = (*source_names, problem_id.lower())[0]
-            graders = exclude_unusable_python(submission_module, task, graders, faults, "graders", remedy)
+            graders = exclude_unimportable_python_grader(
+                submission_module, task, graders, faults, "graders", remedy
+            )
         tests = read_tests_folder(folder, needs_answers(task, checker), faults)
         test_names = tuple(test.name for test in tests)
         for name in options.output_tests:
@@ -392,14 +394,14 @@ def read_options(params: TaskTypeParams, task: TaskType, has_grader: bool) -> Ta
         case TaskType.BATCH | TaskType.BATCH_AND_OUTPUT:
             has_output_tests = task is TaskType.BATCH_AND_OUTPUT
             return TaskOptions(
-                with_grader=_needs_compilation(params, "grader", has_grader),
+                with_grader=_is_compiled_with_grader(params, "grader", has_grader),
                 input_file=params.inputfile,
                 output_file=params.outputfile,
                 output_tests=params.output_only_testcases if has_output_tests else (),
             )
         case TaskType.COMMUNICATION:
             return TaskOptions(
-                with_grader=_needs_compilation(params, "stub", has_grader),
+                with_grader=_is_compiled_with_grader(params, "stub", has_grader),
                 processes=params.num_processes,
                 user_io=params.user_io,
                 manager_args=params.manager_args,
@@ -417,10 +419,13 @@ def read_options(params: TaskTypeParams, task: TaskType, has_grader: bool) -> Ta
     return TaskOptions()
 
 
-def _needs_compilation(params: Fields, together: str, has_grader: bool) -> bool:
-    """Return True if submissions are compiled with the grader. `together` is the value that means so."""
-    default = together if has_grader else "alone"
-    return params.read_choice("compilation", ("alone", together), default) == together
+def _is_compiled_with_grader(params: Fields, grader_choice: str, has_grader: bool) -> bool:
+    """Return True if submissions are compiled with the grader.
+
+    The parameter `compilation` is then `grader_choice`, and otherwise `alone`.
+    """
+    default = grader_choice if has_grader else "alone"
+    return params.read_choice("compilation", ("alone", grader_choice), default) == grader_choice
 
 
 def _parse_json_field(header: Fields, field: str) -> Any:
@@ -445,7 +450,7 @@ def check_grader(task: TaskType, options: TaskOptions, graders: Sequence[NamedBl
         faults.report("missing file", f"{name}.cpp", remedy="Add it, or set the compilation to alone")
 
 
-def exclude_unusable_python(
+def exclude_unimportable_python_grader(
     submission_module: str,
     task: TaskType,
     graders: tuple[NamedBlob, ...],
@@ -797,9 +802,8 @@ def _read_solutions(
     """
     accepts_outputs = task in (TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT)
     for path in list_visible_paths((folder / "solutions").glob("*/")):
-        if (
-            not is_known_keyword(path.name) and path.name.isprintable()
-        ):  # names that are not UTF-8 have a note
+        # A name that is not UTF-8 is unprintable, and is reported elsewhere.
+        if not is_known_keyword(path.name) and path.name.isprintable():
             similar = find_similar_keyword(path.name)
             suggestion = f". Did you mean {similar!r}?" if similar else ""
             note = f"unknown verdict, with which no result is compared{suggestion}"

@@ -188,13 +188,13 @@ def list_formats() -> tuple[Format, ...]:
     )
     return tuple(
         sorted(
-            (*plugin_formats.values(), Hydro(), Kattis(), Tps(), Cms(), *missing_formats), key=_format_rank
+            (*plugin_formats.values(), Hydro(), Kattis(), Tps(), Cms(), *missing_formats), key=_detection_rank
         )
     )
 
 
-def _format_rank(package_format: Format) -> int:
-    """Return the format's position among all formats. Formats without a rank come first."""
+def _detection_rank(package_format: Format) -> int:
+    """Return the format's position in the order of detection. Formats without a rank come first."""
     return package_format.rank if isinstance(package_format, PackageFormat) else 0
 
 
@@ -238,7 +238,7 @@ def load_problems(
     """
     cache_folder = Path(cache) if cache else private_folder()
     with ExitStack() as resources:
-        folders = package_folders(source, cache_folder, resources, limits)
+        folders = find_package_folders(source, cache_folder, resources, limits)
         excluded_ids: Collection[str] = ()
         if choose is not None:
             package_ids = _read_package_ids(folders, only)
@@ -320,10 +320,13 @@ def check_problems(
 
 
 def _check_missing_ids(
-    only: Collection[str], found_ids: Collection[str], folders: Sequence[tuple[Path, str]], source: str | Path
+    requested_ids: Collection[str],
+    found_ids: Collection[str],
+    folders: Sequence[tuple[Path, str]],
+    source: str | Path,
 ) -> None:
-    """Raise an InputError if an id in `only` is not among those found."""
-    for missing_id in sorted(set(only) - set(found_ids)):
+    """Raise an InputError if a requested id is not among the found ids."""
+    for missing_id in sorted(set(requested_ids) - set(found_ids)):
         existing_ids = tuple(
             package_id for folder_and_name in folders if (package_id := _read_package_id(*folder_and_name))
         )
@@ -334,12 +337,13 @@ def _check_missing_ids(
         )
 
 
-def _read_package_ids(folders: Iterable[tuple[Path, str]], only: Collection[str]) -> list[str]:
-    """Return the ids of the packages, or those in `only`, in the order of the packages."""
+def _read_package_ids(folders: Iterable[tuple[Path, str]], requested_ids: Collection[str]) -> list[str]:
+    """Return the ids of the requested packages, or of all packages, in the order of the packages."""
     return [
         package_id
         for folder_and_name in folders
-        if (package_id := _read_package_id(*folder_and_name)) and (not only or package_id in only)
+        if (package_id := _read_package_id(*folder_and_name))
+        and (not requested_ids or package_id in requested_ids)
     ]
 
 
@@ -475,7 +479,10 @@ def _find_undecodable_names(problem: Problem, where: str) -> Iterator[InputError
 
 
 def _find_unusable_programs(problem: Problem, where: str) -> Iterator[InputError]:
-    """Yield an error for each program of the package in a language that only submissions may use, as Java."""
+    """Yield an error for each checker, manager or grader in a language that only submissions may use.
+
+    An example is Java.
+    """
     programs = {"checker": problem.checker, "manager": problem.manager, "grader": problem.grader}
     for kind, program in programs.items():
         if program and program.sources:
@@ -517,10 +524,10 @@ def _skip_duplicates(packages: Iterable[Package]) -> Iterator[Package]:
             yield package
 
 
-def package_folders(
+def find_package_folders(
     source: str | Path, cache: Path, resources: ExitStack, limits: ArchiveLimits | None = None
 ) -> list[tuple[Path, str]]:
-    """Return the folders of a source's packages, each with its name in messages.
+    """Return the folders of a source's packages, each with the package's name for messages.
 
     Extracted zips stay in the cache until `resources` is closed.
     """

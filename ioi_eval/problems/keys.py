@@ -48,10 +48,10 @@ class Key(Generic[T]):
         read: Reads the value of the key with this name. The third argument is the default.
         default: The value if the key is missing. None means that the key must be there.
         meaning: What the value is, with its unit and bounds, for the documentation.
-        if_missing: What a missing key means, for the documentation; by default the default value.
+        missing_description: What a missing key means, for the documentation; by default the default value.
         name: The key's name if it is not the attribute's.
-        mistaken: Other names that people write for this key. They are refused.
-        refusal: Why a value that is not empty is refused, and the remedy.
+        wrong_names: Other names that people write for this key. They are refused.
+        refusal: The problem and the remedy in the message that refuses a value unless it is empty.
     """
 
     def __init__(
@@ -59,14 +59,14 @@ class Key(Generic[T]):
         read: Callable[[Fields, str, T | None], T],
         default: T | None,
         meaning: str,
-        if_missing: str = "",
+        missing_description: str = "",
         name: str = "",
-        mistaken: Collection[str] = (),
+        wrong_names: Collection[str] = (),
         refusal: tuple[str, str] | None = None,
     ) -> None:
         self._read, self._default, self.name = read, default, name
-        self.mistaken, self.refusal = mistaken, refusal
-        self.meaning, self.if_missing = meaning, if_missing or _format_default(default)
+        self.wrong_names, self.refusal = wrong_names, refusal
+        self.meaning, self.missing_description = meaning, missing_description or _format_default(default)
 
     def __set_name__(self, owner: type[Keys], attribute: str) -> None:
         self._attribute, self.name = attribute, self.name or attribute
@@ -120,7 +120,7 @@ class Keys(Fields):
         names = tuple(map(str, self.values)) if names is None else names
         unknown, declared = unknown or self.unknown, self.declared_keys()
         missing_keys = [name for name in declared if name not in names]
-        corrections = {name: key.name for key in declared.values() for name in key.mistaken}
+        corrections = {name: key.name for key in declared.values() for name in key.wrong_names}
         for name in names:
             if name in declared:
                 refusal = declared[name].refusal
@@ -141,16 +141,21 @@ class Keys(Fields):
 
 def format_key_table(keys: type[Keys]) -> str:
     """Return the declared keys as a table in Markdown."""
-    rows = (f"| `{key.name}` | {key.meaning} | {key.if_missing} |" for key in keys.declared_keys().values())
+    rows = (
+        f"| `{key.name}` | {key.meaning} | {key.missing_description} |"
+        for key in keys.declared_keys().values()
+    )
     return "\n".join(("| key | value | if it is missing |", "|---|---|---|", *rows))
 
 
 # --- keys by the kind of their values ----------------------------------------------------------------
 
 
-def raw_key(meaning: str, if_missing: str, **key_options: Any) -> Key[Any]:
+def raw_key(meaning: str, missing_description: str, **key_options: Any) -> Key[Any]:
     """Declare a key of any type. Its value is None if it is missing."""
-    return Key(lambda fields, name, _: fields.raw_value(name), None, meaning, if_missing, **key_options)
+    return Key(
+        lambda fields, name, _: fields.raw_value(name), None, meaning, missing_description, **key_options
+    )
 
 
 def refused_key(problem: str, remedy: str) -> Key[Any]:
@@ -160,19 +165,21 @@ def refused_key(problem: str, remedy: str) -> Key[Any]:
 
 
 def text_key(
-    meaning: str, if_missing: str = "", *, default: str | None = None, **key_options: Any
+    meaning: str, missing_description: str = "", *, default: str | None = None, **key_options: Any
 ) -> Key[str]:
     """Declare a string."""
-    return Key(Fields.read_text, default, meaning, if_missing, **key_options)
+    return Key(Fields.read_text, default, meaning, missing_description, **key_options)
 
 
-def text_list_key(meaning: str, if_missing: str = "none", **key_options: Any) -> Key[tuple[str, ...]]:
+def text_list_key(
+    meaning: str, missing_description: str = "none", **key_options: Any
+) -> Key[tuple[str, ...]]:
     """Declare a list of strings."""
-    return Key(Fields.read_texts, (), meaning, if_missing, **key_options)
+    return Key(Fields.read_texts, (), meaning, missing_description, **key_options)
 
 
 def split_text_key(
-    split: Callable[[str], Sequence[str]], meaning: str, if_missing: str = "none", **key_options: Any
+    split: Callable[[str], Sequence[str]], meaning: str, missing_description: str = "none", **key_options: Any
 ) -> Key[tuple[str, ...]]:
     """Declare a list of strings that may also be a single string, which `split` divides."""
 
@@ -186,10 +193,12 @@ def split_text_key(
             fields.report_fault(name, f"{value!r} is not a list of arguments ({error})", "Close the quotes")
             return ()
 
-    return Key(read, (), meaning, if_missing, **key_options)
+    return Key(read, (), meaning, missing_description, **key_options)
 
 
-def file_name_key(meaning: str, if_missing: str = "", *, default: str = "", **key_options: Any) -> Key[str]:
+def file_name_key(
+    meaning: str, missing_description: str = "", *, default: str = "", **key_options: Any
+) -> Key[str]:
     """Declare the name of a file without a path, or an empty string."""
 
     def read(fields: Fields, name: str, default: str | None) -> str:
@@ -200,12 +209,12 @@ def file_name_key(meaning: str, if_missing: str = "", *, default: str = "", **ke
         fields.report_fault(name, f"{value!r} is not a plain file name", remedy)
         return ""
 
-    return Key(read, default, meaning, if_missing, **key_options)
+    return Key(read, default, meaning, missing_description, **key_options)
 
 
 def number_key(
     meaning: str,
-    if_missing: str = "",
+    missing_description: str = "",
     *,
     default: float | None = None,
     above: float | None = None,
@@ -217,25 +226,25 @@ def number_key(
         lambda fields, name, default: fields.read_number(name, default, above=above),
         default,
         _join_bounds(meaning, bounds),
-        if_missing,
+        missing_description,
         **key_options,
     )
 
 
-def optional_number_key(meaning: str, if_missing: str, **key_options: Any) -> Key[float | None]:
+def optional_number_key(meaning: str, missing_description: str, **key_options: Any) -> Key[float | None]:
     """Declare a number of at least 0. Its value is None if it is missing or null."""
     return Key(
         lambda fields, name, _: fields.read_optional_number(name),
         None,
         _join_bounds(meaning, "at least 0"),
-        if_missing,
+        missing_description,
         **key_options,
     )
 
 
 def integer_key(
     meaning: str,
-    if_missing: str = "",
+    missing_description: str = "",
     *,
     default: int | None = None,
     minimum: int = 0,
@@ -247,13 +256,13 @@ def integer_key(
         lambda fields, name, default: fields.read_integer(name, default, minimum=minimum, maximum=maximum),
         default,
         _join_bounds(meaning, f"{minimum} to {maximum}" if maximum < 2**62 else f"at least {minimum}"),
-        if_missing,
+        missing_description,
         **key_options,
     )
 
 
 def optional_integer_key(
-    meaning: str, if_missing: str, *, minimum: int, maximum: int, **key_options: Any
+    meaning: str, missing_description: str, *, minimum: int, maximum: int, **key_options: Any
 ) -> Key[int | None]:
     """Declare an integer from `minimum` to `maximum`. Its value is None if it is missing."""
     return Key(
@@ -262,18 +271,20 @@ def optional_integer_key(
         ),
         None,
         _join_bounds(meaning, f"{minimum} to {maximum}"),
-        if_missing,
+        missing_description,
         **key_options,
     )
 
 
-def flag_key(meaning: str, if_missing: str = "", *, default: bool = False, **key_options: Any) -> Key[bool]:
+def flag_key(
+    meaning: str, missing_description: str = "", *, default: bool = False, **key_options: Any
+) -> Key[bool]:
     """Declare True or False."""
     return Key(
         lambda fields, name, default: fields.read_flag(name, bool(default)),
         default,
         _join_bounds(meaning, "true or false"),
-        if_missing,
+        missing_description,
         **key_options,
     )
 
@@ -281,7 +292,7 @@ def flag_key(meaning: str, if_missing: str = "", *, default: bool = False, **key
 def enum_key(
     kind: type[W],
     meaning: str,
-    if_missing: str = "",
+    missing_description: str = "",
     *,
     default: W | None = None,
     members: Sequence[W] = (),
@@ -293,7 +304,7 @@ def enum_key(
         lambda fields, name, default: kind(fields.read_choice(name, choices, default)),
         default,
         _join_bounds(meaning, format_choices(choices)),
-        if_missing,
+        missing_description,
         **key_options,
     )
 
@@ -301,7 +312,7 @@ def enum_key(
 def choice_key(
     choices: Sequence[str],
     meaning: str,
-    if_missing: str = "",
+    missing_description: str = "",
     *,
     default: str | None = None,
     **key_options: Any,
@@ -311,20 +322,20 @@ def choice_key(
         lambda fields, name, default: fields.read_choice(name, choices, default),
         default,
         _join_bounds(meaning, format_choices(choices)),
-        if_missing,
+        missing_description,
         **key_options,
     )
 
 
 def object_key(
-    kind: type[K], meaning: str, if_missing: str = "no such settings", **key_options: Any
+    kind: type[K], meaning: str, missing_description: str = "no such settings", **key_options: Any
 ) -> Key[K]:
     """Declare an object with declared keys. It is empty if it is missing."""
     return Key(
         lambda fields, name, _: kind.from_fields(fields.read_object(name)),
         None,
         meaning,
-        if_missing,
+        missing_description,
         **key_options,
     )
 
@@ -332,13 +343,13 @@ def object_key(
 # --- limits ------------------------------------------------------------------------------------------
 
 
-def seconds_key(meaning: str = "", if_missing: str = _REFUSED, **key_options: Any) -> Key[float]:
+def seconds_key(meaning: str = "", missing_description: str = _REFUSED, **key_options: Any) -> Key[float]:
     """Declare a time limit in seconds. A number so large that it means milliseconds is a fault."""
     return Key(
         lambda fields, name, _: read_time_limit(fields, name),
         None,
         _join_bounds(meaning, f"seconds, above 0 and below {_MAX_TIME_S:g}"),
-        if_missing,
+        missing_description,
         **key_options,
     )
 
@@ -356,22 +367,22 @@ def memory_key(
     unit: str,
     unit_bytes: int,
     meaning: str = "",
-    if_missing: str = "",
+    missing_description: str = "",
     default: int | None = None,
     **key_options: Any,
 ) -> Key[int]:
-    """Declare a memory limit in this unit, of which the value is in bytes."""
+    """Declare a memory limit. The package states it in `unit`; the value of the key is in bytes."""
 
     def read(fields: Fields, name: str, default: int | None) -> int:
         return read_memory_limit(fields, name, unit, unit_bytes, default)
 
-    return Key(read, default, _join_bounds(meaning, unit), if_missing, **key_options)
+    return Key(read, default, _join_bounds(meaning, unit), missing_description, **key_options)
 
 
 def read_memory_limit(
     fields: Fields, name: str, unit: str, unit_bytes: int, default: int | None = None
 ) -> int:
-    """Return a memory limit in bytes. A number that must be in another unit is a fault."""
+    """Return a memory limit in bytes. A number that is implausible in this unit is a fault."""
     limit = fields.read_integer(name, default, minimum=1)
     if unit_bytes > 1 and limit * unit_bytes > _MAX_MEMORY_BYTES:
         problem = f"{limit} {unit} is more than any machine has"

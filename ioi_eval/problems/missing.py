@@ -11,8 +11,8 @@ from ioi_eval.problems.package import PackageFormat, find_package_name
 from ioi_eval.registries import missing_plugin_error
 
 
-class MissingFormat(PackageFormat):
-    """The format of a missing plugin: packages with this header and, if given, one of these paths."""
+class MissingPluginFormat(PackageFormat):
+    """A package format whose plugin is not installed. It recognizes packages by a header and paths."""
 
     rank = 65  # rank of the formats of plugins: after Kattis, before TPS and CMS
 
@@ -28,15 +28,16 @@ class MissingFormat(PackageFormat):
         return find_package_name(folder, where)
 
     def read(self, folder: Path, where: str, faults: Faults) -> None:
+        """Report that the plugin must be installed. Returns no problem."""
         error = missing_plugin_error(f"{self.name} packages need", self._plugin)
         faults.report(error.problem, self.header, remedy=error.remedy)
 
 
-MISSING: Mapping[str, MissingFormat] = MappingProxyType(
+MISSING: Mapping[str, MissingPluginFormat] = MappingProxyType(
     {
-        "polygon": MissingFormat("polygon", "Polygon", "problem.xml"),
-        "italy": MissingFormat("italy", "italy_yaml", "task.yaml", "gen/GEN", "input"),
-        "lightcp": MissingFormat("lightcp", "LightCPVerifier", "config.yaml", "testdata"),
-        "dmoj": MissingFormat("dmoj", "DMOJ", "init.yml"),
+        "polygon": MissingPluginFormat("polygon", "Polygon", "problem.xml"),
+        "italy": MissingPluginFormat("italy", "italy_yaml", "task.yaml", "gen/GEN", "input"),
+        "lightcp": MissingPluginFormat("lightcp", "LightCPVerifier", "config.yaml", "testdata"),
+        "dmoj": MissingPluginFormat("dmoj", "DMOJ", "init.yml"),
     }
 )

@@ -504,7 +504,7 @@ def collect_program_files(name: str, source: str, *folders: Path) -> tuple[Named
     """Return the files of a program: its source, and testlib.h if the source includes it.
 
     Raises:
-        InputError: testlib.h is missing, or its exit codes do not report the result.
+        InputError: testlib.h is missing, or is CMS's version, with which checkers always exit with 0.
     """
     main_file = NamedBlob(name=name, content=Blob.of(source))
     if not _INCLUDES_TESTLIB.search(source):
@@ -531,7 +531,7 @@ def read_tests_folder(folder: Path, needs_answers: bool, faults: Faults) -> tupl
         faults.report(
             "missing file", f"tests/{name}.out", remedy="Without a checker, outputs are compared with it"
         )
-    _check_other_files(folder, frozenset() if needs_answers else inputs.keys() - answers.keys(), faults)
+    _check_unexpected_files(folder, frozenset() if needs_answers else inputs.keys() - answers.keys(), faults)
     for name in sorted(name for name in inputs if not name.isprintable()):
         faults.report(
             "a test's name has unprintable characters", f"tests/{name!r}", remedy="Rename its files"
@@ -545,7 +545,7 @@ _ANSWER_SUFFIXES = frozenset({".a", ".ans", ".answer", ".ok", ".out", ".output",
 _MAX_NAMED = 5  # maximum number of file names in a note
 
 
-def _check_other_files(folder: Path, unanswered: Collection[str], faults: Faults) -> None:
+def _check_unexpected_files(folder: Path, tests_without_answer: Collection[str], faults: Faults) -> None:
     """Add a note about ignored files in tests/. A file that looks like a missing answer is a fault."""
     other_files = [
         path.name
@@ -555,7 +555,7 @@ def _check_other_files(folder: Path, unanswered: Collection[str], faults: Faults
     answer_names = [
         name
         for name in other_files
-        if Path(name).suffix.lower() in _ANSWER_SUFFIXES and Path(name).stem in unanswered
+        if Path(name).suffix.lower() in _ANSWER_SUFFIXES and Path(name).stem in tests_without_answer
     ]
     if answer_names:
         problem = (
@@ -564,10 +564,10 @@ def _check_other_files(folder: Path, unanswered: Collection[str], faults: Faults
         )
         faults.report(problem, f"tests/{answer_names[0]}", remedy=f"Call it {Path(answer_names[0]).stem}.out")
     elif other_files:
-        note_ignored_files(other_files, "tests", ", neither NAME.in nor NAME.out", faults)
+        add_note_about_ignored_files(other_files, "tests", ", neither NAME.in nor NAME.out", faults)
 
 
-def note_unused_files(folder: Path, subfolder: str, used: Collection[Path], faults: Faults) -> None:
+def add_note_about_unused_files(folder: Path, subfolder: str, used: Collection[Path], faults: Faults) -> None:
     """Add a note about files in a folder of tests that no test uses."""
     unused_files = [
         path.name
@@ -575,10 +575,10 @@ def note_unused_files(folder: Path, subfolder: str, used: Collection[Path], faul
         if path.is_file() and path not in used
     ]
     if unused_files:
-        note_ignored_files(unused_files, subfolder, ", no test uses it", faults)
+        add_note_about_ignored_files(unused_files, subfolder, ", no test uses it", faults)
 
 
-def note_ignored_files(names: Sequence[str], subfolder: str, reason: str, faults: Faults) -> None:
+def add_note_about_ignored_files(names: Sequence[str], subfolder: str, reason: str, faults: Faults) -> None:
     """Add a note that the files in a folder are ignored. `reason` follows the word "ignored"."""
     shown_names = ", ".join(names[:_MAX_NAMED]) + (", ..." if len(names) > _MAX_NAMED else "")
     faults.add_note(f"ignored{reason}: {shown_names}", subfolder)

@@ -29,7 +29,7 @@ from ioi_eval.problems.cms import (
     USER_IO,
     ManagerKeys,
     add_sources,
-    exclude_unusable_python,
+    exclude_unimportable_python_grader,
     find_manager,
     read_options,
     read_params,
@@ -75,7 +75,7 @@ class TpsHeader(ManagerKeys):
     id = text_key("the id, of letters, digits, `_`, `-` and `.`", name="name")
     title = text_key("a title", "the id")
     type = enum_key(TaskType, "", members=_TASK_TYPES)
-    time_limit = seconds_key(if_missing="refused, except in OutputOnly tasks")
+    time_limit = seconds_key(missing_description="refused, except in OutputOnly tasks")
     memory_limit = memory_key("MB", MIB, "", "refused, except in OutputOnly tasks")
     has_grader = flag_key("submissions are compiled with a grader", "true, except in OutputOnly tasks")
     grader_name = text_key("the grader's name without suffix", "`grader`, or `stub` if there is a `stub.cpp`")
@@ -132,7 +132,9 @@ class Tps(DeclaredFormat[TpsHeader]):
         subtasks = _read_subtasks(folder, test_names, faults)
         problem_id = self.read_id(folder, where, header, faults)
         if options.with_grader:
-            graders = exclude_unusable_python(problem_id.lower(), task, graders, faults, "grader/py")
+            graders = exclude_unimportable_python_grader(
+                problem_id.lower(), task, graders, faults, "grader/py"
+            )
         return Problem(
             id=problem_id,
             name=TpsHeader.title.read(header, problem_id),

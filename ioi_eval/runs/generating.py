@@ -21,7 +21,7 @@ from ioi_eval.model.fields import Faults
 from ioi_eval.model.languages import find_language
 from ioi_eval.model.options import BuildLimits
 from ioi_eval.model.values import Blob, Checker, CheckerKind, NamedBlob, Problem
-from ioi_eval.problems.collection import detect_format, package_folders
+from ioi_eval.problems.collection import detect_format, find_package_folders
 from ioi_eval.problems.package import (
     Executable,
     GeneratedTest,
@@ -59,7 +59,7 @@ async def generate(
     copied_folders = list[Path]()
     with ExitStack() as opened_archives:
         async with open_test_runner(EmbeddedEngine(store=store), store) as runner:
-            for folder, location in package_folders(source, store.root / "packages", opened_archives):
+            for folder, location in find_package_folders(source, store.root / "packages", opened_archives):
                 package_format = detect_format(folder)
                 if not isinstance(package_format, PackageFormat):
                     raise InputError(

@@ -65,4 +65,6 @@ def test_key_descriptions_contain_no_table_separator() -> None:
     list_formats()
     for kind in subclasses(Keys):
         for key in kind.declared_keys().values():
-            assert "|" not in f"{key.name}{key.meaning}{key.if_missing}", f"{kind.__name__}.{key.name}"
+            assert "|" not in f"{key.name}{key.meaning}{key.missing_description}", (
+                f"{kind.__name__}.{key.name}"
+            )

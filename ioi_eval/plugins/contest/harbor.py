@@ -21,7 +21,7 @@ from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem, Value
 from ioi_eval.plugins.contest.rules import Statement, as_markdown, make_statement, select_samples
-from ioi_eval.problems.collection import load_problems, package_folders
+from ioi_eval.problems.collection import find_package_folders, load_problems
 from ioi_eval.rules.expectations import must_be_right
 from ioi_eval.runs.sources import benchmark_of, make_no_problem_error, open_problem_source
 from ioi_eval.store import Store
@@ -73,7 +73,8 @@ def write_tasks(
     with ExitStack() as resources:
         problems = resources.enter_context(open_problem_source(source, choice, store))
         package_folders_by_source = {
-            where: folder for folder, where in package_folders(source, store.root / "packages", resources)
+            where: folder
+            for folder, where in find_package_folders(source, store.root / "packages", resources)
         }
         for label, problem in problems.items():
             statement = make_statement(problem, label, SOLUTIONS)

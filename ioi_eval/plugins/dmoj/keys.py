@@ -112,9 +112,11 @@ class ArchiveKeys(Keys):
 class InheritedKeys(Keys):
     """The keys that a case inherits from its batch, and a batch from init.yml."""
 
-    input = text_key("the input, in the package or its archive", "no input", name="in", mistaken=("input",))
+    input = text_key(
+        "the input, in the package or its archive", "no input", name="in", wrong_names=("input",)
+    )
     output = text_key(
-        "the answer", "refused if outputs are compared with it", name="out", mistaken=("output", "answer")
+        "the answer", "refused if outputs are compared with it", name="out", wrong_names=("output", "answer")
     )
     points = number_key("points of the case or batch", "1")
     checker = raw_key(
@@ -128,8 +130,8 @@ class InheritedKeys(Keys):
         "a source that writes the input and, to standard error, the answer, or an object", "none"
     )
     generator_args = raw_key("arguments of the generator", "`args` of the generator")
-    time_limit = raw_key("seconds; the same for all cases", "as below", mistaken=("time",))
-    memory_limit = integer_key("KiB; the same for all cases", "as below", minimum=1, mistaken=("memory",))
+    time_limit = raw_key("seconds; the same for all cases", "as below", wrong_names=("time",))
+    memory_limit = integer_key("KiB; the same for all cases", "as below", minimum=1, wrong_names=("memory",))
 
 
 class CaseKeys(InheritedKeys):

@@ -33,7 +33,7 @@ from ioi_eval.problems.cms import (
     STD_IO,
     USER_IO,
     ScoringKeys,
-    exclude_unusable_python,
+    exclude_unimportable_python_grader,
     read_subtasks,
 )
 from ioi_eval.problems.keys import (
@@ -53,13 +53,13 @@ from ioi_eval.problems.package import (
     Executable,
     GeneratedTest,
     TestGeneration,
+    add_note_about_unused_files,
     find_first_by_stem,
     language_of,
     list_files,
     list_visible_paths,
     make_solution,
     make_test,
-    note_unused_files,
     put_first,
 )
 
@@ -173,7 +173,9 @@ class Italy(DeclaredFormat[ItalyHeader]):
         )
         options = _read_options(header, task_type, graders, output_tests)
         if options.with_grader:
-            graders = exclude_unusable_python(problem_id.lower(), task_type, graders, faults, "sol")
+            graders = exclude_unimportable_python_grader(
+                problem_id.lower(), task_type, graders, faults, "sol"
+            )
         return Problem(
             id=problem_id,
             name=ItalyHeader.title.read(header, problem_id),
@@ -344,7 +346,7 @@ def _read_tests(folder: Path, test_count: int, faults: Faults) -> Iterator[Test]
         for folder_name, paths in zip(
             ("input", "output"), zip(*input_output_paths, strict=True), strict=True
         ):
-            note_unused_files(folder, folder_name, frozenset(paths), faults)
+            add_note_about_unused_files(folder, folder_name, frozenset(paths), faults)
         for number, (path, answer) in enumerate(input_output_paths):
             yield make_test(f"{number:03}", path, answer)
 

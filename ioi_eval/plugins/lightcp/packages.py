@@ -18,10 +18,10 @@ from ioi_eval.problems.names import is_plain_name
 from ioi_eval.problems.package import (
     TESTLIB_REMEDY,
     DeclaredFormat,
+    add_note_about_unused_files,
     collect_program_files,
     language_of,
     make_test,
-    note_unused_files,
     read_source_text,
 )
 
@@ -39,7 +39,7 @@ def _parse_amount(value: object, units: str) -> tuple[float, str] | None:
     return (float(match[1]), (match[2] or "").lower()) if match else None
 
 
-def _declare_duration(meaning: str, if_missing: str) -> Key[float | None]:
+def _declare_duration(meaning: str, missing_description: str) -> Key[float | None]:
     """Declare a key for a time. Its value is in seconds, or None if the key is missing.
 
     A number without quotes is a fault, because LightCPVerifier reads it as nanoseconds.
@@ -55,10 +55,10 @@ def _declare_duration(meaning: str, if_missing: str) -> Key[float | None]:
             return _DEFAULT_TIME_S
         return amount[0] / (1000 if amount[1] == "ms" else 1)
 
-    return Key(read, None, meaning, if_missing)
+    return Key(read, None, meaning, missing_description)
 
 
-def _declare_size(meaning: str, if_missing: str) -> Key[int | None]:
+def _declare_size(meaning: str, missing_description: str) -> Key[int | None]:
     """Declare a key for a size. Its value is in bytes, or None if the key is missing."""
 
     def read(fields: Fields, name: str, _: object) -> int | None:
@@ -73,7 +73,7 @@ def _declare_size(meaning: str, if_missing: str) -> Key[int | None]:
             fields.report_fault(name, f"{format_value(value)} is not a size such as 256m", _UNIT_REMEDY)
         return size_bytes or _DEFAULT_MEMORY_BYTES
 
-    return Key(read, None, meaning, if_missing)
+    return Key(read, None, meaning, missing_description)
 
 
 class CaseKeys(Keys):
@@ -274,7 +274,7 @@ def _read_tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Te
             )
         if not missing_paths:
             yield make_test(test_name, paths[0], paths[1])
-    note_unused_files(folder, _TESTS, used_paths, faults)
+    add_note_about_unused_files(folder, _TESTS, used_paths, faults)
 
 
 FORMAT = LightCp()

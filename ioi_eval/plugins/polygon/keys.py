@@ -39,7 +39,7 @@ def _declare_count(unit: str, min_value: int, key_name: str) -> Key[int]:
     return Key(read, None, unit, "refused", key_name)
 
 
-def _declare_points(meaning: str, if_missing: str) -> Key[float | None]:
+def _declare_points(meaning: str, missing_description: str) -> Key[float | None]:
     """Declare a key for a number of points. Its value is None if the key is missing."""
 
     def read(fields: Fields, name: str, _: object) -> float | None:
@@ -53,7 +53,7 @@ def _declare_points(meaning: str, if_missing: str) -> Key[float | None]:
         fields.report_fault(name, f"{value!r} is not a number of points", "Correct it in the file")
         return None
 
-    return Key(read, None, meaning, if_missing)
+    return Key(read, None, meaning, missing_description)
 
 
 def _declare_file(meaning: str, key_name: str) -> Key[str]:

@@ -55,20 +55,21 @@ class Constants:
         return replace(
             problem,
             statement=statement and Blob.of(self.fill_placeholders(statement.read())),
-            included=self._fill_files(problem.included),
-            checker=replace(checker, sources=self._fill_files(checker.sources)),
-            manager=manager and replace(manager, sources=self._fill_files(manager.sources)),
+            included=self._fill_placeholders_in_files(problem.included),
+            checker=replace(checker, sources=self._fill_placeholders_in_files(checker.sources)),
+            manager=manager and replace(manager, sources=self._fill_placeholders_in_files(manager.sources)),
             solutions=tuple(
                 replace(
                     solution,
                     code=self.fill_placeholders(solution.code.encode()).decode(),
-                    files=self._fill_files(solution.files),
+                    files=self._fill_placeholders_in_files(solution.files),
                 )
                 for solution in problem.solutions
             ),
         )
 
-    def _fill_files(self, files: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:
+    def _fill_placeholders_in_files(self, files: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:
+        """Return the files with the values of the constants instead of the placeholders."""
         return tuple(
             replace(file, content=Blob.of(self.fill_placeholders(file.content.read()))) for file in files
         )

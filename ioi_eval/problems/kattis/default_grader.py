@@ -30,11 +30,11 @@ _POINTS = {mode.value: mode for mode in (Points.SUM, Points.AVERAGE, Points.LEAS
 _ACCEPTANCES = {word.value: word for word in Acceptance} | {"no_errors": Acceptance.WORST_ERROR}
 _IGNORE_SAMPLE, _ANY_ACCEPTED = "ignore_sample", "accept_if_any_accepted"
 _FLAGS = {*_POINTS, *_ACCEPTANCES, _IGNORE_SAMPLE, _ANY_ACCEPTED}
-# Whether judging stops after a part that is not accepted, by the value of the setting `on_reject`. The last
-# three values are those of problem.yaml.
+# True if judging stops after a part that is not accepted, by the value of the setting `on_reject`.
 _STOPS_BY_ACTION = {
     "break": True,
     "continue": False,
+    # Values of `grading.on_reject` in problem.yaml.
     "first_error": True,
     "worst_error": False,
     "grade": False,
@@ -50,22 +50,26 @@ class _Node(NamedTuple):
     subgroups: tuple[_Node, ...]
 
 
-def read_scoring(root: DataGroup, faults: Faults, *, by_validator: bool, domjudge: bool = False) -> Scoring:
+def read_scoring(
+    root: DataGroup, faults: Faults, *, validator_awards_points: bool, domjudge: bool = False
+) -> Scoring:
     """Return the scoring of a legacy problem with points.
 
     Args:
         root: The group of data/ itself.
         faults: Receives faults and notes.
-        by_validator: The validator awards the points.
+        validator_awards_points: The validator awards the points.
         domjudge: The package has DOMjudge's settings file.
     """
-    rule_reader = _RuleReader(faults, scoring=True, by_validator=by_validator, domjudge=domjudge)
+    rule_reader = _RuleReader(
+        faults, scoring=True, validator_awards_points=validator_awards_points, domjudge=domjudge
+    )
     root_node = rule_reader.read_node(root)
     if not root_node.subgroups:  # the package has no tests, which is reported elsewhere
         return Scoring()
     full_scores = rule_reader.full_scores.values()
     full_score = max(full_scores, default=1.0) if all(full_scores) else RAW_POINTS
-    subtasks = tuple(_list_problem_subtasks(root_node, by_validator))
+    subtasks = tuple(_list_problem_subtasks(root_node, validator_awards_points))
     different_full_scores = {
         name: score for name, score in rule_reader.full_scores.items() if not math.isclose(score, full_score)
     }
@@ -75,7 +79,7 @@ def read_scoring(root: DataGroup, faults: Faults, *, by_validator: bool, domjudg
 
 def read_acceptance(root: DataGroup, faults: Faults) -> Scoring:
     """Return the scoring of a problem without points: one subtask, or none if all tests must pass."""
-    root_node = _RuleReader(faults, scoring=False, by_validator=False).read_node(root)
+    root_node = _RuleReader(faults, scoring=False, validator_awards_points=False).read_node(root)
     if not root_node.subgroups or rejects_any_failure(root_node.grading):
         return Scoring()
     tree = replace(root_node.grading, points=Points.ACCEPTED)
@@ -88,15 +92,17 @@ def read_acceptance(root: DataGroup, faults: Faults) -> Scoring:
 class _RuleReader:
     """Reads the grading rules of groups, and reports each fault once."""
 
-    def __init__(self, faults: Faults, *, scoring: bool, by_validator: bool, domjudge: bool = False) -> None:
-        self._faults, self._scoring, self._by_validator = faults, scoring, by_validator
+    def __init__(
+        self, faults: Faults, *, scoring: bool, validator_awards_points: bool, domjudge: bool = False
+    ) -> None:
+        self._faults, self._scoring, self._validator_awards_points = faults, scoring, validator_awards_points
         self._domjudge = domjudge
         self._ignores_sample = False
         self.full_scores: dict[str, float] = {}  # the validator's score for full points, by test name
 
     def read_node(self, group: DataGroup, in_custom_group: bool = False) -> _Node:
         """Return a group with its rules. `in_custom_group`: the package's grader grades a group around it."""
-        self._check(group)
+        self._check_settings(group)
         has_custom_grader = uses_custom_grader(group)
         if not group.name:
             self._ignores_sample = not has_custom_grader and _IGNORE_SAMPLE in group.grader_flags
@@ -120,7 +126,7 @@ class _RuleReader:
         accept_score = (
             self._read_accept_score(group, points, by_grader=by_grader) if has_accept_score else 1.0
         )
-        if has_accept_score and not has_custom_grader and not self._by_validator:
+        if has_accept_score and not has_custom_grader and not self._validator_awards_points:
             self._check_accept_score(group, points, accept_score)
         grading = Grading(
             parts=tuple(gradings),
@@ -141,7 +147,7 @@ class _RuleReader:
             group.fields.report_fault("on_reject", problem, "Set it to continue, so that all parts count")
         return _Node(group.name.removeprefix(f"{SECRET}/"), grading, tuple(subgroup_nodes.values()))
 
-    def _check(self, group: DataGroup) -> None:
+    def _check_settings(self, group: DataGroup) -> None:
         """Report unknown values of `grading`, unknown keys and unknown grader flags."""
         grading = group.fields.values.get("grading") or "default"
         if grading not in ("default", CUSTOM) and (not group.name or "grading" in group.own_keys):
@@ -168,7 +174,7 @@ class _RuleReader:
 
         `by_grader`: the package's grader turns the validator's scores into points, in any way it likes.
         """
-        if not self._by_validator:
+        if not self._validator_awards_points:
             return LegacyGroupKeys.accept_score.read(group.fields)
         if by_grader:  # the range limits the points of the package's grader, not the scores of tests
             full_score = RAW_POINTS
@@ -180,9 +186,9 @@ class _RuleReader:
         return full_score
 
     def _check_accept_score(self, group: DataGroup, points: Points, score: float) -> None:
-        """Report an accept_score that is the score of the whole group by other settings of the package.
+        """Report an accept_score that seems to be the points of the whole group instead of a single test.
 
-        The format gives it to each test, DOMjudge gives it to the group once.
+        In the format, each test earns the accept_score. In DOMjudge, the group earns it once.
         """
         if (
             len(group.tests) < 2
@@ -248,34 +254,38 @@ def _read_range_end(group: DataGroup) -> float | None:
 # --- subtasks ----------------------------------------------------------------------------------------
 
 
-def _list_problem_subtasks(root: _Node, by_validator: bool) -> Iterator[Subtask]:
+def _list_problem_subtasks(root: _Node, validator_awards_points: bool) -> Iterator[Subtask]:
     """Yield the problem's subtasks, whose points add up to those of the root group.
 
     The problem is one subtask if its groups cannot be scored separately. Ignored samples have 0 points.
     """
     rules, *sample_nodes, secret_node = root.grading, *root.subgroups
     if not rules.last_counts or (sample_nodes and rules.stops):
-        yield from _list_subtasks(root._replace(name=_WHOLE_PROBLEM), by_validator, earns_if_rejected=False)
+        yield from _list_subtasks(
+            root._replace(name=_WHOLE_PROBLEM), validator_awards_points, earns_if_rejected=False
+        )
         return
     for sample_node in sample_nodes:
         tests = tuple(list_tests(sample_node.grading))
         yield Subtask(name=sample_node.name, points=0.0, tests=tests, score_type=ScoreType.SUM)
     yield from _list_subtasks(
-        secret_node, by_validator, earns_if_rejected=rules.acceptance is Acceptance.ALWAYS
+        secret_node, validator_awards_points, earns_if_rejected=rules.acceptance is Acceptance.ALWAYS
     )
 
 
-def _list_subtasks(node: _Node, by_validator: bool, *, earns_if_rejected: bool) -> Iterator[Subtask]:
+def _list_subtasks(
+    node: _Node, validator_awards_points: bool, *, earns_if_rejected: bool
+) -> Iterator[Subtask]:
     """Yield the group's subtasks. `earns_if_rejected`: a rejected group keeps its points."""
     if node.subgroups and is_sum_of_parts(node.grading, earns_if_rejected=earns_if_rejected):
         if tests := tuple(test_name for test_name in node.grading.parts if isinstance(test_name, str)):
             direct_tests = _Node(node.name, replace(node.grading, parts=tests), ())
-            yield from _list_subtasks(direct_tests, by_validator, earns_if_rejected=True)
+            yield from _list_subtasks(direct_tests, validator_awards_points, earns_if_rejected=True)
         for subgroup in node.subgroups:
-            yield from _list_subtasks(subgroup, by_validator, earns_if_rejected=True)
+            yield from _list_subtasks(subgroup, validator_awards_points, earns_if_rejected=True)
         return
     tree = replace(node.grading, rejected_earns=earns_if_rejected)
-    if is_worst_test(tree, has_partial_scores=by_validator):
+    if is_worst_test(tree, has_partial_scores=validator_awards_points):
         yield _make_subtask(node.name, tree, ScoreType.GROUP_MIN)
     else:
         yield _make_subtask(node.name, tree, graded=not is_mean_of_tests(tree))
@@ -284,7 +294,10 @@ def _list_subtasks(node: _Node, by_validator: bool, *, earns_if_rejected: bool) 
 def _make_subtask(
     name: str, tree: Grading, score_type: ScoreType = ScoreType.SUM, *, graded: bool = False
 ) -> Subtask:
-    """Return a subtask with the tests and the maximum points of a group. `graded`: use its grading rules."""
+    """Return a subtask with the tests and the maximum points of a group.
+
+    `graded`: the subtask is scored by the rules in `tree` instead of the score type.
+    """
     return Subtask(
         name=name,
         points=compute_max_group_points(tree),

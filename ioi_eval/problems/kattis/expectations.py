@@ -46,12 +46,14 @@ class Expected(NamedTuple):
 class PackageRules:
     """The rules of a package's submissions.yaml. Each fault in them is reported once."""
 
-    def __init__(self, folder: Path, tests: Sequence[str], faults: Faults, *, is_newer: bool) -> None:
+    def __init__(self, folder: Path, tests: Sequence[str], faults: Faults, *, is_newer_format: bool) -> None:
         self._tests = tests
         package_rules = (
-            (read_mapping(folder, FILE, faults) or {}) if is_newer and (folder / FILE).is_file() else {}
+            (read_mapping(folder, FILE, faults) or {})
+            if is_newer_format and (folder / FILE).is_file()
+            else {}
         )
-        entries = Fields({**({_BRUTE_FORCE: {}} if is_newer else {}), **package_rules}, FILE, faults)
+        entries = Fields({**({_BRUTE_FORCE: {}} if is_newer_format else {}), **package_rules}, FILE, faults)
         # Names of the folders for which the package replaces the rules of the format.
         self._replaced_folders = set[str]()
         self._expected_by_pattern = dict[str, Expected]()

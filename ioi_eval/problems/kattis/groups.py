@@ -42,7 +42,7 @@ class DataGroup(NamedTuple):
 
     @property
     def validator_flags_key(self) -> str:
-        """Return the key that holds the validator's arguments, which depends on the version."""
+        """Return the key of the validator's arguments in this version of the format."""
         return _ARGUMENTS if self.fields.has_field(_ARGUMENTS) else _VALIDATOR_FLAGS
 
     @property
@@ -57,7 +57,7 @@ def read_data(
     *,
     needs_answers: bool,
     faults: Faults,
-    is_newer: bool,
+    is_newer_format: bool,
     constants: Constants,
 ) -> DataGroup:
     """Return the tests and groups in data/. A test's name is its path in data/ without the suffix.
@@ -67,10 +67,10 @@ def read_data(
         grading: The section `grading` of the header. Its settings apply unless data/ sets them.
         needs_answers: Report tests without an answer file.
         faults: Receives faults and notes.
-        is_newer: The package has one of the newer versions of the format.
+        is_newer_format: The package has one of the newer versions of the format.
         constants: Values that replace placeholders in settings files.
     """
-    reader = _DataReader(folder, needs_answers, faults, is_newer, constants)
+    reader = _DataReader(folder, needs_answers, faults, is_newer_format, constants)
     header_settings = {
         name: grading.raw_value(name)
         for name in GradingKeys.declared_keys()
@@ -100,9 +100,14 @@ class _DataReader:
     """Reads the groups, tests and settings files below data/."""
 
     def __init__(
-        self, folder: Path, needs_answers: bool, faults: Faults, is_newer: bool, constants: Constants
+        self, folder: Path, needs_answers: bool, faults: Faults, is_newer_format: bool, constants: Constants
     ) -> None:
-        self._folder, self._needs_answers, self._faults, self._new = folder, needs_answers, faults, is_newer
+        self._folder, self._needs_answers, self._faults, self._new = (
+            folder,
+            needs_answers,
+            faults,
+            is_newer_format,
+        )
         self._constants = constants
 
     def find_settings_file(self, group_path: str) -> str:

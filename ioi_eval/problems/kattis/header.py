@@ -23,8 +23,8 @@ _TIME_TOLERANCE_S = 0.001  # maximum difference of two times that counts as a ro
 _MAX_NUMERIC_TITLE = 1 << 64  # number from which on a title that YAML parses as a number is ignored
 
 
-class Validators(NamedTuple):
-    """The kind of a package's output validator: default or custom, interactive, with scores."""
+class Validation(NamedTuple):
+    """The validation of outputs in a package: default or custom, interactive or not, with points or not."""
 
     is_custom: bool  # True if the package has a validator instead of the default comparison
     is_interactive: bool
@@ -73,14 +73,16 @@ def read_types(header: KattisHeader) -> list[object]:
     return types if isinstance(types, list) else [types]
 
 
-def find_validators(folder: Path, header: KattisHeader, *, has_points: bool, is_newer: bool) -> Validators:
+def find_validators(
+    folder: Path, header: KattisHeader, *, has_points: bool, is_newer_format: bool
+) -> Validation:
     """Return how the package validates outputs.
 
     Legacy packages have the field `validation`. In the newer versions it follows from the problem's types
     and from the folder output_validator.
     """
     modes: list[Any] = read_types(header)
-    if is_newer:
+    if is_newer_format:
         for problem_type in modes:
             if problem_type not in ("pass-fail", "scoring", "interactive", "multi-pass"):
                 problem = f"{format_value(problem_type)} problems are not supported in this version"
@@ -106,7 +108,7 @@ def find_validators(folder: Path, header: KattisHeader, *, has_points: bool, is_
     passes = 1
     if "multi-pass" in modes:
         passes = header.limits.validation_passes
-    return Validators(is_custom, "interactive" in modes, "score" in modes, passes)
+    return Validation(is_custom, "interactive" in modes, "score" in modes, passes)
 
 
 def is_draft(folder: Path) -> bool:
@@ -154,10 +156,10 @@ def _find_ini_time_limit(text: str) -> str:
     return ini_parser.get("problem", "timelimit", fallback="").strip("'\" ")
 
 
-def read_multiplier(header: KattisHeader, faults: Faults, *, is_newer: bool) -> float:
+def read_multiplier(header: KattisHeader, faults: Faults, *, is_newer_format: bool) -> float:
     """Return the factor from the slowest accepted solution's time to the time limit."""
     limits = header.limits
-    multiplier = limits.time_multipliers.ac_to_time_limit if is_newer else limits.time_multiplier
+    multiplier = limits.time_multipliers.ac_to_time_limit if is_newer_format else limits.time_multiplier
     faults.add_note(
         f"no time limit: the judge uses {multiplier:g} times the time of the slowest accepted solution",
         HEADER,

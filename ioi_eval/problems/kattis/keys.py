@@ -61,7 +61,7 @@ class LimitKeys(Keys):
         *("generator_time", "generator_memory", "visualizer_time", "visualizer_memory"),
     )
     time_limit = seconds_key(
-        if_missing="a multiple of the slowest accepted solution's time", mistaken=("time",)
+        missing_description="a multiple of the slowest accepted solution's time", wrong_names=("time",)
     )
     time_multiplier = number_key(
         f"{_LEGACY}factor from the slowest accepted solution's time to the time limit",
@@ -72,7 +72,7 @@ class LimitKeys(Keys):
     time_resolution = number_key(
         f"{_NEWER}seconds; a time limit from solutions is a multiple of it", default=1.0, above=0
     )
-    memory_limit = memory_key("MiB", MIB, default=2048, name="memory", mistaken=("memory_limit",))
+    memory_limit = memory_key("MiB", MIB, default=2048, name="memory", wrong_names=("memory_limit",))
     output = number_key("MiB", default=8.0, above=0)
     validation_time = seconds_key("for the validator on each test", "as for other checkers")
     validation_memory = memory_key("MiB", MIB, "for the validator", "as for other checkers")
@@ -106,7 +106,7 @@ class GradingKeys(Keys):
 
 
 class HeaderGradingKeys(GradingKeys):
-    """The keys of `grading` in problem.yaml. Those of groups apply unless data/ sets them."""
+    """The keys of `grading` in problem.yaml. The settings files in data/ override the inherited keys."""
 
     objective = raw_key("`max`; `min` is refused", "`max`")
 

@@ -43,19 +43,19 @@ def check_settings(root: DataGroup, faults: Faults, *, has_points: bool) -> None
         GroupKeys.from_fields(group.fields).check_keys(sorted(group.own_keys - _STATIC_KEYS), unknown_policy)
 
 
-def read_max_scores(root: DataGroup, *, by_validator: bool) -> Scoring:
-    """Return the scoring of a newer version's problem. `by_validator`: the validator awards points."""
+def read_max_scores(root: DataGroup, *, validator_awards_points: bool) -> Scoring:
+    """Return the scoring of a problem in a newer version of the format."""
     groups_by_name = {group.name: group for group in root.subgroups}
     if SECRET not in groups_by_name:
         return Scoring()  # the package has no tests, which is reported elsewhere
     sample_tests = _list_test_names(groups_by_name[SAMPLE]) if SAMPLE in groups_by_name else ()
-    reader = _MaxScores(groups_by_name[SECRET], sample_tests, by_validator=by_validator)
+    reader = _MaxScores(groups_by_name[SECRET], sample_tests, validator_awards_points=validator_awards_points)
     subtasks = tuple(reader.list_subtasks())
     subtask_names = tuple(subtask.name for subtask in subtasks if subtask.name != SAMPLE)
     if sample_tests:
         sample_subtask = Subtask(name=SAMPLE, points=0.0, tests=sample_tests, score_type=ScoreType.SUM)
         subtasks = (sample_subtask, *subtasks)
-    if not by_validator:
+    if not validator_awards_points:
         return Scoring(subtasks=subtasks, secret=subtask_names)
     # The validator's scores for samples and pass-fail groups do not count, so 0 means full points there.
     different_full_scores = {**dict.fromkeys(_list_test_names(root), 0.0), **reader.full_scores}
@@ -78,8 +78,8 @@ def _list_test_names(group: DataGroup) -> tuple[str, ...]:
 class _MaxScores:
     """Builds the subtasks of secret/ from `max_score`, `score_aggregation` and `require_pass`."""
 
-    def __init__(self, secret: DataGroup, sample: tuple[str, ...], *, by_validator: bool) -> None:
-        self._secret, self._sample, self._by_validator = secret, sample, by_validator
+    def __init__(self, secret: DataGroup, sample: tuple[str, ...], *, validator_awards_points: bool) -> None:
+        self._secret, self._sample, self._validator_awards_points = secret, sample, validator_awards_points
         self.full_scores: dict[str, float] = {}  # the validator's score for full points, by test name
 
     def list_subtasks(self) -> Iterator[Subtask]:
@@ -152,7 +152,7 @@ class _MaxScores:
                 if required
                 else None
             )
-        elif not self._by_validator or (mode == _MIN and not required):
+        elif not self._validator_awards_points or (mode == _MIN and not required):
             return Subtask(name=subtask_name, points=max_score, tests=all_tests)
         elif mode == _MIN:
             grading = make_minimum_grading(group_tests, max_score, required)
@@ -188,8 +188,9 @@ class _MaxScores:
     ) -> tuple[str, ...]:
         """Return the tests that must pass before this group counts.
 
-        They are the tests of required groups and of the groups that these require. `earlier_groups` maps the
-        name of each earlier group to the group and the tests that must pass for it.
+        They are the tests of the groups in `require_pass`, and the tests that must pass before those groups
+        count. `earlier_groups` maps the name of each earlier group to the group and the tests that must pass
+        for it.
         """
         pass_fail_groups = [
             group_name

@@ -16,7 +16,7 @@ from ioi_eval.problems.kattis.default_grader import read_acceptance, read_scorin
 from ioi_eval.problems.kattis.expectations import PackageRules
 from ioi_eval.problems.kattis.groups import DataGroup, list_groups, read_data
 from ioi_eval.problems.kattis.header import (
-    Validators,
+    Validation,
     check_legacy_keys,
     find_validators,
     is_draft,
@@ -39,10 +39,10 @@ from ioi_eval.problems.kattis.max_scores import check_settings, read_max_scores
 from ioi_eval.problems.kattis.scoring import Scoring
 from ioi_eval.problems.kattis.submissions import read_solutions
 from ioi_eval.problems.kattis.validators import (
-    describe_unused_validators,
     find_checker,
     find_custom_grader,
     find_only_program,
+    find_validators_folder,
     load_program,
     make_default_checker,
     read_validator_flags,
@@ -63,22 +63,22 @@ class Kattis(DeclaredFormat[KattisHeader]):
 
     def read_problem(self, folder: Path, where: str, header: KattisHeader, faults: Faults) -> Problem:
         version = header.raw_value("problem_format_version")
-        is_newer = isinstance(version, str) and version in NEWER_VERSIONS
-        if not is_newer:
+        is_newer_format = isinstance(version, str) and version in NEWER_VERSIONS
+        if not is_newer_format:
             check_legacy_keys(header)
         limits = header.limits
         limits.check_keys()
         has_points = "scoring" in read_types(header)
-        validation = find_validators(folder, header, has_points=has_points, is_newer=is_newer)
+        validation = find_validators(folder, header, has_points=has_points, is_newer_format=is_newer_format)
         constants = Constants(
-            header.read_object("constants") if is_newer else Fields({}, self.header, faults)
+            header.read_object("constants") if is_newer_format else Fields({}, self.header, faults)
         )
         data_groups = read_data(
             folder,
             header.grading,
             needs_answers=not validation.is_custom,
             faults=faults,
-            is_newer=is_newer,
+            is_newer_format=is_newer_format,
             constants=constants,
         )
         has_domjudge_file = (folder / DOMJUDGE).is_file()
@@ -87,7 +87,7 @@ class Kattis(DeclaredFormat[KattisHeader]):
             validation,
             faults,
             has_points=has_points,
-            is_newer=is_newer,
+            is_newer_format=is_newer_format,
             has_domjudge_file=has_domjudge_file,
         )
         validator_flags, has_equal_arguments = read_validator_flags(header, data_groups)
@@ -95,7 +95,7 @@ class Kattis(DeclaredFormat[KattisHeader]):
             for arguments in dict.fromkeys(test.arguments for test in group.tests):
                 # The checker is not used. This call reports invalid flags of a test.
                 make_default_checker(group.fields, group.validator_flags_key, arguments)
-        validator_program = _find_validator(folder, validation, faults, is_newer=is_newer)
+        validator_program = _find_validator(folder, validation, faults, is_newer_format=is_newer_format)
         tests = tuple(
             replace(
                 test,
@@ -104,7 +104,9 @@ class Kattis(DeclaredFormat[KattisHeader]):
             )
             for test in data_groups.all_tests
         )
-        package_rules = PackageRules(folder, [test.name for test in tests], faults, is_newer=is_newer)
+        package_rules = PackageRules(
+            folder, [test.name for test in tests], faults, is_newer_format=is_newer_format
+        )
         time_limit_s = read_time_limit(folder, header, faults)
         validator_limits = _read_validator_limits(limits) if validation.is_custom else None
         problem = Problem(
@@ -122,8 +124,8 @@ class Kattis(DeclaredFormat[KattisHeader]):
             ),
             time_from_solutions=None
             if time_limit_s is not None
-            else read_multiplier(header, faults, is_newer=is_newer),
-            time_resolution=limits.time_resolution if time_limit_s is None and is_newer else None,
+            else read_multiplier(header, faults, is_newer_format=is_newer_format),
+            time_resolution=limits.time_resolution if time_limit_s is None and is_newer_format else None,
             checker=find_checker(
                 header, validation, validator_flags, validator_program, scoring.full, validator_limits
             ),
@@ -140,7 +142,7 @@ class Kattis(DeclaredFormat[KattisHeader]):
                     package_rules,
                     faults,
                     has_points=has_points,
-                    in_points=is_newer and has_points and validation.is_custom,
+                    validator_awards_points=is_newer_format and has_points and validation.is_custom,
                 )
             ),
         )
@@ -149,17 +151,17 @@ class Kattis(DeclaredFormat[KattisHeader]):
 
 
 def _find_validator(
-    folder: Path, validation: Validators, faults: Faults, *, is_newer: bool
+    folder: Path, validation: Validation, faults: Faults, *, is_newer_format: bool
 ) -> Executable | None:
     """Return the package's validator, or None if the default comparison is used."""
     # In newer versions, the folder output_validator is the program.
-    if validation.is_custom and is_newer and not is_draft(folder):
+    if validation.is_custom and is_newer_format and not is_draft(folder):
         return load_program(folder, folder / NEWER_VALIDATOR, faults)
     if validation.is_custom:
         return find_only_program(
             folder, VALIDATORS, "A custom validation needs exactly one validator", faults
         )
-    if unused_folder := describe_unused_validators(folder):
+    if unused_folder := find_validators_folder(folder):
         faults.add_note("its validators are ignored because `validation` is not custom", unused_folder)
     return None
 
@@ -177,18 +179,20 @@ def _read_validator_limits(limits: LimitKeys) -> Limits | None:
 
 def _read_scoring(
     data: DataGroup,
-    validation: Validators,
+    validation: Validation,
     faults: Faults,
     *,
     has_points: bool,
-    is_newer: bool,
+    is_newer_format: bool,
     has_domjudge_file: bool,
 ) -> Scoring:
     """Return the problem's subtasks and the points of its tests."""
-    if is_newer:
+    if is_newer_format:
         check_settings(data, faults, has_points=has_points)
     if not has_points:
-        return Scoring() if is_newer else read_acceptance(data, faults)
-    if is_newer:
-        return read_max_scores(data, by_validator=validation.is_custom)
-    return read_scoring(data, faults, by_validator=validation.awards_points, domjudge=has_domjudge_file)
+        return Scoring() if is_newer_format else read_acceptance(data, faults)
+    if is_newer_format:
+        return read_max_scores(data, validator_awards_points=validation.is_custom)
+    return read_scoring(
+        data, faults, validator_awards_points=validation.awards_points, domjudge=has_domjudge_file
+    )

@@ -59,17 +59,17 @@ def read_solutions(
     faults: Faults,
     *,
     has_points: bool,
-    in_points: bool,
+    validator_awards_points: bool,
 ) -> Iterator[Solution]:
     """Yield the package's solutions with their expected results.
 
     Args:
         folder: The package.
-        groups: Names of the secret groups, for tags with one grade for each group.
+        groups: Names of the secret groups. A tag @EXPECTED_GRADES@ contains one grade for each group.
         rules: The rules of submissions.yaml.
         faults: Receives faults and notes.
         has_points: The problem has points. Otherwise, expected scores are dropped.
-        in_points: The validator awards the points of accepted submissions.
+        validator_awards_points: The validator awards the points of accepted submissions.
     """
     for path in list_visible_paths((folder / "submissions").glob("*/*")):
         package_path = path.relative_to(folder).as_posix()
@@ -83,7 +83,7 @@ def read_solutions(
         if program is not None:
             solution = _make_solution(path, program, groups, package_path, expected, faults)
             # An accepted solution may have any number of points if it passes all tests.
-            if in_points and solution.expected == ACCEPTED:
+            if validator_awards_points and solution.expected == ACCEPTED:
                 solution = replace(solution, expected=ALL_ACCEPTED)
             yield solution if has_points else replace(solution, score=None)
 

@@ -10,7 +10,7 @@ from ioi_eval.model.fields import Faults, Fields
 from ioi_eval.model.languages import find_language_by_suffix
 from ioi_eval.model.values import Checker, CheckerKind, Limits
 from ioi_eval.problems.kattis.groups import DataGroup, list_groups, uses_custom_grader
-from ioi_eval.problems.kattis.header import Validators
+from ioi_eval.problems.kattis.header import Validation
 from ioi_eval.problems.kattis.keys import GRADERS, NEWER_VALIDATOR, SCRIPTS, VALIDATORS, KattisHeader
 from ioi_eval.problems.package import Executable, language_of, list_visible_paths, load_named_blobs
 
@@ -31,7 +31,7 @@ def read_validator_flags(header: KattisHeader, data: DataGroup) -> tuple[tuple[s
 
 def find_checker(
     header: KattisHeader,
-    validation: Validators,
+    validation: Validation,
     flags: tuple[str, ...],
     program: Executable | None,
     full: float,
@@ -41,15 +41,16 @@ def find_checker(
     if not validation.is_custom:
         return make_default_checker(header, "validator_flags", flags)
     if validation.is_interactive or program is None:
-        # The validator of an interactive problem is the interactor, and there is no checker.
+        # An interactive problem has no checker: its validator is the interactor. Only the number of passes is
+        # used.
         return Checker(passes=validation.passes)
     return program.as_checker(
         CheckerKind.ICPC, arguments=flags, full=full, passes=validation.passes, limits=limits
     )
 
 
-def describe_unused_validators(folder: Path) -> str:
-    """Return the folder that contains validators, or an empty string if the package has none."""
+def find_validators_folder(folder: Path) -> str:
+    """Return the name of the folder that contains validators, or "" if the package has no validators."""
     folders = (
         name for name in (VALIDATORS, NEWER_VALIDATOR) for _ in list_visible_paths((folder / name).glob("*"))
     )
@@ -113,7 +114,7 @@ def find_only_program(folder: Path, subfolder: str, remedy: str, faults: Faults)
 
 
 def load_program(folder: Path, program: Path, faults: Faults) -> Executable | None:
-    """Return a program: a folder, or a file and the files next to it. No main source is a fault."""
+    """Return a program: a folder, or a file and the files next to it. Report a missing main source."""
     path = program.relative_to(folder).as_posix()
     program_paths = program.parent.glob("*") if program.is_file() else program.rglob("*")
     files = [file for file in list_visible_paths(program_paths) if file.is_file()]

@@ -84,7 +84,11 @@ def group(folder: Mapping[str, Any], above: Mapping[str, Any], faults: Faults, n
 def find_problem(data: Mapping[str, Any], *, scoring: bool) -> Problem:
     faults = Faults("p")
     root = group(data, {}, faults)
-    scores = read_scoring(root, faults, by_validator=False) if scoring else read_acceptance(root, faults)
+    scores = (
+        read_scoring(root, faults, validator_awards_points=False)
+        if scoring
+        else read_acceptance(root, faults)
+    )
     assume(not faults.errors)  # for example an average of tests that stops at the first failure
     tests = tuple(test for test_group in list_groups(root) for test in test_group.tests)
     return Problem(id="p", tests=tests, subtasks=scores.subtasks)

@@ -31,7 +31,7 @@ class _Window(Keys):
 class _House(Keys):
     ignored = ("owner",)
     title = text_key("a title", name="name")
-    height = number_key("metres", default=2.5, above=0, mistaken=("metres",))
+    height = number_key("metres", default=2.5, above=0, wrong_names=("metres",))
     time_limit = seconds_key()
     window = object_key(_Window, "an object", "no window")
     cellar = refused_key("cellars are not supported", "Remove it")
