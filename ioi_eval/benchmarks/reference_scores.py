@@ -21,7 +21,7 @@ from ioi_eval.rules.expectations import (
     KeyedExpectation,
     compute_max_points,
     is_known_keyword,
-    list_counting_tests,
+    list_tests_that_count,
 )
 from ioi_eval.store.rows import as_json_value, as_number
 
@@ -161,7 +161,7 @@ def _make_case(
     elif isinstance(expected_value, str) and expected_value.strip():
         verdict_name = expected_value.strip().lower().replace("-", "_").replace(" ", "_")
         expectation = Expectation(
-            subtask="", word=_VERDICTS.get(verdict_name, verdict_name), tests=list_counting_tests(problem)
+            subtask="", word=_VERDICTS.get(verdict_name, verdict_name), tests=list_tests_that_count(problem)
         )
     else:
         value_text = "nothing" if expected_value is None else repr(expected_value)

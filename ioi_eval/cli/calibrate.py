@@ -73,7 +73,10 @@ def _format_ratio(distance: TimeRatio) -> str:
 
 def describe_calibration(calibration: Calibration) -> list[str]:
     """Return sentences about the measured times and the proposed factor."""
-    slowest_right_ratio, fastest_slow_ratio = calibration.slowest_right, calibration.fastest_slow
+    slowest_right_ratio, fastest_slow_ratio = (
+        calibration.slowest_right_solution,
+        calibration.fastest_too_slow_solution,
+    )
     if slowest_right_ratio is None:
         return ["No right solution could be measured, so no factor can be proposed."]
     description_lines = [

@@ -21,7 +21,7 @@ from ioi_eval.rules.expectations import (
     compute_max_points,
     find_similar_keyword,
     is_expectation_met,
-    list_counting_tests,
+    list_tests_that_count,
 )
 from ioi_eval.store.folder import MeasuredLimit
 from ioi_eval.store.rows import shorten
@@ -177,7 +177,7 @@ def _check_score(
     tests: Mapping[str, TestResult],
 ) -> Check:
     """Return the check of an expected score."""
-    executed_tests = _select_executed_tests(list_counting_tests(problem), tests)
+    executed_tests = _select_executed_tests(list_tests_that_count(problem), tests)
     # Compare with exact points and with the sum of rounded subtasks, because authors expect either of them.
     rounded_points = (
         math.fsum(subtask.weighted_score for subtask in result.subtasks) if result.subtasks else result.points

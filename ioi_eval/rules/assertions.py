@@ -90,7 +90,10 @@ class Asserted(NamedTuple):
 
 
 def make_python_checker(source: str, *, decides: bool = False) -> Checker:
-    """Return a checker that prints 1 for right and 0 for wrong. For `decides` see `Checker`."""
+    """Return a checker that is a Python program, which prints 1 for a right output and 0 for a wrong output.
+
+    `decides`: an output is wrong if the checker fails on it but succeeds on the expected answer.
+    """
     checker_file = NamedBlob(name="checker.py", content=Blob.of(source))
     return Checker(kind=CheckerKind.CODEFORCES, sources=(checker_file,), language="python", decides=decides)
 
@@ -175,7 +178,7 @@ def read_assertions(source: str, function: str = "") -> Asserted:
 
 
 def _check_names(source: str) -> None:
-    """Raise CasesError if the source uses an undefined name: then every result would be wrong."""
+    """Raise CasesError if the source uses an undefined name. The checker would then reject every result."""
     if "import *" in source:
         return
     try:
@@ -300,7 +303,7 @@ def _list_argument_assertions(
         asserting_helpers: names of helper functions that assert something.
     """
     for node, values_by_name in _list_statements_with_values(body):
-        if isinstance(node, ast.For) and (loop_tests := _find_loop_tests(node)) is not None:
+        if isinstance(node, ast.For) and (loop_tests := _find_tests_of_loop(node)) is not None:
             yield from loop_tests
             continue
         if isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try) or _is_other_assertion(
@@ -343,7 +346,10 @@ _RESULT_ATTRIBUTES = frozenset(name for kind in _RESULT_TYPES for name in dir(ki
 
 
 def _check_result_use(statement: ast.Assert, tested_names: set[str]) -> None:
-    """Raise CasesError if an assertion depends on anything that JSON loses: classes, identity, dict order."""
+    """Raise CasesError if an assertion uses a property of the result that JSON does not preserve.
+
+    Examples are its class, its identity and the order of a dict.
+    """
     for node in ast.walk(statement):
         match node:
             case ast.Attribute(ast.Name("out"), name):
@@ -386,10 +392,10 @@ def _list_names(node: ast.AST) -> Iterator[str]:
 
 
 class _Values(dict[str, ast.expr]):
-    """The values of names, and how many syntax nodes may still be inserted for names."""
+    """The values of names, as syntax trees that replace the names."""
 
-    # Number of syntax nodes that may still be inserted. Without this limit, values that use earlier names
-    # twice would grow exponentially.
+    # Maximum number of syntax nodes that further replacements may insert. Without this limit, values that use
+    # earlier names twice would grow exponentially.
     free_nodes = 300_000
 
 
@@ -423,7 +429,9 @@ class _NameReplacer(ast.NodeTransformer):
         value = self._values_by_name[node.id]
         self._values_by_name.free_nodes -= sum(1 for _ in ast.walk(value))
         if self._values_by_name.free_nodes < 0:
-            raise unparsable_tests(f"{node.id!r} and other variables have values that are too large")
+            raise unparsable_tests(
+                f"the test's variables, such as {node.id!r}, have values that are too large"
+            )
         return copy.deepcopy(value)
 
     def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> ast.AST:
@@ -532,7 +540,9 @@ def _find_expected_value(statement: ast.Assert) -> ast.expr | None:
 
 
 _RANDOM_TESTS = 100  # number of random tests of a problem, as in the dataset
-_LoopTests = list[tuple[Any, ast.Assert]]  # pairs of a call's arguments and an assertion about its result
+_ArgumentsAndAssertions = list[
+    tuple[Any, ast.Assert]
+]  # pairs of a call's arguments and an assertion about its result
 
 
 def _parse_assert(source: str) -> ast.Assert:
@@ -542,8 +552,8 @@ def _parse_assert(source: str) -> ast.Assert:
     return node
 
 
-def _make_polynomial_tests() -> _LoopTests:
-    """Return tests of HumanEval/32: coefficients of a polynomial, whose root is wanted."""
+def _make_polynomial_root_tests() -> _ArgumentsAndAssertions:
+    """Return tests of HumanEval/32: the input is a polynomial's coefficients, and the result is a root."""
     random_source = random.Random("HumanEval/32")
     coefficient_lists = [
         [random_source.randint(-10, 10) or 1 for _ in range(2 * random_source.randint(1, 4))]
@@ -553,7 +563,7 @@ def _make_polynomial_tests() -> _LoopTests:
     return [([coefficients], root_assertion) for coefficients in coefficient_lists]
 
 
-def _make_word_tests(problem_id: str, encode: Callable[[str], str]) -> _LoopTests:
+def _make_word_tests(problem_id: str, encode: Callable[[str], str]) -> _ArgumentsAndAssertions:
     """Return tests with encoded random words of lower-case letters, which the program decodes."""
     random_source = random.Random(problem_id)
     random_words = (
@@ -566,7 +576,7 @@ def _make_word_tests(problem_id: str, encode: Callable[[str], str]) -> _LoopTest
     ]
 
 
-def _rotate_letters(word: str) -> str:
+def _encode_by_rotation(word: str) -> str:
     """Return the word with its groups of three letters rotated, as `encode_cyclic` of HumanEval/38."""
     letter_groups = [word[group_start : group_start + 3] for group_start in range(0, len(word), 3)]
     return "".join(
@@ -575,17 +585,17 @@ def _rotate_letters(word: str) -> str:
     )
 
 
-def _shift_letters(word: str) -> str:
-    """Return the word with its letters shifted by five, as `encode_shift` of HumanEval/50."""
+def _encode_by_shift(word: str) -> str:
+    """Return the word with each letter shifted by five in the alphabet, as `encode_shift` of HumanEval/50."""
     return "".join(chr((ord(letter) + 5 - ord("a")) % 26 + ord("a")) for letter in word)
 
 
-def _make_base_tests() -> _LoopTests:
-    """Return tests of HumanEval/44: a number in the base that is the next number."""
+def _make_number_base_tests() -> _ArgumentsAndAssertions:
+    """Return tests of HumanEval/44: the inputs are a number x and the base x + 1, in which x is one digit."""
     return [([number, number + 1], _parse_assert(f"assert out == '{number}'")) for number in range(2, 8)]
 
 
-def _make_sum_tests() -> _LoopTests:
+def _make_sum_tests() -> _ArgumentsAndAssertions:
     """Return tests of HumanEval/53: two numbers, whose sum is wanted."""
     random_source = random.Random("HumanEval/53")
     summand_pairs = [
@@ -594,9 +604,9 @@ def _make_sum_tests() -> _LoopTests:
     return [(summands, _parse_assert(f"assert out == {sum(summands)}")) for summands in summand_pairs]
 
 
-# Functions that make the tests of a loop in HumanEval, by the loop's source in the dataset. Arguments that
-# the loop draws at random are the same in every run.
-_HUMANEVAL_LOOPS: Mapping[str, Callable[[], _LoopTests]] = MappingProxyType(
+# Functions that return the tests which a loop in HumanEval's test program runs, by the loop's source. If the
+# loop draws random arguments, the function returns the same arguments in every run.
+_HUMANEVAL_LOOPS: Mapping[str, Callable[[], _ArgumentsAndAssertions]] = MappingProxyType(
     {
         """
 for _ in range(100):
@@ -609,23 +619,23 @@ for _ in range(100):
         coeffs.append(coeff)
     solution = candidate(copy.deepcopy(coeffs))
     assert math.fabs(poly(coeffs, solution)) < 1e-4
-""": _make_polynomial_tests,
+""": _make_polynomial_root_tests,
         """
 for _ in range(100):
     str = ''.join(choice(letters) for i in range(randint(10, 20)))
     encoded_str = encode_cyclic(str)
     assert candidate(encoded_str) == str
-""": partial(_make_word_tests, "HumanEval/38", _rotate_letters),
+""": partial(_make_word_tests, "HumanEval/38", _encode_by_rotation),
         """
 for x in range(2, 8):
     assert candidate(x, x + 1) == str(x)
-""": _make_base_tests,
+""": _make_number_base_tests,
         """
 for _ in range(100):
     str = ''.join(choice(letters) for i in range(randint(10, 20)))
     encoded_str = encode_shift(str)
     assert candidate(copy.deepcopy(encoded_str)) == str
-""": partial(_make_word_tests, "HumanEval/50", _shift_letters),
+""": partial(_make_word_tests, "HumanEval/50", _encode_by_shift),
         """
 for i in range(100):
     x, y = random.randint(0, 1000), random.randint(0, 1000)
@@ -635,15 +645,18 @@ for i in range(100):
 )
 
 
-def _find_loop_tests(node: ast.For) -> _LoopTests | None:
-    """Return the tests that replace a loop of HumanEval's tests, or None for other loops."""
-    make_tests = _index_loops_by_syntax().get(ast.dump(node))
+def _find_tests_of_loop(node: ast.For) -> _ArgumentsAndAssertions | None:
+    """Return the tests that a loop in HumanEval's test program runs, or None for other loops."""
+    make_tests = _index_loops_by_syntax_tree().get(ast.dump(node))
     return None if make_tests is None else make_tests()
 
 
 @cache
-def _index_loops_by_syntax() -> Mapping[str, Callable[[], _LoopTests]]:
-    """Return `_HUMANEVAL_LOOPS` by syntax tree, which white space and comments do not change."""
+def _index_loops_by_syntax_tree() -> Mapping[str, Callable[[], _ArgumentsAndAssertions]]:
+    """Return `_HUMANEVAL_LOOPS` with the dump of each loop's syntax tree as the key.
+
+    Unlike the source, the syntax tree does not depend on white space and comments.
+    """
     return {
         ast.dump(ast.parse(source).body[0]): make_tests for source, make_tests in _HUMANEVAL_LOOPS.items()
     }
@@ -671,7 +684,7 @@ def read_evalplus_test(source: str, function: str) -> Asserted:
     loop_nodes = [node for node in test_body if isinstance(node, ast.For)]
     if "inputs" not in assigned_values or not loop_nodes:
         raise unparsable_tests(
-            "the test has no list `inputs` or no loop over it (for plain HumanEval, name humaneval)"
+            "the test has no list `inputs` or no loop over it (for plain HumanEval, use --problems humaneval)"
         )
     inputs = evaluate_literal(assigned_values["inputs"])
     results = (
@@ -679,7 +692,8 @@ def read_evalplus_test(source: str, function: str) -> Asserted:
     )
     if not inputs or len(inputs) != len(results):
         raise unparsable_tests(
-            f"the test has {format_count(len(inputs), 'input')} and {format_count(len(results), 'result')}"
+            f"the test must have a result for each input, but has {format_count(len(inputs), 'input')}"
+            f" and {format_count(len(results), 'result')}"
         )
     result_calls = ResultReplacer(
         lambda name, call: name != _REFERENCE and [*map(ast.unparse, call.args)] == [_ARGUMENTS]
@@ -687,7 +701,9 @@ def read_evalplus_test(source: str, function: str) -> Asserted:
     comparison = result_calls.visit(loop_nodes[-1].body[-1])
     checker = _make_built_in_checker(functions_by_name.get("assertion"), comparison, results)
     if checker is None:
-        checker = _make_plus_checker([node for node in module.body if _is_plus_helper(node)], comparison)
+        checker = _make_evalplus_checker(
+            [node for node in module.body if _is_evalplus_helper(node)], comparison
+        )
     called_function = next(reversed(result_calls.names), "")
     inputs_and_results = zip(inputs, results, strict=True)
     cases = tuple(
@@ -736,15 +752,15 @@ else:
 """
 
 
-def _is_plus_helper(node: ast.stmt) -> bool:
+def _is_evalplus_helper(node: ast.stmt) -> bool:
     """Return True for statements that an EvalPlus test needs next to its comparison."""
     if isinstance(node, ast.FunctionDef):
         return node.name != "check"
     return isinstance(node, ast.Import | ast.ImportFrom)
 
 
-def _make_plus_checker(helpers: list[ast.stmt], statement: ast.AST) -> Checker:
-    """Return a checker that runs the test's comparison on an input and its result."""
+def _make_evalplus_checker(helpers: list[ast.stmt], statement: ast.AST) -> Checker:
+    """Return a checker that runs the comparison in an EvalPlus test."""
     reference_code = ""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         reference_code = f"exp = {ast.unparse(statement.value.args[1])}"

@@ -12,7 +12,7 @@ from ioi_eval.model.values import Problem, Solution, SubmissionResult, Value, Ve
 from ioi_eval.rules.expectations import list_expectations, must_be_right
 
 _SLOW_KEYWORDS = frozenset({"time_limit", "time_limit_exceeded", "timelimit", "tle", "required tle"})
-# Minimum distance of right and of slow solutions' times from the time limit, as a ratio, if the factor is 1.
+# Minimum ratio between the time limit and a solution's time at which the time limit needs no other factor.
 _MIN_MARGIN = 1.2
 _MEASURED_STATUSES = frozenset({Verdict.AC, Verdict.PA, Verdict.TLE})
 # Ratio of the limit to the slowest right solution's time if no slow solution bounds the factor.
@@ -46,13 +46,13 @@ class Calibration(Value):
     factor: float | None = None
 
     @property
-    def slowest_right(self) -> TimeRatio | None:
+    def slowest_right_solution(self) -> TimeRatio | None:
         """Return the right solution with the longest time relative to its limit, or None."""
         right_ratios = (time_ratio for time_ratio in self.distances if time_ratio.kind is ExpectedSpeed.RIGHT)
         return max(right_ratios, key=lambda time_ratio: time_ratio.ratio, default=None)
 
     @property
-    def fastest_slow(self) -> TimeRatio | None:
+    def fastest_too_slow_solution(self) -> TimeRatio | None:
         """Return the too slow solution with the shortest time relative to its limit, or None."""
         slow_ratios = [time_ratio for time_ratio in self.distances if time_ratio.kind is ExpectedSpeed.SLOW]
         return min(slow_ratios, key=lambda time_ratio: time_ratio.ratio, default=None)
@@ -60,7 +60,7 @@ class Calibration(Value):
     @property
     def is_slow_within_limit(self) -> bool:
         """Return True if a solution that should be too slow finishes within its limit."""
-        slow = self.fastest_slow
+        slow = self.fastest_too_slow_solution
         return slow is not None and slow.ratio <= 1
 
     @property
@@ -69,11 +69,19 @@ class Calibration(Value):
 
         The first is scaled limit / slowest right time. The second is fastest slow time / scaled limit.
         """
-        slowest_right, fastest_slow = self.slowest_right, self.fastest_slow
-        if self.factor is None or slowest_right is None:
+        slowest_right_solution, fastest_too_slow_solution = (
+            self.slowest_right_solution,
+            self.fastest_too_slow_solution,
+        )
+        if self.factor is None or slowest_right_solution is None:
             return None
-        right_margin = self.factor / slowest_right.ratio if slowest_right.ratio else math.inf
-        return right_margin, fastest_slow.ratio / self.factor if fastest_slow is not None else None
+        right_margin = (
+            self.factor / slowest_right_solution.ratio if slowest_right_solution.ratio else math.inf
+        )
+        return (
+            right_margin,
+            fastest_too_slow_solution.ratio / self.factor if fastest_too_slow_solution is not None else None,
+        )
 
 
 def with_time_factor(problem: Problem, factor: float) -> Problem:
@@ -143,23 +151,32 @@ def propose_time_factor(
     small, and then a factor below 1 would fail right solutions.
     """
     calibration = Calibration(distances=tuple(time_ratios), unclear=tuple(unclear_solutions))
-    slowest_right, fastest_slow = calibration.slowest_right, calibration.fastest_slow
-    if slowest_right is None or slowest_right.at_least or calibration.is_slow_within_limit:
+    slowest_right_solution, fastest_too_slow_solution = (
+        calibration.slowest_right_solution,
+        calibration.fastest_too_slow_solution,
+    )
+    if slowest_right_solution is None or slowest_right_solution.at_least or calibration.is_slow_within_limit:
         return calibration
-    if fastest_slow is not None and fastest_slow.ratio <= slowest_right.ratio:
+    if (
+        fastest_too_slow_solution is not None
+        and fastest_too_slow_solution.ratio <= slowest_right_solution.ratio
+    ):
         return calibration
-    if slowest_right.ratio * _MIN_MARGIN <= 1 and (fastest_slow is None or fastest_slow.ratio >= _MIN_MARGIN):
+    if slowest_right_solution.ratio * _MIN_MARGIN <= 1 and (
+        fastest_too_slow_solution is None or fastest_too_slow_solution.ratio >= _MIN_MARGIN
+    ):
         factor = 1.0
     else:
         exact_factor = (
-            slowest_right.ratio * _DEFAULT_MARGIN
-            if fastest_slow is None
-            else math.sqrt(slowest_right.ratio * fastest_slow.ratio)
+            slowest_right_solution.ratio * _DEFAULT_MARGIN
+            if fastest_too_slow_solution is None
+            else math.sqrt(slowest_right_solution.ratio * fastest_too_slow_solution.ratio)
         )
         rounded_factor = float(f"{exact_factor:.2g}")
         factor = (
             rounded_factor
-            if fastest_slow is None or slowest_right.ratio < rounded_factor < fastest_slow.ratio
+            if fastest_too_slow_solution is None
+            or slowest_right_solution.ratio < rounded_factor < fastest_too_slow_solution.ratio
             else exact_factor
         )
     return msgspec.structs.replace(calibration, factor=factor)

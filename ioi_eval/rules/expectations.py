@@ -36,8 +36,8 @@ _PASSED_STATUSES = frozenset({Verdict.AC, Verdict.PA})
 # memory or output limit.
 _CRASHED_STATUSES = frozenset({Verdict.RE, Verdict.MLE, Verdict.OLE})
 _WRONG_STATUSES = frozenset({Verdict.WA, Verdict.PA})
-# Statuses of which at least one test must have one, by the name of a folder or tag of the ICPC format, in
-# lower case with underscores.
+# Statuses by the name of a folder or tag of the ICPC format, in lower case with underscores. At least one
+# test of the solution must have one of these statuses.
 _REQUIRED_STATUSES: Mapping[str, frozenset[Verdict]] = MappingProxyType(
     {
         "wrong_answer": _WRONG_STATUSES,
@@ -94,7 +94,7 @@ _SUPPORTED_KEYWORDS = (
 
 
 class Expectation(Value, kw_only=True):
-    """An author's keyword about the tests of a scope."""
+    """The keyword by which an author states the expected result of a solution on some of the tests."""
 
     subtask: str  # name of the subtask; empty means all tests that count
     word: str
@@ -123,7 +123,7 @@ def list_expectations(problem: Problem, solution: Solution) -> tuple[Expectation
     ]
     if is_known_keyword(solution.expected) and not is_per_subtask:
         expectations.append(
-            Expectation(subtask="", word=solution.expected, tests=list_counting_tests(problem))
+            Expectation(subtask="", word=solution.expected, tests=list_tests_that_count(problem))
         )
     expectations += [
         Expectation(subtask=test_keyword.subtask, word=test_keyword.keyword, tests=test_keyword.tests)
@@ -149,17 +149,17 @@ def is_known_keyword(keyword: str) -> bool:
     """Return True if a keyword is supported, that is, results can be compared with it."""
     alternatives = _split_alternatives(keyword)
     return bool(alternatives) and all(
-        alternative in _SUPPORTED_KEYWORDS or _is_rule(alternative) for alternative in alternatives
+        alternative in _SUPPORTED_KEYWORDS or _is_status_rule(alternative) for alternative in alternatives
     )
 
 
-def _is_rule(keyword: str) -> bool:
-    """Return True for a valid rule such as `permitted AC TLE`."""
+def _is_status_rule(keyword: str) -> bool:
+    """Return True for a valid rule about the statuses of all tests, such as `permitted AC TLE`."""
     rule, *verdicts = keyword.split()
     return rule in _RULES and _RULE_STATUSES.keys() >= set(verdicts)
 
 
-def list_counting_tests(problem: Problem) -> tuple[str, ...]:
+def list_tests_that_count(problem: Problem) -> tuple[str, ...]:
     """Return the names of the tests in subtasks, each once, or of all tests without subtasks."""
     if not problem.subtasks:
         return tuple(test.name for test in problem.tests)
@@ -168,10 +168,10 @@ def list_counting_tests(problem: Problem) -> tuple[str, ...]:
 
 
 def is_expectation_met(expectation: Expectation, results: Mapping[str, TestResult], *, share: float) -> bool:
-    """Return True if results for all tests agree with an expectation.
+    """Return True if a submission's results agree with an expectation. The results include all tests.
 
-    `share` is the fraction of all points that the submission earned; ICPC keywords for a whole submission use
-    it.
+    `share` is the fraction of all points that the submission earned. ICPC keywords about a whole submission,
+    such as `accepted`, are compared with it.
     """
     scope_results = [results[name] for name in expectation.tests]
     score = min((result.score for result in scope_results), default=0.0)
@@ -194,17 +194,17 @@ def is_expectation_met(expectation: Expectation, results: Mapping[str, TestResul
 
 
 def agrees_with_keyword(keyword: str, score: float, statuses: Collection[Verdict], *, share: float) -> bool:
-    """Return True if the results of a scope agree with an author's keyword.
+    """Return True if the results of some tests agree with an author's keyword, such as `wrong_answer`.
 
     Args:
         keyword: the keyword.
-        score: the minimum score of the scope's tests.
-        statuses: statuses of the scope's tests.
-        share: fraction of the scope's points; it may be 1 although some tests have partial scores.
+        score: the minimum score of the tests.
+        statuses: statuses of the tests.
+        share: fraction of the tests' points; it may be 1 although some tests have partial scores.
     """
     alternatives, seen_statuses = _split_alternatives(keyword), frozenset(statuses)
     return not alternatives or any(
-        _agrees_with_alternative(alternative, score, seen_statuses, share) for alternative in alternatives
+        _agrees_with_single_keyword(alternative, score, seen_statuses, share) for alternative in alternatives
     )
 
 
@@ -217,12 +217,14 @@ def _split_alternatives(keyword: str) -> list[str]:
     ]
 
 
-def _agrees_with_alternative(keyword: str, score: float, statuses: frozenset[Verdict], share: float) -> bool:
-    """Return True if results agree with a single keyword: see `agrees_with_keyword`."""
+def _agrees_with_single_keyword(
+    keyword: str, score: float, statuses: frozenset[Verdict], share: float
+) -> bool:
+    """Return True if results agree with a keyword without commas: see `agrees_with_keyword`."""
     has_full_points = share >= 1
     if keyword in _COMPILE_ERROR_KEYWORDS or Verdict.CE in statuses:
         return keyword in _COMPILE_ERROR_KEYWORDS and statuses == {Verdict.CE}
-    if _is_rule(keyword):
+    if _is_status_rule(keyword):
         rule, *verdicts = keyword.split()
         rule_statuses = frozenset[Verdict]().union(*(_RULE_STATUSES[verdict] for verdict in verdicts))
         return statuses <= rule_statuses if rule == _PERMITTED else not statuses.isdisjoint(rule_statuses)
@@ -245,7 +247,7 @@ def _agrees_with_alternative(keyword: str, score: float, statuses: frozenset[Ver
 
 
 def must_be_right(keyword: str) -> bool:
-    """Return True if only full marks agree with a keyword."""
+    """Return True if an author's keyword states that the solution gets full marks, such as `accepted`."""
     failed_statuses = {Verdict.WA, Verdict.TLE, Verdict.RE}
     return agrees_with_keyword(keyword, 1.0, {Verdict.AC}, share=1.0) and not agrees_with_keyword(
         keyword, 0.0, failed_statuses, share=0.0
@@ -253,7 +255,7 @@ def must_be_right(keyword: str) -> bool:
 
 
 def must_be_wrong(keyword: str) -> bool:
-    """Return True if full marks contradict a keyword."""
+    """Return True if an author's keyword states that the solution gets less than full marks."""
     return is_known_keyword(keyword) and not agrees_with_keyword(keyword, 1.0, {Verdict.AC}, share=1.0)
 
 

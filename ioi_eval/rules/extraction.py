@@ -188,8 +188,9 @@ def _parse_opening_fence(text: str, line: _Line) -> _Block | None:
         return _make_block(text, line, line.first, indent=line.first[0] - line.start)
     if line.runs == 1 and _LIST_OR_QUOTE_MARK.fullmatch(text, line.start, line.first[0]):
         return _make_block(text, line, line.first, indent=None)
-    # A line such as "the code: ```cpp" opens a block. An even number of runs of backticks is inline code. If
-    # more than a word follows the last run, the line is a sentence about fences.
+    # A line such as "the code: ```cpp" opens a block. There are two exceptions: an even number of runs of
+    # backticks encloses inline code, and a line with several words after the last run is a sentence about
+    # fences.
     info = text[line.last[1] : line.end]
     if line.runs % 2 and text[line.last[0]] == "`" and re.fullmatch(r"\s*[\w{.\"'\[<(]\S*\s*", info):
         return _make_block(text, line, line.last, indent=None)
@@ -230,7 +231,7 @@ def _open_next_block(text: str, line: _Line, block: _Block) -> _Block | None:
 
 def _find_blocks(text: str, begin: int, stop: int, *, nested: bool = False) -> Iterator[_Block]:
     """Yield all blocks in order. A Markdown block is replaced by the blocks inside it."""
-    for block in _find_flat_blocks(text, begin, stop):
+    for block in _find_outermost_blocks(text, begin, stop):
         if block.tag in _MARKDOWN_TAGS and not nested:
             yield from _find_blocks(text, block.start, block.end, nested=True)
         else:
@@ -240,15 +241,15 @@ def _find_blocks(text: str, begin: int, stop: int, *, nested: bool = False) -> I
 def _find_documentation_end(
     text: str, start: int, position: int, stop: int, closing_positions: dict[str, int]
 ) -> int:
-    """Return the end of the docstring or comment around `position`, or `position` if it is in neither.
+    """Return the end of the docstring or comment that contains `position`, or `position` without either.
 
     Args:
         text: the generation.
         start: a position before `position` that is in no docstring or comment.
         position: the position in question.
         stop: position where the search stops.
-        closing_positions: cache of the next closing mark by opening mark, or `stop` without a closing mark.
-        This function updates it.
+        closing_positions: cache that this function updates: the position of the next closing mark by opening
+            mark. The position is `stop` if there is no closing mark.
     """
     while start < position:
         mark_match = _COMMENT_OR_STRING.search(text, start, position)
@@ -265,8 +266,8 @@ def _find_documentation_end(
     return start
 
 
-def _find_flat_blocks(text: str, begin: int, stop: int) -> Iterator[_Block]:
-    """Yield the blocks between two positions, without looking into Markdown blocks."""
+def _find_outermost_blocks(text: str, begin: int, stop: int) -> Iterator[_Block]:
+    """Yield the blocks between two positions, but not the blocks inside Markdown blocks."""
     open_block: _Block | None = None
     closing_positions: dict[str, int] = {}
     outside_position = begin  # position in the block that is outside of docstrings and comments
@@ -335,8 +336,8 @@ _PASCAL_START = re.compile(
 _PASCAL_OUTPUT = re.compile(r"\bwrite(?:ln)?\s*+[(;]", re.I)
 
 
-def _make_skeleton(text: str, lexeme: re.Pattern[str] = _LEXEME) -> str:
-    """Return code with braces, without comments. A character replaces each literal and each directive."""
+def _remove_comments_and_literals(text: str, lexeme: re.Pattern[str] = _LEXEME) -> str:
+    """Return code in a language with braces without comments. Each literal and directive is one character."""
     return lexeme.sub(lambda match: _REPLACEMENTS[match.lastgroup or ""], text)
 
 
@@ -359,7 +360,7 @@ def _find_text_outside_braces(skeleton: str) -> str | None:
 
 def _has_only_declarations(text: str) -> bool:
     """Return True if every statement outside of braces looks like a declaration."""
-    text_outside = _find_text_outside_braces(_make_skeleton(text))
+    text_outside = _find_text_outside_braces(_remove_comments_and_literals(text))
     if text_outside is None:
         return False
     # Preprocessor directives may be between statements, but nothing may follow the last statement.
@@ -374,7 +375,7 @@ def _has_only_code_lines(text: str) -> bool:
     """Return True if every line looks like code of a language without semicolons."""
     if "```" in text:
         return False
-    skeleton = _make_skeleton(re.sub(r"\A\s*+#![^\n]*+", "", text), _TICKED)
+    skeleton = _remove_comments_and_literals(re.sub(r"\A\s*+#![^\n]*+", "", text), _TICKED)
     text_outside = _find_text_outside_braces(skeleton) if "{" in skeleton or "}" in skeleton else skeleton
     lines = text_outside.split("\n") if text_outside is not None else ["prose"]
     return skeleton.count("(") == skeleton.count(")") and all(
@@ -439,15 +440,16 @@ def _is_complete(code: str, language: LanguageNotation) -> bool:
     if language.syntax == "python":
         return parse(code) is not None
     if language.syntax == "pascal":
-        return _ends_as_pascal(code)
-    skeleton = _make_skeleton(code)
+        return _ends_like_pascal_program(code)
+    skeleton = _remove_comments_and_literals(code)
     if language.ends_statements_by_line and "{" not in skeleton:
         is_balanced = skeleton.count("(") == skeleton.count(")") and _UNFINISHED.search(skeleton) is None
-        return is_balanced and _has_mark(skeleton, language)
+        return is_balanced and _has_typical_string(skeleton, language)
     return _find_text_outside_braces(skeleton) is not None
 
 
-def _ends_as_pascal(text: str) -> bool:
+def _ends_like_pascal_program(text: str) -> bool:
+    """Return True if the text ends with `end.`."""
     return text.rstrip().lower().endswith("end.")
 
 
@@ -457,15 +459,19 @@ def _is_program(text: str, language: LanguageNotation) -> bool:
         return _is_python(text)
     if language.syntax == "pascal":
         has_output = _PASCAL_OUTPUT.search(text) is not None
-        return has_output and _ends_as_pascal(text) and _PASCAL_START.match(text) is not None
+        return has_output and _ends_like_pascal_program(text) and _PASCAL_START.match(text) is not None
     # A JSON object, which may contain a program in a string, is not a program.
-    if language.syntax != "braces" or text.lstrip().startswith("{") or not _has_mark(text, language):
+    if (
+        language.syntax != "braces"
+        or text.lstrip().startswith("{")
+        or not _has_typical_string(text, language)
+    ):
         return False
     return _has_only_declarations(text) or (language.ends_statements_by_line and _has_only_code_lines(text))
 
 
-def _does_something(statement: ast.stmt) -> bool:
-    """Return False for a statement without effect: a value, an unknown function, `Output: 5`, `n = 5`."""
+def _may_have_effect(statement: ast.stmt) -> bool:
+    """Return False for a statement without effect: a value, an unknown call, `Output: 5`, `n = 5`."""
     match statement:
         case ast.AnnAssign():  # an annotation without a value may be prose, such as `Output: text`
             return statement.value is not None
@@ -478,27 +484,27 @@ def _does_something(statement: ast.stmt) -> bool:
             return hasattr(builtins, name)
         case ast.Expr():  # such as `[print(x) for x in range(n)]`
             return isinstance(statement.value, ast.Call) or any(
-                map(_contains_print, ast.walk(statement.value))
+                map(_is_print_call, ast.walk(statement.value))
             )
         case _:
             return not isinstance(statement, ast.Return | ast.Pass)
 
 
-def _contains_print(node: ast.AST) -> bool:
+def _is_print_call(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
 
 
 def _is_python(text: str) -> bool:
     """Return True if the text is a whole Python program."""
     tree = parse(text)
-    return tree is not None and any(map(_does_something, tree.body))
+    return tree is not None and any(map(_may_have_effect, tree.body))
 
 
-def _is_usage(text: str) -> bool:
+def _is_usage_example(text: str) -> bool:
     """Return True if the code is a usage example or sample output: it reads, imports and defines nothing."""
     tree = parse(text)
     return tree is not None and not any(
-        _contains_definition(inner_node) or _contains_input(inner_node) for inner_node in ast.walk(tree)
+        _is_definition(inner_node) or _reads_input(inner_node) for inner_node in ast.walk(tree)
     )
 
 
@@ -506,15 +512,15 @@ def _has_effect(text: str) -> bool:
     """Return True if the code prints or defines something; pseudo-code such as `dp[i] = j` does not."""
     tree = parse(text)
     return tree is not None and any(
-        _contains_definition(inner_node) or _contains_print(inner_node) for inner_node in ast.walk(tree)
+        _is_definition(inner_node) or _is_print_call(inner_node) for inner_node in ast.walk(tree)
     )
 
 
-def _contains_definition(node: ast.AST) -> bool:
+def _is_definition(node: ast.AST) -> bool:
     return isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
 
 
-def _contains_input(node: ast.AST) -> bool:
+def _reads_input(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id in ("input", "open")
 
 
@@ -526,14 +532,14 @@ def _may_be_code(text: str, language: LanguageNotation) -> bool:
     # script may parse as Python.
     if language.syntax == "braces" and not language.ends_statements_by_line and _is_python(text):
         return False
-    return _has_mark(text, language) or (
+    return _has_typical_string(text, language) or (
         language.syntax == "braces" and ";" in text and _has_only_declarations(text)
     )
 
 
-def _has_mark(text: str, language: LanguageNotation) -> bool:
-    """Return True if the text contains a string that every program of the language has."""
-    return any(mark in text for mark in language.typical_strings)
+def _has_typical_string(text: str, language: LanguageNotation) -> bool:
+    """Return True if the text contains one of the typical strings of the language, such as `#include`."""
+    return any(typical_string in text for typical_string in language.typical_strings)
 
 
 # --- extraction --------------------------------------------------------------------------------------
@@ -648,11 +654,17 @@ def _find_untagged_python(
     ):
         return None
     code = extract(generation, python_language, extraction)
-    if not code or not (_is_python(code) and _has_effect(code)) or (has_other_tags and _is_usage(code)):
+    if (
+        not code
+        or not (_is_python(code) and _has_effect(code))
+        or (has_other_tags and _is_usage_example(code))
+    ):
         return None
     # A script in JavaScript or Kotlin may parse as Python.
     script_languages = (language for language in languages if language.ends_statements_by_line)
-    return None if any(_has_mark(code, language) for language in script_languages) else python_language
+    return (
+        None if any(_has_typical_string(code, language) for language in script_languages) else python_language
+    )
 
 
 def explain_missing_program(generation: str | None) -> str:
@@ -677,12 +689,12 @@ _EXTRACTION_PREFIX = "extract:"
 
 
 def list_extraction_repairs(extraction: Extraction) -> tuple[str, ...]:
-    """Return the name of a non-default extraction for a row's repairs; nothing for the default extraction."""
+    """Return the repair `extract:EXTRACTION` for a row, or no repair if the extraction is the default."""
     return () if extraction is Extraction.LAST else (f"{_EXTRACTION_PREFIX}{extraction}",)
 
 
 def find_extraction(repairs: Iterable[str]) -> Extraction:
-    """Return the extraction that a row's repairs name."""
+    """Return the extraction in a row's repair `extract:EXTRACTION`, or the default without such a repair."""
     extraction_names = (
         name.removeprefix(_EXTRACTION_PREFIX) for name in repairs if name.startswith(_EXTRACTION_PREFIX)
     )
@@ -707,7 +719,7 @@ def _extract_block(generation: str, language: LanguageNotation, *, takes_first: 
         not blocks
         and language.start_pattern
         and re.match(language.start_pattern, reply)
-        and _has_mark(reply, language)
+        and _has_typical_string(reply, language)
     ):
         return reply.strip("\n") + "\n"
     nonblank_blocks = [block for block in blocks if not _is_blank(reply, block.start, block.end)]
@@ -720,7 +732,7 @@ def _extract_block(generation: str, language: LanguageNotation, *, takes_first: 
         [block.code(reply) for block in language_blocks or nonblank_blocks],
     )
     if _is_program(text_before_fence, language) and not any(
-        _outweighs(later_text, text_before_fence, language) for later_text in block_codes
+        _is_newer_version(later_text, text_before_fence, language) for later_text in block_codes
     ):
         return text_before_fence.lstrip("\n")
     if language_blocks:
@@ -740,14 +752,17 @@ def _extract_block(generation: str, language: LanguageNotation, *, takes_first: 
         return next(programs, None)
     # A program is preferred to a usage example.
     program_list = list(programs)
-    return next((code for code in program_list if not _is_usage(code)), next(iter(program_list), None))
+    return next(
+        (code for code in program_list if not _is_usage_example(code)), next(iter(program_list), None)
+    )
 
 
 def _find_text_before_fence(text: str, blocks: list[_Block], *, accepts_closed_block: bool) -> str:
-    """Return the text before the first fence if that fence closes a block that the prompt opened, else "".
+    """Return the text before the first fence if the prompt may have opened a block there, else "".
 
-    Such a fence lacks a tag. `accepts_closed_block`: accept it even if the fence itself opens a block that
-    is closed later.
+    The first fence of the reply then closes the block of the prompt, so it has no tag.
+    `accepts_closed_block`: return the text even if a later fence matches the first fence, so that both may
+    enclose a block.
     """
     if (
         not blocks
@@ -759,7 +774,7 @@ def _find_text_before_fence(text: str, blocks: list[_Block], *, accepts_closed_b
     return text[: text.rfind("\n", 0, blocks[0].start - 1) + 1]
 
 
-def _outweighs(later_text: str, program: str, language: LanguageNotation) -> bool:
+def _is_newer_version(later_text: str, program: str, language: LanguageNotation) -> bool:
     """Return True if `later_text` is a newer version of the program, False if it is a usage example."""
     return 2 * len(later_text) >= len(program) and _is_program(later_text, language)
 
@@ -786,7 +801,7 @@ def _may_start_with_code(text: str, blocks: list[_Block], language: LanguageNota
             not blocks
             or "//" in text_before_blocks
             or "/*" in text_before_blocks
-            or _has_mark(text_before_blocks, language)
+            or _has_typical_string(text_before_blocks, language)
         )
     if language.syntax == "pascal":
         return not blocks
@@ -861,7 +876,7 @@ def _list_missing_lines(code: str, problem: Problem, language: LanguageNotation)
         yield "add_includes", f"#include <{language.header}>"
     if problem_header and problem_header not in included_headers:
         yield "add_header", f'#include "{problem_header}"'
-    # Code that uses std:: needs no directive, which could make names ambiguous.
+    # Code that uses std:: needs no `using namespace std;`, which could make names ambiguous.
     if not re.search(r"\busing\s++namespace\s++std\b|\bstd\s*+::", code):
         yield "add_namespace", "using namespace std;"
 

@@ -62,7 +62,7 @@ def test_nested_skipped_or_async_tests_raise_cases_error(source: str, message: s
         (f"assert f({' * '.join(['9'] * 900)}) == 1", "nested too deep"),
         (
             f"a = {[0] * 9_999}; b = [{'a, ' * 99}]; " + "assert f(b) == 1; " * 9,
-            "'a' and other variables have values that are too large",
+            "the test's variables, such as 'a', have values that are too large",
         ),
     ],
     ids=["list", "text", "range", "product", "names"],

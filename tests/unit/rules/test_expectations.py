@@ -11,8 +11,8 @@ from ioi_eval.rules.expectations import (
     agrees_with_keyword,
     compute_time_limit,
     is_expectation_met,
-    list_counting_tests,
     list_expectations,
+    list_tests_that_count,
     list_unknown_keywords,
 )
 
@@ -138,14 +138,14 @@ def scopes(of: Problem, solution: Solution) -> list[tuple[str, str, tuple[str, .
     ]
 
 
-def test_one_expectation_covers_all_counting_tests() -> None:
+def test_keyword_of_solution_covers_all_tests_in_subtasks() -> None:
     solution = Solution(name="x", expected="incorrect")
     assert scopes(problem(ONE, TWO), solution) == [("", "incorrect", ("a", "b", "c"))]
     assert scopes(problem(), solution) == [("", "incorrect", ("a", "b", "c", "d"))]
-    assert list_counting_tests(problem(TWO)) == ("a", "b")
+    assert list_tests_that_count(problem(TWO)) == ("a", "b")
 
 
-def test_expectation_for_each_subtask_may_have_exceptions() -> None:
+def test_keyword_of_subtask_replaces_keyword_for_each_subtask() -> None:
     solution = Solution(name="x", expected="incorrect", exceptions={"one": "correct"}, each_subtask=True)
     assert scopes(problem(ONE, TWO), solution) == [
         ("one", "correct", ("c", "a")),
@@ -154,7 +154,7 @@ def test_expectation_for_each_subtask_may_have_exceptions() -> None:
     assert scopes(problem(), solution) == [("", "incorrect", ("a", "b", "c", "d"))]
 
 
-def test_subtask_exceptions_add_to_overall_expectation() -> None:
+def test_keyword_of_subtask_is_added_to_keyword_of_solution() -> None:
     solution = Solution(name="x", expected="wrong_answer", exceptions={"two": "WA"})
     assert scopes(problem(ONE, TWO), solution) == [
         ("two", "WA", ("b", "a")),
