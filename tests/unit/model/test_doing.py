@@ -61,7 +61,7 @@ def test_step_outside_of_a_submission_is_not_recorded() -> None:
         assert submission_state.step.where == ""
 
 
-def test_endpoint_of_step_is_cleared_after_an_exception() -> None:
+def test_server_of_step_is_cleared_after_an_exception() -> None:
     with track_submission("a", "p") as submission_state, track_step(BUILD):
         with pytest.raises(ValueError, match="down"), mark_executing("there"):
             raise ValueError("down")

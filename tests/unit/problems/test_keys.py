@@ -74,7 +74,7 @@ def test_time_limit_in_milliseconds_is_refused() -> None:
         (UnknownKeyPolicy.REFUSED, ["nam", "metres", "cellar", "colour"], []),
     ],
 )
-def test_unknown_keys_are_refused_if_misspelt_or_configured(
+def test_unknown_keys_are_refused_if_misspelt_or_by_policy(
     unknown: UnknownKeyPolicy, errors: list[str], notes: list[str]
 ) -> None:
     keys, faults = house(nam="hut", metres=3, cellar=True, colour="red", owner="me")

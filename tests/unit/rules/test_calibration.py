@@ -105,7 +105,9 @@ def at(kind: ExpectedSpeed, ratio: float, *, at_least: bool = False) -> TimeRati
         (0.5, 1.1, 0.74),
     ],
 )
-def test_time_factor_is_midpoint_of_distances(right: float, slow: float | None, factor: float | None) -> None:
+def test_time_factor_is_midway_between_right_and_slow_solutions(
+    right: float, slow: float | None, factor: float | None
+) -> None:
     distances = [at(ExpectedSpeed.RIGHT, 0.01), at(ExpectedSpeed.RIGHT, right)]
     if slow is not None:
         distances += [at(ExpectedSpeed.SLOW, slow), at(ExpectedSpeed.SLOW, 9.0, at_least=True)]
@@ -124,7 +126,7 @@ def test_calibration_margins_are_rounded() -> None:
     ]
 
 
-def test_slow_solution_within_limit_is_named_instead_of_a_factor() -> None:
+def test_slow_solution_within_limit_prevents_a_proposed_factor() -> None:
     proposal = propose_time_factor([at(ExpectedSpeed.RIGHT, 0.009), at(ExpectedSpeed.SLOW, 0.4)])
     assert describe_calibration(proposal)[1:] == [
         "The fastest solution that should be too slow takes 0.40 of it (p, slow 0.4).",

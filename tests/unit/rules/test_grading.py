@@ -237,6 +237,6 @@ def test_test_is_needed_while_it_can_change_points() -> None:
     assert set(list_undecided_tests(gate, judged(WA))) == set(), "the tests after it are not judged"
 
 
-def test_package_grader_needs_every_test() -> None:
+def test_package_grader_leaves_every_test_without_result_undecided() -> None:
     tree = Grading(parts=("a", Grading(parts=("b", "c"), flags=(), full=5.0)), points=Points.LEAST)
     assert set(list_undecided_tests(tree, judged(WA))) == {"b", "c"}

@@ -24,7 +24,7 @@ def chance(values: list[float], shift: float = 0.0) -> float:
 
 
 @given(st.lists(SHARES, min_size=MIN_PROBLEMS, max_size=9))
-def test_interval_of_few_problems_contains_zero_iff_exact_test_accepts(
+def test_interval_of_few_problems_excludes_zero_if_difference_is_significant(
     values: list[float],
 ) -> None:
     difference = compute_mean_difference(values)
@@ -34,7 +34,7 @@ def test_interval_of_few_problems_contains_zero_iff_exact_test_accepts(
 
 
 @given(st.lists(SHARES, min_size=MIN_PROBLEMS, max_size=9))
-def test_interval_ends_are_where_exact_test_rejects(values: list[float]) -> None:
+def test_values_outside_interval_are_rejected_by_permutation_test(values: list[float]) -> None:
     difference = compute_mean_difference(values)
     assert difference.low is not None and difference.high is not None
     assert chance(values, difference.low) > 0.05 and chance(values, difference.high) > 0.05

@@ -71,7 +71,7 @@ def test_score_settles_group_by_score_type(kind: ScoreType, score: float, settle
     st.lists(st.floats(0, 1), max_size=4),
     st.lists(st.floats(0, 1), max_size=4),
 )
-def test_settling_score_fixes_subtask_score(
+def test_score_that_settles_a_subtask_determines_its_score(
     kind: ScoreType, score: float, some: list[float], others: list[float]
 ) -> None:
     group = make_subtask("a", kind)

@@ -116,7 +116,7 @@ def test_cpp_repairs_leave_python_code_unchanged() -> None:
 SEVERAL = f"<think>{fenced(DRAFT)}</think>First:\n{fenced(DRAFT)}Better:\n{fenced(ADD)}Done."
 
 
-def test_extraction_first_returns_block_and_whole_returns_reply() -> None:
+def test_mode_first_extracts_first_block_and_mode_whole_the_reply() -> None:
     assert extract(SEVERAL, CPP, Extraction.FIRST) == DRAFT
     assert extract(SEVERAL, CPP, Extraction.WHOLE) == SEVERAL
     assert extract("No code.", CPP, Extraction.FIRST) is None
@@ -152,7 +152,7 @@ def test_livecodebench_extraction_returns_text_between_last_two_fences(text: str
 
 
 @pytest.mark.parametrize("extraction", Extraction)
-def test_repairs_of_row_name_extraction(extraction: Extraction) -> None:
+def test_extraction_is_found_in_repairs_of_row(extraction: Extraction) -> None:
     assert find_extraction(["add_imports", *list_extraction_repairs(extraction)]) is extraction
 
 

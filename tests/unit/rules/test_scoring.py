@@ -88,7 +88,7 @@ def test_threshold_subtask_score_never_rises_when_test_fails(
     assert scoring.compute_subtask_score(group, failed) <= scoring.compute_subtask_score(group, scores)
 
 
-def test_threshold_subtask_prefers_lower_nonzero_scores() -> None:
+def test_score_above_threshold_earns_less_than_score_below_it() -> None:
     group = subtask(THRESHOLD, threshold=0.5)
     assert scoring.compute_subtask_score(group, [0.6]) < scoring.compute_subtask_score(group, [0.4])
 

@@ -141,7 +141,7 @@ def test_subtasks_solved_by_two_submissions_solve_problem() -> None:
     assert keys(select_limited(candidates)) == ["a", "b"]
 
 
-def test_compile_errors_and_sample_targets_are_not_submitted() -> None:
+def test_uncompiled_programs_and_programs_for_samples_are_not_submitted() -> None:
     candidates = [
         candidate("ce", compiles=False),
         candidate("samples", (1, 0, 0), "00-samples"),
@@ -225,7 +225,7 @@ def test_selection_equals_independent_round_robin(made: list[Attempt]) -> None:
 # --- a single submission -----------------------------------------------------------------------------
 
 
-def test_budget_of_one_selects_first_candidate_with_highest_target() -> None:
+def test_single_budget_selects_first_program_for_problem_or_last_subtask() -> None:
     candidates = [
         candidate("few", (1, 1, 1), "01-few", number=0),
         candidate("full1", (1, 1, 1), "02-full", number=1),
@@ -271,7 +271,7 @@ def test_selection_order_of_keys_differing_in_leading_zeros_is_stable(first: str
 
 
 @given(pools(), st.integers(1, 4), st.sampled_from(ScoreMode))
-def test_submission_pool_selects_like_the_full_list(
+def test_submission_pool_selects_same_submissions_as_full_list(
     made: list[Attempt], number: int, mode: ScoreMode
 ) -> None:
     pool = SubmissionPool(number)

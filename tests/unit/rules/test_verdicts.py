@@ -28,7 +28,7 @@ def line(**fields: Any) -> TestReport:
 # --- order of statuses -------------------------------------------------------------------------------
 
 
-def test_status_order_is_classic_with_ole_before_mle() -> None:
+def test_status_order_is_that_of_published_results_with_ole_before_mle() -> None:
     assert " ".join(STATUS_ORDER) == "CE RE WA OLE MLE TLE PA AC SKIPPED"
 
 
