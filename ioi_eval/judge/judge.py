@@ -69,7 +69,7 @@ from ioi_eval.model.values import (
 )
 from ioi_eval.rules.expectations import find_right_solution
 from ioi_eval.rules.grading import NO_GRADER_ANSWERS, GraderAnswers
-from ioi_eval.rules.limits import may_gain_by_rerun, select_counting_run
+from ioi_eval.rules.limits import can_rerun_gain_points, select_run_that_counts
 from ioi_eval.rules.plan import PlannedTest, copy_to_duplicates, is_answered_by_file
 from ioi_eval.rules.scoring import score_submission
 from ioi_eval.rules.verdicts import (
@@ -377,7 +377,7 @@ class _SubmissionJudging:
         tests = [planned for planned in batch.tests if planned.test.name in first_results]
         results_by_test = {planned.test.name: [first_results[planned.test.name]] for planned in tests}
         while borderline_tests := tuple(
-            planned for planned in tests if may_gain_by_rerun(results_by_test[planned.test.name], problem)
+            planned for planned in tests if can_rerun_gain_points(results_by_test[planned.test.name], problem)
         ):
             BORDERLINE.log(_log, f"slightly over the limit: {_join_test_names(borderline_tests)}")
             _, new_results = await self._run_batch(replace(batch, tests=borderline_tests, alone=True))
@@ -387,7 +387,7 @@ class _SubmissionJudging:
         results = dict[str, TestResult]()
         for planned in tests:
             results |= copy_to_duplicates(
-                planned, select_counting_run(results_by_test[planned.test.name], problem)
+                planned, select_run_that_counts(results_by_test[planned.test.name], problem)
             )
         return results
 

@@ -38,7 +38,10 @@ Time = TypeVar("Time", int, float)
 
 
 def compute_hard_stop(wall_time: Time) -> Time:
-    """Return the time after which a program that never idles is ended, in the unit of `wall_time`."""
+    """Return the limit of elapsed time for a program whose idle time is limited to `wall_time`.
+
+    Both times have the same unit.
+    """
     return _HARD_STOP_FACTOR * wall_time
 
 
@@ -50,7 +53,7 @@ def to_milliseconds(seconds: float | None) -> int | None:
 def compute_compiler_idle_ms(wall_ms: int | None, cpu_ms: int | None) -> int | None:
     """Return how long, in ms, a compiler may idle, given its wall-clock limit.
 
-    Without a CPU limit the wall-clock limit is the only one, and computing counts as idling.
+    Without a CPU limit, the wall-clock limit also counts the time in which the compiler computes.
     """
     return wall_ms if wall_ms is None or cpu_ms is None else min(wall_ms, round(MAX_COMPILER_IDLE_S * 1000))
 
@@ -64,8 +67,8 @@ def make_plan_limits(
     wall_time: float | None,
     memory: int | None,
     output: int | None = None,
-    cuts: bool = False,
-    crowded_time: float | None = None,
+    cuts_output: bool = False,
+    crowded_cpu_time: float | None = None,
 ) -> PlanLimits:
     """Return the limits of any program in the form of a plan.
 
@@ -74,18 +77,18 @@ def make_plan_limits(
         wall_time: time that the program may idle, in seconds.
         memory: memory limit, in bytes.
         output: output limit, in bytes.
-        cuts: output beyond the limit is dropped and the program continues.
-        crowded_time: CPU time on a crowded machine, in seconds; `None` means `cpu_time`.
+        cuts_output: output beyond the limit is dropped and the program continues.
+        crowded_cpu_time: CPU time on a crowded machine, in seconds; `None` means `cpu_time`.
     """
     wall_ms = to_milliseconds(wall_time)
     return PlanLimits(
         cpu_ms=to_milliseconds(cpu_time),
-        crowded_cpu_ms=to_milliseconds(crowded_time),
+        crowded_cpu_ms=to_milliseconds(crowded_cpu_time),
         wall_ms=wall_ms,
         hard_ms=None if wall_ms is None else compute_hard_stop(wall_ms),
         memory=memory,
         output=output,
-        cuts=cuts,
+        cuts=cuts_output,
     )
 
 
@@ -99,7 +102,9 @@ def compute_max_idle_time(limits: Limits) -> float:
 def make_manager_limits(
     submission_limits: Limits, processes: int, *, cpu_time: float, extra_time: float, memory: int
 ) -> PlanLimits:
-    """Return the limits of a manager or an interactor: those of the contest system, with another wall clock.
+    """Return the limits of a manager or an interactor.
+
+    The CPU limit is the same as in the contest system (CMS). The wall-clock limit is different.
 
     Args:
         submission_limits: the submission's limits.
@@ -137,8 +142,8 @@ def compute_job_idle_time(
 ) -> float:
     """Return the maximum time that a job may idle, in seconds.
 
-    If a checker exceeds its time, it runs again on the expected answer. If it exceeds the time again, the job
-    ends.
+    The time includes one additional run of a checker: if a checker exceeds its time, it runs again on the
+    expected answer. If the checker exceeds its time again, the job ends.
 
     Args:
         limits: limits of the submission.
@@ -152,21 +157,24 @@ def compute_job_idle_time(
     return _START_ALLOWANCE + test_count * (test_idle_time + checker_time + _TEST_ALLOWANCE) + checker_time
 
 
-def compute_min_job_times_ms(problem: Problem, crowded_time: float | None = None) -> tuple[int, int]:
-    """Return the wall-clock and CPU limits, in ms, that a job with a single test needs at least.
+def compute_min_job_times_ms(problem: Problem, crowded_cpu_time: float | None = None) -> tuple[int, int]:
+    """Return the minimum wall-clock limit and the minimum CPU limit of a job with a single test, in ms.
 
-    `crowded_time`: the test's CPU limit on a crowded machine, if it differs.
+    `crowded_cpu_time`: the test's CPU limit on a crowded machine, if it differs.
     """
-    test_time_s, spare_ms = _compute_max_test_time_s(problem, crowded_time), _MIN_ALLOWANCE * 1000
+    test_time_s, spare_ms = _compute_max_test_time_s(problem, crowded_cpu_time), _MIN_ALLOWANCE * 1000
     return round(test_time_s * 1000) + spare_ms, round(
         count_processes(problem) * test_time_s * 1000
     ) + spare_ms
 
 
-def _compute_max_test_time_s(problem: Problem, crowded_time: float | None = None) -> float:
-    """Return the CPU time that a program may use on one test in all its passes, in seconds."""
+def _compute_max_test_time_s(problem: Problem, crowded_cpu_time: float | None = None) -> float:
+    """Return the CPU time that a program may use on one test in all its passes, in seconds.
+
+    `crowded_cpu_time`: the test's CPU limit on a crowded machine, if it differs.
+    """
     return problem.checker.passes * (
-        crowded_time or problem.limits.cpu_time or compute_max_idle_time(problem.limits)
+        crowded_cpu_time or problem.limits.cpu_time or compute_max_idle_time(problem.limits)
     )
 
 
@@ -186,7 +194,10 @@ def compute_request_timeout(timeout_ms: int, max_timeout_ms: int) -> int:
 
 
 def compute_stage_wait(timeout_ms: int) -> float:
-    """Return how long to wait, in seconds, for the result of a stage that may idle for `timeout_ms`."""
+    """Return how long a client waits, in seconds, for the result of a compilation or a run.
+
+    `timeout_ms`: the time for which the compilation or run may idle, in ms.
+    """
     return compute_hard_stop(timeout_ms) / 1000 + GRACE
 
 
@@ -199,7 +210,7 @@ _REMEDY = (
 )
 
 
-def parse_borderline(text: str) -> Borderline | None:
+def parse_borderline_band(text: str) -> Borderline | None:
     """Return the borderline band in an option such as `0.9:1.15`, or None for 1:1.
 
     Raises InputError for anything else.
@@ -212,14 +223,16 @@ def parse_borderline(text: str) -> Borderline | None:
             f"{text!r} is not a valid band around the time limit", field="borderline", remedy=_REMEDY
         ) from None
     if not 0 < band.low <= 1 <= band.high <= 10:
-        raise InputError(f"the band {text!r} does not include 1", field="borderline", remedy=_REMEDY)
+        raise InputError(
+            f"the band {text!r} around the time limit does not include 1", field="borderline", remedy=_REMEDY
+        )
     return None if band.high == 1 else band
 
 
 def raise_cpu_limit(problem: Problem, band: Borderline | None) -> Problem:
-    """Return the problem with the limits to run with: the CPU limit is raised to the band's upper end."""
+    """Return the problem with its CPU limit raised to the upper bound of the band of borderline times."""
     limits = problem.limits
-    if band is None or limits.cpu_time is None or not _can_measure_again(problem):
+    if band is None or limits.cpu_time is None or not _can_repeat_tests(problem):
         return problem
     raised_limits = msgspec.structs.replace(
         limits, cpu_time=limits.cpu_time * band.high, wall_time=compute_max_idle_time(limits)
@@ -228,28 +241,31 @@ def raise_cpu_limit(problem: Problem, band: Borderline | None) -> Problem:
 
 
 def compute_crowded_cpu_limit(raised_problem: Problem, band: Borderline | None) -> float | None:
-    """Return the CPU limit on a crowded machine, in seconds, or None if it is the same as elsewhere.
+    """Return the CPU limit on a crowded machine, in seconds, or None if it is the usual CPU limit.
 
-    `raised_problem` is a problem that `raise_cpu_limit` returned.
+    `raised_problem` is a problem that `raise_cpu_limit` returned for the same band.
     """
     cpu_time = raised_problem.limits.cpu_time
     if (
         band is None
         or cpu_time is None
-        or not _can_measure_again(raised_problem)
+        or not _can_repeat_tests(raised_problem)
         or band.high >= _MAX_CROWDED_FACTOR
     ):
         return None
     return cpu_time / band.high * _MAX_CROWDED_FACTOR
 
 
-def _can_measure_again(problem: Problem) -> bool:
-    """Return False for two-step tasks: each step has a limit, but only the sum of their times is reported."""
+def _can_repeat_tests(problem: Problem) -> bool:
+    """Return True if tests may be repeated because of their time.
+
+    It is False for two-step tasks: each step has a limit, but only the sum of their times is reported.
+    """
     return problem.task_type is not TaskType.TWO_STEPS
 
 
-def may_gain_by_rerun(runs: Sequence[TestResult], problem: Problem) -> bool:
-    """Return True if another run of a test could gain points: it earned some, but exceeded the time limit."""
+def can_rerun_gain_points(runs: Sequence[TestResult], problem: Problem) -> bool:
+    """Return True if a test may run again, and would then earn points within the time limit."""
     fastest_run = min(runs, key=lambda run: run.cpu_time or 0.0)
     return (
         not BORDERLINE.is_last(len(runs))
@@ -258,8 +274,11 @@ def may_gain_by_rerun(runs: Sequence[TestResult], problem: Problem) -> bool:
     )
 
 
-def select_counting_run(runs: Sequence[TestResult], problem: Problem) -> TestResult:
-    """Return the result that counts among all runs of a test: the fastest, judged by the exact limit."""
+def select_run_that_counts(runs: Sequence[TestResult], problem: Problem) -> TestResult:
+    """Return the result of a test from all its runs: the fastest run that earned points.
+
+    The time of this run is compared with the problem's own CPU limit instead of the raised limit of the runs.
+    """
     best_run = min(runs, key=lambda run: (run.score <= 0, run.cpu_time or 0.0))
     if len(runs) > 1:
         best_run = msgspec.structs.replace(best_run, cpu_times=tuple(run.cpu_time or 0.0 for run in runs))

@@ -32,7 +32,7 @@ from ioi_eval.model.options import AllTests, Band, Borderline, CliOption, JudgeO
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.rules.calibration import with_time_factor
-from ioi_eval.rules.limits import parse_borderline
+from ioi_eval.rules.limits import parse_borderline_band
 from ioi_eval.runs.engine import AnyEngine, emit_server_events, make_servers_found_event, set_server_callback
 from ioi_eval.runs.events import (
     EngineStarting,
@@ -85,9 +85,9 @@ class Timing(Value):
             help="Factor for all time limits.",
         ),
     ] = 1.0
-    borderline: Annotated[Band, CliOption(read=parse_borderline, unset=str(Borderline()), key_only=True)] = (
-        Borderline()
-    )
+    borderline: Annotated[
+        Band, CliOption(read=parse_borderline_band, unset=str(Borderline()), key_only=True)
+    ] = Borderline()
 
     @property
     def result_settings(self) -> Mapping[str, Any]:

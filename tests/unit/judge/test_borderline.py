@@ -29,11 +29,11 @@ from ioi_eval.engines.jobs.http_delivery import GzipCache
 from ioi_eval.engines.jobs.run import JobSizer
 from ioi_eval.models import Blob, Borderline, Ending, Job, JobResult, TaskType, TestResult, Verdict
 from ioi_eval.rules.limits import (
+    can_rerun_gain_points,
     compute_crowded_cpu_limit,
-    may_gain_by_rerun,
-    parse_borderline,
+    parse_borderline_band,
     raise_cpu_limit,
-    select_counting_run,
+    select_run_that_counts,
 )
 from ioi_eval.testing import FakeEngine
 
@@ -113,7 +113,7 @@ def run(share: float, score: float = 1.0, status: Verdict = Verdict.AC) -> TestR
     ],
 )
 def test_verdict_follows_shortest_cpu_time_of_runs(runs: Iterable[TestResult], status: Verdict) -> None:
-    counting_run = select_counting_run(list(runs), PROBLEM)
+    counting_run = select_run_that_counts(list(runs), PROBLEM)
     assert counting_run.status is status and (counting_run.score > 0) == (status in (Verdict.AC, Verdict.PA))
 
 
@@ -134,7 +134,7 @@ def test_verdict_follows_shortest_cpu_time_of_runs(runs: Iterable[TestResult], s
 def test_borderline_test_is_repeated_only_if_it_can_save_points(
     runs: list[TestResult], is_saved: bool
 ) -> None:
-    assert may_gain_by_rerun(runs, PROBLEM) is is_saved
+    assert can_rerun_gain_points(runs, PROBLEM) is is_saved
 
 
 # --- from reports of proctors, in shares of the limit ---
@@ -280,10 +280,10 @@ def test_borderline_band_raises_cpu_limit_and_keeps_wall_limit() -> None:
 @pytest.mark.parametrize("band", ["0.9", "1.1:1.2", "0.5:0.9", "a:b", "0:2", "1:nan", "1:20"])
 def test_invalid_borderline_band_is_input_error(band: str) -> None:
     with pytest.raises(InputError, match="use 1:1 to switch repeated measuring off"):
-        parse_borderline(band)
+        parse_borderline_band(band)
 
 
 def test_borderline_band_text_is_parsed() -> None:
-    assert parse_borderline("0.8:1.2") == Borderline(low=0.8, high=1.2)
-    assert parse_borderline("1:1") is None
+    assert parse_borderline_band("0.8:1.2") == Borderline(low=0.8, high=1.2)
+    assert parse_borderline_band("1:1") is None
     assert str(Borderline()) == "0.9:1.15"
