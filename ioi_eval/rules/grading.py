@@ -167,14 +167,17 @@ Range = tuple[float, float]  # minimum and maximum of a group's points
 
 
 class Bounds(NamedTuple):
-    """The points that a group can still earn, for each verdict. None means that the verdict is impossible."""
+    """The points that a group can still earn if it is accepted, and if it is rejected.
+
+    None means that the group cannot get this verdict any more.
+    """
 
     accepted: Range | None = None
     rejected: Range | None = None
 
     @property
     def points(self) -> Range:
-        """Return the minimum and maximum points over both verdicts."""
+        """Return the minimum and maximum points of the group, accepted or rejected."""
         ranges = [range_ for range_ in self if range_ is not None]
         return min(lowest for lowest, _ in ranges), max(highest for _, highest in ranges)
 
@@ -192,8 +195,10 @@ def compute_bounds(
 ) -> Bounds:
     """Return the points that a group can still earn over all outcomes of the tests without a result.
 
-    `allows_partial`: an accepted test may earn less than its points. For a group with a custom grader, only
-    the maximum can be computed. A fast wrong answer may earn more than a right answer.
+    For a group with a custom grader, only the maximum can be computed. More accepted tests do not always mean
+    more points: see `may_wrong_answer_earn_more`.
+
+    `allows_partial`: an accepted test may earn less than its points.
     """
     if group.flags is not None:
         max_points = 1.0 if group.points is Points.ACCEPTED else group.full
@@ -236,7 +241,11 @@ def _compute_test_bounds(group: Grading, result: TestResult | None, allows_parti
 def _list_extreme_outcomes(
     group: Grading, part_bounds: Sequence[Bounds]
 ) -> Iterator[list[tuple[Verdict, Range]]]:
-    """Yield outcomes of the parts. They include the minimum and maximum of points for each verdict."""
+    """Yield combinations of outcomes of a group's parts.
+
+    They include the combinations with the minimum and the maximum points of the accepted group, and of the
+    rejected group.
+    """
     accepted_outcomes = [
         None if bounds.accepted is None else (Verdict.AC, bounds.accepted) for bounds in part_bounds
     ]
@@ -245,9 +254,9 @@ def _list_extreme_outcomes(
     ]
     candidates: list[list[tuple[Verdict, Range] | None]]
     if group.stops:
-        # Judging stops at the first rejected part. In a run of equal parts, the points rise or fall
-        # monotonically, so only the first and the last part of a run are tried as the rejected part. In the
-        # first run, the second part is also tried, and for a later run also the part before it.
+        # Judging stops at the first rejected part, so a combination has at most one rejected part. In a
+        # sequence of equal parts, the points rise or fall monotonically with the position of the rejected
+        # part, so only the first and the last part are tried. The group's second part is tried as well.
         change_indexes = [
             index
             for index, (part_before, part_after) in enumerate(pairwise(part_bounds))
@@ -311,7 +320,7 @@ def list_undecided_tests(group: Grading, results: Mapping[str, TestResult]) -> I
     """
     if has_grader(group):
         yield from (name for name in list_tests(group) if name not in results)
-    elif not is_share_settled(group, results):
+    elif not is_earned_fraction_settled(group, results):
         yield from _list_unsettled_tests(group, results)
 
 
@@ -330,8 +339,8 @@ def _list_unsettled_tests(group: Grading, results: Mapping[str, TestResult]) -> 
             return
 
 
-def is_share_settled(group: Grading, results: Mapping[str, TestResult]) -> bool:
-    """Return True if no test without a result can change the share of its points that a group earns."""
+def is_earned_fraction_settled(group: Grading, results: Mapping[str, TestResult]) -> bool:
+    """Return True if no test without a result can change the fraction of its points that a group earns."""
     group_bounds = compute_bounds(group, results)
     return (
         None in group_bounds
@@ -357,7 +366,7 @@ def compute_share(
     """
     group_bounds = compute_bounds(group, results)
     has_skipped_tests = any(result.status is Verdict.SKIPPED for result in results.values())
-    if has_skipped_tests and not has_grader(group) and is_share_settled(group, results):
+    if has_skipped_tests and not has_grader(group) and is_earned_fraction_settled(group, results):
         grade = Grade(Verdict.WA if group_bounds.accepted is None else Verdict.AC, group_bounds.points[1])
     else:
         grade = compute_grade(group, results, grader_answers)
@@ -415,9 +424,10 @@ def list_tests(group: Grading) -> Iterable[str]:
 
 
 def is_sum_of_parts(group: Grading, *, earns_if_rejected: bool) -> bool:
-    """Return True if a group's points are the sum of its parts' points, even if it is rejected.
+    """Return True if a group's points are the sum of its parts' points in all cases.
 
-    `earns_if_rejected`: a rejected group keeps its points.
+    A rejected part then must not reduce the points of other parts. `earns_if_rejected`: the groups that
+    contain this group count its points even if it is rejected.
     """
     if group.points is not Points.SUM or group.last_counts or group.flags is not None:
         return False
@@ -445,17 +455,17 @@ def _rejected_parts_earn_nothing(group: Grading) -> bool:
     )
 
 
-def is_worst_test(group: Grading, *, has_partial_scores: bool) -> bool:
+def is_scored_by_worst_test(group: Grading, *, has_partial_scores: bool) -> bool:
     """Return True if a group's score is its worst test's score.
 
-    `has_partial_scores`: tests have partial scores.
+    `has_partial_scores`: the score of a test may be between 0 and 1.
     """
-    test_points = _find_points_of_minimum(group)
+    test_points = _find_test_points_if_minimum(group)
     if has_partial_scores or test_points is not None:
         return test_points is not None and (len(test_points) == 1 or not has_partial_scores)
     if has_grader(group):
         return False
-    possible_bounds = list(_list_bounds_with_one_wrong(group))
+    possible_bounds = list(_list_bounds_with_one_rejected_test(group))
     return all(case_bounds.points[1] == 0 for case_bounds in possible_bounds) and (
         compute_max_group_points(group) > 0
         or all(case_bounds.accepted is None for case_bounds in possible_bounds)
@@ -465,21 +475,21 @@ def is_worst_test(group: Grading, *, has_partial_scores: bool) -> bool:
 def rejects_any_failure(group: Grading) -> bool:
     """Return True if a group is rejected whenever any of its tests is rejected."""
     return not has_grader(group) and all(
-        case_bounds.accepted is None for case_bounds in _list_bounds_with_one_wrong(group)
+        case_bounds.accepted is None for case_bounds in _list_bounds_with_one_rejected_test(group)
     )
 
 
-def _list_bounds_with_one_wrong(group: Grading) -> Iterator[Bounds]:
-    """Yield the group's possible points if only this test is rejected, for each representative test."""
+def _list_bounds_with_one_rejected_test(group: Grading) -> Iterator[Bounds]:
+    """Yield the group's bounds if a single test is rejected, for each of `_list_representative_tests`."""
     for name in _list_representative_tests(group):
         wrong_result = TestResult(test_name=name, score=0.0, status=Verdict.WA)
         yield compute_bounds(group, {name: wrong_result}, allows_partial=False)
 
 
 def _list_representative_tests(group: Grading) -> Iterator[str]:
-    """Yield the first two tests and the last test of each run.
+    """Yield the first two tests and the last test of each sequence of adjacent tests.
 
-    All tests between them have the same effect.
+    All tests between the second and the last test have the same effect on the group.
     """
     for is_test, parts_of_run in groupby(group.parts, key=lambda part: isinstance(part, str)):
         run_parts = list(parts_of_run)
@@ -493,15 +503,15 @@ def _list_representative_tests(group: Grading) -> Iterator[str]:
                     yield from _list_representative_tests(member)
 
 
-def _find_points_of_minimum(group: Grading) -> set[float] | None:
-    """Return the points of the tests if the group earns their minimum, else None."""
+def _find_test_points_if_minimum(group: Grading) -> set[float] | None:
+    """Return the different points of a group's tests if the group earns their minimum, else None."""
     is_minimum = group.points is Points.LEAST or len(group.parts) == 1
     if group.flags is not None or not is_minimum or group.reject_score or group.last_counts:
         return None
     test_points = {group.accept_score} if any(isinstance(part, str) for part in group.parts) else set[float]()
     for part in group.parts:
         if isinstance(part, Grading):
-            part_points = _find_points_of_minimum(part)
+            part_points = _find_test_points_if_minimum(part)
             if part_points is None:
                 return None
             test_points |= part_points

@@ -71,9 +71,14 @@ def unparsable_tests(reason: str) -> CasesError:
 def read_cases(column: str | Mapping[str, Any] | None) -> Cases:
     """Return the tests in a column `input_output`, which is JSON or a decoded JSON object.
 
-    Arguments of a function are a list, a string with a JSON value on each line, or a single argument. If the
-    arguments are a string, the result is a string with JSON as well. `packed` contains the same object as
-    zlib-compressed JSON in base64. Raises CasesError if tests are missing or cannot be parsed.
+    If the object has the key `packed`, its value is the object as zlib-compressed JSON in base64. The
+    arguments of a function are one of:
+
+    - a list
+    - a string with a JSON value on each line; the result is then a string with JSON as well
+    - a single argument
+
+    Raises CasesError if tests are missing or cannot be parsed.
     """
     if column is None or (isinstance(column, str) and not column.strip()):
         raise CasesError(NO_CASES)
@@ -123,7 +128,10 @@ def decompress_base64(encoded: str, max_bytes: int = MAX_UNPACKED_BYTES) -> byte
 
 
 def read_call(arguments: str, result: str) -> Case:
-    """Return the case for arguments with a JSON value on each line, and a result in JSON."""
+    """Return the test case of a function call.
+
+    `arguments` contains a JSON value on each line, and `result` is a JSON value.
+    """
     arguments_json = [_check_json(line) for line in arguments.strip().split("\n") if line.strip()]
     return Case(f"[{', '.join(arguments_json)}]", _check_json(result))
 
@@ -311,16 +319,16 @@ def format_arguments(arguments: Iterable[object]) -> str:
         tuple_text = ast.unparse(node)
         ast.literal_eval(tuple_text)
     except (SyntaxError, ValueError, TypeError, RecursionError) as error:
-        raise unparsable_tests("the arguments cannot be written as Python literals") from error
+        raise unparsable_tests("the function's arguments cannot be written as Python literals") from error
     return tuple_text
 
 
 def format_result(value: object) -> str:
     """Return the text that the function harness prints for a result equal to `value`."""
-    return json.dumps(_tag_value(value), allow_nan=False)
+    return json.dumps(_encode_value_with_type_tags(value), allow_nan=False)
 
 
-def _tag_value(value: object) -> object:
+def _encode_value_with_type_tags(value: object) -> object:
     """Return a value with tags for the types that JSON lacks. Raises CasesError."""
     match value:
         case None | bool() | str() | int():
@@ -328,17 +336,23 @@ def _tag_value(value: object) -> object:
         case float():
             return value if math.isfinite(value) else {"float": repr(value)}
         case complex():
-            return {"complex": _tag_items((value.real, value.imag))} if value.imag else _tag_value(value.real)
+            return (
+                {"complex": _encode_items_with_type_tags((value.real, value.imag))}
+                if value.imag
+                else _encode_value_with_type_tags(value.real)
+            )
         case bytes():
             return {"bytes": value.hex()}
         case list():
-            return _tag_items(value)
+            return _encode_items_with_type_tags(value)
         case tuple():
-            return {"tuple": _tag_items(value)}
+            return {"tuple": _encode_items_with_type_tags(value)}
         case set():
-            return {"set": sorted(_tag_items(value), key=_format_canonical_json)}
+            return {"set": sorted(_encode_items_with_type_tags(value), key=_format_canonical_json)}
         case dict():
-            return {"dict": sorted(map(_tag_items, value.items()), key=_format_canonical_json)}
+            return {
+                "dict": sorted(map(_encode_items_with_type_tags, value.items()), key=_format_canonical_json)
+            }
     raise unparsable_tests(f"a value has the unsupported type {type(value).__name__}")
 
 
@@ -355,5 +369,5 @@ def _format_canonical_json(value: object) -> str:
     return json.dumps(normalize(value), allow_nan=False)
 
 
-def _tag_items(items: Iterable[object]) -> list[object]:
-    return [_tag_value(item) for item in items]
+def _encode_items_with_type_tags(items: Iterable[object]) -> list[object]:
+    return [_encode_value_with_type_tags(item) for item in items]

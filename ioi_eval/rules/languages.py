@@ -26,9 +26,10 @@ def grader_name(task: TaskType) -> str:
 
 
 def find_grader(problem: Problem, language: Language) -> str | None:
-    """Return the grader that submissions are compiled with.
+    """Return the name of the grader with which submissions in a language are compiled.
 
-    Empty if the task has no grader, None if the problem lacks it in this language.
+    An empty string means that the task needs no grader. None means that the task needs a grader, but has no
+    grader for this language.
     """
     if not (problem.options.with_grader or problem.task_type is TaskType.TWO_STEPS):
         return ""
@@ -72,9 +73,9 @@ def choose_language(
 ) -> ChosenLanguage:
     """Return the language of a submission and its source.
 
-    The first source that names a language decides, in the order of the arguments. `row` and `option` are the
-    user's choice and always hold. The other sources count only if the problem accepts their language. The
-    problem's only language comes after `format`.
+    The sources are asked in the order of the arguments, and the first source with a language decides. `row`
+    and `option` always decide. The other sources only decide if the problem accepts their language. After
+    `format`, the problem itself decides if it accepts only one language.
 
     Args:
         problem: the submission's problem.

@@ -124,8 +124,8 @@ def compute_bootstrap_interval(
 ) -> tuple[float, float] | tuple[None, None]:
     """Return a bootstrap interval of the mean: quantiles of the means of samples drawn with replacement.
 
-    Equal values have no interval, because all samples have the same mean: that says nothing about other
-    values.
+    If all values are equal, there is no interval. All samples would have the same mean, which does not show
+    how different further values could be.
 
     Args:
         values: the values whose mean is estimated.
@@ -142,12 +142,12 @@ def compute_bootstrap_interval(
         weighted_values = [value * weight for value, weight in zip(values, weights, strict=True)]
         sample_means = sorted(
             math.fsum(draw_sample(weighted_values)) / math.fsum(draw_sample(weights))
-            for draw_sample in _draw_samples(value_count, resamples)
+            for draw_sample in _make_sample_functions(value_count, resamples)
         )
     elif value_count * resamples <= _MAX_DRAWN_VALUES:
         sample_means = sorted(
             math.fsum(draw_sample(values)) / value_count
-            for draw_sample in _cached_samples(value_count, resamples)
+            for draw_sample in _make_cached_sample_functions(value_count, resamples)
         )
     else:
         random_source = random.Random(_SEED)
@@ -159,7 +159,9 @@ def compute_bootstrap_interval(
     return low, high
 
 
-def _draw_samples(value_count: int, resamples: int) -> Iterator[Callable[[Sequence[float]], Sequence[float]]]:
+def _make_sample_functions(
+    value_count: int, resamples: int
+) -> Iterator[Callable[[Sequence[float]], Sequence[float]]]:
     """Yield functions that select a random sample from a sequence of `value_count` values.
 
     The samples are the same for all sequences of that length.
@@ -169,7 +171,9 @@ def _draw_samples(value_count: int, resamples: int) -> Iterator[Callable[[Sequen
         yield itemgetter(*random_source.choices(range(value_count), k=value_count))
 
 
-# The samples for one number of values take up to 3 MB. A report needs them for few numbers of values.
+# The functions for a single `value_count` take up to 3 MB. A report needs few different counts.
 @functools.lru_cache(maxsize=8)
-def _cached_samples(value_count: int, resamples: int) -> list[Callable[[Sequence[float]], Sequence[float]]]:
-    return list(_draw_samples(value_count, resamples))
+def _make_cached_sample_functions(
+    value_count: int, resamples: int
+) -> list[Callable[[Sequence[float]], Sequence[float]]]:
+    return list(_make_sample_functions(value_count, resamples))

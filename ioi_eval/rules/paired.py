@@ -39,7 +39,10 @@ class MeanDifference(Value):
 
     @property
     def sign(self) -> int:
-        """Return 1 or -1 if the interval, rounded as in tables, excludes 0. Otherwise return 0."""
+        """Return the sign of the mean, 1 or -1, if it is significant. Otherwise return 0.
+
+        The mean is significant if the interval excludes 0 after rounding to the precision of tables.
+        """
         if self.low is None or self.high is None:
             return 0
         return (self.low > _MAX_SHOWN_AS_ZERO) - (self.high < -_MAX_SHOWN_AS_ZERO)
@@ -73,7 +76,11 @@ def compute_subset_means(values: Sequence[float]) -> list[float]:
 
 @lru_cache(maxsize=2)
 def _list_subsets(problem_count: int) -> list[tuple[Sequence[int], int]]:
-    """Return subsets of `problem_count` problems, with sizes. Callers use each subset and its complement."""
+    """Return subsets of `problem_count` problems, each with its number of problems.
+
+    A subset has the item 1 for each problem in it and the item 0 for other problems. Callers also use the
+    complement of each subset.
+    """
     if problem_count <= _MAX_EXHAUSTIVE_PROBLEMS:
         subsets: Iterable[Sequence[int]] = (
             (1, *other_choices) for other_choices in product((0, 1), repeat=problem_count - 1)
@@ -84,7 +91,7 @@ def _list_subsets(problem_count: int) -> list[tuple[Sequence[int], int]]:
 
 
 def _draw_subsets(problem_count: int) -> Iterator[bytes]:
-    """Yield random subsets of `problem_count` problems."""
+    """Yield random subsets of `problem_count` problems, with the byte 1 for each problem in the subset."""
     random_words, words_per_subset = _generate_random_numbers(), -(-problem_count // 32)
     for _ in range(
         (_RANDOM_SUBSETS if problem_count <= _MAX_USUAL_PROBLEMS else _RANDOM_SUBSETS_OF_MANY) // 2

@@ -296,11 +296,13 @@ def find_outcome(planned_test: PlannedTest, results: Mapping[str, TestResult]) -
 def order_tests(
     problem: Problem, tests: Iterable[PlannedTest], *, keeps_order: bool = False
 ) -> tuple[PlannedTest, ...]:
-    """Return the tests in an order that fails early: by the points per cost that a test can settle.
+    """Return the tests in an order in which a wrong submission fails early.
 
-    A test that many live subtasks share comes before a test that few share, and a small test before a large
-    test. Tests that cannot settle anything come last. Equal tests stay in the problem's order. `keeps_order`:
-    do not change the order at all.
+    The tests are sorted by the points that a score of 0 would decide, divided by the cost of running the
+    test. So a small test in many undecided subtasks comes first, and a test that cannot decide any points
+    comes last. Equal tests stay in the problem's order.
+
+    `keeps_order`: return the tests in the given order.
     """
 
     def rank(planned: PlannedTest) -> tuple[float, int]:

@@ -121,7 +121,7 @@ def _read_tests_in_object(tests_object: Mapping[str, Any], function: str, setup:
     if any(name in tests_object for name in PUBLIC_AND_PRIVATE):
         return _read_livecodebench_tests([tests_object.get(name) for name in PUBLIC_AND_PRIVATE], function)
     if "inputs" in tests_object or "packed" in tests_object:
-        test_lists = {name: _decode_list(tests_object.get(name)) for name in ("inputs", "outputs")}
+        test_lists = {name: _decode_list_in_string(tests_object.get(name)) for name in ("inputs", "outputs")}
         return read_cases({**tests_object, **test_lists, "fn_name": function or None})
     if "test_list" in tests_object or not any(name in tests_object for name in (*_TEST_KEYS, *_INPUT_KEYS)):
         setup = "\n".join(
@@ -145,7 +145,10 @@ class _LiveCodeBenchTest(msgspec.Struct):
 
 
 def _read_livecodebench_tests(columns: Sequence[Any], function: str) -> Cases:
-    """Return LiveCodeBench's public tests, then its private tests: lists, JSON strings, or packed."""
+    """Return LiveCodeBench's public tests, then its private tests.
+
+    A column contains a list of tests, a JSON string of the list, or a compressed list: see `unpack_tests`.
+    """
     tests = list[_LiveCodeBenchTest]()
     for column in columns:
         column_text = (
@@ -191,7 +194,8 @@ def _read_tests_in_list(items: Sequence[Any], function: str) -> Cases:
         )
     ([kind], [function]) = test_kinds, function_names
     sides_of_tests = [
-        (_read_test_side(case, _INPUT_KEYS), _read_test_side(case, _OUTPUT_KEYS)) for case in items
+        (_read_input_or_output(case, _INPUT_KEYS), _read_input_or_output(case, _OUTPUT_KEYS))
+        for case in items
     ]
     if kind in _FUNCTION_KINDS and not function:
         raise unparsable_tests(_NO_FUNCTION)
@@ -234,8 +238,11 @@ def _read_tests_in_program(source: str, function: str, setup: str) -> Asserted:
     )
 
 
-def _read_test_side(case: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return a test's input or output, even from a form such as `{"stdin": text}`."""
+def _read_input_or_output(case: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """Return a test's input or output, even from a form such as `{"stdin": text}`.
+
+    `names`: the keys that the input or the output may have.
+    """
     value = next((case[name] for name in names if name in case), None)
     return value[names[1]] if isinstance(value, Mapping) and value.keys() == {names[1]} else value
 
@@ -258,8 +265,8 @@ def _read_metadata(value: Mapping[str, Any]) -> Mapping[str, Any]:
     return metadata if isinstance(metadata, Mapping) else {}
 
 
-def _decode_list(value: Any) -> Any:
-    """Return the list in a JSON string; return anything else unchanged."""
+def _decode_list_in_string(value: Any) -> Any:
+    """Return the list that a string encodes. Any other value is returned unchanged."""
     decoded_value = (
         _decode_string(value) if isinstance(value, str) and value.lstrip().startswith("[") else value
     )

@@ -37,8 +37,8 @@ from ioi_eval.rules import grading, plan, verdicts
 def compute_subtask_score(subtask: Subtask, scores: Sequence[float]) -> float:
     """Return the fraction of its points that a subtask earns, not rounded.
 
-    `scores` are the scores of all its tests. For the score type Sum the fraction is their mean. A threshold
-    is for scores that are costs: only there a lower score above 0 may earn more.
+    `scores` are the scores of all its tests. For the score type Sum the fraction is their mean. For the score
+    type GroupThreshold, scores are costs: all scores must be above 0 and at most the threshold.
     """
     if not scores:
         # A subtask without tests is allowed if it is worth 0 points, such as a subtask of samples that are
@@ -297,7 +297,7 @@ def collect_best_subtasks(results: Iterable[SubmissionResult]) -> dict[str, Best
                 name: getattr(subtask, name) for name in BestSubtask.__struct_fields__ if name != "key"
             }
             new_best = BestSubtask(**result_fields, key=result.key)
-            # Scores are also compared, because a subtask without points has a best submission too.
+            # In a subtask without points all submissions have 0 points, so their scores are compared too.
             best_subtasks[subtask.subtask] = min(
                 best_subtasks.get(subtask.subtask, new_best),
                 new_best,

@@ -53,7 +53,10 @@ class Attempt(Value):
 
     @property
     def sort_key(self) -> _Order:
-        """Return the sort key for the order of submission. Rows are in the order of judging."""
+        """Return the sort key for the order of submission: by the solution's number, time and key.
+
+        The order of rows is not used, because rows are written in the order of judging.
+        """
         solution_number = math.inf if self.number is None else self.number
         return solution_number, self.time, _split_key(self.result.key), self.result.key
 
@@ -83,18 +86,18 @@ def order_by_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
 
     Each round goes over the subtasks from last to first and submits an attempt for each subtask.
     A solved subtask is skipped from then on and uses no more submissions. Attempts for the same subtask are
-    ordered by `compute_target_rank`. Attempts that do not compile, or whose target is worth 0 points, are not
-    submitted.
+    ordered by `compute_rank_within_target`. Attempts that do not compile, or whose target is worth 0 points,
+    are not submitted.
     """
     attempts_by_target: dict[str | None, list[Attempt]] = {}
     for candidate in candidates:
         if candidate.result.compiles:
             attempts_by_target.setdefault(find_known_target(candidate), []).append(candidate)
     any_attempts = next(iter(attempts_by_target.values()), [])
-    round_targets = _list_round_targets(any_attempts[0].result.subtasks) if any_attempts else []
+    round_targets = _list_targets_in_round_order(any_attempts[0].result.subtasks) if any_attempts else []
     # Attempts of each target. The next attempt of a target is the last item.
     queues = {
-        target: sorted(attempts_by_target[target], key=compute_target_rank, reverse=True)
+        target: sorted(attempts_by_target[target], key=compute_rank_within_target, reverse=True)
         for target in round_targets
         if target in attempts_by_target
     }
@@ -116,19 +119,29 @@ def order_by_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
             yield next_attempt
 
 
-def _list_round_targets(subtasks: Sequence[SubtaskResult]) -> list[str | None]:
-    """Return the targets in the order of a round: the whole problem, then its subtasks from last to first."""
+def _list_targets_in_round_order(subtasks: Sequence[SubtaskResult]) -> list[str | None]:
+    """Return what attempts may aim at: the whole problem (None), then the subtasks from last to first.
+
+    This is the order in which each round of submissions goes over the targets.
+    """
     return [None, *(subtask.subtask for subtask in reversed(subtasks) if subtask.points)]
 
 
 def find_known_target(attempt: Attempt) -> str | None:
-    """Return the subtask for which an attempt is written. None means the whole problem, or is unknown."""
+    """Return the subtask for which an attempt is written.
+
+    None means that the attempt is written for the whole problem or for an unknown subtask.
+    """
     subtask_names = {subtask.subtask for subtask in attempt.result.subtasks}
     return attempt.target if attempt.target in subtask_names else None
 
 
-def compute_target_rank(attempt: Attempt) -> tuple[float, int, _Order]:
-    """Return the sort key among attempts for a target: best on the samples, then longest, then first."""
+def compute_rank_within_target(attempt: Attempt) -> tuple[float, int, _Order]:
+    """Return the sort key among attempts for the same target.
+
+    The attempt with the best score on the samples comes first, then the attempt with the longest reasoning,
+    then the attempt that was submitted first.
+    """
     return -attempt.sample_score, -attempt.length, attempt.sort_key
 
 
@@ -144,17 +157,18 @@ def _is_solved(target: str | None, attempt: Attempt, solved_subtasks: set[str]) 
 
 
 def select_single(candidates: Iterable[Attempt]) -> Attempt | None:
-    """Return the first attempt for the whole problem, else the first for the last subtask that any aims at.
+    """Return the attempt that a model with a single submission submits.
 
-    Neither its score nor whether it compiles matters.
+    It is the first attempt for the whole problem. Without such an attempt, it is the first attempt for the
+    last subtask that has attempts. The attempt's score and its compilation do not matter.
     """
 
-    return min(candidates, key=_compute_single_rank, default=None)
+    return min(candidates, key=_compute_single_submission_rank, default=None)
 
 
-def _compute_single_rank(attempt: Attempt) -> tuple[int, _Order]:
-    """Return the sort key of `select_single`: the target in the order of a round, then by submission."""
-    round_targets, target = _list_round_targets(attempt.result.subtasks), find_known_target(attempt)
+def _compute_single_submission_rank(attempt: Attempt) -> tuple[int, _Order]:
+    """Return the sort key of `select_single`: the position of the target, then the order of submission."""
+    round_targets, target = _list_targets_in_round_order(attempt.result.subtasks), find_known_target(attempt)
     return (round_targets.index(target) if target in round_targets else len(round_targets)), attempt.sort_key
 
 
@@ -165,8 +179,9 @@ def _compute_single_rank(attempt: Attempt) -> tuple[int, _Order]:
 _RankedAttempt = tuple[tuple[Any, ...], Attempt]
 
 
-# Content of a pool that is encoded as bytes: the maximum number of submissions, keys by target, best key by
-# kind, keys of the last and the single attempt, attempts by key.
+# Content of a pool that is encoded as bytes: the maximum number of submissions, the keys of attempts by
+# target, the key of the best attempt by kind of rank, the keys of the last attempt and of `select_single`'s
+# attempt, and the attempts by key.
 _PackedPool = tuple[
     int, dict[str | None, list[str]], dict[str, str], tuple[str | None, str | None], dict[str, Attempt]
 ]
@@ -184,7 +199,8 @@ def _compute_result_rank(kind: str, result: SubmissionResult) -> tuple[Any, ...]
 class SubmissionPool:
     """A model's submissions for a problem, added one by one.
 
-    The pool holds only submissions that a selection may need: for each subtask up to twice the limit.
+    The pool stores only submissions that a selection may need: for each subtask, fewer than twice
+    `max_submissions`, and the submissions that are best or last.
     """
 
     def __init__(self, max_submissions: int = SUBMISSIONS) -> None:
@@ -198,7 +214,11 @@ class SubmissionPool:
     def add(self, candidate: Attempt) -> None:
         """Add a submission, if a selection may need it."""
         candidate = msgspec.structs.replace(candidate, result=remove_tests(candidate.result))
-        result, sort_key, single_rank = candidate.result, candidate.sort_key, _compute_single_rank(candidate)
+        result, sort_key, single_rank = (
+            candidate.result,
+            candidate.sort_key,
+            _compute_single_submission_rank(candidate),
+        )
         # Only submissions that can decide a score in some mode are stored: the best of each kind, and the
         # last.
         subtask_kinds = [f"subtask {index}" for index in range(len(result.subtasks))]
@@ -212,7 +232,7 @@ class SubmissionPool:
             self._single_attempt = single_rank, candidate
         if result.compiles:
             queue = self._queues_by_target.setdefault(find_known_target(candidate), [])
-            queue.append((compute_target_rank(candidate), candidate))
+            queue.append((compute_rank_within_target(candidate), candidate))
             if len(queue) >= 2 * self._max_submissions:
                 queue.sort(key=itemgetter(0))
                 del queue[self._max_submissions :]
@@ -244,7 +264,7 @@ class SubmissionPool:
         )
         pool = cls(max_submissions)
         pool._queues_by_target = {
-            target: [(compute_target_rank(attempts[key]), attempts[key]) for key in keys]
+            target: [(compute_rank_within_target(attempts[key]), attempts[key]) for key in keys]
             for target, keys in queued_keys.items()
         }
         pool._best_by_kind = {
@@ -253,7 +273,9 @@ class SubmissionPool:
         }
         pool._last_attempt = None if last_key is None else (attempts[last_key].sort_key, attempts[last_key])
         pool._single_attempt = (
-            None if single_key is None else (_compute_single_rank(attempts[single_key]), attempts[single_key])
+            None
+            if single_key is None
+            else (_compute_single_submission_rank(attempts[single_key]), attempts[single_key])
         )
         return pool
 

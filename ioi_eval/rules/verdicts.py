@@ -83,7 +83,10 @@ def convert_score_to_verdict(score: float) -> Verdict:
 
 
 class SubmissionProcesses(Value):
-    """The number of a submission's processes on a test. Reports add up their times and memory."""
+    """The number of processes that a submission has on a test.
+
+    A report contains the sum of the times and of the memory of all these processes.
+    """
 
     count: int = 1
     # True if each process has its own CPU limit; otherwise all processes have a common limit.
@@ -268,10 +271,10 @@ def make_uncompiled_result(test_name: str, feedback: str = COMPILATION_ERROR) ->
 
 
 def classic_outcome(result: JobResult) -> tuple[str, str]:
-    """Return a classic job's score and feedback as strings, by the rules of existing pipelines.
+    """Return the score and the feedback of a classic job, which runs a single test, as strings.
 
-    Two failures that these pipelines do not check come first: a sandbox that failed, and a checker or manager
-    that does not compile. Both raise JudgeFailure, because they do not depend on the submission.
+    The rules are the same as in open-r1, with an exception: JudgeFailure is raised if the sandbox failed, or
+    if a checker or manager does not compile, because these failures do not depend on the submission.
     """
     for phase, stage in (("compiling", result.compile), ("running", result.run)):
         if stage is not None and stage.status is StageStatus.XX:
@@ -373,12 +376,14 @@ def classic_result(test_name: str, score: str, feedback: str) -> TestResult:
 
 
 # --- outcome of a build -------------------------------------------------------------------------------
-# The source, a limit, the compiler or the machine may be at fault. A compiler exits with 1 for an error in
-# the source, and when it cannot start a subprocess or write to the disk. So when a build fails, its
-# script builds a control program with the same command. The source is at fault only if that build succeeds
-# and the disk has space. After an outcome that is rare for a healthy compiler (a crash, or a message about a
-# crash) the build is repeated, and if it fails again, the source is at fault. A compiler's output is not
-# trusted, because a source can cause any output. It can only cause that second build.
+# A build may fail because of the source, a limit, the compiler or the machine. A compiler exits with 1 for an
+# error in the source, but also if it cannot start a subprocess or write to the disk. So after a failure, the
+# build's script builds a control program with the same command. The source is at fault only if the control
+# program is built and the disk has space.
+#
+# If the compiler crashes or prints a message about a crash, which is rare, the build is repeated. If it fails
+# again, the source is at fault. The compiler's output has no other effect, because a source can cause any
+# output.
 
 
 # Exit code of a build's script if the machine is at fault. Compilers do not use it.
@@ -418,10 +423,10 @@ class BuildEnding(StrEnum):
     MACHINE = "machine"  # the control program could not be built either, so the machine is at fault
 
 
-def classify_build(ending: Ending, refusals: Collection[int] = (1,)) -> BuildEnding:
+def classify_build(ending: Ending, refusal_codes: Collection[int] = (1,)) -> BuildEnding:
     """Return the outcome of a build.
 
-    `refusals`: exit codes with which this compiler reports errors in the source.
+    `refusal_codes`: exit codes with which this compiler reports errors in the source.
     """
     if ending.limit:
         return _ENDINGS_BY_TIMEOUT.get(ending.limit, BuildEnding.CUT_SHORT)
@@ -429,7 +434,7 @@ def classify_build(ending: Ending, refusals: Collection[int] = (1,)) -> BuildEnd
         return BuildEnding.KILLED
     if ending.code in _ENDINGS_BY_CODE:
         return _ENDINGS_BY_CODE[ending.code]
-    if ending.code not in refusals or _COMPILER_CRASH.search(ending.stdout):
+    if ending.code not in refusal_codes or _COMPILER_CRASH.search(ending.stdout):
         return BuildEnding.CRASHED
     return BuildEnding.REFUSED
 
@@ -442,7 +447,7 @@ def shows_lack_of_space(ending: Ending) -> bool:
     return _LACK_OF_SPACE.search(ending.stdout) is not None
 
 
-def names_missing_library(output: str) -> bool:
+def mentions_missing_library(output: str) -> bool:
     """Return True if the output names a header or module that is missing; it may be installed later."""
     return _MISSING_LIBRARY.search(output) is not None
 
@@ -465,7 +470,7 @@ _SIGNAL_MESSAGE = "Caught fatal signal"  # start of the message about a stage th
 
 
 def format_build_log(ending: Ending, limits: BuildLimits) -> str:
-    """Return the compiler's printable output within its limit, and the limit that stopped the compiler."""
+    """Return the start of the compiler's output, and a line about the limit that stopped the compiler."""
     build_log = _UNPRINTABLE.sub("\ufffd", (ending.stdout + ending.stderr)[: limits.log]).rstrip("\n")
     # Replace names of temporary files, so that equal sources lead to equal output.
     build_log = _TEMPORARY_NAME.sub("/tmp/cc", build_log)

@@ -25,7 +25,7 @@ from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Problem, Solution, Submission, Value, Verdict
 from ioi_eval.problems import Problems, fingerprint
 from ioi_eval.rules.calibration import with_time_factor
-from ioi_eval.rules.verdicts import names_missing_library
+from ioi_eval.rules.verdicts import mentions_missing_library
 from ioi_eval.runs.events import Event, ReferencesStarted
 from ioi_eval.runs.runner import SubmissionJudge, judge_all
 from ioi_eval.runs.work import RunSetup, Timing, open_judge
@@ -407,7 +407,7 @@ class _OutcomeCache:
         )
         cache_key = self._cache_keys[row["key"]]
         self._store.remove(cache_key)
-        if not result.compiles and names_missing_library(result.compile_output):
+        if not result.compiles and mentions_missing_library(result.compile_output):
             return
         read_or_create_cached(self._store, cache_key, Reference, lambda _: outcome)
 

@@ -26,7 +26,7 @@ from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult
 from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.values import Blob, Value
-from ioi_eval.rules.verdicts import names_missing_library
+from ioi_eval.rules.verdicts import mentions_missing_library
 from ioi_eval.server.jobs import PackagedEngine
 from ioi_eval.server.queue import MAX_ABSENCE_S, hold_current_entry
 from ioi_eval.store import Store
@@ -79,7 +79,7 @@ class BuildCache:
         """
         output = stage.stdout + stage.stderr
         may_be_temporary = stage.code == _COMPILE_ERROR_CODE and (
-            _TEMPORARY.search(output) or names_missing_library(output)
+            _TEMPORARY.search(output) or mentions_missing_library(output)
         )
         if stage.code not in (0, _COMPILE_ERROR_CODE) or may_be_temporary:
             return CachedBuild(stage=stage)

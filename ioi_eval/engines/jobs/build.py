@@ -61,7 +61,7 @@ from ioi_eval.rules.verdicts import (
     classify_build,
     format_build_log,
     format_stop_message,
-    names_missing_library,
+    mentions_missing_library,
     shows_lack_of_space,
 )
 from ioi_eval.store import Store
@@ -682,7 +682,7 @@ class Builder:
             may_be_cached = (
                 may_be_cached
                 and build_ending is BuildEnding.REFUSED
-                and not names_missing_library(outcome_fields["log"])
+                and not mentions_missing_library(outcome_fields["log"])
             )
             compile_error = CompileError(**outcome_fields, lasting=is_limit_exceeded or may_be_cached)
             if not compile_error.lasting:

@@ -19,8 +19,8 @@ from ioi_eval.problems.keys import is_misspelt
 from ioi_eval.rules.grading import (
     compute_max_group_points,
     is_mean_of_tests,
+    is_scored_by_worst_test,
     is_sum_of_parts,
-    is_worst_test,
     list_tests,
     may_wrong_answer_earn_more,
     rejects_any_failure,
@@ -285,7 +285,7 @@ def _list_subtasks(
             yield from _list_subtasks(subgroup, validator_awards_points, earns_if_rejected=True)
         return
     tree = replace(node.grading, rejected_earns=earns_if_rejected)
-    if is_worst_test(tree, has_partial_scores=validator_awards_points):
+    if is_scored_by_worst_test(tree, has_partial_scores=validator_awards_points):
         yield _make_subtask(node.name, tree, ScoreType.GROUP_MIN)
     else:
         yield _make_subtask(node.name, tree, graded=not is_mean_of_tests(tree))
