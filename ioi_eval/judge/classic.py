@@ -65,7 +65,7 @@ _COMPILE_TIME_S = 120.0  # maximum seconds for compiling, unless a server has a 
 
 
 def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN) -> Job:
-    """Return the classic job for a test.
+    """Return a classic job, which runs a submission on one test; docs/protocol.md describes batched jobs.
 
     With `runtime="cms_ioi"` the job contains no scripts, and the scripts of the cluster's package run.
     """
@@ -124,8 +124,8 @@ def _find_failure_reason(output: str) -> str:
     return (find_last_line(output) or "unknown reason")[:1000]
 
 
-def _refuse_cms_misjudged(problem: Problem) -> None:
-    """Raise JudgeFailure for problems that the package `cms_ioi` would judge wrongly without an error."""
+def _refuse_unsafe_cms_problem(problem: Problem) -> None:
+    """Raise JudgeFailure if the package `cms_ioi` would give the problem wrong verdicts without an error."""
     if problem.options.input_file or problem.options.output_file:
         raise JudgeFailure(
             "the server's package cms_ioi does not support named input and output files", remedy=_REMEDY
@@ -144,7 +144,7 @@ def _refuse_cms_misjudged(problem: Problem) -> None:
         answer = test.answer
         if answer is None or (answer.size <= _MAX_BLANK_BYTES and not answer.read().strip(b"\n\0")):
             raise JudgeFailure(
-                "without an answer the server's package cms_ioi would read the score from the output",
+                "without an answer the server's package cms_ioi would use the program's output as the score",
                 test=test.name,
                 remedy=_REMEDY,
             )
@@ -302,7 +302,7 @@ async def judge_by_classic_jobs(
         compiles=compile_error is None,
         compile_output=compile_error.feedback if compile_error is not None else "",
         checker=describe_checker(problem),
-        compiler=f"compiler of the server's package {judging.contract}",
+        compiler=f"compiler of the server's package {judging.job_format}",
     )
 
 
@@ -314,11 +314,13 @@ class _ClassicJudging:
     ) -> None:
         self._test_runner, self._setup, self._problem = test_runner, setup, setup.original_problem
         self._submission, self._capabilities = submission, capabilities
-        self.contract = self._choose_contract()
+        self.job_format = self._choose_job_format()
         self.results: dict[str, TestResult] = {}
 
-    def _choose_contract(self) -> str:
-        """Return the name of a package of the engine that can judge this problem."""
+    def _choose_job_format(self) -> str:
+        """Return a format of classic jobs in which the engine can judge this problem: a package's name or
+        `codeforces`.
+        """
         capabilities, codeforces_refusal = (
             self._capabilities,
             codeforces.explain_codeforces_refusal(self._problem, self._submission),
@@ -331,7 +333,7 @@ class _ClassicJudging:
                     # Raises a JudgeFailure if a classic job cannot judge the problem.
                     self._create_job(cms_package, test)
                 if cms_package != OWN:
-                    _refuse_cms_misjudged(self._problem)
+                    _refuse_unsafe_cms_problem(self._problem)
                 return cms_package
             except JudgeFailure:
                 if codeforces_refusal or not has_codeforces_package:
@@ -345,10 +347,10 @@ class _ClassicJudging:
         )
         raise JudgeFailure(problem, phase="preparing", remedy=_REMEDY)
 
-    def _create_job(self, contract: str, test: Test) -> Job:
-        if contract == "codeforces":
+    def _create_job(self, job_format: str, test: Test) -> Job:
+        if job_format == "codeforces":
             return codeforces.make_codeforces_job(self._problem, test, self._submission, self._capabilities)
-        return classic_job(self._problem, test, self._submission, runtime=contract)
+        return classic_job(self._problem, test, self._submission, runtime=job_format)
 
     async def run_all(self) -> None:
         """Run the tests that can still change the score until no test can.
@@ -372,16 +374,16 @@ class _ClassicJudging:
 
     async def _run_test(self, planned: PlannedTest) -> TestResult:
         test = planned.test
-        result = await self._execute_job(self._create_job(self.contract, test), test)
-        if self.contract == "codeforces":
+        result = await self._execute_job(self._create_job(self.job_format, test), test)
+        if self.job_format == "codeforces":
             raise_judge_failures(test, result, uses_own_scripts=False)
             return codeforces.read_codeforces_result(test.name, result)
         source_name = f"graders/{self._problem.id.lower()}.cpp"
-        if self.contract != OWN and may_be_judges_fault(result.compile, source_name):
+        if self.job_format != OWN and may_be_judges_fault(result.compile, source_name):
             empty_submission = msgspec.structs.replace(self._submission, code="")
-            job = classic_job(self._problem, test, empty_submission, runtime=self.contract)
+            job = classic_job(self._problem, test, empty_submission, runtime=self.job_format)
             check_graders((await self._execute_job(job, test)).compile)
-        return read_classic_result(test, result, uses_own_scripts=self.contract == OWN)
+        return read_classic_result(test, result, uses_own_scripts=self.job_format == OWN)
 
     async def _execute_job(self, job: Job, test: Test) -> JobResult:
         job = _limit_job(job, self._problem, self._capabilities)

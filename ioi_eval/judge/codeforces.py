@@ -46,7 +46,7 @@ def has_codeforces_package(capabilities: Capabilities) -> bool:
 
 
 def explain_codeforces_refusal(problem: Problem, submission: Submission) -> str:
-    """Return why this contract cannot judge the submission, or an empty string if it can."""
+    """Return why a classic Codeforces job cannot judge the submission, or an empty string if it can."""
     language = find_language(submission.language, where=problem.source or problem.id)
     checker = problem.checker
     if problem.task_type is not TaskType.BATCH or problem.options.with_grader:
@@ -131,9 +131,9 @@ def _get_time_limit_s(problem: Problem) -> float:
 
 
 def read_codeforces_result(test_name: str, result: JobResult) -> TestResult:
-    """Return the result of a test. It is passed if the exit code is 0 and the output is `1`.
+    """Return the result of a test. The test is passed if the exit code is 0 and the output is `1`.
 
-    Parts of the package's messages show the reason for a failure.
+    Otherwise the verdict depends on the messages of the server's scripts in the output.
     """
     compile_ending, run_ending = result.compile, result.run
     if compile_ending is not None and compile_ending.code != 0:

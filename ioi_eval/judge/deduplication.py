@@ -57,7 +57,7 @@ class Deduplication:
 
     @contextmanager
     def pending_programs(self, problem_id: str) -> Iterator[PendingProgram]:
-        """Add a program for the problem before its build starts; remove it after it is judged."""
+        """Add a program for the problem, yield it for its build and judging, and then remove it."""
         program = PendingProgram(problem_id)
         self._queues.setdefault(problem_id, deque()).append(program)
         try:
@@ -84,7 +84,7 @@ class Deduplication:
         return result
 
     def _release_built_programs(self, problem_id: str) -> None:
-        """Release the programs for which all programs added earlier are built."""
+        """Take the built programs from the problem's queue, up to the first program that is not built yet."""
         queue = self._queues[problem_id]
         while queue and (identity := queue[0].identity) is not None:
             program = queue.popleft()

@@ -62,7 +62,7 @@ async def _run_grader(
     questions: Sequence[GraderQuestion],
     options: JudgeOptions,
 ) -> dict[GraderQuestion, Grade]:
-    """Run the grader on questions with the same flags, and return its grades."""
+    """Run the problem's grader on groups to grade (`questions`) that have equal flags; return its grades."""
     program = _make_grader_program(problem.grader, programs, flags)
     tests = tuple(
         Test(name=str(number), input=Blob.of(question.lines), answer=Blob.of(b""))

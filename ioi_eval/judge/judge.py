@@ -104,7 +104,7 @@ class Judge:
 
     @property
     def slots(self) -> int:
-        """The maximum number of builds and batches that run at the same time."""
+        """The maximum number of builds and batches of tests that run at the same time."""
         return self._test_runner.slots
 
     def with_options(
@@ -238,8 +238,8 @@ class Judge:
             return False
         if {OWN, BASH}.isdisjoint(capabilities.runtimes):
             return True
-        # Workers and this machine use the same tools for both kinds of jobs, so classic jobs do not help if
-        # a tool is missing.
+        # An engine that confines programs has the same tools for classic and batched jobs: classic jobs do
+        # not help if a tool is missing.
         if language is None or capabilities.confines or not supports_language(language, capabilities):
             return False
         return not capabilities.toolchains.keys() >= {*language.tools}
@@ -287,7 +287,7 @@ class Judge:
             return _add_build_details(replace(result, program_sha256=identity), submission, build_result)
 
     async def _explain_unsupported_language(self, problem: Problem, submission: Submission) -> str:
-        """Return why the engine cannot run a language that only the reply names, or an empty string."""
+        """Return why the engine cannot run the language that the model's reply names, or an empty string."""
         capabilities, language = await self._test_runner.capabilities(), find_language(submission.language)
         if await self._needs_classic_jobs(language):
             can_run = accepts_submission(problem, submission, capabilities)
@@ -439,9 +439,10 @@ def _log_result(result: SubmissionResult) -> SubmissionResult:
 def _add_build_details(
     result: SubmissionResult, submission: Submission, build: BuildSuccess | CompileError
 ) -> SubmissionResult:
-    """Return a result, perhaps of an identical program, with the submission's key and build.
+    """Return the result with the key and the build of the submission.
 
-    The confinement describes the tests, and the build if the build reports its confinement.
+    The result may come from an identical program. The confinement describes the tests, and also the build
+    if the build reports its confinement.
     """
     confinement = {name: value for name, value in result.confinement.items() if name != _BUILD}
     return replace(
@@ -481,19 +482,19 @@ class ControlSolution:
     async def blame_submission(
         self, test_runner: TestRunner, batch: Batch, test_reports: TestReports
     ) -> TestReports:
-        """Return the answers, with 0 points for tests on which the submission is to blame for a failure.
+        """Return the test reports with 0 points for tests on which the submission made the judge fail.
 
-        It is to blame if a manager or a checker fails on the submission twice, and not on this solution. A
-        checker that accepts the reference answer needs no such test: the proctor has blamed the submission.
+        The submission is to blame if a manager or a checker fails on it twice, and not on this solution. If
+        a checker accepts the reference answer, the proctor itself has already blamed the submission.
         """
-        failed_tests = _list_provoked_failures(batch, test_reports.lines)
+        failed_tests = _list_tests_failed_by_submission(batch, test_reports.lines)
         if not failed_tests or (control_batch := await self._create_control_batch(batch)) is None:
             return test_reports
         BLAME.log(_log, f"the manager broke on {', '.join(failed_tests)}")
         # Run these tests again alone, so that a busy machine cannot be the reason for a second failure.
         second_reports = await test_runner.run(_select_tests(batch, failed_tests))
         lines = {**test_reports.lines, **second_reports.lines}
-        if failed_tests := _list_provoked_failures(batch, second_reports.lines):
+        if failed_tests := _list_tests_failed_by_submission(batch, second_reports.lines):
             control_lines = (await test_runner.run(_select_tests(control_batch, failed_tests))).lines
             lines |= {
                 name: _blame_submission(lines[name])
@@ -522,7 +523,8 @@ class ControlSolution:
         return msgspec.structs.replace(batch, problem=setup.problem, program=program)
 
 
-def _list_provoked_failures(batch: Batch, reports: Mapping[str, TestReport]) -> list[str]:
+def _list_tests_failed_by_submission(batch: Batch, reports: Mapping[str, TestReport]) -> list[str]:
+    """Return the names of the tests on which the submission's output may have made the judge fail."""
     names = (planned.test.name for planned in batch.tests)
     return [name for name in names if name in reports and reports[name].provoked]
 

@@ -25,7 +25,7 @@ from ioi_eval.judge.recipes import (
     CHECKER,
     GRADER,
     MANAGER,
-    Sources,
+    SubmissionSources,
     make_proctor_build_spec,
     make_scripts_build_spec,
     make_trusted_build_spec,
@@ -72,7 +72,7 @@ _MAIN, _MANAGER = "__main__.py", "ioi_eval_manager.py"
 _ARCHIVE_DATE = (1980, 1, 1, 0, 0, 0)  # a constant date, so that equal sources lead to equal bytes
 
 
-def build_script(program: Checker | Manager) -> Blob:
+def create_script_file(program: Checker | Manager) -> Blob:
     """Return the file that the interpreter runs: the first source, or a zip archive with its modules.
 
     For a manager it is always an archive, which starts with graders/python/manager.py.
@@ -149,7 +149,7 @@ class _UnbuiltProgram:
                 packer = Blob.of_file(graders_folder() / "python" / "scripts.py")
                 self.build_spec = make_scripts_build_spec(self.program, kind, limits, packer)
             else:
-                file = JobFile(name=file.name, content=build_script(self.program))
+                file = JobFile(name=file.name, content=create_script_file(self.program))
             self.ready = TrustedProgram(file=file, argv=(language.command, file.name))
         else:
             if language.run_command() != (language.artifact_name,):
@@ -180,18 +180,18 @@ class PreparedProblem:
             ("program", kind), lambda: _UnbuiltProgram(self.problem, kind, self._limits)
         )
 
-    def sources(self, language: Language) -> Sources:
+    def sources(self, language: Language) -> SubmissionSources:
         """Return the sources for submissions in a language. Raises JobRejected if they cannot be built."""
 
-        def compute() -> Sources:
+        def compute() -> SubmissionSources:
             name = language.helper
             helpers = [NamedBlob(name=name, content=Blob.of_file(graders_folder() / name))] if name else []
-            return Sources(self.problem, language, self._limits, helpers)
+            return SubmissionSources(self.problem, language, self._limits, helpers)
 
         return self._compute_once(("sources", language.name, language.standard), compute)
 
     def setup(self, language: Language | None, options: JudgeOptions) -> JudgingSetup:
-        """Return the setup for judging in a language. `None` means submissions that are only files.
+        """Return the setup for judging programs in a language, or only output files if it is `None`.
 
         Raises JudgeFailure or InputError if no program in the language can be judged on the problem.
         """
@@ -398,15 +398,17 @@ class JudgingSetup:
         """
         if self._checker_and_manager is None:
             self._checker_and_manager = (
-                _plan_checker(self.problem, programs.checker, self.options.checker),
-                _plan_manager(self.problem, programs.manager, self.options.manager),
+                _make_checker_plan(self.problem, programs.checker, self.options.checker),
+                _make_manager_plan(self.problem, programs.manager, self.options.manager),
             )
         checker, manager = self._checker_and_manager
         trusted_files = [
             trusted.file for trusted in (programs.checker, programs.manager) if trusted is not None
         ]
         interpreter, (plan_submission, harness_files) = "", self._plan_submission
-        if not plan_submission.proc and (self._grader_names_stream or names_standard_stream(submission)):
+        if not plan_submission.proc and (
+            self._has_grader_with_stream_path or contains_stream_path(submission)
+        ):
             plan_submission = msgspec.structs.replace(plan_submission, streams=True)
         if built is not None and self.language is not None:
             if plan_submission.argv[0] != self.language.artifact_name and not self.language.runner:
@@ -424,7 +426,7 @@ class JudgingSetup:
         )
 
     @cached_property
-    def _grader_names_stream(self) -> bool:
+    def _has_grader_with_stream_path(self) -> bool:
         return any(_STREAM.encode() in file.content.read() for file in self.problem.grader_files)
 
     @cached_property
@@ -472,8 +474,8 @@ class JudgingSetup:
         return plan_submission, harness_files
 
 
-def names_standard_stream(submission: Submission) -> bool:
-    """Return True if a source of the program may open a standard stream by name."""
+def contains_stream_path(submission: Submission) -> bool:
+    """Return True if a source of the program contains a path such as /dev/stdin."""
     return _STREAM in (submission.code or "") or any(
         _STREAM.encode() in file.content.read() for file in submission.files
     )
@@ -485,7 +487,10 @@ def has_program(problem: Problem, submission: Submission) -> bool:
 
 
 def is_empty(problem: Problem, submission: Submission) -> bool:
-    """Return True if there is nothing to judge. For output-only problems, missing files score 0 instead."""
+    """Return True if there is nothing to judge.
+
+    It is False for output-only problems, whose tests without an output file score 0.
+    """
     if submission.code is not None or problem.task_type is TaskType.OUTPUT_ONLY:
         return False
     return not list_submitted_outputs(problem, submission)
@@ -500,7 +505,9 @@ def list_submitted_outputs(problem: Problem, submission: Submission) -> dict[str
 # --- the checker and the manager in a plan -----------------------------------------------------------
 
 
-def _plan_checker(problem: Problem, program: TrustedProgram | None, limits: CheckerLimits) -> PlanChecker:
+def _make_checker_plan(
+    problem: Problem, program: TrustedProgram | None, limits: CheckerLimits
+) -> PlanChecker:
     checker = problem.checker
     if program is None and checker.kind.is_program:  # the manager alone decides, so this checker is not used
         return PlanChecker(kind=CheckerKind.WHITE_DIFF.value)
@@ -527,7 +534,7 @@ def _plan_checker(problem: Problem, program: TrustedProgram | None, limits: Chec
     )
 
 
-def _plan_manager(
+def _make_manager_plan(
     problem: Problem, program: TrustedProgram | None, limits: ManagerLimits
 ) -> PlanManager | None:
     if program is None or problem.manager is None:

@@ -56,7 +56,7 @@ _JUDGE_FILES = frozenset(
 )
 
 
-class Sources:
+class SubmissionSources:
     """The description of how submissions to a problem in a language are built.
 
     The sources are the grader, the headers, and last the submission. No test is among them.
@@ -84,7 +84,7 @@ class Sources:
         self._spec_without_files = self._build_spec(())
 
     def create_build_spec(self, submission: Submission) -> BuildSpec:
-        """Return the build of a submission.
+        """Return the build spec of a submission.
 
         Raises JobRejected for sources that are too large or have invalid names: that is the submission's
         fault, and must not become a failure of the judge.
@@ -110,7 +110,7 @@ class Sources:
         )
 
     def _build_spec(self, files: Sequence[NamedBlob]) -> BuildSpec:
-        """Return the build with these files of a submission. Its last source, the program, is empty."""
+        """Return the build spec with a submission's files, and with an empty program as its last source."""
         problem, language, grader = self._problem, self._language, self._grader
         other_files = (*self._submission_files(files), *self._included)
 
@@ -183,7 +183,7 @@ def _refuse_path_conflicts(names: Sequence[str]) -> None:
 def make_scripts_build_spec(
     program: Checker | Manager, kind: str, limits: BuildLimits, packer_script: Blob
 ) -> BuildSpec:
-    """Return the build of a program that has a build script. The artifact is an archive that Python runs."""
+    """Return the build spec of a program with its own build script. It creates an archive for Python."""
     helper = NamedBlob(name=_SCRIPTS, content=packer_script)
     main_source, *other_sources = program.sources
     python = find_language("python")
@@ -201,7 +201,7 @@ def make_scripts_build_spec(
 def make_trusted_build_spec(
     problem: Problem, program: Checker | Manager, kind: str, limits: BuildLimits
 ) -> BuildSpec:
-    """Return the build of the checker, manager or grader, depending on `kind`."""
+    """Return the build spec of the checker, manager or grader, depending on `kind`."""
     main_source, *other_sources = program.sources
     language = find_language(program.language, where=problem.source or problem.id, field=kind)
     compiled_names = [main_source.name, *_list_additional_sources(problem, program, language)]
@@ -227,7 +227,7 @@ def _list_additional_sources(problem: Problem, program: Checker | Manager, langu
 
 
 def make_proctor_build_spec(sources: Iterable[NamedBlob], limits: BuildLimits) -> BuildSpec:
-    """Return the build of the proctor from the files of graders/proctor, which are C++17."""
+    """Return the build spec of the proctor (docs/protocol.md) from the C++17 files of graders/proctor."""
     files = tuple(sorted(sources, key=lambda file: file.name))
     compiled_names = [file.name for file in files if file.name.endswith(".cpp")]
     command = ("g++", *proctor_arguments(compiled_names, PROCTOR))
@@ -288,5 +288,6 @@ def find_linked_grader(problem: Problem, language: Language) -> str:
 
 
 def _make_control_source(language: Language) -> NamedBlob:
+    """Return a program that every working compiler of the language accepts."""
     name = f"ioi-eval-control{language.suffixes[0]}"
     return NamedBlob(name=name, content=Blob.of(language.control))

@@ -14,7 +14,7 @@ from ioi_eval.engines.contract import GENERATED, BuildSpec, BuildSuccess, Compil
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.jobs.build import Builder
 from ioi_eval.engines.jobs.runner import open_test_runner
-from ioi_eval.judge.programs import build_script
+from ioi_eval.judge.programs import create_script_file
 from ioi_eval.judge.recipes import make_trusted_build_spec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults
@@ -204,7 +204,7 @@ class _TestGenerator:
             )
             language = find_language(program.language, where=self._where)
             if language.syntax == "python":
-                content, name = build_script(checker), f"{_PROGRAM}.py"
+                content, name = create_script_file(checker), f"{_PROGRAM}.py"
             else:
                 problem = Problem(id="generated", cpp_standard="gnu++20")
                 # The compiler runs with the judge's default limits, because the package does not control it.

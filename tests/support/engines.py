@@ -10,7 +10,7 @@ from ioi_eval.engines.contract import Batch, BuildSpec, BuildSuccess, CompileErr
 from ioi_eval.engines.embedded.toolchains import find_toolchains
 from ioi_eval.engines.fake import Fault, Outcome, fake_capabilities
 from ioi_eval.engines.jobs.build import make_compile_script
-from ioi_eval.judge.recipes import Sources
+from ioi_eval.judge.recipes import SubmissionSources
 from ioi_eval.model.job import CPU_LIMIT, HARD_STOP, IDLED, Toolchain
 from ioi_eval.model.languages import LANGUAGES, Language, find_language
 from ioi_eval.model.options import BuildLimits
@@ -52,4 +52,4 @@ def submission_recipe(
     problem: Problem, submission: Submission, limits: BuildLimits, helpers: Iterable[NamedBlob] = ()
 ) -> BuildSpec:
     language = find_language(submission.language, where=problem.source or problem.id)
-    return Sources(problem, language, limits, helpers).create_build_spec(submission)
+    return SubmissionSources(problem, language, limits, helpers).create_build_spec(submission)

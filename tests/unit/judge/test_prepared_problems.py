@@ -45,7 +45,7 @@ async def test_problem_is_prepared_once_for_all_submissions_in_a_language(
         "refuse_invalid_problem",
         "problem_digest",
         "Schedule",
-        "Sources",
+        "SubmissionSources",
         "JudgingSetup",
         "refuse_unsupported_language",
     )
@@ -66,7 +66,13 @@ async def test_problem_is_prepared_once_for_all_submissions_in_a_language(
         await scorer.score(
             shared_problem, submission("pass", language="python"), deduplication=Deduplication()
         )
-    every_language = {"problem_digest", "Schedule", "Sources", "JudgingSetup", "refuse_unsupported_language"}
+    every_language = {
+        "problem_digest",
+        "Schedule",
+        "SubmissionSources",
+        "JudgingSetup",
+        "refuse_unsupported_language",
+    }
     assert {name for name, number in counted.items() if number == 2} == every_language
 
 
