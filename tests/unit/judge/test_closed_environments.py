@@ -140,7 +140,7 @@ async def test_programs_cannot_change_caller_environment(scorer: Scorer, as_the_
 
 
 @ROOTS_OWN
-async def test_closed_environment_without_namespaces_is_judge_failure_for_python(
+async def test_unreadable_packages_without_namespaces_are_judge_failure_for_python(
     store: Store, as_the_caller: Path
 ) -> None:
     """Without namespaces the folder cannot be shown to another user, regardless of the program's imports."""
@@ -160,7 +160,7 @@ async def test_closed_environment_without_namespaces_is_judge_failure_for_python
 
 
 @ROOTS_OWN
-async def test_closed_environment_without_namespaces_still_judges_cpp(
+async def test_unreadable_packages_without_namespaces_still_allow_cpp(
     store: Store, as_the_caller: Path
 ) -> None:
     require_language("c++")
@@ -172,7 +172,7 @@ async def test_closed_environment_without_namespaces_still_judges_cpp(
 
 @ROOTS_OWN
 @pytest.mark.skipif(not is_enterable_by_all(Path(sys.base_prefix)), reason="only root can read this Python")
-async def test_readable_environment_needs_no_namespaces(store: Store, as_the_caller: Path) -> None:
+async def test_packages_readable_by_submissions_need_no_namespaces(store: Store, as_the_caller: Path) -> None:
     """It is the remedy that the judge failure names."""
     closed = [as_the_caller.parents[2], as_the_caller.parents[3]]
     for folder in closed:
@@ -301,7 +301,7 @@ def enter(python: Path, cache: Path, folder: Path, code: str) -> None:
 
 
 @pytest.mark.nightly(unless="^/tmp")
-def test_all_entry_points_run_programs_with_caller_packages(
+def test_all_public_calls_run_programs_with_packages_of_caller(
     python: Path, shared_cache: Path, tmp_path: Path
 ) -> None:
     enter(python, shared_cache, tmp_path, BY_NUMPY)
@@ -309,7 +309,9 @@ def test_all_entry_points_run_programs_with_caller_packages(
 
 @ROOTS_OWN
 @pytest.mark.nightly(unless="^/tmp")
-def test_entry_points_give_no_score_without_caller_packages(python: Path, shared_cache: Path) -> None:
+def test_public_calls_give_no_score_if_caller_packages_are_unreadable(
+    python: Path, shared_cache: Path
+) -> None:
     run_script(REFUSED, shared_cache, python, BY_NUMPY, ECHO)
 
 

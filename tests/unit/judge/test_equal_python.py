@@ -70,7 +70,9 @@ async def test_similar_python_programs_get_separate_verdicts(
     assert call.repeated == 0
 
 
-async def test_python_programs_of_equal_text_only_are_judged_once(tmp_path: Path, store: Store) -> None:
+async def test_python_programs_are_identical_only_if_their_text_is_equal(
+    tmp_path: Path, store: Store
+) -> None:
     codes = {
         "plain": SUM,
         "again": SUM,

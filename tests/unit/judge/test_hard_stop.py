@@ -195,7 +195,7 @@ async def test_stalled_tests_get_verdicts_after_repeat_alone(
         assert "stalls on test 1" in result.tests[2].feedback
 
 
-async def test_second_kill_alone_is_a_judge_failure() -> None:
+async def test_kill_that_recurs_when_test_runs_alone_is_judge_failure() -> None:
     """It was killed neither by a limit nor by itself."""
     engine = Stalling()
     with pytest.raises(JudgeFailure, match="killed from outside") as failed:

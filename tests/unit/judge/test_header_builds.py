@@ -47,7 +47,7 @@ def some(begins: str, number: int, start: int = 0) -> list[str]:
     return [f"{begins}int n{index};\n" for index in range(start, start + number)]
 
 
-async def test_big_header_is_precompiled_at_the_first_source(tmp_path: Path) -> None:
+async def test_big_header_is_precompiled_after_first_source_that_includes_it(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine, BuildOptions()) as artifacts:
         await build_some(artifacts, some(HELLO, 3))
@@ -89,7 +89,7 @@ async def test_precompile_off_builds_no_header(tmp_path: Path) -> None:
     assert set(kinds(engine)) == {"submission"}
 
 
-async def test_failed_header_build_leaves_submissions_building(tmp_path: Path) -> None:
+async def test_failed_header_build_does_not_stop_submission_builds(tmp_path: Path) -> None:
     engine = FakeEngine(
         compile_errors=lambda source: "no" if source == "#include <bits/stdc++.h>\n" else None
     )
@@ -112,7 +112,7 @@ async def test_closing_the_builder_cancels_header_build(tmp_path: Path) -> None:
     assert engine.running == 0
 
 
-async def test_other_head_is_precompiled_at_the_second_source(tmp_path: Path) -> None:
+async def test_small_headers_are_precompiled_after_second_source_with_same_includes(tmp_path: Path) -> None:
     engine = FakeEngine()
     first_head, other = "#include <cstdio>\n#include <vector>\n", "#include <vector>\n#include <cstdio>\n"
     begins = (

@@ -204,7 +204,7 @@ def test_caller_interpreter_is_found_with_its_packages(python: Path, monkeypatch
     )
 
 
-def test_caller_interpreter_in_home_is_refused_if_packages_would_miss(
+def test_caller_interpreter_in_home_is_refused_if_system_python_lacks_packages(
     python: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The newest system interpreter lacks a package of the caller, so that right programs would fail."""
@@ -250,7 +250,7 @@ def test_newest_interpreter_is_chosen_if_only_it_has_promised_packages(
         assert caller_python is not None and caller_python.path == str(python)
 
 
-def test_packages_from_pythonpath_refuse_caller_interpreter(
+def test_caller_interpreter_is_refused_if_packages_come_from_pythonpath(
     python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The caller can import them, but programs cannot."""
@@ -311,7 +311,7 @@ def test_replaced_evaluator_runs_programs_with_caller_packages(
     assert completed.returncode == 0, completed.stderr
 
 
-def test_examined_interpreter_lists_folders_to_show(python: Path) -> None:
+def test_examined_interpreter_lists_folders_that_sandbox_must_show(python: Path) -> None:
     examined, prefix = examine_interpreter(python), python.parent.parent
     assert examined is not None and examined.why_not == "" and examined.modules == ("networkx",)
     assert {Path(path) for path in examined.read} >= {prefix / "bin", prefix / "lib", prefix / "pyvenv.cfg"}

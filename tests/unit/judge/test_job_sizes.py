@@ -202,7 +202,7 @@ def test_run_script_checks_file_size_limit_of_server() -> None:
     assert "-lt 65536 ]" in script and "PISTON_MAX_FILE_SIZE" in script
 
 
-def test_job_timeout_covers_all_passes_of_its_tests() -> None:
+def test_job_timeout_counts_each_pass_of_multipass_test() -> None:
     once = problem(2)
     several = msgspec.structs.replace(once, checker=Checker(kind=CheckerKind.ICPC, passes=5))
     times = [job_of(some_problem, server(), CHECKED).run_timeout for some_problem in (problem(10), several)]

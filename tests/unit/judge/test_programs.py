@@ -76,7 +76,7 @@ async def test_build_job_contains_sources_and_script_without_tests(tmp_path: Pat
     assert (job.compile_timeout, job.compile_cpu_time, job.compile_memory_limit) == (30000, 30000, 2 << 30)
 
 
-async def test_local_proctor_is_used_only_for_same_architecture_after_change(tmp_path: Path) -> None:
+async def test_local_proctor_is_used_only_if_server_has_same_architecture(tmp_path: Path) -> None:
     """Locally built programs run only on servers of the same architecture."""
     engine, local_engine = FakeEngine(), FakeEngine()
     server_proctor, local_proctor = Blob.of(b"of the servers"), Blob.of(b"built here")
@@ -123,7 +123,7 @@ async def test_same_source_is_built_once_for_all_callers_and_processes(tmp_path:
     ],
     ids=["comments", "a literal's suffix", "a combining mark"],
 )
-async def test_sources_differing_in_apparent_comments_are_built_separately(
+async def test_sources_that_differ_only_in_comments_are_built_separately(
     tmp_path: Path, pair: tuple[str, str]
 ) -> None:
     engine = FakeEngine()
@@ -219,7 +219,7 @@ async def test_build_killed_from_outside_is_retried_once(tmp_path: Path, ended: 
     assert [job.exclusive for job in engine.builds] == [False, False]
 
 
-async def test_build_at_hard_stop_twice_is_uncached_compile_error(tmp_path: Path) -> None:
+async def test_build_that_is_stopped_twice_is_uncached_compile_error(tmp_path: Path) -> None:
     engine = FakeEngine(faults=[STOPPED, STOPPED])
     async with opened(tmp_path, engine) as artifacts:
         first = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())

@@ -150,7 +150,7 @@ def test_missing_grader_is_input_error() -> None:
         submission_recipe(problem, submitted(), LIMITS)
 
 
-def test_language_without_grader_linking_is_judge_failure() -> None:
+def test_language_that_cannot_link_grader_is_judge_failure() -> None:
     with pytest.raises(JudgeFailure, match="cannot be linked"):
         submission_recipe(graded_problem(), submitted("class Sum {}", "java"), LIMITS)
 
@@ -165,7 +165,7 @@ def test_language_without_grader_linking_is_judge_failure() -> None:
         pytest.param("x" * 10_000_000, id="10 MB", marks=pytest.mark.nightly),
     ],
 )
-def test_arbitrary_text_is_a_build_source(code: str) -> None:
+def test_source_with_any_text_gets_build_spec(code: str) -> None:
     recipe = submission_recipe(plain_problem(), submitted(code), LIMITS)
     assert recipe.main_source.content.size >= len(code)
 
