@@ -29,7 +29,7 @@ from ioi_eval.reports.validation import (
     HEADS,
     RIGHT,
     make_confusion_matrix,
-    make_number_sentences,
+    make_count_sentences,
     make_table_rows,
 )
 from ioi_eval.runs.references import MOST, ReferenceOptions
@@ -206,7 +206,7 @@ def _print_validation(outcome: ValidatedSolutions, seconds: float, output: Outpu
     print_failures({failure.key: failure.reason for failure in validation.unjudged}, outcome.out)
     if not output.is_silent:
         console.print_wrapped(outcome.conclusion)
-        for line in make_number_sentences(validation):
+        for line in make_count_sentences(validation):
             console.print_wrapped(line)
         console.print_line(console.format_report_line(outcome.out))
 

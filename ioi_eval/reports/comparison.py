@@ -27,7 +27,7 @@ from ioi_eval.reports.headline import (
     compute_values_by_problem,
     format_difference,
     format_signed_percent,
-    make_offset_cells,
+    make_mean_difference_cells,
 )
 from ioi_eval.reports.headline import make_difference_sentence as sentence_about
 from ioi_eval.reports.page import write_document
@@ -129,7 +129,7 @@ def make_comparison(runs: Sequence[ComparedRun], run_differences: Differences | 
                         "Scored",
                         "Unscored",
                         "Problems",
-                        f"{headline.choose_author_head(entries_of_runs)}s",
+                        f"{headline.choose_author_heading(entries_of_runs)}s",
                     ],
                     rows=[
                         [
@@ -238,7 +238,7 @@ class ModelPair(Value):
 def pair_models(first_run: Summary, second_run: Summary) -> tuple[ModelPair, ...]:
     """Return pairs of models with the same name, or the pair of the only models of both runs.
 
-    Runs with feedback are not paired: each of their programs answers the verdict on an earlier program.
+    Runs with feedback are not paired: their models see the verdict on a program before they write the next.
     """
     if first_run.settings.has_feedback or second_run.settings.has_feedback:
         return ()
@@ -274,7 +274,7 @@ def make_paired_sections(pairs: Sequence[ModelPair]) -> Iterator[Section]:
         return
     measure = pairs[0].measure
     title = f"A minus B in {measure.noun}"
-    offsets = make_offset_cells([pair.difference for pair in pairs])
+    offsets = make_mean_difference_cells([pair.difference for pair in pairs])
     yield Section(
         title="Differences",
         text=[
@@ -424,7 +424,7 @@ def find_differences(first_folder: Path, second_folder: Path, pairs: Sequence[Mo
     for _, row, result in read_results(first_folder):
         old_rows[_make_submission_identity(row, "before")] = _make_judged_row(result)
     confusion: defaultdict[Verdict, Counter[Verdict]] = defaultdict(Counter)
-    losses: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    differences: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     changed_submissions, shared_count, only_after_count = list[ChangedSubmission](), 0, 0
     for _, row, result in read_results(second_folder):
         old_row, new_row = old_rows.get(_make_submission_identity(row, "after")), _make_judged_row(result)
@@ -433,7 +433,7 @@ def find_differences(first_folder: Path, second_folder: Path, pairs: Sequence[Mo
             continue
         shared_count += 1
         confusion[old_row.verdict][new_row.verdict] += 1
-        losses[read_model_name(row)][row["problem_id"]].append(old_row.share - new_row.share)
+        differences[read_model_name(row)][row["problem_id"]].append(old_row.share - new_row.share)
         if old_row.verdict is not new_row.verdict or abs(old_row.points - new_row.points) > _PRECISE:
             changed_submissions.append(
                 ChangedSubmission(
@@ -455,7 +455,9 @@ def find_differences(first_folder: Path, second_folder: Path, pairs: Sequence[Mo
         only_after=only_after_count,
         options=list_fingerprint_changes(old_info.fingerprint, new_info.fingerprint),
         confusion=confusion,
-        models=tuple(_make_model_difference(name, problems) for name, problems in sorted(losses.items())),
+        models=tuple(
+            _make_model_difference(name, problems) for name, problems in sorted(differences.items())
+        ),
         changed=tuple(
             sorted(changed_submissions, key=lambda change: (change.problem, change.model, change.key))
         ),
@@ -507,18 +509,25 @@ def _list_change_reasons(old_row: JudgedRow, new_row: JudgedRow, is_edited: bool
             return
 
 
-def _make_model_difference(name: str, losses_by_problem: Mapping[str, list[float]]) -> ModelDifference:
-    """Return a model's difference. A loss is a submission's share of the points in A minus that in B."""
-    all_losses = [loss for problem_losses in losses_by_problem.values() for loss in problem_losses]
+def _make_model_difference(name: str, differences_by_problem: Mapping[str, list[float]]) -> ModelDifference:
+    """Return a model's difference.
+
+    `differences_by_problem`: each submission's share of the points in run A minus its share in run B.
+    """
+    all_differences = [
+        difference
+        for problem_differences in differences_by_problem.values()
+        for difference in problem_differences
+    ]
     return ModelDifference(
         model=name,
-        submissions=len(all_losses),
-        a_better=sum(loss > _PRECISE for loss in all_losses),
-        b_better=sum(loss < -_PRECISE for loss in all_losses),
+        submissions=len(all_differences),
+        a_better=sum(difference > _PRECISE for difference in all_differences),
+        b_better=sum(difference < -_PRECISE for difference in all_differences),
         difference=compute_mean_difference(
             [
-                math.fsum(problem_losses) / len(problem_losses)
-                for _, problem_losses in sorted(losses_by_problem.items())
+                math.fsum(problem_differences) / len(problem_differences)
+                for _, problem_differences in sorted(differences_by_problem.items())
             ]
         ),
     )

@@ -123,7 +123,7 @@ class Meter(Value):
     whole: float
     low: float | None = None
     high: float | None = None
-    said: str = ""  # text of the cell (default: its share)
+    said: str = ""  # text of the cell (default: `part` divided by `whole`, with the interval)
 
     def __str__(self) -> str:
         return f"{draw_text_bar(self.part, self.whole)} {self.text}"
@@ -208,6 +208,7 @@ class Squares(Value):
         return " ".join(verdict for _, verdict in self.tests)
 
     def html(self) -> Any:
+        """Return HTML with a coloured square for each test."""
         from markupsafe import Markup, escape
 
         visible_tests = (
@@ -242,13 +243,13 @@ class TableBlock(Value):
     meanings: Mapping[str, str] = {}  # explanations of column heads, by head
     script_data: str = ""  # JSON data for the script of the section
     short: Mapping[str, str] = {}  # short forms of column heads for browsers, by head
-    # Kind by which report.js finds the table when filters change, and by which tables.js chooses tables whose
-    # rows are cards on narrow pages; `board` keeps two columns in view.
+    # Name of the table's kind. report.js finds tables by their kind when filters change. tables.js shows rows
+    # of some kinds as cards on narrow pages. A table of the kind `board` keeps two columns in view.
     kind: str = ""
 
     @property
     def sides(self) -> str:
-        """Return `l` or `r` for each column."""
+        """Return the alignment of each column, `l` (left) or `r` (right)."""
         return self.align or "l" + "r" * (len(self.heads) - 1)
 
 
@@ -331,7 +332,7 @@ class Document(Value):
     links: Sequence[Link] = ()  # links to other pages at the top of the page
     lists_submissions: bool = False  # True if the folder report/ contains a list of the submissions
     sections: Sequence[Section] = ()
-    page: str = ""  # file name of the page, if a script links it with other attempts
+    page: str = ""  # file name of the page, if a script adds links to other attempts at the problem
     script: str = ""  # file name of a script in the same folder
     data: str = ""  # JSON data for report.js: filters, and the figures for all their values
     in_parts: bool = False  # True if the sections are shown in tabs
@@ -340,9 +341,9 @@ class Document(Value):
 
     @property
     def parts(self) -> list[tuple[str, list[tuple[str, Section]]]]:
-        """Return the sections with their anchors, by tab or side.
+        """Return pairs of a tab (or a column of the page) and its sections, each with its anchor.
 
-        Titles are users' text and not used as anchors.
+        Titles of sections are users' text, so they are not used as anchors.
         """
         anchored_sections = [
             (section.anchor or f"s{number}", section) for number, section in enumerate(self.sections, start=1)
@@ -386,8 +387,8 @@ def name_submission_page(key: str) -> str:
     return f"submission-{_compute_short_hash(key)}.html"
 
 
-def name_part_page(number: int) -> str:
-    """Return the file name of a part of the list of all submissions. Parts are counted from 0."""
+def name_list_page(number: int) -> str:
+    """Return the file name of a page of the list of all submissions. Pages are counted from 0."""
     return f"submissions-{number + 1}.html"
 
 
@@ -498,7 +499,7 @@ def _load_html_template(has_asset_files: bool) -> jinja2.Template:
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER, encoding="utf-8"),
-        finalize=_finalize_value,
+        finalize=_clean_value,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
@@ -510,8 +511,11 @@ def _load_html_template(has_asset_files: bool) -> jinja2.Template:
         # Chromium does not match 'self' for local files, so all local files are allowed as styles and
         # scripts.
         sources = "file: 'self'" if has_asset_files else ""
-        hashes = " ".join(map(_quote_hash, (script, *scripts)))
-        allowed_sources = [f"style-src {sources or _quote_hash(style)}", f"script-src {sources or hashes}"]
+        hashes = " ".join(map(_format_csp_hash, (script, *scripts)))
+        allowed_sources = [
+            f"style-src {sources or _format_csp_hash(style)}",
+            f"script-src {sources or hashes}",
+        ]
         allowed_sources += ["connect-src 'self'"] if document.live else []
         return "; ".join(("default-src 'none'", *allowed_sources, "base-uri 'none'", "form-action 'none'"))
 
@@ -528,12 +532,12 @@ def _load_html_template(has_asset_files: bool) -> jinja2.Template:
     return environment.get_template("report.html.j2")
 
 
-def _quote_hash(text: str) -> str:
-    """Return a script's or style's hash as content-security policies write it."""
+def _format_csp_hash(text: str) -> str:
+    """Return the SHA-256 of a script or style in the form that content-security policies use."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _finalize_value(value: Any) -> Any:
+def _clean_value(value: Any) -> Any:
     """Return a string without invisible characters and with bounded length; other values as they are."""
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
@@ -592,11 +596,11 @@ def choose_shade(share: float) -> str:
     return f"g{0 if share <= 0 else 10 if share > 1 - _BINARY else shade_step}"
 
 
-def choose_cell_style(cell: Cell, side: str) -> str:
+def choose_cell_style(cell: Cell, alignment: str) -> str:
     """Return the classes of a cell. Verdicts, medals and a few other keywords have colours."""
     if isinstance(cell, Meter | Offset | Links | Squares):
         return ""
-    classes = ["number"] if side == "r" else ["text"] if len(str(cell)) > _SHORT else []
+    classes = ["number"] if alignment == "r" else ["text"] if len(str(cell)) > _SHORT else []
     if isinstance(cell, Link):
         return " ".join([*classes, *([] if cell.share is None else [choose_shade(cell.share)])])
     last_word = cell.rpartition(" ")[2]
@@ -604,7 +608,7 @@ def choose_cell_style(cell: Cell, side: str) -> str:
         classes += ["status", cell.lower()]
     elif cell in _WORDS:
         classes += ["word", _WORDS[cell]]
-    elif side == "r" and last_word in _MEDALS:
+    elif alignment == "r" and last_word in _MEDALS:
         classes += ["word", last_word]
     return " ".join(classes)
 
@@ -718,7 +722,7 @@ def _compare_lines(output: list[str] | None, expected: list[str] | None) -> tupl
 
 
 def _render_changed_line(pieces: list[str] | None, tag: str) -> str:
-    """Return the cell of a line that only this side has, or an empty cell if `pieces` is None."""
+    """Return the cell of a removed or added line. If `pieces` is None, this side has no line: it is empty."""
     return '<td class="none"></td>' if pieces is None else f"<td>{_render_tagged(tag, pieces)}</td>"
 
 

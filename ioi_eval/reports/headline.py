@@ -88,25 +88,28 @@ class Entry(Value):
     model: ModelSummary
     limit: int  # number of submissions per problem in the budget `limited`
     mode: ScoreMode
-    author: str = MODEL  # noun, see `Settings.author`
+    author: str = MODEL  # `model`, or `participant` in a contest, see `Settings.author`
 
 
-def choose_author_head(entries: Iterable[Entry]) -> str:
-    """Return the head of the column with the names: Model, or Participant in a contest."""
+def choose_author_heading(entries: Iterable[Entry]) -> str:
+    """Return the heading of the column with the names: Model, or Participant in a contest."""
     authors = {entry.author for entry in entries}
     return (authors.pop() if len(authors) == 1 else MODEL).capitalize()
 
 
-def are_compared(entries: Iterable[Entry]) -> bool:
+def can_compare_models(entries: Iterable[Entry]) -> bool:
     """Return True if ranks and differences of these models are shown.
 
-    Participants of a contest are not compared: each program answers the verdict on an earlier program.
+    Participants of a contest are not compared, because they see the verdicts on their earlier programs.
     """
     return all(entry.author == MODEL for entry in entries)
 
 
 def compute_model_ranks(entries: Sequence[Entry], measure: Measure) -> list[int]:
-    """Return each model's rank: 1 plus the number of models that are better beyond the interval."""
+    """Return each model's rank: 1 plus the number of models that are significantly better.
+
+    A model is significantly better if the 95 % interval of the difference excludes 0.
+    """
     columns = [compute_values_by_problem(entry.model, measure, entry.mode) for entry in entries]
     names = sorted({name for column in columns for name in column})
     return Ranking([[column.get(name) for name in names] for column in columns]).ranks()
@@ -127,7 +130,10 @@ def sort_models(models: Iterable[ModelSummary]) -> tuple[ModelSummary, ...]:
 def make_headline(
     models: Sequence[ModelSummary], mode: ScoreMode, submission_limit: int, author: str = MODEL
 ) -> Headline:
-    """Return the headline of a run. `models`: the best first."""
+    """Return the headline of a run.
+
+    `models` starts with the best model. `author` is the noun for a model in the headline.
+    """
     measure = choose_common_measure(models)
     entries = [
         Entry(name=model.model or NO_NAME, model=model, limit=submission_limit, mode=mode, author=author)
@@ -151,7 +157,7 @@ def make_headline(
 
 
 def _compare_first_two(entries: Sequence[Entry], measure: Measure) -> str:
-    if len(entries) < 2 or not are_compared(entries):
+    if len(entries) < 2 or not can_compare_models(entries):
         return ""
     first_values, second_values = (
         compute_values_by_problem(entry.model, measure, entry.mode) for entry in entries[:2]
@@ -208,8 +214,8 @@ _MEASURE_TEXTS = {
 }
 
 
-def make_headline_head(measure: Measure, entries: Sequence[Entry]) -> str:
-    """Return the head of the column with the headlines."""
+def make_headline_column_heading(measure: Measure, entries: Sequence[Entry]) -> str:
+    """Return the heading of the column with the models' headline values."""
     if measure is Measure.POINTS:
         return f"Points of {format_number(max((entry.model.max_points for entry in entries), default=0.0))}"
     return measure.value.capitalize() if measure is Measure.SOLVED else measure.value
@@ -229,15 +235,15 @@ def make_headline_section(entries: Sequence[Entry], *, compare: bool = True) -> 
     """
     entries = sort_entries(entries)
     measure = choose_common_measure(entry.model for entry in entries)
-    has_ranks, shows_points = len(entries) > 1 and are_compared(entries), measure is Measure.POINTS
+    has_ranks, shows_points = len(entries) > 1 and can_compare_models(entries), measure is Measure.POINTS
     unscored = any(entry.model.unscored for entry in entries)
     column_heads = [
-        choose_author_head(entries),
+        choose_author_heading(entries),
         *(["Rank"] if has_ranks else []),
         *(
             ["All", f"Best of {format_limits(entries)}", "of"]
             if shows_points
-            else [make_headline_head(measure, entries)]
+            else [make_headline_column_heading(measure, entries)]
         ),
         "95 % interval",
         "Solved",
@@ -328,17 +334,17 @@ _HEAD_MEANINGS = {
 def make_leaderboard_section(entries: Sequence[Entry], *, has_model_pages: bool = False) -> Section:
     """Return the leaderboard of a report. `entries`: the best first; `has_model_pages`: each has a page."""
     measure = choose_common_measure(entry.model for entry in entries)
-    has_ranks, shows_points = len(entries) > 1 and are_compared(entries), measure is Measure.POINTS
+    has_ranks, shows_points = len(entries) > 1 and can_compare_models(entries), measure is Measure.POINTS
     columns = [compute_values_by_problem(entry.model, measure, entry.mode) for entry in entries]
-    difference_cells = make_offset_cells(
+    difference_cells = make_mean_difference_cells(
         [compare_values_by_problem(column, columns[0]) for column in columns]
     )
     medal_texts = [_format_medals(entry) for entry in entries]
     rows: list[list[Cell]] = []
     column_heads = [
-        choose_author_head(entries),
+        choose_author_heading(entries),
         "Rank",
-        make_headline_head(measure, entries),
+        make_headline_column_heading(measure, entries),
         f"Best of {format_limits(entries)}",
         "Minus the leader",
         "Points",
@@ -392,8 +398,8 @@ def make_leaderboard_section(entries: Sequence[Entry], *, has_model_pages: bool 
     )
 
 
-def make_offset_cells(differences: Sequence[MeanDifference]) -> list[Cell]:
-    """Return the cells of a column of differences, all drawn to the same scale."""
+def make_mean_difference_cells(differences: Sequence[MeanDifference]) -> list[Cell]:
+    """Return the cells of a column of mean differences, all drawn to the same scale."""
     bounds = [
         end
         for difference in differences

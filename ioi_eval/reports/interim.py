@@ -11,7 +11,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.reports.document import Document, LiveBlock, Section, render_html
 from ioi_eval.reports.page import choose_pages, make_run_document, needs_model_pages
 from ioi_eval.reports.records import ReportOptions, Summary, read_validation
-from ioi_eval.reports.summary import INCOMPLETE, PassCounts, RowPass
+from ioi_eval.reports.summary import INCOMPLETE, RowCounter, RowCounts
 from ioi_eval.store.folder import RESULTS
 
 
@@ -23,7 +23,7 @@ class InterimReport:
         self._forget_rows()
 
     def _forget_rows(self) -> None:
-        self._pass_counts: PassCounts | None = None
+        self._row_counts: RowCounts | None = None
         self._counted_keys = set[str]()
         self._inode, self._last_row_offset = (
             0,
@@ -61,17 +61,17 @@ class InterimReport:
             self._forget_rows()
             self._inode = 0 if status is None else status.st_ino
         offsets_and_keys = list[tuple[int, str]]()
-        row_pass = RowPass(self._folder, self._options, self._pass_counts)
-        # Start with the last row that was counted, because only the offset of the row's start is stored.
-        row_pass.read_rows(
+        row_counter = RowCounter(self._folder, self._options, self._row_counts)
+        # Read the last counted row again, without counting it: the stored offset is the start of this row.
+        row_counter.read_rows(
             lambda row, result, offset: offsets_and_keys.append((offset, row["key"])),
             begin=max(0, self._last_row_offset),
             counted_from=self._last_row_offset + 1,
-            known=self._counted_keys.intersection,
+            find_counted_keys=self._counted_keys.intersection,
         )
-        run_summary = row_pass.make_summary()
-        self._pass_counts = row_pass.reusable_counts
-        if self._pass_counts is not None and offsets_and_keys:
+        run_summary = row_counter.make_summary()
+        self._row_counts = row_counter.reusable_counts
+        if self._row_counts is not None and offsets_and_keys:
             self._counted_keys.update(key for _, key in offsets_and_keys)
             self._last_row_offset = offsets_and_keys[-1][0]
         return run_summary

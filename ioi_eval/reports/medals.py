@@ -56,7 +56,7 @@ def find_contest_problems(contest: ContestYear, names: Collection[str], source: 
     """
     contest_ids = {name.lower() for name in contest.ids}
     contest_problems = [name for name in names if name.partition("@")[0].lower() in contest_ids]
-    # In the source, names such as ioi_eval do not count, because they are names of this project.
+    # A source that contains "ioi" is about the IOI, unless "ioi" is part of this project's name "ioi_eval".
     if not contest_ids or (
         re.search(r"(?<![a-z])ioi(?![a-z]|[-_]eval)", source.lower())
         and len(contest_problems) < len(contest_ids)

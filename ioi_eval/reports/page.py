@@ -62,9 +62,9 @@ from ioi_eval.reports.records import (
 )
 from ioi_eval.reports.summary import (
     SUMMARY,
-    PassCounts,
     RowCallback,
-    RowPass,
+    RowCounter,
+    RowCounts,
     check_run,
     convert_from_plain,
     convert_to_plain,
@@ -79,9 +79,9 @@ from ioi_eval.store.folder import RESULTS
 from ioi_eval.store.tasks import Task, read_tasks
 
 _COMMAND = "command"  # setting of a run with the command that started it
-# Number of rows: longer tables are folded; if all tables of models are longer than the second number, they
-# get pages.
-_LONG, _MANY = 40, 150
+_LONG = 40  # maximum number of rows of a table that is not folded
+# Maximum total number of rows of the models' tables; if there are more, each model gets its own page.
+_MANY = 150
 # Maximum number of submissions of a run that all get pages; in a larger run, only a sample gets pages.
 _MAX_PAGES = 20_000
 _DRAFT_LIFETIME_S = 3600  # seconds without writes after which a draft of a report is removed
@@ -410,7 +410,7 @@ def _make_settings_sections(settings: Settings) -> Iterator[Section]:
         items=[f"Missing confinement: {reason}" for reason in dict.fromkeys(missing_layers)],
     )
     if default_rows := [
-        [name, _format_setting(value)] for name, value in _filter_options(settings, has_default=True)
+        [name, _format_setting(value)] for name, value in _list_options(settings, has_default=True)
     ]:
         yield Section(
             title="Options with their default",
@@ -440,7 +440,7 @@ def _make_setting_rows(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "Dump", f"sha256 {settings.dump[:16]}… (complete in run.json)"
     yield from (
         (f"Option {name}", _format_setting(value))
-        for name, value in _filter_options(settings, has_default=False)
+        for name, value in _list_options(settings, has_default=False)
     )
     yield from ((f"Version of {name}", value) for name, value in sorted(settings.versions.items()))
     yield from (
@@ -457,8 +457,8 @@ def _make_setting_rows(settings: Settings) -> Iterator[tuple[str, str]]:
     yield from (("Confinement", _format_confinement(confinement)) for confinement in settings.confinements)
 
 
-def _filter_options(settings: Settings, *, has_default: bool) -> list[tuple[str, Any]]:
-    """Return the options that have their default value, or the options that differ from it."""
+def _list_options(settings: Settings, *, has_default: bool) -> list[tuple[str, Any]]:
+    """Return the options with their default values if `has_default` is True, and otherwise all others."""
     options = sorted(settings.options.items())
     return [
         (name, value)
@@ -474,13 +474,17 @@ def _format_setting(value: Any) -> str:
 
 
 def _format_confinement(report: Mapping[str, Any]) -> str:
-    """Return a confinement report (docs/protocol.md) as a line. Builds with a separate proctor come last."""
+    """Return a confinement report (docs/protocol.md) as a line.
+
+    The line ends with the confinement of builds, if builds have their own confinement.
+    """
     layer_texts = [_format_layers(report)] if set(report) != {"build"} else []
     layer_texts += [f"builds: {_format_layers(report['build'])}"] if report.get("build") else []
     return "; ".join(layer_texts)
 
 
 def _format_layers(report: Mapping[str, Any]) -> str:
+    """Return the layers of the sandbox, such as Landlock and seccomp, as a line."""
     namespaces = " ".join(map(str, report.get("namespaces") or ()))
     layers = [
         f"Landlock ABI {report['landlock']}" if report.get("landlock") else "no Landlock",
@@ -539,7 +543,7 @@ def write_reports(
 def _has_same_rows(target: Path, rows: Path, page_sources: PageSources) -> bool:
     """Return False if rows were edited by hand, even if size, first bytes and last bytes are the same."""
     with contextlib.suppress(FileNotFoundError):
-        if rows.stat().st_mtime_ns >= PageSources.read_write_time(target / FOLDER):
+        if rows.stat().st_mtime_ns >= PageSources.read_modification_time_ns(target / FOLDER):
             return _digest_rows(rows, ())[0] == page_sources.covered
     return True
 
@@ -555,7 +559,7 @@ def _write_report(
         report_cache.open_lists(read_tasks(folder)) as submission_lists,
         contextlib.ExitStack() as exit_stack,
     ):
-        row_pass = RowPass(folder, options, None if old_index is None else old_index.reading)
+        row_counter = RowCounter(folder, options, None if old_index is None else old_index.reading)
         first_offset = counted_from = 0 if old_index is None else old_index.covered.size
         if target == folder:
             tests_table = exit_stack.enter_context(
@@ -563,20 +567,20 @@ def _write_report(
             )
             row_callbacks.append(tests_table.add)
             first_offset = 0 if old_index is None else min(first_offset, old_index.tests.begin)
-        row_pass.read_rows(
+        row_counter.read_rows(
             submission_lists.add,
             *row_callbacks,
             progress_counter.add,
             begin=first_offset,
             counted_from=counted_from,
             end=report_cache.covered.size,
-            known=submission_lists.find_known_keys,
+            find_counted_keys=submission_lists.find_known_keys,
         )
         submission_lists.finish()
         exit_stack.close()
         if target == folder:
             tests_state = tests_table.reusable_state
-        reusable_counts, run = row_pass.reusable_counts, row_pass.make_summary()
+        reusable_counts, run = row_counter.reusable_counts, row_counter.make_summary()
         write_json(target / SUMMARY, run)
         page_choice = choose_pages(run, options)
         validation, model_pages = (
@@ -643,9 +647,9 @@ class ReportIndex(Value):
     """The content of `.report.index`."""
 
     covered: RowsDigest
-    made_of: str  # hash of everything else that the index depends on
-    rows: str  # hash of the file ROWS, which contains the rows of lists
-    reading: PassCounts
+    made_of: str  # hash of all inputs of the index except the rows that `covered` describes
+    rows: str  # hash of the file ROWS, which contains the rows of the lists of submissions
+    reading: RowCounts
     lists: ListState
     tests: TestsTableState
 
@@ -694,8 +698,8 @@ class ReportCache:
         finally:
             self._draft_file.unlink(missing_ok=True)
 
-    def write(self, counts: PassCounts | None, lists: SubmissionLists, tests_state: TestsTableState) -> None:
-        """Write the index for the next report, or remove it. The lists are closed."""
+    def write(self, counts: RowCounts | None, lists: SubmissionLists, tests_state: TestsTableState) -> None:
+        """Close `lists` and write the index for the next report, or remove it if no report can use it."""
         if counts is None or not self._is_large:
             (self._target / INDEX).unlink(missing_ok=True)
             (self._target / ROWS).unlink(missing_ok=True)

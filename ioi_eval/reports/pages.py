@@ -44,7 +44,7 @@ from ioi_eval.reports.document import (
     format_number,
     make_model_anchor,
     name_attempts_script,
-    name_part_page,
+    name_list_page,
     name_problem_page,
     name_submission_page,
     read_asset,
@@ -207,7 +207,7 @@ class SubmissionLists:
         return known_keys
 
     def find_coloured_keys(self) -> frozenset[str] | None:
-        """Return the keys of the submissions whose code has colours, or None if all code has colours."""
+        """Return the keys of the submissions whose code gets syntax colours, or None for all submissions."""
         [[row_count]] = self._row_database.execute("SELECT count(*) FROM rows")
         if row_count <= _COLOURED:
             return None
@@ -265,9 +265,12 @@ class SubmissionLists:
                 ),
             )
         else:
-            list_pages, old_list_pages = divide_list(row_count_by_problem), divide_list(old_counts)
+            list_pages, old_list_pages = (
+                divide_submissions_into_pages(row_count_by_problem),
+                divide_submissions_into_pages(old_counts),
+            )
             for number, list_page in enumerate(list_pages):
-                name, is_last = name_part_page(number), number == len(list_pages) - 1
+                name, is_last = name_list_page(number), number == len(list_pages) - 1
                 has_old_page = number < len(old_list_pages) and is_last == (number == len(old_list_pages) - 1)
                 is_same = (
                     has_old_page
@@ -289,7 +292,7 @@ class SubmissionLists:
                         )
                     ]
                     _write_html(
-                        folder / name, make_list_part_document(rows, number, list_page, is_last, selection)
+                        folder / name, make_list_page_document(rows, number, list_page, is_last, selection)
                     )
             _write_html(folder / ALL, make_list_index_document(list_pages, row_count_by_problem))
         for problem in row_count_by_problem:
@@ -333,7 +336,7 @@ class ProblemSlice(NamedTuple):
     end: int
 
 
-def divide_list(counts: Mapping[str, int]) -> list[list[ProblemSlice]]:
+def divide_submissions_into_pages(counts: Mapping[str, int]) -> list[list[ProblemSlice]]:
     """Divide the list of all submissions into pages: whole problems, or parts of a problem that is too long.
 
     So a page changes only if submissions for its problems change.
@@ -495,7 +498,7 @@ class ListRow(NamedTuple):
     ending: str  # verdict of the submission, or `no program`
     points: float
     feedback: str  # feedback on the first test that the submission did not pass
-    parts: bytes  # JSON of the name, points and maximum points of each subtask
+    parts: bytes  # subtasks as JSON: the name, points and maximum points of each
     attempt: float | None  # number of the submission among the model's submissions for the problem
     repeats: str  # key of the equal submission whose result was copied; empty if this submission was judged
     language: str
@@ -612,7 +615,7 @@ def make_problem_document(
 
 
 def _format_problem_line(task: Task) -> str:
-    """Return a line with a problem's name, type, limits and checker."""
+    """Return a line with the name, type, limits and checker of the task, a problem of the run."""
     tests = format_count(task.tests, "test") if task.tests else ""
     return ", ".join(
         filter(
@@ -801,7 +804,7 @@ def _make_submissions_section(submissions: Iterable[ListRow], selection: PageSel
     )
 
 
-def make_list_part_document(
+def make_list_page_document(
     submissions: Sequence[ListRow],
     number: int,
     list_page: Sequence[ProblemSlice],
@@ -820,7 +823,7 @@ def make_list_part_document(
         + ("" if is_whole_problem else f", from {first_slice.begin + 1:,} on"),
         tab=SUBMISSIONS,
         script=_CHOICES,
-        links=[Link(text=label, href=name_part_page(neighbour)) for label, neighbour in neighbours],
+        links=[Link(text=label, href=name_list_page(neighbour)) for label, neighbour in neighbours],
         sections=[_make_submissions_section(submissions, selection)],
     )
 
@@ -828,7 +831,7 @@ def make_list_part_document(
 def make_list_index_document(
     list_pages: Sequence[Sequence[ProblemSlice]], counts: Mapping[str, int]
 ) -> Document:
-    """Return the page that lists the page on which each problem's submissions start."""
+    """Return the page with a link for each problem to the page with its first submissions."""
     first_pages = {
         problem_slice.problem: page_number
         for page_number, list_page in enumerate(list_pages)
@@ -849,7 +852,7 @@ def make_list_index_document(
                             f"{page_number:,}",
                             Link(
                                 text=f"{first_pages[problem] + 1:,}",
-                                href=name_part_page(first_pages[problem]),
+                                href=name_list_page(first_pages[problem]),
                             ),
                         ]
                         for problem, page_number in counts.items()
@@ -899,8 +902,8 @@ def _make_submissions_table(
 
 _NAME = "made.json"
 _PAGE_LIBRARIES = ("jinja2", "markupsafe", "msgspec", "pyarrow", "pygments", "latex2mathml", "markdown-it-py")
-# Number of bytes at each end of results.jsonl that a stamp covers. Each row contains times and hashes, so
-# these bytes identify the content.
+# Number of bytes at the start and at the end of results.jsonl that `Stamp.ends` hashes. Each row contains
+# times and hashes, so these bytes identify the content.
 _CHUNK_BYTES = 1 << 12
 
 
@@ -955,7 +958,7 @@ class RowsDigest(Value):
 
 
 class PageSources(Value):
-    """The content of made.json: the sources of the pages in its folder."""
+    """The content of a report's file made.json: hashes and choices that decide the pages in its folder."""
 
     stamp: Stamp
     covered: RowsDigest
@@ -971,8 +974,8 @@ class PageSources(Value):
         return read_value(folder / _NAME, cls)
 
     @staticmethod
-    def read_write_time(folder: Path) -> int:
-        """Return when the file was written, in nanoseconds as its file system counts them."""
+    def read_modification_time_ns(folder: Path) -> int:
+        """Return the time of the last write to the folder's made.json, in nanoseconds since 1970."""
         return (folder / _NAME).stat().st_mtime_ns
 
     def write(self, folder: Path) -> None:

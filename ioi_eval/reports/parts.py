@@ -25,14 +25,14 @@ class ReportPart:
     def numbers(self, folder: Path, models: Sequence[ModelSummary]) -> Sequence[Any]:
         """Return a JSON value for each model of a run's folder. None means that a model has no value.
 
-        `ModelSummary.more` and summary.json contain the value under the name of the registry's entry.
+        `ModelSummary.more` and summary.json contain the value under this part's registered name.
         """
         return [None for _ in models]
 
     def run_numbers(self, folder: Path, models: Sequence[ModelSummary]) -> Any:
         """Return a JSON value for the whole run, or None.
 
-        `Summary.more` and summary.json contain the value under the name of the registry's entry.
+        `Summary.more` and summary.json contain the value under this part's registered name.
         """
         return None
 
@@ -50,7 +50,7 @@ class ReportPart:
 
 
 def add_model_numbers(models: Sequence[ModelSummary], folder: Path) -> tuple[ModelSummary, ...]:
-    """Return the models with the numbers of all parts."""
+    """Return the models with the numbers of all registered report parts."""
     numbers: list[dict[str, Any]] = [{} for _ in models]
     for name, report_part in _load_registered_parts().items():
         for numbers_of_model, value in zip(numbers, report_part.numbers(folder, models), strict=True):
@@ -71,24 +71,24 @@ def collect_run_numbers(models: Sequence[ModelSummary], folder: Path) -> dict[st
 
 
 def list_part_files() -> list[str]:
-    """Return the names of the files in a run's folder that parts read."""
+    """Return the names of the files in a run's folder that the registered report parts read."""
     return sorted({name for report_part in _load_registered_parts().values() for name in report_part.files})
 
 
 def collect_part_warnings(folder: Path) -> Iterator[str]:
-    """Yield the warnings of all parts, in the order of their names."""
+    """Yield the warnings of all registered report parts, in the order of the parts' names."""
     for report_part in _load_registered_parts().values():
         yield from report_part.warnings(folder)
 
 
 def make_first_part_sections(run: Summary) -> Iterator[Section]:
-    """Yield the sections that come first, in the order of the parts' names."""
+    """Yield the report parts' sections that a report shows first, in the order of the parts' names."""
     for report_part in _load_registered_parts().values():
         yield from report_part.first_sections(run)
 
 
 def make_part_sections(entries: Sequence[Entry]) -> Iterator[Section]:
-    """Yield the sections of all parts, in the order of their names."""
+    """Yield the sections of all registered report parts, in the order of the parts' names."""
     for report_part in _load_registered_parts().values():
         yield from report_part.sections(entries)
 

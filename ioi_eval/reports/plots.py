@@ -58,8 +58,8 @@ def shorten_names(names: Sequence[str], max_length: int = _NAME) -> list[str]:
     if len(set(visible_names)) < 2:
         return [shorten_name(visible_name, max_length) for visible_name in visible_names]
     prefix_length, suffix_length = (
-        _count_common_letters(visible_names),
-        _count_common_letters([visible_name[::-1] for visible_name in visible_names]),
+        _measure_common_prefix(visible_names),
+        _measure_common_prefix([visible_name[::-1] for visible_name in visible_names]),
     )
     folder = visible_names[0].rfind("/", 0, prefix_length) + 1
     for first, last in (
@@ -77,8 +77,8 @@ def shorten_names(names: Sequence[str], max_length: int = _NAME) -> list[str]:
     return [shorten_name(visible_name, max_length) for visible_name in shortened_names]
 
 
-def _count_common_letters(strings: Sequence[str]) -> int:
-    """Return the length of the common first words of the strings, less than the length of any string."""
+def _measure_common_prefix(strings: Sequence[str]) -> int:
+    """Return the length of the strings' common prefix of whole words. It is shorter than each string."""
     common_letters = takewhile(
         lambda letters: len(set(letters)) == 1, zip(*(string[:-1] for string in strings), strict=False)
     )

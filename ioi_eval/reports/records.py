@@ -40,7 +40,8 @@ class ReportOptions(Value):
         ScoreMode, CliOption(help="Rule that computes a problem's points from several submissions.")
     ] = ScoreMode.MAX_SUBTASK
     submissions: Annotated[
-        Count, CliOption(metavar="N", help="Number of submissions per problem that rules with a limit count.")
+        Count,
+        CliOption(metavar="N", help="Maximum number of submissions per problem in the points `Best of N`."),
     ] = SUBMISSIONS
     ks: Annotated[
         tuple[Count, ...],
@@ -85,7 +86,7 @@ class Measure(StrEnum):
 
     @property
     def noun(self) -> str:
-        """Return the name of a problem's value in sentences."""
+        """Return the noun phrase by which sentences name this measure."""
         return {"pass@1": "pass@1", "points": "the share of points", "solved": "solved problems"}[self.value]
 
 
@@ -126,7 +127,7 @@ class ProblemSummary(Value):
     date: str = ""  # date of the problem, such as 2024-05-31; empty if it is unknown
     # Points by the maximum number of submissions. Empty if the problem has no subtasks.
     budgets: Mapping[Budget, float] = {}
-    handed_in: int = 0  # number of submissions that count within the budget `limited`
+    handed_in: int = 0  # number of submissions of the budget `limited`
     pass_at: tuple[PassAtK, ...] = ()
     # pass@1, even if the report shows other k. None if nothing was scored, or in runs with feedback.
     pass_at_1: float | None = None
@@ -167,11 +168,15 @@ class LimitUsage(Value):
     STEP: ClassVar[float] = 0.05
 
     what: str  # resource that is limited: `time` or `memory`
-    # Number of submissions that used 0, up to 1 step, up to 2 steps, ..., and last: more of the limit.
+    # Histogram: number of submissions by used share of the limit, in steps of STEP, rounded up. The last
+    # number also counts all larger shares.
     counts: tuple[int, ...]
 
     def compute_share_within(self, share: float) -> float:
-        """Return the part of submissions that used up to `share`, a multiple of STEP, of the limit."""
+        """Return the fraction of the submissions that used at most `share` of the limit.
+
+        `share` must be a multiple of STEP.
+        """
         return sum(self.counts[: round(share / self.STEP) + 1]) / sum(self.counts)
 
 
@@ -298,7 +303,7 @@ class Summary(Value, kw_only=True):
     submissions: int
     complete: bool = True  # False if some submissions have no result; this summary does not count them
     judged: int = 0  # number of scored and unscored submissions
-    of: int | None = None  # number of submissions of the run, or None if it is unknown
+    of: int | None = None  # total number of submissions of the run, or None if it is unknown
     scored: int
     unscored: int
     problems: int
@@ -314,7 +319,7 @@ class Summary(Value, kw_only=True):
     warnings: tuple[str, ...] = ()  # sentences to read before any figure
     repeated: int = 0  # number of scored submissions that have the result of an equal program
     measured_again: int = 0  # number of tests that ran again because their time was near the limit
-    saved: int = 0  # number of tests that ran again and whose shortest time was within the limit
+    saved: int = 0  # number of tests that were within the time limit when they ran again
     # Failures that nearly all rows of a model have in common. `warnings` also contains them.
     suspicious: tuple[Suspicion, ...] = ()
     # Figures that plugins compute, by the plugins' names in the registry of report sections.
@@ -339,7 +344,10 @@ class ExpectedVerdict(Value, kw_only=True):
 
 
 class Check(ExpectedVerdict, kw_only=True):
-    """An expectation and the result. `score` is compared; for a keyword it is the minimum of the tests."""
+    """An expected verdict or score, and the result.
+
+    `score` is the compared score. If a keyword is expected, it is the lowest score of a test.
+    """
 
     agrees: bool
     tests: int
@@ -474,7 +482,7 @@ class Causes(msgspec.Struct):
     examples: dict[str, list[tuple[int, str]]] = {}
 
     def add(self, result: SubmissionResult) -> str:
-        """Count a result and return its cause."""
+        """Count a result and return the cause of its missing points, or an empty string."""
         name = find_cause(result)
         if name and name not in self.examples and len(self.examples) >= _MAX_CAUSES:
             name = f"{name.partition(':')[0]}: other lines"
@@ -506,7 +514,8 @@ _MAX_LINE = 160  # maximum characters of a line
 # Maximum number of distinct lines of a model; if there are more, no line is common to 90 % of the rows.
 _MAX_LINES = 10_000
 
-# The remedy by the common reason. None means that programs crash in the same way.
+# Remedy by the reason that nearly all rows of a model share. The key None means that the programs compile and
+# crash with the same error.
 _REMEDIES: dict[Reason | None, str] = {
     Reason.NO_PROGRAM: "Likely the replies are empty or cut off, or the programs are in another "
     "language or column: look at one, then set `language=NAME`, `code_column=NAME` or `always_extract=True`",
@@ -530,7 +539,7 @@ class Suspicion(Value):
 
     model: str
     rows: int
-    of: int  # number of scored rows of the model
+    of: int  # total number of scored rows of the model
     # Reason why programs are missing; None if the programs compile and crash with the same error.
     reason: Reason | None
     line: str  # first line of the output of the compiler or the program, or why the program is missing
@@ -644,7 +653,7 @@ def make_no_program_warning(counts_by_model: Mapping[str, EndingCounts]) -> str:
     ):
         return ""
     sentence = (
-        f"{_format_rows(reason_counts, scored_count)} contain no program."
+        f"{_format_row_share(reason_counts, scored_count)} contain no program."
         f"{_make_main_reason_sentence(reason_counts)}"
     )
     if len(counts_by_model) == 1:
@@ -653,7 +662,7 @@ def make_no_program_warning(counts_by_model: Mapping[str, EndingCounts]) -> str:
         key=lambda model: (-_compute_no_program_share(counts_by_model[model]), model)
     )
     model_sentences = [
-        _make_model_sentence(model, counts_by_model[model], reason_counts)
+        _make_no_program_sentence(model, counts_by_model[model], reason_counts)
         for model in models_without_programs[:_MAX_MODELS]
     ]
     other_count = len(models_without_programs) - _MAX_MODELS
@@ -666,15 +675,18 @@ def make_no_program_warning(counts_by_model: Mapping[str, EndingCounts]) -> str:
     )
 
 
-def _make_model_sentence(model: str, ending_counts: EndingCounts, reasons: Counter[str]) -> str:
-    """Return a sentence about a model's rows without a program, with its commonest reason if it differs."""
+def _make_no_program_sentence(model: str, ending_counts: EndingCounts, reasons: Counter[str]) -> str:
+    """Return a sentence about a model's rows without a program.
+
+    It names the model's most frequent reason if `reasons`, of all models, has another most frequent reason.
+    """
     reasons_of_model = ending_counts.no_program
     main_reason = (
         _make_main_reason_sentence(reasons_of_model)
         if _find_most_frequent_reason(reasons_of_model)[0] != _find_most_frequent_reason(reasons)[0]
         else ""
     )
-    rows_text = _format_rows(reasons_of_model, ending_counts.scored)
+    rows_text = _format_row_share(reasons_of_model, ending_counts.scored)
     return f"{visible(model) or 'Without a name'}: {rows_text}.{main_reason}"
 
 
@@ -682,7 +694,8 @@ def _compute_no_program_share(ending_counts: EndingCounts) -> float:
     return ending_counts.no_program.total() / ending_counts.scored if ending_counts.scored else 0.0
 
 
-def _format_rows(reasons: Counter[str], scored_count: int) -> str:
+def _format_row_share(reasons: Counter[str], scored_count: int) -> str:
+    """Return the number and the share of rows without a program, such as `3 of 10 scored submissions`."""
     rows = reasons.total()
     percent = format_percent(rows / scored_count, 1)
     return f"{rows:,} of {format_count(scored_count, 'scored submission')} ({percent} %)"

@@ -33,11 +33,11 @@ from ioi_eval.reports.document import (
 from ioi_eval.reports.headline import (
     NO_NAME,
     Entry,
-    choose_author_head,
+    choose_author_heading,
     choose_common_measure,
     compute_problem_value,
     format_limits,
-    make_headline_head,
+    make_headline_column_heading,
 )
 from ioi_eval.reports.parts import make_part_sections
 from ioi_eval.reports.plots import shorten_names
@@ -46,8 +46,8 @@ from ioi_eval.rules.metrics import PassAtK, mean
 from ioi_eval.rules.selection import Budget
 from ioi_eval.store.rows import as_number, shorten
 
-# Minimum rows of a folded table, and maximum characters of a model's name in a head.
-_LONG, _MAX_HEAD = 40, 28
+_LONG = 40  # maximum number of rows of a table that is not folded
+_MAX_HEADING_LENGTH = 28  # maximum number of characters of a model's name in a column heading
 _EASY_TO_HARD = ("introductory", "easy", "interview", "medium", "competition", "hard")
 
 
@@ -96,7 +96,7 @@ def make_budgets_section(entries: Sequence[Entry]) -> Section | None:
             "longest.",
         ],
         figures=figures.make_points_figures(entries),
-        table=TableBlock(heads=[choose_author_head(entries), "All", limit_text, "One", "of"], rows=rows),
+        table=TableBlock(heads=[choose_author_heading(entries), "All", limit_text, "One", "of"], rows=rows),
     )
 
 
@@ -123,7 +123,7 @@ def make_pass_at_k_section(entries: Sequence[Entry], unscored_count: int) -> Sec
         ],
         figures=figures.make_pass_at_k_figures(entries),
         table=TableBlock(
-            heads=[choose_author_head(entries), *(f"pass@{k}" for k in k_values), "Problems", "Unscored"],
+            heads=[choose_author_heading(entries), *(f"pass@{k}" for k in k_values), "Problems", "Unscored"],
             rows=rows,
             kind="pass@k",
         )
@@ -212,7 +212,7 @@ def make_medals_section(entries: Sequence[Entry]) -> Section | None:
             "The medals that the points would have won. A medal needs all problems of that year's contest."
         ],
         table=TableBlock(
-            heads=[choose_author_head(entries), "Contest", "All", format_limits(entries), "One", "Remark"],
+            heads=[choose_author_heading(entries), "Contest", "All", format_limits(entries), "One", "Remark"],
             rows=[row for entry in entries for row in _make_award_rows(entry)],
             align="lrrrrl",
         ),
@@ -236,6 +236,7 @@ def _explain_missing_medals(entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def _make_award_rows(entry: Entry) -> Iterator[list[str]]:
+    """Yield a row with a model's points and medals for each year of a contest."""
     for year in sorted({budget_award.award.year for budget_award in entry.model.awards}):
         awards = {
             budget_award.budget: budget_award.award
@@ -290,17 +291,17 @@ def make_group_sections(entries: Sequence[Entry]) -> Iterator[Section]:
             table=TableBlock(
                 heads=[kind.capitalize(), "Problems", *(entry.name for entry in entries)],
                 rows=rows,
-                short=_shorten_heads(entries),
+                short=_shorten_headings(entries),
                 kind=f"by {kind}",
             ),
             long=len(rows) > _LONG,
         )
 
 
-def _shorten_heads(entries: Sequence[Entry]) -> dict[str, str]:
-    """Return short names for those models whose names are too long for a column."""
+def _shorten_headings(entries: Sequence[Entry]) -> dict[str, str]:
+    """Return short column headings, by name, for the models whose names are too long."""
     names = [entry.name for entry in entries]
-    name_pairs = zip(names, shorten_names(names, _MAX_HEAD), strict=True)
+    name_pairs = zip(names, shorten_names(names, _MAX_HEADING_LENGTH), strict=True)
     return {name: short_name for name, short_name in name_pairs if short_name != name}
 
 
@@ -364,7 +365,7 @@ def make_problems_section(entries: Sequence[Entry], *, has_pages: bool = False) 
             else format_percent(mean_value, 1)
         )
         rows.append([Link(text=name, href=page) if has_page else name, second_cell, *cells])
-    author = choose_author_head(entries).lower()
+    author = choose_author_heading(entries).lower()
     return Section(
         title=f"Problems by {author}s",
         tab=PROBLEMS,
@@ -376,7 +377,7 @@ def make_problems_section(entries: Sequence[Entry], *, has_pages: bool = False) 
         table=TableBlock(
             heads=["Problem", "of" if with_points else "Mean", *(entry.name for entry in entries)],
             rows=rows,
-            short=_shorten_heads(entries),
+            short=_shorten_headings(entries),
             kind="problems",
         ),
     )
@@ -384,7 +385,7 @@ def make_problems_section(entries: Sequence[Entry], *, has_pages: bool = False) 
 
 def _explain_problem_values(measure: Measure, entries: Iterable[Entry]) -> str:
     """Return the meaning of a cell with a problem's value."""
-    author = choose_author_head(entries).lower()
+    author = choose_author_heading(entries).lower()
     match measure:
         case Measure.PASS_AT_1:
             return f"pass@1, the share of a {author}'s submissions that get full marks"
@@ -395,7 +396,7 @@ def _explain_problem_values(measure: Measure, entries: Iterable[Entry]) -> str:
 
 
 def format_points(problem: ProblemSummary) -> str:
-    """Return a problem's points; without subtasks the highest share of tests that a submission passed."""
+    """Return a problem's points, or the best submission's share of passed tests if it has no subtasks."""
     if not problem.scored:
         return NOTHING
     return (
@@ -439,7 +440,7 @@ def make_limit_usage_section(entries: Sequence[Entry]) -> Section | None:
         ],
         table=TableBlock(
             heads=[
-                choose_author_head(entries),
+                choose_author_heading(entries),
                 *(
                     f"{resource.capitalize()}, {limit_share}"
                     for resource in resources
@@ -481,7 +482,7 @@ def make_verdicts_section(
         is_whole=True,
         text=["Submissions by verdict. Each submission counts once, with the worst verdict of its subtasks."],
         table=TableBlock(
-            heads=[choose_author_head(entries), *statuses, "Unscored"],
+            heads=[choose_author_heading(entries), *statuses, "Unscored"],
             rows=rows,
             meanings={str(status): _VERDICT_MEANINGS[status] for status in statuses},
         ),
@@ -590,7 +591,7 @@ def make_explorer_json(entries: Sequence[Entry], run: Summary | None = None) -> 
     explorer_data = {
         **collect_filter_values(entries, problems, languages),
         "measure": measure,
-        "head": make_headline_head(measure, entries),
+        "head": make_headline_column_heading(measure, entries),
         "noun": measure.noun,
         "worth": [problem.max_points or 0.0 for problem in problems] if measure is Measure.POINTS else [],
         "values": values,
@@ -628,7 +629,7 @@ def collect_filter_values(
     """Return the values that a page's filters offer."""
     bins = bin_difficulties([problem.difficulty for problem in problems])
     return {
-        "author": choose_author_head(entries).lower(),
+        "author": choose_author_heading(entries).lower(),
         "models": [_shorten_label(entry.name) for entry in entries],
         "problems": [_shorten_label(problem.problem_id) for problem in problems],
         "languages": [*map(_shorten_label, languages)],

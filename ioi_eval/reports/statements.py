@@ -180,7 +180,7 @@ def _render_formula_element(element: Element, depth: int) -> str:
     if depth > _MAX_DEPTH:
         raise ValueError("the formula is nested too deeply")
     if len(element) != _PARTS.get(element.tag, len(element)):
-        raise ValueError(f"a {element.tag} of the formula lacks a part")
+        raise ValueError(f"the formula contains a {element.tag} with the wrong number of operands")
     tag = element.tag if _ELEMENTS.fullmatch(element.tag) else "mrow"
     attribute_text = "".join(
         f' {name}="{html.escape(value)}"'

@@ -85,7 +85,7 @@ def make_submission_document(
         tab=SUBMISSIONS,
         links=[
             Link(text=result.problem_id, href=name_problem_page(result.problem_id)),
-            Link(text="Other attempts", href=_make_attempts_address(row, result)),
+            Link(text="Other attempts", href=_make_attempts_url(row, result)),
             Link(text="Link to this page", href=name_submission_page(result.key)),
         ],
         sections=[
@@ -123,7 +123,7 @@ def find_first_failed_test(result: SubmissionResult) -> TestResult | None:
     return next((test for test in result.tests if test.status not in PASSED), None)
 
 
-def _make_attempts_address(row: Mapping[str, Any], result: SubmissionResult) -> str:
+def _make_attempts_url(row: Mapping[str, Any], result: SubmissionResult) -> str:
     return f"{name_problem_page(result.problem_id)}#{make_model_anchor(read_model_name(row))}"
 
 
@@ -150,7 +150,7 @@ def _make_facts_section(
 ) -> Section:
     repeated_cell = selection.make_link(result.repeats, result.verdict) if result.repeats else NOTHING
     attempts_link = Link(
-        text=f"all of this {selection.author} for this problem", href=_make_attempts_address(row, result)
+        text=f"all of this {selection.author} for this problem", href=_make_attempts_url(row, result)
     )
     equal = f"{name_problem_page(result.problem_id)}#{EQUAL}"
     rows: list[list[Cell]] = [
@@ -162,7 +162,7 @@ def _make_facts_section(
         ["Compiled with", result.compiler or NOTHING],
         ["Checker", result.checker or NOTHING],
         ["Row of the dump", str(row.get("dump_row") or NOTHING)],
-        ["Column of the id", _find_id_column(row, result.key)],
+        ["Column of the id", _find_key_column(row, result.key)],
         ["Target subtask", str(row.get("target_subtask") or NOTHING)],
         ["Repaired", ", ".join(result.repairs) or NOTHING],
         ["Attempts", attempts_link],
@@ -174,8 +174,8 @@ def _make_facts_section(
     return Section(title="Submission", table=TableBlock(heads=["What", "Value"], rows=known_rows, align="ll"))
 
 
-def _find_id_column(row: Mapping[str, Any], key: str) -> str:
-    """Return the dump's column with the submission's id, or `NOTHING` if the id is made from the row."""
+def _find_key_column(row: Mapping[str, Any], key: str) -> str:
+    """Return the dump's column that contains the submission's key, or `NOTHING` if no column contains it."""
     names = (name for name, value in row.items() if name not in RESULT_COLUMNS and str(value) == key)
     return next(names, NOTHING)
 
@@ -345,7 +345,10 @@ def _make_program_sections(row: Mapping[str, Any], coloured: bool) -> Iterator[S
 
 
 class AttemptIndex:
-    """Collects a problem's submissions that have pages, for a script: from a file, browsers load no JSON."""
+    """Collects a problem's submissions that have pages, and writes them as a script for these pages.
+
+    The index is a script and not JSON, because browsers load no JSON for pages that are opened from a file.
+    """
 
     def __init__(self, selection: PageSelection) -> None:
         self._selection = selection

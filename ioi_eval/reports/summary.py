@@ -104,8 +104,8 @@ def make_attempt(row: Mapping[str, Any], result: SubmissionResult) -> Attempt:
     )
 
 
-def parse_structured(value: Any) -> Any:
-    """Return a structured column. A string, as tables store it, is parsed; None if that fails."""
+def parse_column_value(value: Any) -> Any:
+    """Return a column's list or mapping. A string is parsed; the result is None if this fails."""
     try:
         return msgspec.json.decode(require_shallow(value)) if isinstance(value, str) else value
     except msgspec.DecodeError:
@@ -113,7 +113,7 @@ def parse_structured(value: Any) -> Any:
 
 
 def _parse_mapping(value: Any) -> Mapping[str, Any]:
-    parsed = parse_structured(value)
+    parsed = parse_column_value(value)
     return parsed if isinstance(parsed, Mapping) else {}
 
 
@@ -166,7 +166,7 @@ class ProblemTraits(Value):
 
 
 def _parse_tags(tags_text: str) -> Any:
-    """Return the tags in a string: a list as JSON or as a table or Python writes it, or names with commas."""
+    """Return the tags in a string: a list in JSON, Python or NumPy syntax, or comma-separated names."""
     if (tags := parse_list(tags_text)) is not None:
         return tags
     return [tag.strip() for tag in tags_text.split(",")]
@@ -201,7 +201,7 @@ class LanguageTally(msgspec.Struct):
     """Counts of a model's submissions for a problem in a language."""
 
     scored: int = 0
-    # Number of submissions by target, which is a subtask, or None for the whole problem.
+    # Number of submissions by target, the subtask for which they were requested; None is the whole problem.
     asked: Counter[str | None] = msgspec.field(default_factory=Counter)
     # Number of submissions with full points on their target, by target.
     passed: Counter[str | None] = msgspec.field(default_factory=Counter)
@@ -268,7 +268,7 @@ class Tally(msgspec.Struct):
 
 
 def count_trials(problem: str, *languages: LanguageTally) -> list[Trials]:
-    """Return the trials of each target. A target is the whole problem or a subtask."""
+    """Return the numbers of scored and passed submissions for each target: a subtask or the whole problem."""
     trial_counts, passed_counts = Counter[str | None](), Counter[str | None]()
     for language in languages:
         trial_counts.update(language.asked)
@@ -280,22 +280,23 @@ def count_trials(problem: str, *languages: LanguageTally) -> list[Trials]:
 
 
 def convert_to_plain(value: object) -> Any:
-    """Return a pool or a fraction as a value that msgspec can write."""
+    """Return a pool of submissions or a fraction as a value that msgspec can write."""
     return value.pack() if isinstance(value, SubmissionPool) else str(value)
 
 
 def convert_from_plain(target_type: Any, value: Any) -> Any:
-    """Return the pool, fraction or counter of a value that msgspec has read."""
+    """Return the SubmissionPool, Fraction or Counter that `convert_to_plain` or msgspec wrote as `value`."""
     if get_origin(target_type) is Counter:
         return Counter(msgspec.convert(value, dict[get_args(target_type)[0], int]))  # type: ignore[misc]
     return SubmissionPool.unpack(value) if target_type is SubmissionPool else Fraction(value)
 
 
-_MAX_STEPS = 31  # maximum number of steps of a limit that are counted; a larger share counts as this number
+# Maximum counted share of a limit, in steps of `LimitUsage.STEP`; larger shares count as this maximum.
+_MAX_STEPS = 31
 
 
 def measure_limit_usage(result: SubmissionResult, task: Task) -> Iterator[tuple[str, int]]:
-    """Yield the share of the time limit and of the memory limit that a submission used, in steps."""
+    """Yield the used shares of the time and memory limits, in steps of `LimitUsage.STEP`, by resource."""
     cpu_times_s = [test.cpu_time for test in result.tests if test.cpu_time is not None]
     memory_sizes_bytes = [test.memory for test in result.tests if test.memory is not None]
     if cpu_times_s and task.cpu_time:
@@ -305,6 +306,7 @@ def measure_limit_usage(result: SubmissionResult, task: Task) -> Iterator[tuple[
 
 
 def _find_limit_step(share: float) -> int:
+    """Return a used share of a limit, as a number of steps of `LimitUsage.STEP`, rounded up."""
     # A row that was edited may contain a negative value.
     return max(0, min(_MAX_STEPS, math.ceil(share / LimitUsage.STEP)))
 
@@ -369,7 +371,7 @@ def count_verdicts(counters: Iterable[Mapping[str, int]]) -> dict[str, int]:
 # --- figures of a model ------------------------------------------------------------------------------
 
 
-class ModelAccount:
+class ModelSummarizer:
     """Computes a model's summary from its counts by problem."""
 
     def __init__(
@@ -388,7 +390,7 @@ class ModelAccount:
             tallies: Counts by problem.
             options: Options of the report.
             source: The source of the problems, as the run names it.
-            has_feedback: The programs answer verdicts, so means and pass@k are undefined.
+            has_feedback: True if the model saw verdicts on earlier programs: means and pass@k are undefined.
         """
         self._model, self._tallies, self._source = model, tallies, source
         self._has_feedback = has_feedback
@@ -413,7 +415,7 @@ class ModelAccount:
         min_scored = min((trial.scored for trial in trials), default=0)
         steps = () if self._has_feedback else (step for step in _STEPS if step <= min_scored)
         estimates = estimate_pass_at([] if self._has_feedback else trials, {1, *ks, *steps})
-        low, high = _compute_share_interval(problems, means=not self._has_feedback)
+        low, high = _compute_share_interval(problems, uses_mean_scores=not self._has_feedback)
         return ModelSummary(
             model=self._model,
             points=math.fsum(problem.points or 0 for problem in problems),
@@ -446,6 +448,7 @@ class ModelAccount:
         )
 
     def _make_steps(self, max_points: Mapping[str, float]) -> Iterator[Step]:
+        """Yield the total points for several maximum numbers of submissions per problem."""
         all_pools = [tally.pool for name, tally in self._tallies.items() if name in max_points]
         pools = [pool.select(Budget.LIMITED) for pool in all_pools]
         limit = self._options.submissions
@@ -515,6 +518,7 @@ class ModelAccount:
         return scoring.compute_problem_points(self._options.mode, collect_results(attempts), tokened_keys)
 
     def _list_trials(self, problems: Iterable[ProblemSummary]) -> list[Trials]:
+        """Return the numbers of scored and passed submissions of each problem and target."""
         problem_names = [problem.problem_id for problem in problems]
         return [trials for name in problem_names for trials in self._tallies[name].list_trials(name)]
 
@@ -549,10 +553,11 @@ def summarise(submissions: Iterable[tuple[str, Attempt]], options: ReportOptions
         for label, subtasks in best_by_label.items()
         if subtasks
     }
-    return ModelAccount("", tallies, options).make_summary(max_points, {})
+    return ModelSummarizer("", tallies, options).make_summary(max_points, {})
 
 
 def select_best_subtasks(tally: Tally) -> tuple[BestSubtask, ...]:
+    """Return the best result of each subtask over all submissions to a problem."""
     bests = scoring.collect_best_subtasks(collect_results(tally.pool.select(Budget.UNLIMITED)))
     return next((best.subtasks for best in bests.values()), ())
 
@@ -572,11 +577,12 @@ def _compute_mean_score(problems: Iterable[ProblemSummary]) -> float | None:
 
 
 def _compute_share_interval(
-    problems: Sequence[ProblemSummary], *, means: bool
+    problems: Sequence[ProblemSummary], *, uses_mean_scores: bool
 ) -> tuple[float, float] | tuple[None, None]:
     """Return the 95 % interval of a model's share of the points, over problems.
 
-    Without points it is the interval of the mean score, unless `means` is False.
+    If no problem has points, return the interval of the mean score, or `(None, None)` if `uses_mean_scores`
+    is False.
     """
     points_of_problems = [
         (problem.points, problem.max_points)
@@ -589,7 +595,7 @@ def _compute_share_interval(
             weights=[max_points for _, max_points in points_of_problems],
         )
     scores = [score for problem in problems if (score := problem.mean_score) is not None]
-    return compute_bootstrap_interval(scores) if means else (None, None)
+    return compute_bootstrap_interval(scores) if uses_mean_scores else (None, None)
 
 
 # --- the pass ----------------------------------------------------------------------------------------
@@ -609,12 +615,12 @@ def summarize_run(folder: Path, options: ReportOptions | None = None, *row_callb
         options: Options of the report.
         row_callbacks: Functions that are called with each row.
     """
-    row_pass = RowPass(folder, options or ReportOptions())
-    row_pass.read_rows(*row_callbacks)
-    return row_pass.make_summary()
+    row_counter = RowCounter(folder, options or ReportOptions())
+    row_counter.read_rows(*row_callbacks)
+    return row_counter.make_summary()
 
 
-class PassCounts(msgspec.Struct):
+class RowCounts(msgspec.Struct):
     """The counts after reading a run's rows. The next report can continue from them."""
 
     tallies: dict[tuple[str, str], Tally] = {}  # counts of submissions, by model and problem
@@ -629,12 +635,12 @@ class PassCounts(msgspec.Struct):
     saved: int = 0
 
 
-class RowPass:
-    """Reads and counts a run's rows, and stores the attempts from which selections choose."""
+class RowCounter:
+    """Reads and counts a run's rows, and stores the submissions that a score mode may choose from."""
 
-    def __init__(self, folder: Path, options: ReportOptions, counts: PassCounts | None = None) -> None:
+    def __init__(self, folder: Path, options: ReportOptions, counts: RowCounts | None = None) -> None:
         """`counts`: counts of the rows that `read_rows` skips."""
-        self._folder, self._options, self._pass_counts = folder, options, counts or PassCounts()
+        self._folder, self._options, self._row_counts = folder, options, counts or RowCounts()
         # Failures of the folder; `read_rows` removes the submissions that have a row.
         self._failures = read_failures(folder)
         self._tasks, self._info = read_tasks(folder), check_run(folder)
@@ -646,16 +652,16 @@ class RowPass:
         begin: int = 0,
         counted_from: int = 0,
         end: int | None = None,
-        known: Callable[[Collection[str]], Collection[str]] = lambda keys: (),
+        find_counted_keys: Callable[[Collection[str]], Collection[str]] = lambda keys: (),
     ) -> None:
         """Read the rows between two offsets.
 
         Args:
             row_callbacks: Functions that are called with each row.
-            begin: Offset of the first row in results.jsonl.
-            counted_from: Offset of the first row that is counted.
+            begin: Offset in results.jsonl of the first row that the callbacks get.
+            counted_from: Offset of the first row that is also counted.
             end: Offset after the last row. None means that all later rows are read.
-            known: Returns which of some keys occur in rows before `counted_from`.
+            find_counted_keys: Returns which of some keys occur in rows before `counted_from`.
         """
         new_keys = set[str]()
         with reduce_garbage_collection():
@@ -668,7 +674,7 @@ class RowPass:
                     self._count_row(row, result)
                 for callback in row_callbacks:
                     callback(row, result, offset)
-        already_counted_keys = known({*new_keys, *self._failures}) if counted_from else ()
+        already_counted_keys = find_counted_keys({*new_keys, *self._failures}) if counted_from else ()
         for key in already_counted_keys:
             if key in new_keys:
                 refuse_duplicate_key(self._folder, key)
@@ -678,7 +684,7 @@ class RowPass:
         """Raise InputError if a problem's rows have different subtasks or points: they cannot be added up."""
         points_of_subtasks = tuple((subtask.subtask, subtask.points) for subtask in result.subtasks)
         if (
-            self._pass_counts.points_of_subtasks.setdefault(result.problem_id, points_of_subtasks)
+            self._row_counts.points_of_subtasks.setdefault(result.problem_id, points_of_subtasks)
             != points_of_subtasks
         ):
             with locate_errors(self._folder / RESULTS, offset):
@@ -689,7 +695,7 @@ class RowPass:
 
     def _count_row(self, row: Mapping[str, Any], result: SubmissionResult) -> None:
         self._failures.pop(row["key"], None)
-        counts, model, problem = self._pass_counts, read_model_name(row), result.problem_id
+        counts, model, problem = self._row_counts, read_model_name(row), result.problem_id
         counts.traits[problem] = counts.traits.get(problem, ProblemTraits()).merge(read_traits(row))
         tally = counts.tallies.setdefault((model, problem), self._create_tally())
         tally.add(make_attempt(row, result), as_label(row.get("language") or ""), counts.causes.add(result))
@@ -706,13 +712,13 @@ class RowPass:
         return Tally(SubmissionPool(self._options.submissions))
 
     @property
-    def reusable_counts(self) -> PassCounts | None:
+    def reusable_counts(self) -> RowCounts | None:
         """Return the counts from which a later pass can continue, or None if it must read all rows."""
-        return None if self._has_feedback else self._pass_counts
+        return None if self._has_feedback else self._row_counts
 
     def make_summary(self) -> Summary:
         """Return the numbers, including unjudged submissions, which `reusable_counts` omits."""
-        counts = self._pass_counts
+        counts = self._row_counts
         tallies, traits = dict(counts.tallies), dict(counts.traits)
         for row in self._failures.values():
             problem = str(row.get("problem_id", ""))
@@ -774,7 +780,7 @@ class RowPass:
     def _make_trusted_headline(
         self, tallies: Mapping[tuple[str, str], Tally], traits: dict[str, ProblemTraits]
     ) -> TrustSummary | None:
-        """Return the headline over the problems that the run's audit trusts, or None without an audit."""
+        """Return the headline over the problems that the run's audit trusts, or None if no audit is set."""
         trust = read_value(self._folder / TRUST, Trust, "is not a run's", "Repeat the command of the run")
         if trust is None:
             return None
@@ -839,7 +845,7 @@ class RowPass:
         models, source = list[ModelSummary](), str(self._info.settings.get("problems", ""))
         for model in {model for model, _ in tallies}:
             tallies_of_model = {name: tallies.get((model, name)) or self._create_tally() for name in problems}
-            account = ModelAccount(
+            account = ModelSummarizer(
                 model, tallies_of_model, self._options, source, has_feedback=self._has_feedback
             )
             models.append(account.make_summary(max_points, traits))

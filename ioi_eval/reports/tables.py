@@ -81,13 +81,14 @@ class Results:
 
     def subtasks_frame(self) -> pandas.DataFrame:
         """Return a row for each subtask of each judged submission."""
-        return _make_frame(self._part_rows("subtasks", _SUBTASK), (*_IDENTITY, *_SUBTASK))
+        return _make_frame(self._list_item_rows("subtasks", _SUBTASK), (*_IDENTITY, *_SUBTASK))
 
     def tests_frame(self) -> pandas.DataFrame:
         """Return a row for each distinct test of each judged submission."""
-        return _make_frame(self._part_rows("tests", _TEST), (*_IDENTITY, *_TEST))
+        return _make_frame(self._list_item_rows("tests", _TEST), (*_IDENTITY, *_TEST))
 
-    def _part_rows(self, field: str, columns: Iterable[str]) -> Iterator[dict[str, Any]]:
+    def _list_item_rows(self, field: str, columns: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Yield a row for each item of a field of each result: for each test or subtask."""
         for _, row, result in read_results(self.folder):
             for item in getattr(result, field):
                 item_values = {
@@ -171,10 +172,10 @@ class TestsTable:
 
 
 @contextlib.contextmanager
-def open_tests_table(folder: Path, old_groups: TestsTableState | None = None) -> Iterator[TestsTable]:
+def open_tests_table(folder: Path, old_table_state: TestsTableState | None = None) -> Iterator[TestsTable]:
     """Context manager: yield a table to which tests are added. The old table stays until it is complete.
 
-    `old_groups`: row groups of the old table with which the new table starts.
+    `old_table_state`: state of the old table, whose complete row groups the new table copies.
     """
     try:
         import pyarrow.parquet  # noqa: F401
@@ -185,7 +186,7 @@ def open_tests_table(folder: Path, old_groups: TestsTableState | None = None) ->
     draft_file = make_draft_path(folder / TESTS)
     try:
         with draft_file.open("wb") as stream:
-            table = _Parquet(stream, folder / TESTS, old_groups or TestsTableState())
+            table = _Parquet(stream, folder / TESTS, old_table_state or TestsTableState())
             try:
                 yield table
                 table.close()
@@ -199,9 +200,9 @@ def open_tests_table(folder: Path, old_groups: TestsTableState | None = None) ->
 
 
 class _Parquet(TestsTable):
-    """Writes row groups that never change, and a last group, which the next table writes again."""
+    """Writes a Parquet file. A later table copies its row groups, except the last one, which may be small."""
 
-    def __init__(self, stream: BinaryIO, old_table: Path, old_groups: TestsTableState) -> None:
+    def __init__(self, stream: BinaryIO, old_table: Path, old_table_state: TestsTableState) -> None:
         import pyarrow
         import pyarrow.parquet
 
@@ -210,12 +211,14 @@ class _Parquet(TestsTable):
             [(name, list_types.get(kind) or getattr(pyarrow, kind)()) for name, kind in COLUMNS.items()]
         )
         self._buffered_columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-        self._begin = self._first = old_groups.begin
+        self._begin = self._first = old_table_state.begin
         self._sink = _Sink(stream)
         self._metadata: Any = None  # metadata of the written row groups, for the footer
-        if old_groups.size:
-            self._metadata = pyarrow.parquet.read_metadata(pyarrow.BufferReader(_MAGIC + old_groups.footer))
-        for piece in _read_pieces(old_table, old_groups.size) if old_groups.size else (_MAGIC,):
+        if old_table_state.size:
+            self._metadata = pyarrow.parquet.read_metadata(
+                pyarrow.BufferReader(_MAGIC + old_table_state.footer)
+            )
+        for piece in _read_pieces(old_table, old_table_state.size) if old_table_state.size else (_MAGIC,):
             self._sink.append(piece)
         self._writer = self._open_writer()
 
@@ -260,7 +263,7 @@ class _Parquet(TestsTable):
         return writer
 
     def _close_writer(self) -> None:
-        """Append the metadata of the writer's groups. The writer's footer lacks earlier groups."""
+        """Collect the metadata of the writer's row groups for the footer of the whole file."""
         self._sink.is_open = False
         self._writer.close()
         metadata = self._writer.writer.metadata

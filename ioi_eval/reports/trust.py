@@ -69,7 +69,7 @@ def make_trust_sentence(run: Summary) -> str:
 
 
 def make_trust_section(run: Summary) -> Section | None:
-    """Return a sentence with both headlines, and a table of the problems that the audit does not trust."""
+    """Return the headlines over all and over trusted problems, and a table of the untrusted problems."""
     if (trust := run.trust) is None:
         return None
     return Section(

@@ -67,7 +67,7 @@ def make_validation(
             )
         else:
             solution_checks.append(solution)
-            # Count each check under its keyword in the confusion matrix.
+            # The confusion matrix counts each check of a solution under the keyword that the check expects.
             keyword_checks += [(check.expected, check) for check in solution.checks[: len(case.words)]]
             if case.score is not None:
                 keyword_checks.append((classify_expected_score(case, problem), solution.checks[-1]))
@@ -91,7 +91,7 @@ def make_validation(
 
 
 def count_confusions(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verdict, int]]:
-    """Return the numbers of verdicts for each expected keyword, in alphabetical order."""
+    """Return the confusion matrix: for each expected keyword, how many checks got each verdict."""
     counts: dict[str, dict[Verdict, int]] = {}
     for keyword, check in checks:
         row = counts.setdefault(keyword, {})
@@ -248,8 +248,8 @@ def describe_conclusion(outcome: Validation) -> str:
     return f"{sentence}; {unjudged} could not be judged" if outcome.unjudged else sentence
 
 
-def make_number_sentences(outcome: Validation) -> Iterator[str]:
-    """Yield sentences with the numbers of expectations, and the unknown keywords."""
+def make_count_sentences(outcome: Validation) -> Iterator[str]:
+    """Yield a line with the counts of compared expectations, and a sentence about unknown keywords."""
     yield ", ".join(f"{name} {count:,}" for name, count in outcome.numbers.items())
     if outcome.unknown:
         keywords = ", ".join(
@@ -364,7 +364,7 @@ def make_sections(outcome: Validation) -> Iterator[Section]:
         lead=f"{describe_conclusion(outcome)}.",
         text=[
             "Every test ran; no early stop.",
-            *(f"{line[0].upper()}{line[1:]}." for line in make_number_sentences(outcome)),
+            *(f"{line[0].upper()}{line[1:]}." for line in make_count_sentences(outcome)),
         ],
         table=TableBlock(
             heads=[head.capitalize() for head in HEADS],

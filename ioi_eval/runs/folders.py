@@ -25,7 +25,7 @@ from ioi_eval.reports import (
 )
 from ioi_eval.reports.comparison import Differences, find_differences, pair_models
 from ioi_eval.reports.pages import OnProgress
-from ioi_eval.reports.summary import parse_structured, read_traits
+from ioi_eval.reports.summary import parse_column_value, read_traits
 from ioi_eval.runs.events import (
     OnEvent,
     ReportFinished,
@@ -351,7 +351,7 @@ def _parse_structured_column(value: Any) -> Any:
 
     Tables turn whole numbers into floats, which become integers again.
     """
-    content = parse_structured(value)
+    content = parse_column_value(value)
     return _convert_whole_floats(as_json_value(content)) if isinstance(value, str) else content
 
 

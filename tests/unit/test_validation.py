@@ -34,7 +34,7 @@ from ioi_eval.reports.records import VALIDATION, Validation, read_validation, wr
 from ioi_eval.reports.validation import (
     check_solution,
     describe_conclusion,
-    make_number_sentences,
+    make_count_sentences,
     make_validation,
 )
 from ioi_eval.rules.expectations import (
@@ -176,7 +176,7 @@ def test_validation_conclusion_counts_compared_and_unknown() -> None:
     report = validated(
         with_solutions(*solutions), {name: {} for name in ("a.cpp", "b.cpp", "c.cpp", "d.cpp")}
     )
-    first, second = make_number_sentences(report)
+    first, second = make_count_sentences(report)
     assert first == "compared 2, agree 1, differ 1, nothing expected 2, not judged 1"
     assert second == "Unknown keywords, with which nothing is compared: 'slow' (1)"
 

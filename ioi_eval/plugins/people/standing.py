@@ -11,7 +11,7 @@ import msgspec
 
 from ioi_eval.model.values import Value
 from ioi_eval.reports.document import NOTHING, Section, TableBlock
-from ioi_eval.reports.headline import Entry, choose_author_head
+from ioi_eval.reports.headline import Entry, choose_author_heading
 from ioi_eval.reports.parts import ReportPart
 from ioi_eval.reports.records import ModelSummary, ProblemSummary
 from ioi_eval.rules.metrics import compute_bootstrap_interval
@@ -52,7 +52,13 @@ class PeoplePart(ReportPart):
                 f" {'; '.join(dict.fromkeys(model_standing.source for _, model_standing in standings))}."
             ],
             table=TableBlock(
-                heads=[choose_author_head(entries), "Percentile", "Rating", "Contests or problems", "Remark"],
+                heads=[
+                    choose_author_heading(entries),
+                    "Percentile",
+                    "Rating",
+                    "Contests or problems",
+                    "Remark",
+                ],
                 rows=[
                     [
                         name,

@@ -57,9 +57,9 @@ def test_page_of_growing_run_equals_page_computed_from_all_rows(folder: Path) ->
 
 def test_only_new_rows_are_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report, read_rows = InterimReport(folder), list[int]()
-    count_row = interim.RowPass._count_row
+    count_row = interim.RowCounter._count_row
     monkeypatch.setattr(
-        interim.RowPass, "_count_row", lambda self, *row: (read_rows.append(1), count_row(self, *row))[1]
+        interim.RowCounter, "_count_row", lambda self, *row: (read_rows.append(1), count_row(self, *row))[1]
     )
     page_of(report)
     assert len(read_rows) == 200
@@ -69,7 +69,7 @@ def test_only_new_rows_are_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     assert len(read_rows) == 201
 
 
-def test_failure_that_has_result_since_is_not_unscored(tmp_path: Path) -> None:
+def test_failure_with_later_result_is_not_counted_as_unscored(tmp_path: Path) -> None:
     sent = submission("one")
     row = result_row(sent, SUM, result(sent, {"1-a": Verdict.AC}))
     folder = write_run(tmp_path / "run", [row])

@@ -29,7 +29,7 @@ from ioi_eval.reports.document import (
     TableBlock,
     _load_pygments,
     name_attempts_script,
-    name_part_page,
+    name_list_page,
     name_problem_page,
     name_submission_page,
     render_comparison,
@@ -305,7 +305,7 @@ def test_limited_pages_cover_failed_sampled_and_best_submissions(
         assert len(files(folder)) == number
     # Nine of each problem: a page changes only with the submissions of its problems.
     row_counts = [
-        (folder / "report" / name_part_page(part_number)).read_text().count("<tr>")
+        (folder / "report" / name_list_page(part_number)).read_text().count("<tr>")
         for part_number in range(4)
     ]
     assert row_counts == [7 + 1, 2 + 1, 7 + 1, 2 + 1]
