@@ -56,7 +56,7 @@ def navigation_texts(browser: Any) -> list[str]:
     ]
 
 
-def test_unchanged_page_links_to_later_attempts(tmp_path: Path, browser: Any) -> None:
+def test_old_submission_page_gets_links_to_later_attempts(tmp_path: Path, browser: Any) -> None:
     """The page's file is unchanged."""
     folder = written(tmp_path / "run", (0, 2, 10))
     write_reports(folder)

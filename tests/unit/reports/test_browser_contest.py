@@ -224,7 +224,7 @@ def test_contest_pages_have_no_accessibility_violations(
     check_tabs(browser)
 
 
-def test_hostile_names_are_text_at_every_moment(hostile: Path, browser: Any) -> None:
+def test_hostile_names_are_text_at_every_step_of_replay(hostile: Path, browser: Any) -> None:
     browser.get((hostile / "report.html").as_uri())
     count_before = browser.execute_script("return document.querySelectorAll('script, img, iframe').length")
     final = board(browser)

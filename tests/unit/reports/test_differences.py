@@ -173,7 +173,7 @@ def from_elsewhere(folder: Path, first: list[Any], second: list[Any]) -> Differe
     return comparison_report.differences
 
 
-def test_foreign_rows_without_keys_are_compared_by_problem_only(tmp_path: Path) -> None:
+def test_other_judges_rows_without_keys_are_compared_by_problem_only(tmp_path: Path) -> None:
     rows = [{"problem_id": name, "model": "m", "passed": name == "a"} for name in "abc"]
     difference = from_elsewhere(tmp_path, rows, rows[::-1])
     assert (difference.shared, difference.only_before, difference.only_after, difference.models) == (

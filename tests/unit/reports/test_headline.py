@@ -110,7 +110,7 @@ def test_equal_results_of_all_problems_give_no_interval_and_a_reason(tmp_path: P
     assert table is not None and "none: all equal" in table.rows[0]
 
 
-def test_headline_with_subtasks_is_points_of_all_and_of_best_50(tmp_path: Path) -> None:
+def test_headline_with_subtasks_has_points_of_all_and_of_best_50_submissions(tmp_path: Path) -> None:
     headline = write_model_run(tmp_path, subtasks=True, wrong={"heron": 6, "otter": 5}).headline
     assert (headline.measure, headline.of, headline.submission_limit) == (Measure.POINTS, 700, 50)
     assert [(row.model, row.value, row.limited) for row in headline.models] == [
@@ -128,7 +128,7 @@ def test_headline_is_pass_at_1_regardless_of_k(tmp_path: Path) -> None:
     assert summarize_run(tmp_path, ReportOptions(ks=(5,))).headline.models[0].value == 0.5
 
 
-def test_latex_rows_have_interval_counts_and_sentence(tmp_path: Path) -> None:
+def test_latex_rows_have_interval_and_counts_of_problems_and_submissions(tmp_path: Path) -> None:
     of = problem("p", subtasks=False)
     sent = [submission(f"{index}", problem_id="p", row={"model": "[a_b]"}) for index in range(2)]
     write_reports(

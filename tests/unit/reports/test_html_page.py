@@ -240,7 +240,7 @@ def test_hostile_rows_do_not_break_page(tmp_path_factory: pytest.TempPathFactory
     assert any(visible(HOSTILE[0]) in piece for piece in page.text)
 
 
-def test_hostile_feedback_models_and_names_in_all_three_files(tmp_path: Path) -> None:
+def test_hostile_feedback_and_names_are_escaped_in_all_report_files(tmp_path: Path) -> None:
     """A validation shows feedback. A run shows models, problems, difficulties, tags and reasons."""
     for n, hostile in enumerate(HOSTILE):
         of = submission(

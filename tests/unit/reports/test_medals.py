@@ -52,7 +52,7 @@ def test_unknown_medal_cut_offs_give_no_medal_with_reason() -> None:
         ({**SIX, "p5": 50.0}, "the contest's problems are worth 600 points, the run's 550"),
     ],
 )
-def test_incomplete_problem_set_wins_no_medal_with_reason(
+def test_incomplete_problem_set_gets_reason_instead_of_medal(
     problems: dict[str, float | None], reason: str
 ) -> None:
     medal_award = award_medal(2024, KNOWN[2024], problems, 600)

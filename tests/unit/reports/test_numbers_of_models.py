@@ -160,7 +160,7 @@ def test_resource_use_is_rounded_up_to_next_step_of_limit(seconds: float, step: 
         ({"solution_number": "x", "tokened": 0}, {"number": None, "tokened": False}),
     ],
 )
-def test_candidate_ignores_invalid_columns(columns: dict[str, Any], fields: dict[str, Any]) -> None:
+def test_attempt_ignores_invalid_columns(columns: dict[str, Any], fields: dict[str, Any]) -> None:
     attempt_row = row("k", **columns)
     candidate = make_attempt(attempt_row, read_result(attempt_row))
     assert {name: getattr(candidate, name) for name in fields} == fields
@@ -199,7 +199,7 @@ def test_points_are_counted_for_each_submission_budget(tmp_path: Path) -> None:
     assert budgets[2] == {Budget.UNLIMITED: 100, Budget.LIMITED: 100, Budget.SINGLE: 0}
 
 
-def test_problems_without_subtasks_are_in_no_budget(tmp_path: Path) -> None:
+def test_problems_without_subtasks_have_no_points_by_budget(tmp_path: Path) -> None:
     assert only(tmp_path / "plain", [row("a", PLAIN)]).budgets == {}
     both = only(tmp_path / "both", [row("a", PLAIN), row("b")])
     assert both.budgets[Budget.UNLIMITED] == 100

@@ -62,7 +62,7 @@ def test_problem_page_shows_statement_limits_and_solutions(tmp_path: Path) -> No
     )
 
 
-def test_problem_page_counts_tests_that_decide(tmp_path: Path) -> None:
+def test_problem_page_counts_subtasks_that_fail_by_a_single_test(tmp_path: Path) -> None:
     page = (run(tmp_path) / "report" / name_problem_page("sum")).read_text()
     decides = dict(re.findall(r'<td>(\d-\w)</td><td class="number">\d+</td><td class="number">(\d+)<', page))
     # 2-a: two subtasks of s1, and of s2 the subtask without 3-a.

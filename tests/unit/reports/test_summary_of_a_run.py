@@ -66,7 +66,7 @@ def test_duplicate_key_makes_summary_input_error(tmp_path: Path) -> None:
         summarize_run(folder)
 
 
-def test_submissions_together_solve_problem(tmp_path: Path) -> None:
+def test_problem_is_solved_by_submissions_with_different_subtasks(tmp_path: Path) -> None:
     attempts = [scored("a", {"1-a": Verdict.WA}), scored("b")]
     assert summarize_run(written(tmp_path / "run", attempts)).models[0].problems_solved == 1
 
