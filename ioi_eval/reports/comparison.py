@@ -37,7 +37,7 @@ from ioi_eval.reports.summary import check_run, count_verdicts
 from ioi_eval.rules.paired import MeanDifference, compute_mean_difference
 from ioi_eval.store.files import make_folder
 from ioi_eval.store.folder import list_fingerprint_changes, read_results
-from ioi_eval.store.rows import PLACE, read_model_name
+from ioi_eval.store.rows import ROW_KEY_PREFIX, read_model_name
 
 _NAME, DIFFERENCES = "comparison", "differences.json"
 _MAX_NAMED = 5  # maximum number of problems that a sentence names
@@ -476,7 +476,7 @@ def _make_submission_identity(row: Mapping[str, Any], run_label: str) -> tuple[s
     """
     if digest := row.get("submission_sha256"):
         return row["key"], digest
-    if row["key"].startswith(PLACE):
+    if row["key"].startswith(ROW_KEY_PREFIX):
         return row["key"], run_label
     contents = [row["problem_id"], read_model_name(row), row.get("code"), row.get("generation")]
     return row["key"], hashlib.sha256(encode_terminal_safe_json(contents)).hexdigest()

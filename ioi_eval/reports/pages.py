@@ -69,7 +69,7 @@ from ioi_eval.store.folder import (
     FAILURES,
     RESULTS,
     RUN,
-    is_written_now,
+    is_being_written,
     read_confinements,
     read_row_at,
 )
@@ -930,7 +930,7 @@ class Stamp(Value):
                 stream.seek(size_bytes - chunk_size)
                 ends_hash = hashlib.sha256(first_bytes + stream.read(chunk_size)).hexdigest()
         other_files, judge_base = (
-            hashlib.sha256(msgspec.json.encode((options, is_written_now(folder)))),
+            hashlib.sha256(msgspec.json.encode((options, is_being_written(folder)))),
             hashlib.sha256(),
         )
         for name in (RUN, FAILURES, VALIDATION, TRUST, TASKS, *list_part_files()):

@@ -60,8 +60,8 @@ from ioi_eval.store.folder import (
     RESULTS,
     Progress,
     RunInfo,
-    is_written_now,
-    locate_errors,
+    add_line_to_errors,
+    is_being_written,
     read_failures,
     read_info,
     read_progress,
@@ -687,7 +687,7 @@ class RowCounter:
             self._row_counts.points_of_subtasks.setdefault(result.problem_id, points_of_subtasks)
             != points_of_subtasks
         ):
-            with locate_errors(self._folder / RESULTS, offset):
+            with add_line_to_errors(self._folder / RESULTS, offset):
                 raise InputError(
                     f"problem {result.problem_id!r} has other subtasks or points here than in earlier lines",
                     remedy="Delete the lines of one version and run again: they are judged again",
@@ -805,7 +805,7 @@ class RowCounter:
             if expected is None
             else f"{judged_count:,} of {format_count(expected, 'submission')} judged"
         )
-        if is_written_now(self._folder):
+        if is_being_written(self._folder):
             next_step = "A process is judging this run now: make the report again when it has ended."
         elif self._info.merged:
             next_step = "Repeat the command of each shard that is not complete, and this report after them."

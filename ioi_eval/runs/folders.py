@@ -38,7 +38,7 @@ from ioi_eval.runs.shards import find_shards, merge_shards
 from ioi_eval.runs.work import make_synchronous
 from ioi_eval.store.folder import Fingerprint, read_info
 from ioi_eval.store.result_log import ResultLog
-from ioi_eval.store.rows import PLACE, as_json_value, as_number, expand_row, read_result, shorten
+from ioi_eval.store.rows import ROW_KEY_PREFIX, as_json_value, as_number, expand_row, read_result, shorten
 
 _COMPARISON = "runs/comparison"
 
@@ -286,7 +286,7 @@ def _make_result_row(columns: Mapping[str, Any], where: str, row_number: int) ->
     row["key"] = str(
         next(
             (columns[name] for name in _KEY_COLUMNS if columns.get(name) not in (None, "")),
-            f"{PLACE}{row_number}",
+            f"{ROW_KEY_PREFIX}{row_number}",
         )
     )
     row |= {name: _DEFAULTS[name] for name in ("repairs", "confinement") if row[name] is None}

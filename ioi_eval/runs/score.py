@@ -71,7 +71,7 @@ from ioi_eval.runs.work import (
     supersede_outdated_results,
 )
 from ioi_eval.store import Store
-from ioi_eval.store.folder import Fingerprint, read_info, write_rejected
+from ioi_eval.store.folder import Fingerprint, read_info, write_rejected_rows
 from ioi_eval.store.result_log import ResultLog
 from ioi_eval.store.rows import hash_submission
 
@@ -183,7 +183,7 @@ async def score_dump(
                 dump_tail = DumpTail(rows, beginning, usable_problems, setup)
                 call_summary = await judge_work(dump_tail.extend_work(work), setup)
                 dump = dump_tail.whole_dump
-            write_rejected(setup.folder, dump.rejected)
+            write_rejected_rows(setup.folder, dump.rejected)
     if reference_outcomes is not None:
         write_json(setup.folder / REFERENCES, reference_outcomes)
     if audit is not None:
@@ -289,7 +289,7 @@ def read_dump(
     except BadRows as error:
         if len(error.errors) == 1:
             raise
-        raise BadRows(error.errors, str(write_rejected(setup.folder, error.errors))) from error
+        raise BadRows(error.errors, str(write_rejected_rows(setup.folder, error.errors))) from error
 
 
 def _make_report_settings(

@@ -60,7 +60,7 @@ from ioi_eval.runs.work import (
     open_judge,
 )
 from ioi_eval.store import Store
-from ioi_eval.store.folder import read_limits_by_label, read_rows, write_rejected
+from ioi_eval.store.folder import read_limits_by_label, read_rows, write_rejected_rows
 from ioi_eval.store.rows import read_result
 
 
@@ -164,7 +164,7 @@ async def validate(
         failures = {**plan.unjudgeable, **setup.read_failures(keys - results.keys())}
         limits = read_limits_by_label(setup.folder, judged_problems)
         result = make_validation(plan.cases, judged_problems, results, failures, limits)
-        write_rejected(setup.folder, plan.rejected)
+        write_rejected_rows(setup.folder, plan.rejected)
     write_json(setup.folder / VALIDATION, result)
     write_reports(setup.folder)
     return ValidatedSolutions(

@@ -30,7 +30,7 @@ from ioi_eval.server.prepared import ClassicJobEngine, SharedBuilds
 from ioi_eval.server.queue import RequestQueue
 from ioi_eval.server.routes import HELLO, Routes
 from ioi_eval.store import Store
-from ioi_eval.store.contents import BESIDE, BlobCache
+from ioi_eval.store.contents import ENTRY_OVERHEAD_BYTES, BlobCache
 from ioi_eval.store.resources import graders_folder
 
 _DEFAULT_CACHE_BYTES = 8 << 30  # default maximum bytes of the cache of contents
@@ -278,7 +278,7 @@ def _open_blob_cache(options: ServerOptions) -> Iterator[BlobCache | None]:
         yield BlobCache(
             sandboxes.folder / "kept",
             reserved_bytes if max_cache_bytes is None else max_cache_bytes,
-            overhead_bytes=BESIDE,
+            overhead_bytes=ENTRY_OVERHEAD_BYTES,
         )
     finally:
         sandboxes.close()

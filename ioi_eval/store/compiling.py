@@ -34,7 +34,7 @@ def hash_files(folder: Path, files: Iterable[Path], extra: str = "") -> str:
 
 
 def proctor_arguments(sources: Iterable[str], output: str) -> tuple[str, ...]:
-    """Return a C++17 compiler's arguments for the proctor, given the names of all its .cpp files.
+    """Return the arguments of a C++17 compiler that builds the proctor from the names of all its .cpp files.
 
     All files are compiled as one unit, so that the library's headers, which take most of the time, are read
     once.
@@ -65,11 +65,12 @@ WAITING = "waiting.so"
 
 
 def fork_server_arguments(output: str) -> tuple[str, ...]:
-    """Return a C++17 compiler's arguments for the fork server's library; run them in the folder `graders`.
+    """Return the arguments of a C++17 compiler that builds the fork server's library in the folder `graders`.
 
-    The library confines programs with the proctor's own sources. It contains only the functions of the
-    compiler's libraries that it calls, and exports none of them: the others need a newer C library, and C++
-    modules have functions of the same names.
+    A fork server starts Python programs as forks of one interpreter. Its library confines the programs with
+    the proctor's sources. Of the compiler's libraries, it contains only the functions that it calls, because
+    other functions need a newer C library. It exports none of these functions, because C++ modules of Python
+    have functions with the same names.
     """
     included_sources = (
         *(f"proctor/{name}.cpp" for name in (*_CONFINING_SOURCES, "supervisor", "messages")),

@@ -54,8 +54,8 @@ _WRITABLE_BY_OTHERS = 0o022
 MAX_ENTRY_DIVISOR = 16
 # Size in bytes that every entry may have, even in a small cache, so that its limit does not affect verdicts.
 MIN_MAX_ENTRY_BYTES = 64 << 20
-# Overhead of an entry in addition to its content, in bytes: the last blocks of its files, and its folders.
-BESIDE = 16 << 10
+# Size of an entry on disk beyond its content, in bytes: the unused ends of its last blocks, and its folders.
+ENTRY_OVERHEAD_BYTES = 16 << 10
 # Fraction of the limit at which an eviction stops, so that the next entry does not cause another eviction.
 _EVICTION_TARGET = 0.9
 _PRIVATE_LIMIT = 4 << 30  # maximum size of a private store, in bytes
@@ -170,7 +170,7 @@ class Store:
 
     @classmethod
     def usual(cls, user_folder: str | None = None, limit: int | None = None) -> Self:
-        """Return the store in the folder that the user names, else the store that all commands share."""
+        """Return the store in the folder that the user names, or else the default store of all commands."""
         return cls(find_default_root(user_folder), limit)
 
     @classmethod
@@ -295,7 +295,7 @@ class Store:
                         # Another process may have stored the folder first. Its entry is used.
                         if not entry_path.is_dir():
                             raise
-                self._free_space(entry_size + BESIDE)
+                self._free_space(entry_size + ENTRY_OVERHEAD_BYTES)
                 cached_path = self.get(key)
         if cached_path is None:
             raise FileNotFoundError(f"{self._entry_path(key)} was removed while it was being written")
@@ -418,7 +418,7 @@ class Store:
                 stored_size = (path / "size").read_bytes() if is_folder else b""
                 # After a power cut, the file with the size may be empty.
                 size = int(stored_size) if stored_size.isdigit() else status.st_size
-                yield _Entry(path, status.st_mtime_ns, size + BESIDE)
+                yield _Entry(path, status.st_mtime_ns, size + ENTRY_OVERHEAD_BYTES)
 
     def _entry_path(self, key: str) -> Path:
         """Return the path of a key's entry. Raises ValueError for an invalid key."""
@@ -498,7 +498,7 @@ _DISK_FULL_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class CachedBlob(Blob):
-    """A content in a blob cache. Later jobs use the same file, so programs must not get more than a copy."""
+    """A content in a file of a blob cache. Programs get copies of the file, because later jobs use it."""
 
 
 class BlobCache:
@@ -518,7 +518,7 @@ class BlobCache:
 
     @contextlib.contextmanager
     def hold(self, names: Collection[str]) -> Iterator[None]:
-        """Protect contents from eviction within a `with` block, whether they are here or not yet."""
+        """Protect contents from eviction within a `with` block, even if they are added only in the block."""
         with self._lock:
             self._holders.update(names)
         try:

@@ -130,10 +130,10 @@ def make_draft_path(path: Path) -> Path:
 
 
 def remove_stale_drafts(path: Path, *, min_idle_s: float = 0) -> None:
-    """Remove the drafts of processes that were killed.
+    """Remove the drafts (unfinished new versions) of a file whose writers were killed.
 
-    A draft's process may still be alive on another machine, or under the same pid. Such a draft is removed if
-    it was not written for `min_idle_s` seconds; 0 is for the only process that may write the file.
+    A draft's writer may be alive on another machine, or another process may have its pid. Such a draft is
+    removed if it was not written for `min_idle_s` seconds; 0 is for the only process that may write the file.
     """
     for draft in path.parent.glob(f".{path.name}.*.tmp"):
         with contextlib.suppress(FileNotFoundError):
@@ -143,7 +143,7 @@ def remove_stale_drafts(path: Path, *, min_idle_s: float = 0) -> None:
 
 
 def _is_orphan(draft: Path) -> bool:
-    """Return True if the draft's process ran on this machine and has ended."""
+    """Return True if the process that wrote the draft ran on this machine and has ended."""
     _, host_suffix, pid = draft.stem.rpartition(_HOST_PREFIX)
     if not host_suffix or not pid.isdecimal():
         return False
@@ -204,7 +204,7 @@ class Lines:
         self._end = os.fstat(self._descriptor).st_size
 
     def append(self, line: bytes) -> int:
-        """Append a line in one write and return its offset. If the disk is full, the file is unchanged."""
+        """Append a line in one write and return its byte offset. If this fails, the file is unchanged."""
         line_offset, line_bytes = self._end, line + b"\n"
         try:
             if os.write(self._descriptor, line_bytes) != len(line_bytes):
@@ -263,7 +263,7 @@ class Lock:
         return self
 
     def _try_lock(self) -> int:
-        """Return the locked descriptor, or -1 if the previous holder removed the file meanwhile."""
+        """Return the locked file's descriptor, or -1 if the previous holder removed the file meanwhile."""
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:

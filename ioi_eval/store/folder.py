@@ -1,6 +1,6 @@
 """A run's folder: the settings of the run, its rows and failures, and its measured time limits.
 
-A run can be read while another process writes it. Rows are written by the journal in `runs`.
+A run can be read while another process writes it. `ResultLog` writes the rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RunInfo(Value, kw_only=True):
     fingerprint: Fingerprint
     settings: Mapping[str, Any] = {}
     expected: int | None = None  # number of submissions; None if it is unknown
-    unread: bool = False  # True if the dump was not read completely, so that `expected` may still change
+    unread: bool = False  # True if the dump was not read to its end, so that `expected` may still change
     shard: str = ""  # shard of the run, such as 1/4, or 1,2/4 for merged shards; empty for a whole run
     merged: tuple[str, ...] = ()  # folders of the shards that were merged into this run
     replacing: bool = False  # True if the rows in the folder belong to a run that is being discarded
@@ -59,7 +59,7 @@ class ContestStart(Value):
 
 
 class ResultHead(msgspec.Struct):
-    """The columns of a row that the journal itself needs."""
+    """The columns of a result's row that the result log indexes."""
 
     key: str
     problem_id: str = ""
@@ -73,7 +73,7 @@ class ResultHead(msgspec.Struct):
 
 
 class FailureHead(msgspec.Struct):
-    """The columns of a failure that the journal itself needs."""
+    """The columns of a failure's row that the result log indexes."""
 
     key: str
     problem_id: str = ""
@@ -119,7 +119,7 @@ def check_folder(folder: Path) -> None:
         )
 
 
-def write_rejected(folder: Path, errors: Sequence[InputError]) -> Path:
+def write_rejected_rows(folder: Path, errors: Sequence[InputError]) -> Path:
     """Write the list of rejected rows of a dump and return its path. Without errors, remove an older list."""
     path = folder / REJECTED
     if not errors:
@@ -149,7 +149,7 @@ def read_rows(
     `start`: offset of the first row. `is_selected`: selects rows by their main columns.
     """
     for offset, row in read_rows_with_offsets(folder, start, is_selected):
-        with locate_errors(folder / RESULTS, offset):
+        with add_line_to_errors(folder / RESULTS, offset):
             full_row = expand_row(row, {})
         yield full_row
 
@@ -157,18 +157,18 @@ def read_rows(
 def read_results(
     folder: Path, start: int = 0, end: int | None = None
 ) -> Iterator[tuple[int, dict[str, Any], SubmissionResult]]:
-    """Yield offset, row and result of each row between two offsets. The row's tests stay compact."""
+    """Yield offset, row and result of each row between two offsets. Tests of rows keep their stored form."""
     for offset, row in read_rows_with_offsets(folder, start):
         if end is not None and offset >= end:
             return
-        with locate_errors(folder / RESULTS, offset):
+        with add_line_to_errors(folder / RESULTS, offset):
             result = read_result(row)
         yield offset, row, result
 
 
 @contextmanager
-def locate_errors(path: Path, offset: int, shown_path: Path | None = None) -> Iterator[None]:
-    """Context manager: InputErrors of the code inside name the file and the line at an offset.
+def add_line_to_errors(path: Path, offset: int, shown_path: Path | None = None) -> Iterator[None]:
+    """Context manager: add the file and the number of the line at `offset` to InputErrors of the code inside.
 
     `shown_path`: path of the file in the message.
     """
@@ -201,7 +201,7 @@ def read_row_at(
 ) -> dict[str, Any]:
     """Return the row of results.jsonl at an offset, with its tests written out."""
     for _, row in decode_lines(folder / RESULTS, dict[str, Any], offset):
-        with locate_errors(folder / RESULTS, offset):
+        with add_line_to_errors(folder / RESULTS, offset):
             return expand_row(expand_confinement(row, confinements_by_name), {})
     raise InputError(
         "a row was removed from the results", where=str(folder / RESULTS), remedy="Run the same command again"
@@ -218,7 +218,7 @@ def refuse_duplicate_key(folder: Path, key: str) -> NoReturn:
 
 
 def read_confinements(folder: Path) -> Mapping[str, Mapping[str, Any]]:
-    """Return the run's confinements by the name that rows use."""
+    """Return the run's descriptions of the sandbox (confinements), by the name that rows use."""
     info = read_info(folder)
     return {} if info is None else info.confinements
 
@@ -308,7 +308,7 @@ class Fingerprint(Value):
         return frozenset(label for label in common_labels if older.problems[label] != self.problems[label])
 
     def list_relabelled_problems(self, older: Fingerprint) -> frozenset[str]:
-        """Return old labels of problems that have a new label now, such as `id` and `id@year`."""
+        """Return the earlier labels of problems whose label has changed, such as from `id` to `id@year`."""
         removed_labels, current_digests = (
             older.problems.keys() - self.problems.keys(),
             set(self.problems.values()),
@@ -323,7 +323,7 @@ def list_fingerprint_changes(
 
     Options have the names that they have in `ioi-eval.toml`.
 
-    `include_reading`: include the options of reading rows.
+    `include_reading`: also compare the options for reading rows of a dump.
     """
     compared_groups = (("option", old.options, new.options), ("version of", old.versions, new.versions))
     compared_values = (
@@ -380,7 +380,7 @@ def has_measured_limits(problem: Problem) -> bool:
 
 
 def set_process_count(problem: Problem, forks: int) -> Problem:
-    """Return the problem with the measured number of processes that its own files start."""
+    """Return the problem with `forks`, the number of processes that the problem's included files start."""
     return msgspec.structs.replace(problem, options=msgspec.structs.replace(problem.options, forks=forks))
 
 
@@ -519,17 +519,17 @@ def read_participants(folder: Path) -> tuple[str, ...]:
     return () if start is None else start.participants
 
 
-def read_stopped(folder: Path) -> dict[str, str]:
-    """Return by participant and problem why a model stopped early in a contest."""
+def read_stop_reasons(folder: Path) -> dict[str, str]:
+    """Return the reasons why models stopped early in a contest, by participant and problem."""
     return read_value(folder / STOPPED, dict[str, str]) or {}
 
 
-def write_stopped(folder: Path, reasons: Mapping[str, str]) -> None:
-    """Write why models stopped early in a contest."""
+def write_stop_reasons(folder: Path, reasons: Mapping[str, str]) -> None:
+    """Write the reasons why models stopped early in a contest, by participant and problem."""
     replace(folder / STOPPED, [encode_terminal_safe_json(reasons), b"\n"])
 
 
-def is_written_now(folder: Path) -> bool:
+def is_being_written(folder: Path) -> bool:
     """Return True if a process is writing the run."""
     return is_locked(folder / LOCK)
 

@@ -22,7 +22,7 @@ from ioi_eval.store.files import replace
 
 T = TypeVar("T")
 _RECORD = "record.msgpack"
-_MAX_NOTE_BYTES = 4096  # maximum size of a note, in bytes; tens of thousands of notes may be in memory
+_MAX_LINE_BYTES = 4096  # maximum size of a line, in bytes; tens of thousands of lines may be in memory
 MOST_PROBLEMS = 256  # maximum number of problems of normal size in a cache
 _NORMAL_PROBLEM_BYTES = 256 << 10  # bytes of test data in a problem of normal size
 # Memory of a test without its contents, in bytes, including its entries in schedules.
@@ -70,14 +70,14 @@ def read_or_create_cached(store: Store, key: str, kind: type[T], make: Callable[
     return cached
 
 
-class NoteFile(Generic[T]):
-    """Small values by key in one file that processes share. Only the newest values are kept.
+class SharedValueFile(Generic[T]):
+    """A file with small values by key that processes share. It contains only the newest values.
 
     Each value is one line, appended in one write. An incomplete line of a killed writer is skipped.
     """
 
-    def __init__(self, path: Path, kind: type[T], max_notes: int = 50_000) -> None:
-        self._path, self._max_notes = path, max_notes
+    def __init__(self, path: Path, kind: type[T], max_values: int = 50_000) -> None:
+        self._path, self._max_values = path, max_values
         with _DECODER_LOCK:
             self._decoder = msgspec.json.Decoder(kind)
         self._lines: dict[bytes, bytes] = {}  # encoded values by key, oldest first
@@ -97,9 +97,9 @@ class NoteFile(Generic[T]):
             return None
 
     def put(self, key: str, value: T) -> None:
-        """Store a value if it is small and the disk has space. Losing a note only costs time."""
+        """Store a value if it is small and the disk has space. A lost value only costs time."""
         line = b"%b %b\n" % (key.encode(), msgspec.json.encode(value))
-        if len(line) > _MAX_NOTE_BYTES:
+        if len(line) > _MAX_LINE_BYTES:
             return
         with contextlib.suppress(OSError), self._path.open("ab", buffering=0) as stream:
             stream.write(line)
@@ -125,9 +125,9 @@ class NoteFile(Generic[T]):
             self._lines.pop(key, None)
             self._lines[key] = value
             self._line_count += 1
-        for key in [*islice(self._lines, max(0, len(self._lines) - self._max_notes))]:
+        for key in [*islice(self._lines, max(0, len(self._lines) - self._max_values))]:
             del self._lines[key]
-        if self._line_count > 2 * self._max_notes:
+        if self._line_count > 2 * self._max_values:
             self._line_count = len(self._lines)  # the file was rewritten, so it is read again
             with contextlib.suppress(InputError):
                 replace(
@@ -180,9 +180,9 @@ class LruCache(Generic[T]):
 
 
 def count_problem_cache_entries(problem: Problem) -> int:
-    """Return a problem's size in a table of `MOST_PROBLEMS` problems, as a multiple of the normal size.
+    """Return how many entries of a cache of `MOST_PROBLEMS` problems a problem counts as.
 
-    Contents in files need no memory.
+    A problem of normal size is one entry. Tests that are stored in files need no memory.
     """
     blobs = (blob for test in problem.tests for blob in (test.input, test.answer) if blob is not None)
     inline_bytes = sum(len(blob.data) for blob in blobs if blob.data is not None)

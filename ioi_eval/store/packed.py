@@ -20,19 +20,19 @@ class PackedContent(msgspec.Struct):
     slots: memoryview
 
 
-def numbers(type_code: str, content: memoryview) -> array[int]:
-    """Return the array that was stored in a file."""
+def read_numbers(type_code: str, content: memoryview) -> array[int]:
+    """Return the array of integers whose bytes were stored in a file."""
     return array(type_code, content.tobytes())
 
 
-class Packed(Collection[bytes]):
+class PackedByteStrings(Collection[bytes]):
     """An ordered set of byte strings. Each item has an index, the number of items added before it."""
 
     def __init__(self) -> None:
         self._content = bytearray()
         self._item_ends = array("Q", [0])
         # Hash table with open addressing. A slot contains the index of an item plus 1, or 0 if it is free.
-        # An item is in the first slot that was free from its checksum on.
+        # An item is in the slot of its checksum, or in the next slot that was free when it was added.
         self._slots = array("I", bytes(4 * _MIN_SLOTS))
         self._slot_mask = _MIN_SLOTS - 1
 
@@ -41,13 +41,16 @@ class Packed(Collection[bytes]):
         """Return the set with a stored content."""
         packed_set = cls()
         packed_set._content = bytearray(stored.content)
-        packed_set._item_ends, packed_set._slots = numbers("Q", stored.ends), numbers("I", stored.slots)
+        packed_set._item_ends, packed_set._slots = (
+            read_numbers("Q", stored.ends),
+            read_numbers("I", stored.slots),
+        )
         packed_set._slot_mask = len(packed_set._slots) - 1
         return packed_set
 
     @property
     def stored_content(self) -> PackedContent:
-        """Return the content to store in a file."""
+        """Return the arrays from which `from_stored` creates the set again."""
         return PackedContent(memoryview(self._content), memoryview(self._item_ends), memoryview(self._slots))
 
     def find(self, item: bytes) -> int:
@@ -103,7 +106,7 @@ class Keys(Collection[str]):
     """An ordered set of strings."""
 
     def __init__(self, strings: Iterable[str] = ()) -> None:
-        self.packed = Packed()
+        self.packed = PackedByteStrings()
         for string in strings:
             self.add(string)
 
@@ -111,7 +114,7 @@ class Keys(Collection[str]):
     def from_stored(cls, stored: PackedContent) -> Self:
         """Return the set with a stored content."""
         keys = cls()
-        keys.packed = Packed.from_stored(stored)
+        keys.packed = PackedByteStrings.from_stored(stored)
         return keys
 
     def find(self, string: str) -> int:
@@ -119,7 +122,7 @@ class Keys(Collection[str]):
         return self.packed.find(string.encode(errors="surrogatepass"))
 
     def add(self, string: str) -> bool:
-        """Add a string; return True if it is new. Its index is then the last one."""
+        """Add a string. Return True if it is new, so that it got the next free index."""
         return self.packed.add(string.encode(errors="surrogatepass"))
 
     def __contains__(self, string: object) -> bool:
@@ -147,11 +150,11 @@ class NamesByKey(Mapping[str, str]):
         self.keys_in_order = Keys() if keys is None else keys
         self.names = list(names)
         self._index_by_name = {name: number for number, name in enumerate(self.names)}
-        self._name_index_by_key = array("I") if name_indexes is None else numbers("I", name_indexes)
+        self._name_index_by_key = array("I") if name_indexes is None else read_numbers("I", name_indexes)
 
     @property
     def name_indexes(self) -> memoryview:
-        """Return the index of each key's name, as a file stores them."""
+        """Return the index of each key's name in `names`, in the form that a file stores."""
         return memoryview(self._name_index_by_key)
 
     def add(self, key: str, name: str) -> None:

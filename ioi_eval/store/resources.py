@@ -93,10 +93,10 @@ def read_machine_memory(root: Path = Path("/")) -> int:
     `root`: the folder that contains `proc` and `sys`.
     """
     physical_memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return min([physical_memory, *_read_group_limits(root)])
+    return min([physical_memory, *_read_control_group_limits(root)])
 
 
-def _read_group_limits(root: Path) -> Iterator[int]:
+def _read_control_group_limits(root: Path) -> Iterator[int]:
     """Yield the memory limits of this process's control groups and of their parents, of both versions."""
     try:
         cgroup_lines = (root / "proc/self/cgroup").read_text().splitlines()

@@ -44,10 +44,10 @@ from ioi_eval.store.folder import (
     Fingerprint,
     ResultHead,
     RunInfo,
+    add_line_to_errors,
     check_folder,
     decode_lines,
     list_fingerprint_changes,
-    locate_errors,
     read_info,
     refuse_duplicate_key,
 )
@@ -56,7 +56,7 @@ from ioi_eval.store.rows import as_json_value, compact_row, expand_row, read_res
 from ioi_eval.store.tables import TableFile, as_bytes, as_text
 
 INDEX = ".results.index"  # name of the file with the saved index of results.jsonl
-# Name of the file with hashes of the keys that had no result when the last call started.
+# Name of the file with hashes of the expected keys: the keys without a result when the last call started.
 _EXPECTED_KEYS = ".asked"
 _HASH_BYTES = 8  # length of a key's hash, in bytes
 # Names of files that are derived from rows, and are removed when the rows are removed.
@@ -226,10 +226,10 @@ class ResultLog:
         reuse = tuple(reuse)
         if fresh and any(_is_same_folder(other_folder, folder) for other_folder in reuse):
             raise InputError(
-                "reuse names the run's own results, which fresh discards",
+                "`reuse` names this run's folder, whose results `fresh` discards",
                 where=str(folder),
                 field="reuse",
-                remedy="Leave out fresh or reuse, or choose another out=FOLDER",
+                remedy="Leave out `fresh` or `reuse`, or choose another out=FOLDER",
             )
         is_new = make_folder(folder)
         lock = Lock(folder / LOCK).__enter__()
@@ -259,7 +259,7 @@ class ResultLog:
 
     @property
     def is_unchanged(self) -> bool:
-        """Return True if the folder's run has the same fingerprint: dump, problems and options."""
+        """Return True if the run in the folder has the fingerprint of this call: dump, problems, options."""
         if self._stored_info is None or self._discards_earlier_run:
             return False
         return self._stored_info.fingerprint == self._run_info.fingerprint
@@ -288,7 +288,7 @@ class ResultLog:
         return self._find_by_identity(_hash_identity(identity))
 
     def _find_by_identity(self, short_identity: bytes) -> dict[str, Any] | None:
-        """Return the row with this identity, from the first source that has one."""
+        """Return the row with the hash of an identity, from the first source that has such a row."""
         location = self._execute(
             "SELECT source, offset FROM identities WHERE identity = ? ORDER BY source", short_identity
         ).fetchone()
@@ -296,7 +296,7 @@ class ResultLog:
             return None
         source_number, offset = location
         source = self._sources[source_number]
-        with locate_errors(source.path, offset, source.shown):
+        with add_line_to_errors(source.path, offset, source.shown):
             row = self._read_row(source.path, offset)
             read_result(row)  # an invalid row is an InputError that names the line
             return row
@@ -340,7 +340,7 @@ class ResultLog:
         """Return the row at an offset of a file, with its tests written out."""
         with path.open("rb") as stream:
             stream.seek(offset)
-            with locate_errors(path, offset):
+            with add_line_to_errors(path, offset):
                 return expand_row(msgspec.json.decode(stream.readline()), self._confinements)
 
     def _get_problem_digest(self, problem: str) -> str:
@@ -402,7 +402,10 @@ class ResultLog:
         return True
 
     def _index_identities(self, source: int, offset: int, row: ResultHead, problem_digest: str) -> None:
-        """Index the identities of a row, unless an earlier row of the source has them."""
+        """Index the identities of a row's submission and program, by which later calls reuse its result.
+
+        `source`: number of the file with the row. Earlier rows of the file take precedence.
+        """
         identities = [_hash_identity(row.submission_sha256, problem_digest)] if row.submission_sha256 else []
         if row.program_sha256:
             identities.append(_hash_identity(row.program_sha256))
@@ -461,8 +464,7 @@ class ResultLog:
         """
         current_fingerprint = self._run_info.fingerprint
         if not (differences := list_fingerprint_changes(earlier_fingerprint, current_fingerprint)):
-            # Problems that only the earlier call had are also stored, because a later call may name them
-            # again.
+            # Keep the problems of the earlier call that this call lacks, because a later call may name them.
             edited_labels, relabelled_labels = (
                 current_fingerprint.list_edited_problems(earlier_fingerprint),
                 current_fingerprint.list_relabelled_problems(earlier_fingerprint),
@@ -565,7 +567,7 @@ class ResultLog:
         result_head = msgspec.convert(row, ResultHead)
         if not is_earlier and not self._any_compiler:
             self._check_compiler(result_head.compiler)
-        results_file, _ = self._start_and_open_writers()
+        results_file, _ = self._start_run_and_open_files()
         compacted_row, confinements = compact_row(row)
         if not confinements.keys() <= self._run_info.confinements.keys():
             self._add_confinements(confinements)
@@ -597,11 +599,11 @@ class ResultLog:
 
     def record_failure(self, row: Mapping[str, Any]) -> None:
         """Append the row of a judge failure. The next call judges the submission again."""
-        offset = self._start_and_open_writers()[1].append(encode_terminal_safe_json(row))
+        offset = self._start_run_and_open_files()[1].append(encode_terminal_safe_json(row))
         self._stale_failures += row["key"] in self.failed
         self._index_failure(offset, msgspec.convert(row, FailureHead))
 
-    def _start_and_open_writers(self) -> tuple[Lines, Lines]:
+    def _start_run_and_open_files(self) -> tuple[Lines, Lines]:
         """Return the open files for results and failures. Start the run if necessary."""
         if self._open_files is None:
             self.start_run()
@@ -618,12 +620,12 @@ class ResultLog:
     # --- run.json ---
 
     def set_expected_keys(self, keys: Collection[str], other_keys: Collection[str] = ()) -> None:
-        """Set the expected number of results: those with these keys, and all stored results.
+        """Set the keys that should have a result at the end of the run. Keys with a stored result also count.
 
-        `other_keys` are keys of the dump that this call does not select. They count if an earlier call
-        selected them and left them without a result.
+        `other_keys`: keys of the dump that this call does not select. Such a key counts if an earlier call
+        selected it, but stored no result.
         """
-        earlier_hashes, missing_hashes = self._read_earlier_expected(), bytearray()
+        earlier_hashes, missing_hashes = self._read_earlier_expected_hashes(), bytearray()
         for key in chain(keys, (key for key in other_keys if _hash_key(key) in earlier_hashes)):
             if key not in self.done:
                 missing_hashes += _hash_key(key)
@@ -634,7 +636,7 @@ class ResultLog:
         """Set the expected number of results. `None` means that the dump has not been read to its end."""
         self._run_info = msgspec.structs.replace(self._run_info, expected=count, unread=count is None)
 
-    def _read_earlier_expected(self) -> frozenset[bytes]:
+    def _read_earlier_expected_hashes(self) -> frozenset[bytes]:
         """Return the hashes of the keys that had no result when the last call started."""
         path = self.folder / _EXPECTED_KEYS
         if self._discards_earlier_run or not path.exists():
@@ -663,7 +665,7 @@ class ResultLog:
     def complete_run_info(
         self, fingerprint: Fingerprint, settings: Mapping[str, Any], keys: Collection[str]
     ) -> None:
-        """Write fingerprint, settings and expected keys, which were not known when the run started."""
+        """Write a run's fingerprint, settings and expected keys, which are known only after its start."""
         info = _make_run_info(fingerprint, {**self._run_info.settings, **settings})
         self._run_info = msgspec.structs.replace(
             self._run_info, fingerprint=info.fingerprint, settings=info.settings
@@ -672,7 +674,7 @@ class ResultLog:
         self._write_info(replacing=False)
 
     def _add_confinements(self, confinements: Mapping[str, Mapping[str, Any]]) -> None:
-        """Add the confinements, which rows store by name."""
+        """Add descriptions of the sandbox (confinements) by name. Rows contain only the name."""
         all_confinements = {**self._run_info.confinements, **confinements}
         self._run_info = msgspec.structs.replace(self._run_info, confinements=all_confinements)
         self._confinements |= all_confinements

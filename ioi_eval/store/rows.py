@@ -36,8 +36,8 @@ from ioi_eval.rules import scoring
 
 TEST_COLUMNS = "test_columns"
 _TESTS, _SUBTASKS, _CONFINEMENT = "test_results", "all_subtasks_results", "confinement"
-# Fields that only few tests have, with the value that means that a test lacks the field. Tests have them if
-# they ran again, if a grader counts their points, or if they start processes.
+# Fields that only few tests have, with the value that means that a test lacks the field. A test has
+# `cpu_times` if it ran again, `points` if a grader counts its points, `processes` if it starts processes.
 RARE: Mapping[str, Any] = {"cpu_times": [], "points": None, "processes": None}
 _NO_VALUE = object()
 _Row = dict[str, Any]
@@ -48,8 +48,8 @@ PASSED = (Verdict.AC, Verdict.SKIPPED)  # verdicts of tests that lose no points
 # Prefix of `program_sha256`: the version of the rule by which programs are equal.
 PROGRAM_RULE = "2:"
 MODEL_COLUMNS = ("model", "model_id", "model_name")
-# Prefix of the key of another judge's row that has no key. The number of the row follows.
-PLACE = "row "
+# Prefix of the keys of rows that another judge wrote without keys, such as "row 5" for the fifth row.
+ROW_KEY_PREFIX = "row "
 
 RESULT_COLUMNS = frozenset(
     {
@@ -218,9 +218,9 @@ class DistinctTests:
 
     def find_or_add(self, tests: Sequence[TestResult]) -> list[int]:
         """Return the index of each test, and add new tests."""
-        return [self._test_index(test) for test in tests]
+        return [self._find_or_add_index(test) for test in tests]
 
-    def _test_index(self, test: TestResult) -> int:
+    def _find_or_add_index(self, test: TestResult) -> int:
         indices = self._indices_by_name.setdefault(test.test_name, [])
         for index in indices:
             known_test = self._distinct_tests[index]
@@ -231,13 +231,16 @@ class DistinctTests:
         return indices[-1]
 
     def columns(self) -> dict[str, Any]:
-        """Return a list for each field, or one value if it is equal for all tests; empty without tests."""
+        """Return the tests by field: a list of values, or a single value if all tests have an equal value.
+
+        The result is empty if there are no tests.
+        """
         field_names = dict.fromkeys(
-            name for test in self._distinct_tests[:1] for name in _list_set_fields(test)
+            name for test in self._distinct_tests[:1] for name in _list_stored_fields(test)
         )
         for test in self._distinct_tests:
             if test.cpu_times or test.points is not None or test.processes is not None:
-                field_names |= dict.fromkeys(_list_set_fields(test))
+                field_names |= dict.fromkeys(_list_stored_fields(test))
         return {name: self._field_values(name) for name in field_names}
 
     def _field_values(self, name: str) -> Any:
@@ -252,7 +255,7 @@ class DistinctTests:
             and len({*map(type, values)}) == 1
         ):
             return as_json_value(first_value)
-        return fold_values([as_json_value(value) for value in values])
+        return merge_equal_values([as_json_value(value) for value in values])
 
 
 def has_same_columns(stored_row: Mapping[str, Any], submission: Submission, problem: Problem) -> bool:
@@ -282,8 +285,8 @@ _COMMON_FIELDS = tuple(
 )
 
 
-def _list_set_fields(test: TestResult) -> tuple[str, ...]:
-    """Return the names of the fields in published result sets."""
+def _list_stored_fields(test: TestResult) -> tuple[str, ...]:
+    """Return the names of the fields that are stored: the common fields, and rare fields with a value."""
     if not test.cpu_times and test.points is None and test.processes is None:
         return _COMMON_FIELDS
     present_fields = {*_COMMON_FIELDS, *(name for name in RARE if getattr(test, name) not in (None, ()))}
@@ -291,7 +294,7 @@ def _list_set_fields(test: TestResult) -> tuple[str, ...]:
 
 
 def _test_row(test: TestResult) -> dict[str, Any]:
-    return {name: getattr(test, name) for name in _list_set_fields(test)}
+    return {name: getattr(test, name) for name in _list_stored_fields(test)}
 
 
 def _wrong_output_column(problem: Problem, result: SubmissionResult) -> dict[str, Any]:
@@ -368,15 +371,15 @@ class _ResultColumns(msgspec.Struct):
 
 
 def read_result(row: Mapping[str, Any]) -> SubmissionResult:
-    """Return the result that a row was made from. Its tests may be compact or written out.
+    """Return the result that a row was made from. The row's tests may be columns or lists.
 
     Tests are in the order in which the subtasks name them. Raises InputError if the row is not a valid
     result.
     """
     row_with_tests = expand_tests(row)
-    with _invalid_row_errors(row):
+    with _report_invalid_row(row):
         columns = msgspec.convert(row_with_tests, _ResultColumns)
-    with _invalid_row_errors(row, _SUBTASKS):
+    with _report_invalid_row(row, _SUBTASKS):
         subtasks_with_scores = zip(
             columns.all_subtasks_results, columns.all_subtasks_exact_scores, strict=True
         )
@@ -414,15 +417,18 @@ def read_result(row: Mapping[str, Any]) -> SubmissionResult:
 
 
 @contextmanager
-def _invalid_row_errors(row: Mapping[str, Any], column: str = "") -> Iterator[None]:
-    """Raise InputError if the code inside reads an invalid row. `column`: the column that is read."""
+def _report_invalid_row(row: Mapping[str, Any], column: str = "") -> Iterator[None]:
+    """Context manager: raise InputError if the code inside reads an invalid row.
+
+    `column`: the column that is read.
+    """
     try:
         yield
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         reason, _, path = str(error).partition(" - at `$")
         if reason.startswith("zip()"):
             reason = "its lists have different lengths"
-        elif not isinstance(error, msgspec.ValidationError):  # such messages are about Python objects
+        elif not isinstance(error, msgspec.ValidationError):  # a message about Python would not help users
             reason = "a value has the wrong form"
         subject = f"the row of {key!r}" if (key := row.get("key")) is not None else "the row"
         raise InputError(
@@ -452,7 +458,10 @@ def read_model_name(row: Mapping[str, Any]) -> str:
 
 
 def compact_row(row: Mapping[str, Any]) -> tuple[_Row, dict[str, Mapping[str, Any]]]:
-    """Return the row in its stored form, and the confinement by the name that replaces it in the row."""
+    """Return the row in its stored form, and the row's confinement by its name.
+
+    In the stored form, the row contains this name instead of the confinement, a description of the sandbox.
+    """
     compacted_row, named_confinements = dict(row), dict[str, Mapping[str, Any]]()
     if isinstance(confinement := row.get(_CONFINEMENT), Mapping) and confinement:
         shared_confinement = {name: value for name, value in confinement.items() if name != _SANDBOX_USER}
@@ -462,7 +471,7 @@ def compact_row(row: Mapping[str, Any]) -> tuple[_Row, dict[str, Mapping[str, An
         return compacted_row, named_confinements
     index_by_test, tests = dict[bytes, int](), list[_Row]()
     test_lists = _change_test_lists(
-        row, lambda tests_of_list: [_test_index(index_by_test, tests, test) for test in tests_of_list]
+        row, lambda tests_of_list: [_find_or_add_index(index_by_test, tests, test) for test in tests_of_list]
     )
     if columns := _convert_tests_to_columns(tests):
         compacted_row |= {**test_lists, TEST_COLUMNS: columns}
@@ -470,7 +479,10 @@ def compact_row(row: Mapping[str, Any]) -> tuple[_Row, dict[str, Mapping[str, An
 
 
 def expand_row(row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row:
-    """Return the row as `result_row` made it, but without the sandbox's user."""
+    """Return the row as `result_row` made it, except the sandbox's user id, which is not stored.
+
+    `confinements`: the run's descriptions of the sandbox, by the name that rows contain.
+    """
     return _replace_test_indices(expand_confinement(row, confinements), _convert_columns_to_tests)
 
 
@@ -485,15 +497,15 @@ def _replace_test_indices(
     """Return the row with each test's index replaced by the test that `read_tests` returns."""
     if (columns := row.get(TEST_COLUMNS)) is None:
         return dict(row)
-    with _invalid_row_errors(row, TEST_COLUMNS):
+    with _report_invalid_row(row, TEST_COLUMNS):
         tests = read_tests(columns)
-    with _invalid_row_errors(row, _SUBTASKS if row.get(_SUBTASKS) else _TESTS):
+    with _report_invalid_row(row, _SUBTASKS if row.get(_SUBTASKS) else _TESTS):
         test_lists = _change_test_lists(row, lambda indices: [tests[index] for index in indices])
     return _without_column(row, TEST_COLUMNS) | test_lists
 
 
 def expand_confinement(row: _Row, confinements: Mapping[str, Mapping[str, Any]]) -> _Row:
-    """Return the row with its confinement instead of the confinement's name. Its tests stay compact."""
+    """Return the row with its confinement instead of the confinement's name. Its tests stay in columns."""
     if isinstance(name := row.get(_CONFINEMENT), str):
         row = {**row, _CONFINEMENT: confinements.get(name, {})}
     return row
@@ -567,13 +579,14 @@ class TestColumns(msgspec.Struct):
         ]
 
     def _repeat_value(self, value: Any) -> Iterable[Any]:
+        """Return a stored field's value for each test: its list, or its single value repeated."""
         return value if isinstance(value, list) else repeat(value, len(self.test_name))
 
 
 def _convert_columns_to_tests(columns: Mapping[str, Any]) -> list[_Row]:
     """Return the tests in the stored columns."""
     test_count = len(columns["test_name"])
-    # A rare field is removed from tests that lack it, and from all tests if none has it.
+    # Omit a rare field from each test for which the column contains the value "lacks the field".
     present_columns = {name: value for name, value in columns.items() if value != RARE.get(name, _NO_VALUE)}
     value_lists = [
         value if isinstance(value, list) else [value] * test_count for value in present_columns.values()
@@ -595,7 +608,7 @@ def _change_test_lists(row: Mapping[str, Any], change: Callable[[list[Any]], lis
     )
 
 
-def _test_index(index_by_test: dict[bytes, int], tests: list[_Row], test: _Row) -> int:
+def _find_or_add_index(index_by_test: dict[bytes, int], tests: list[_Row], test: _Row) -> int:
     """Return a test's index among the tests of its row, and append the test if it is new.
 
     Tests with the same name but different fields are different tests.
@@ -615,10 +628,13 @@ def _convert_tests_to_columns(tests: list[_Row]) -> _Row:
     ):
         return {}
     columns = {name: [test.get(name, RARE.get(name)) for test in tests] for name in field_names}
-    return {name: values if name == "test_name" else fold_values(values) for name, values in columns.items()}
+    return {
+        name: values if name == "test_name" else merge_equal_values(values)
+        for name, values in columns.items()
+    }
 
 
-def fold_values(values: list[Any]) -> Any:
+def merge_equal_values(values: list[Any]) -> Any:
     """Return one value if all values are equal, else the list. Values that are lists stay in a list."""
     first_value, *other_values = values
     are_equal = not isinstance(first_value, list) and all(
@@ -677,7 +693,7 @@ def as_json_value(value: Any) -> Any:
 def as_label(value: Any) -> str:
     """Return a string or number as a string.
 
-    Tables with gaps turn whole numbers into floats, so a trailing `.0` is removed.
+    A trailing `.0` is removed, because whole numbers become floats in table columns with missing values.
     """
     label = str(value)
     return label.removesuffix(".0") if as_number(value) is not None else label

@@ -85,7 +85,7 @@ class TableFile:
             raise _make_file_error(error) from error
 
     def save(self, path: Path, facts: bytes) -> None:
-        """Write a copy of the tables and facts about them to a file. Raises InputError if it fails."""
+        """Write a copy of the tables to a file, with `facts` as metadata. Raises InputError if this fails."""
         self.run("DELETE FROM facts")
         self.run("INSERT INTO facts VALUES (?)", facts)
         self.run("COMMIT")

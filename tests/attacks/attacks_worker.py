@@ -102,7 +102,10 @@ async def _bodies_that_wait(site: Site) -> str:
 
 async def _all_the_room(site: Site) -> str:
     # A small store, in which only the contents count.
-    with mock.patch.object(contents, "MIN_MAX_ENTRY_BYTES", 0), mock.patch.object(contents, "BESIDE", 0):
+    with (
+        mock.patch.object(contents, "MIN_MAX_ENTRY_BYTES", 0),
+        mock.patch.object(contents, "ENTRY_OVERHEAD_BYTES", 0),
+    ):
         store = Store(site.place / "cache", limit=16_000)
         cache = BuildCache(store)
         for key, size in (("neighbour", 900), *((f"large-{number}", 8_000) for number in range(3))):

@@ -66,7 +66,7 @@ from ioi_eval.rules.verdicts import (
 )
 from ioi_eval.store import Store
 from ioi_eval.store.contents import Pin, convert_store_errors
-from ioi_eval.store.memory import LruCache, NoteFile, SharedCalls, read_cached, read_or_create_cached
+from ioi_eval.store.memory import LruCache, SharedCalls, SharedValueFile, read_cached, read_or_create_cached
 
 # --- the script --------------------------------------------------------------------------------------
 
@@ -367,7 +367,7 @@ class ArtifactCache:
         self._store = store
         self._pins = LruCache[Pin](_MAX_PINS, Pin.release)
         self._lock = threading.Lock()
-        self._worker_programs = NoteFile(store.root / _WORKER_PROGRAMS_FILE, _CachedOutcome)
+        self._worker_programs = SharedValueFile(store.root / _WORKER_PROGRAMS_FILE, _CachedOutcome)
 
     def creation_lock(self, key: str) -> contextlib.AbstractAsyncContextManager[None]:
         """Return the lock of a key, with which only a single process at a time builds the key's artifact."""

@@ -86,7 +86,7 @@ from ioi_eval.store.folder import (
     decode_lines,
     read_rows,
     write_progress,
-    write_stopped,
+    write_stop_reasons,
 )
 from ioi_eval.store.result_log import ResultLog
 
@@ -489,7 +489,7 @@ async def compete(
                             session = contest.session(participant_names[problem_work.sample])
                             group.create_task(problem_work.run(session, slots, unwritten))
         scoreboard = contest.scoreboard()
-        write_stopped(folder, unwritten)  # write these reasons first, because the report shows them
+        write_stop_reasons(folder, unwritten)  # write these reasons first, because the report shows them
     return ContestOutcome(
         out=str(folder),
         scoreboard=scoreboard,

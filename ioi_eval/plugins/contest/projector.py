@@ -22,7 +22,7 @@ from ioi_eval.plugins.contest.scoreboard import (
 )
 from ioi_eval.reports.document import Document, LiveBlock, Section, render_html
 from ioi_eval.store.files import read_value
-from ioi_eval.store.folder import CONTEST, RESULTS, ContestStart, is_written_now, read_info
+from ioi_eval.store.folder import CONTEST, RESULTS, ContestStart, is_being_written, read_info
 
 _OPTION = "contest_"  # prefix of a contest's rules among the options of its run
 
@@ -100,6 +100,6 @@ class ScoreboardPage:
     def _format_time(self, elapsed_s: float) -> str:
         """Return the elapsed or remaining time, or "" for a stopped contest without a time limit."""
         if self._rules.seconds is None:
-            return f"{format_clock(elapsed_s)} since the start" if is_written_now(self._folder) else ""
+            return f"{format_clock(elapsed_s)} since the start" if is_being_written(self._folder) else ""
         left_s = self._rules.seconds - elapsed_s
         return f"{format_clock(left_s)} left" if left_s > 0 else "over"

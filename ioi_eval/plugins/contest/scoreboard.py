@@ -30,7 +30,14 @@ from ioi_eval.reports.records import ModelSummary, Summary
 from ioi_eval.rules import scoring
 from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.rules.selection import Budget, remove_tests
-from ioi_eval.store.folder import CONTEST, STOPPED, read_info, read_participants, read_results, read_stopped
+from ioi_eval.store.folder import (
+    CONTEST,
+    STOPPED,
+    read_info,
+    read_participants,
+    read_results,
+    read_stop_reasons,
+)
 from ioi_eval.store.rows import as_number
 from ioi_eval.store.tasks import read_tasks
 
@@ -246,7 +253,7 @@ class ScoreboardPart(ReportPart):
 
     def warnings(self, folder: Path) -> Iterator[str]:
         """Yield a warning if models stopped early."""
-        if stop_reasons := read_stopped(folder):
+        if stop_reasons := read_stop_reasons(folder):
             reasons = "; ".join(
                 f"{name}: {reason}" for name, reason in list(stop_reasons.items())[:_MAX_NAMED]
             )

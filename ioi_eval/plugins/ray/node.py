@@ -24,7 +24,7 @@ from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.server.contents import ContentCache
 from ioi_eval.store import Store
-from ioi_eval.store.contents import BESIDE, BlobCache
+from ioi_eval.store.contents import ENTRY_OVERHEAD_BYTES, BlobCache
 
 VERSION = version("ioi-eval")
 PROCTOR, LIBRARY = Blob.of("the node's own proctor"), Blob.of("the node's own library of waiting")
@@ -139,7 +139,9 @@ class Node:
                 await asyncio.to_thread(sandboxes.open)
                 free_bytes = shutil.disk_usage(sandboxes.folder).free
                 blobs = BlobCache(
-                    sandboxes.folder / "kept", min(_CACHE, free_bytes // _DISK_PARTS), overhead_bytes=BESIDE
+                    sandboxes.folder / "kept",
+                    min(_CACHE, free_bytes // _DISK_PARTS),
+                    overhead_bytes=ENTRY_OVERHEAD_BYTES,
                 )
                 engine = EmbeddedEngine(
                     store=_open_store(), slots=self._slots, allow_unconfined=self._allow_unconfined

@@ -132,7 +132,7 @@ def test_fresh_run_cannot_reuse_its_own_results(scored: Path, tmp_path: Path) ->
     results_before = (scored / "results.jsonl").read_bytes()
     (tmp_path / "link").symlink_to(scored)
     for run_folder in (scored, tmp_path / "link"):
-        with pytest.raises(InputError, match="'reuse': reuse names the run's own results"):
+        with pytest.raises(InputError, match="'reuse': `reuse` names this run's folder"):
             ResultLog.open(scored, MADE_OF, fresh=True, reuse=[run_folder])
     assert (scored / "results.jsonl").read_bytes() == results_before
     with ResultLog.open(scored, MADE_OF, reuse=[scored]) as journal:

@@ -62,7 +62,7 @@ def test_small_contents_count_with_their_overhead(tmp_path: Path) -> None:
     assert len([*tmp_path.iterdir()]) == 5 and depot.used == 5000
 
 
-def test_full_cache_checks_only_contents_to_evict(tmp_path: Path) -> None:
+def test_eviction_from_full_cache_visits_only_evicted_contents(tmp_path: Path) -> None:
     """Otherwise each new content in a full cache would check all existing contents."""
     looks = list[str]()
 

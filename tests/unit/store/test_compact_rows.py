@@ -19,7 +19,7 @@ from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.models import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.runs.folders import convert_rows_to_run
-from ioi_eval.store.rows import compact_row, expand_row, fold_values, make_compact_row
+from ioi_eval.store.rows import compact_row, expand_row, make_compact_row, merge_equal_values
 
 PLAIN = problem("plain", subtasks=False)
 CONFINED = {"v": 1, "landlock": 7, "seccomp": True}
@@ -109,7 +109,7 @@ def test_equal_confinements_are_in_run_json_once(tmp_path: Path) -> None:
     assert [result_read.confinement for result_read in Results.open(run)] == [CONFINED, CONFINED]
 
 
-def test_confinement_is_written_before_its_row(tmp_path: Path) -> None:
+def test_confinement_is_written_before_row_that_names_it(tmp_path: Path) -> None:
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
         journal.record_result(row("a"))
         reader = read_rows(tmp_path / "run")
@@ -204,6 +204,6 @@ def test_row_with_columns_of_different_lengths_is_input_error(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("values", [[1, 1.0], [True, 1], [0.0, False], [[1], [1]], ["a", "b"]])
-def test_only_equal_values_of_one_type_are_folded(values: list[Any]) -> None:
-    assert fold_values(values) is values
-    assert fold_values([1.5, 1.5]) == 1.5
+def test_only_equal_values_of_one_type_are_stored_once(values: list[Any]) -> None:
+    assert merge_equal_values(values) is values
+    assert merge_equal_values([1.5, 1.5]) == 1.5

@@ -11,7 +11,7 @@ from support.waiting import settle
 
 from ioi_eval import Store
 from ioi_eval.models import Blob
-from ioi_eval.store.memory import LruCache, NoteFile, SharedCalls, read_cached, read_or_create_cached
+from ioi_eval.store.memory import LruCache, SharedCalls, SharedValueFile, read_cached, read_or_create_cached
 
 
 class Work:
@@ -203,17 +203,17 @@ def test_value_stored_twice_counts_once() -> None:
 
 
 def test_note_file_returns_newest_value_of_any_writer(tmp_path: Path) -> None:
-    mine, theirs = (NoteFile(tmp_path / "notes", list[int]) for _ in range(2))
+    mine, theirs = (SharedValueFile(tmp_path / "notes", list[int]) for _ in range(2))
     assert mine.get("a") is None
     mine.put("a", [1])
     theirs.put("b", [2])
     mine.put("a", [3])
-    for note_file in (mine, theirs, NoteFile(tmp_path / "notes", list[int])):
+    for note_file in (mine, theirs, SharedValueFile(tmp_path / "notes", list[int])):
         assert (note_file.get("a"), note_file.get("b"), note_file.get("c")) == ([3], [2], None)
 
 
-def test_note_file_removes_its_oldest_values(tmp_path: Path) -> None:
-    mine, theirs = (NoteFile(tmp_path / "notes", int, max_notes=10) for _ in range(2))
+def test_shared_value_file_removes_its_oldest_values(tmp_path: Path) -> None:
+    mine, theirs = (SharedValueFile(tmp_path / "notes", int, max_values=10) for _ in range(2))
     for number in range(100):
         (mine if number % 3 else theirs).put(f"k{number}", number)
         assert mine.get(f"k{number}") == theirs.get(f"k{number}") == number
@@ -221,26 +221,26 @@ def test_note_file_removes_its_oldest_values(tmp_path: Path) -> None:
     assert len((tmp_path / "notes").read_bytes().splitlines()) <= 21
 
 
-def test_truncated_note_does_not_damage_other_notes(tmp_path: Path) -> None:
+def test_truncated_line_does_not_damage_other_values(tmp_path: Path) -> None:
     path = tmp_path / "notes"
-    NoteFile(path, list[int]).put("a", [1])
+    SharedValueFile(path, list[int]).put("a", [1])
     whole = path.read_bytes()
-    NoteFile(path, list[int]).put("b", [2])
+    SharedValueFile(path, list[int]).put("b", [2])
     for size in range(len(whole), path.stat().st_size):
         path.write_bytes(path.read_bytes()[:size])
-        notes = NoteFile(path, list[int])
+        notes = SharedValueFile(path, list[int])
         assert (notes.get("a"), notes.get("b")) == ([1], None)
         notes.put("c", [3])
         notes.put("d", [4])
         assert (notes.get("a"), notes.get("d")) == ([1], [4])
         path.write_bytes(whole)
-        NoteFile(path, list[int]).put("b", [2])
+        SharedValueFile(path, list[int]).put("b", [2])
 
 
 def test_replaced_note_file_is_read_again(tmp_path: Path) -> None:
     """The new file may have the inode of the old file."""
     path = tmp_path / "notes"
-    notes = NoteFile(path, int)
+    notes = SharedValueFile(path, int)
     for number in range(3):
         notes.put(f"key{number}", number)
     assert notes.get("key2") == 2
@@ -249,21 +249,21 @@ def test_replaced_note_file_is_read_again(tmp_path: Path) -> None:
 
 
 def test_notes_are_dropped_if_the_disk_is_full(tmp_path: Path) -> None:
-    NoteFile(tmp_path / "missing" / "notes", int).put("a", 1)
-    assert NoteFile(tmp_path / "missing" / "notes", int).get("a") is None
+    SharedValueFile(tmp_path / "missing" / "notes", int).put("a", 1)
+    assert SharedValueFile(tmp_path / "missing" / "notes", int).get("a") is None
 
 
-def test_unreadable_value_of_note_file_is_none(tmp_path: Path) -> None:
+def test_unreadable_value_in_shared_file_is_none(tmp_path: Path) -> None:
     (tmp_path / "notes").write_bytes(b'a "\xff"\n')
-    assert NoteFile(tmp_path / "notes", str).get("a") is None
+    assert SharedValueFile(tmp_path / "notes", str).get("a") is None
     (tmp_path / "folder").mkdir()
-    NoteFile(tmp_path / "folder", str).put("a", "x")
-    assert NoteFile(tmp_path / "folder", str).get("a") is None
+    SharedValueFile(tmp_path / "folder", str).put("a", "x")
+    assert SharedValueFile(tmp_path / "folder", str).get("a") is None
 
 
-def test_note_file_does_not_store_long_values(tmp_path: Path) -> None:
+def test_shared_value_file_does_not_store_long_values(tmp_path: Path) -> None:
     """Tens of thousands of compiler outputs would need gigabytes."""
-    notes = NoteFile(tmp_path / "notes", str)
+    notes = SharedValueFile(tmp_path / "notes", str)
     notes.put("a", "x" * 5000)
     notes.put("b", "x" * 1000)
     assert notes.get("a") is None and notes.get("b") == "x" * 1000

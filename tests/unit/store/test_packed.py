@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioi_eval.store import packed
-from ioi_eval.store.packed import Keys, NamesByKey, Packed, PackedContent
+from ioi_eval.store.packed import Keys, NamesByKey, PackedByteStrings, PackedContent
 
 texts = st.text(st.characters(), max_size=4)  # including halves of surrogate pairs, and the empty string
 
@@ -40,10 +40,10 @@ def test_packed_keys_behave_like_dict_keys() -> None:
 
 
 def test_packed_set_read_from_file_accepts_new_keys() -> None:
-    first = Packed()
+    first = PackedByteStrings()
     for number in range(100):
         first.add(b"%d" % number)
-    restored = Packed.from_stored(first.stored_content)
+    restored = PackedByteStrings.from_stored(first.stored_content)
     for number in range(200):
         assert restored.add(b"%d" % number) == (number >= 100)
     assert [*restored] == [b"%d" % number for number in range(200)] and len(first) == 100

@@ -27,7 +27,7 @@ SPAWN = multiprocessing.get_context("spawn")
 @pytest.fixture(autouse=True)
 def contents_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Count only the bytes of contents, so that limits are small numbers."""
-    monkeypatch.setattr(contents, "BESIDE", 0)
+    monkeypatch.setattr(contents, "ENTRY_OVERHEAD_BYTES", 0)
 
 
 @contextlib.contextmanager
@@ -193,7 +193,7 @@ async def find_or_make(root: Path, created: list[Path]) -> None:
             created.append(store.put("key1", b"x"))
 
 
-async def test_later_creators_find_the_first_entry(tmp_path: Path) -> None:
+async def test_concurrent_creators_of_an_entry_create_it_once(tmp_path: Path) -> None:
     created: list[Path] = []
     await asyncio.gather(*(find_or_make(tmp_path, created) for _ in range(3)))
     assert len(created) == 1
@@ -294,7 +294,7 @@ def test_folder_entry_is_evicted_as_a_whole(tmp_path: Path) -> None:
 
 def test_small_entries_count_with_their_disk_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise millions of small programs would fill the disk within the limit."""
-    monkeypatch.setattr(contents, "BESIDE", 16 << 10)
+    monkeypatch.setattr(contents, "ENTRY_OVERHEAD_BYTES", 16 << 10)
     store = Store(tmp_path, limit=320 << 10)
     for number in range(60):
         grow_old(store.folder(f"key{number}", lambda place: (place / "file").write_bytes(b"7")).parent)
@@ -322,7 +322,7 @@ class Looking(Store):
         return super()._list_entries()
 
 
-def test_second_process_does_not_list_all_entries(tmp_path: Path) -> None:
+def test_second_process_uses_stored_size_instead_of_listing_entries(tmp_path: Path) -> None:
     first, second = Looking(tmp_path, limit=100), Looking(tmp_path, limit=100)
     for number in range(3):
         first.put(f"first{number}", bytes(30))
