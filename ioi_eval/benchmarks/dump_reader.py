@@ -105,7 +105,7 @@ class DumpRow(Fields):
                 raise self.missing_column_error(f"`{path}`", field, (path,))
 
     def full_name(self, name: str) -> str:
-        """Return the column that messages name for a field: the dump's column, if it has one."""
+        """Return the name of a field's column for messages: the column in the dump, if there is one."""
         origin = self._original_columns.get(
             name, ""
         )  # a column name, or a description, which contains spaces
@@ -207,7 +207,7 @@ class DumpRow(Fields):
         if column not in _ANSWER_COLUMNS:
             return value
         parsed_value = _parse_list(value)
-        answers = extract_replies(parsed_value, holds_several=path in _LIST_COLUMNS)
+        answers = extract_replies(parsed_value, has_several_answers=path in _LIST_COLUMNS)
         if not isinstance(value, str):
             return answers
         # A string is split into several answers only if its column generally holds lists. Otherwise a model's
@@ -356,7 +356,11 @@ def _parse_container(text: str) -> Any:
 
 
 def walk_paths(columns: Mapping[str, Any], depth: int = 3) -> Iterator[tuple[str, Any]]:
-    """Yield columns and paths with their values. Paths lead into objects and strings with JSON objects."""
+    """Yield each column with its value, and the path of each nested value with the value.
+
+    Nested values are in objects, and in JSON objects that a string contains.
+    `depth`: maximum number of keys in a path.
+    """
     for name, value in columns.items():
         yield str(name), value
         container = _parse_container(value) if isinstance(value, str) else value
@@ -455,9 +459,9 @@ def _is_answer(value: Any) -> bool:
 
 
 def find_list_columns(path: Path) -> frozenset[str]:
-    """Return the columns of a .csv file that hold lists of answers, which CSV can hold only as strings.
+    """Return the columns of a .csv file whose strings are lists of answers.
 
-    Such a column has a plural name and only lists as values. A single reply cannot decide this.
+    Such a column has a plural name, and all its values are lists: the value of a single row is not enough.
     """
     if not is_csv(path):
         return frozenset()
@@ -735,7 +739,7 @@ class DumpReader:
         selection: Selection,
         selected_keys: NamesByKey | None = None,
     ) -> None:
-        """`selected_keys`: the problems by key, if the dump was read before."""
+        """`selected_keys`: for a second pass over a dump, the problems of the selected rows, by key."""
         self._problems, self._options, self._selection = problems, options, selection
         self._columns_by_field = options.named_columns
         self._selected_ids = {
@@ -771,11 +775,11 @@ class DumpReader:
         schema = find_schema(columns)
         if schema is not None and not schema.ids:
             return _NO_COLUMN
-        if "uuid" not in columns and self._is_problem_in_id_column(columns):
+        if "uuid" not in columns and self._has_problem_in_id_column(columns):
             return _NO_COLUMN
         return next((name for name in _ID_COLUMNS if name in columns), _NO_COLUMN)
 
-    def _is_problem_in_id_column(self, columns: Mapping[str, Any]) -> bool:
+    def _has_problem_in_id_column(self, columns: Mapping[str, Any]) -> bool:
         """Return True if the column `id` holds the problem's id and not the row's."""
         problem_column = self._options.problem_column
         if problem_column is not None or self._options.prompt_column is not None:
@@ -843,13 +847,13 @@ class DumpReader:
             list_columns: Columns whose strings may be lists of answers. `None` means all columns.
             original_columns: The dump's original columns.
         """
-        named_columns = {**(schema.named if schema is not None else {}), **self._columns_by_field}
+        named_columns = {**(schema.columns_by_field if schema is not None else {}), **self._columns_by_field}
         # Fields whose column is named by the user or has a standard name. The schema does not change these
         # fields.
         overriding_fields = {*self._columns_by_field, *find_usual_columns(tuple(original_columns))} - {
             *_ANSWER_COLUMNS
         }
-        columns_by_schema = schema.columns if schema is not None and schema.made else {}
+        columns_by_schema = schema.columns if schema is not None and schema.converter else {}
         origins = {
             field: column for field, column in columns_by_schema.items() if field not in overriding_fields
         }
@@ -922,7 +926,10 @@ class DumpReader:
                 raise entry
 
     def count_if_selected(self, entry: UsableRow) -> bool:
-        """Return True if the row is selected. Count it: call this once for each row, in order."""
+        """Count the row as selected or excluded, and return True if it is selected.
+
+        Call this method once for each row, in order.
+        """
         reason = entry.left_out or self._find_exclusion_reason(entry.key)
         if reason:
             self.left_out_counts[reason] += 1
@@ -949,7 +956,7 @@ class DumpReader:
         return not is_in_other_shard
 
     def belongs_to_other_shard(self, key: str) -> bool:
-        """Return True for a selected row that belongs to another shard. Notes about rows count such rows."""
+        """Return True if a selected row belongs to another shard. The counts of notes include such rows."""
         return key in self._keys_of_other_shards
 
     def _find_exclusion_reason(self, key: str) -> str:
@@ -1100,7 +1107,10 @@ class DumpReader:
     def _find_problem_by_statement(
         self, unsplit_columns: Mapping[str, Any], paths: Iterable[str]
     ) -> _ProblemMatch:
-        """Return the problem whose statement is in one of the columns, or why there is none."""
+        """Return the problem whose statement is in one of the columns, or why no problem was found.
+
+        `unsplit_columns`: the columns of the row before its answers were split.
+        """
         reason, source_column = "", ""
         for path in paths:
             match, source_column = (
@@ -1116,7 +1126,10 @@ class DumpReader:
         return _ProblemMatch(None, reason, source_column)
 
     def _suggest_problem_option(self, columns: DumpRow) -> str:
-        """Return the option with the column that names the problem, judged by values, or an empty string."""
+        """Return an option that names the column with the problem, or an empty string.
+
+        The column is recognized by its values: names or statements of problems.
+        """
         paths_with_values = [
             (path, value) for path, value in walk_paths(columns.columns) if path not in PROBLEM_COLUMNS
         ]
@@ -1222,7 +1235,7 @@ def _note_unread_languages(columns: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _find_canonical_id(problems: ProblemLookup, name: str) -> tuple[str, ...]:
-    """Return the id of the problem with this name, or an empty tuple if it is unknown."""
+    """Return a tuple with the id of the problem that has this name. The tuple is empty for unknown names."""
     try:
         return (problems.find(name).id,)
     except InputError:

@@ -113,8 +113,8 @@ class DetectedColumns(Value):
     whole: bool  # True if all selected rows were analysed
     # Number of rows, by field and by the column from which the field was read.
     columns: Mapping[str, Mapping[str, int]]
-    # Number of rows, by language and by the source of the language. If a fence names the default language,
-    # the source is the reply.
+    # Number of rows, by language and by where the language was found. If a code fence of the reply names the
+    # default language, the language was found in the reply.
     languages: Mapping[str, Mapping[LanguageFrom, int]]
     without: int  # number of rows without a program
 
@@ -127,7 +127,7 @@ class DetectedColumns(Value):
                 f"{field} <- {', '.join(counts if len(counts) == 1 else column_descriptions)}"
             )
         language_descriptions = (
-            f"{name} ({', '.join(_describe_source(source, number) for source, number in counts.items())})"
+            f"{name} ({', '.join(_describe_rows_of(source, number) for source, number in counts.items())})"
             for name, counts in self.languages.items()
         )
         descriptions.append(
@@ -138,8 +138,8 @@ class DetectedColumns(Value):
         return ", ".join(descriptions) + ("" if self.whole else first_rows)
 
 
-def _describe_source(source: LanguageFrom, row_count: int) -> str:
-    """Return for how many rows a source names the language."""
+def _describe_rows_of(source: LanguageFrom, row_count: int) -> str:
+    """Return a phrase with the number of rows whose language was found in this source."""
     rows, pronoun = format_count(row_count, "row"), "its" if row_count == 1 else "their"
     return {
         LanguageFrom.ROW: f"from {rows}",
@@ -157,7 +157,7 @@ class DumpInfo(Value):
     files: tuple[DumpFile, ...]
     rows: int
     keys: Keys  # keys of selected rows, in the order of the rows
-    passed_over: frozenset[str]  # keys of rows that are not selected
+    unselected_keys: frozenset[str]  # keys of rows that are not selected
     sha256: str  # hash of the contents of all files, which does not depend on their order
     understood: DetectedColumns
     left_out: Mapping[str, int] = {}  # number of rows that are not selected, by reason
@@ -178,7 +178,7 @@ class EarlierDumpState(NamedTuple):
     """The earlier state of a dump to which rows were appended."""
 
     sha256: str  # value of `DumpInfo.sha256` for the earlier dump
-    end: tuple[int, int]  # size of the earlier dump in bytes, and its number of lines
+    bytes_and_lines: tuple[int, int]  # size of the earlier dump, and its number of lines
     submissions: int
     equal: Mapping[str, int]  # number of rows without an id, by the hash of their content
     rows: int  # number of rows, including duplicates; an answer in a row counts as a row
@@ -188,7 +188,7 @@ class EarlierDumpState(NamedTuple):
 
         The result is None unless each line is a single submission with an id.
         """
-        if not submission_count or self.equal or not self.end[1] == self.rows == self.submissions:
+        if not submission_count or self.equal or not self.bytes_and_lines[1] == self.rows == self.submissions:
             return None
         return EarlierDumpState(
             "",
@@ -211,7 +211,7 @@ class Dump(Collection[Submission]):
         rejected: Sequence[InputError] = (),
         problem_ids: NamesByKey | None = None,
         index: DumpIndex | None = None,
-        grown: EarlierDumpState | None = None,
+        earlier_state: EarlierDumpState | None = None,
     ) -> None:
         """Create a dump.
 
@@ -222,10 +222,10 @@ class Dump(Collection[Submission]):
             selection: Which rows become submissions.
             rejected: Errors of rows that cannot be used.
             problem_ids: The label of each submission's problem, by key.
-            index: The index of this dump, for the next first pass.
-            grown: The earlier state of the dump, if rows were added to it.
+            index: The results of the first pass, from which the next call continues.
+            earlier_state: The earlier state of the dump, if rows were added to it.
         """
-        self.info, self.rejected, self.index, self.grown = info, rejected, index, grown
+        self.info, self.rejected, self.index, self.earlier_state = info, rejected, index, earlier_state
         self._skips_earlier_submissions = False
         self.problem_ids = NamesByKey() if problem_ids is None else problem_ids
         """Labels of the submissions' problems, by key."""
@@ -253,17 +253,21 @@ class Dump(Collection[Submission]):
     @property
     def _skipped_count(self) -> int:
         """Return how many submissions an iteration skips."""
-        return self.grown.submissions if self.grown is not None and self._skips_earlier_submissions else 0
+        return (
+            self.earlier_state.submissions
+            if self.earlier_state is not None and self._skips_earlier_submissions
+            else 0
+        )
 
     def skip_done_submissions(self, *done_keys: Container[str]) -> Dump:
-        """Return the dump such that an iteration skips rows of its earlier state that are done.
+        """Return a dump whose iteration skips submissions that are done.
 
-        If `done_keys` contains all submissions of the earlier state, all are skipped. Otherwise the
-        submissions before the first open submission are skipped, if the dump has a line for each submission.
+        If `done_keys` contains all submissions of the dump's earlier state, these are skipped. Otherwise, if
+        each line is a single submission, the submissions before the first missing key are skipped.
         """
-        if self.grown is None:
+        if self.earlier_state is None:
             return self
-        numbered_keys = enumerate(islice(self.problem_ids, self.grown.submissions))
+        numbered_keys = enumerate(islice(self.problem_ids, self.earlier_state.submissions))
         open_index, first_open_key = next(
             (
                 (open_index, key)
@@ -273,8 +277,8 @@ class Dump(Collection[Submission]):
             (0, None),
         )
         if first_open_key is None:
-            return self._skip_earlier_submissions(self.grown)
-        if (done_state := self.grown.cut_to(open_index, Path(self.info.files[0].path))) is None:
+            return self._skip_earlier_submissions(self.earlier_state)
+        if (done_state := self.earlier_state.cut_to(open_index, Path(self.info.files[0].path))) is None:
             return self
         remaining_dump = self._skip_earlier_submissions(done_state)
         first_submission = next(iter(remaining_dump), None)
@@ -285,7 +289,7 @@ class Dump(Collection[Submission]):
         )
 
     def _skip_earlier_submissions(self, earlier_state: EarlierDumpState) -> Dump:
-        """Return the dump such that an iteration skips the submissions of an earlier state."""
+        """Return a dump whose iteration skips the submissions of an earlier state."""
         info, options, selection = self.info, self._options, self._selection
         earlier_results = (self.rejected, self.problem_ids, self.index, earlier_state)
         remaining_dump = Dump(info, self._problems, options, selection, *earlier_results)
@@ -301,9 +305,9 @@ class Dump(Collection[Submission]):
         """Yield the submissions of all files, with the file and line of their rows."""
         skipped_bytes_and_lines = 0, 0
         reader = DumpReader(self._problems, self._options, self._selection, self.problem_ids)
-        if self.grown is not None and self._skips_earlier_submissions:
-            reader.skip_earlier_submissions(self.grown.submissions, self.grown.equal)
-            skipped_bytes_and_lines = self.grown.end
+        if self.earlier_state is not None and self._skips_earlier_submissions:
+            reader.skip_earlier_submissions(self.earlier_state.submissions, self.earlier_state.equal)
+            skipped_bytes_and_lines = self.earlier_state.bytes_and_lines
         for file in self.info.files:
             file.check_unchanged()
             row_file = RowFile(Path(file.path), file.label, file.model)
@@ -337,7 +341,7 @@ def open_dump(
     options: DumpOptions | None = None,
     selection: Selection | None = None,
     on_rows: Callable[[int], None] = lambda rows: None,
-    read_by: str = "",
+    inputs_hash: str = "",
     index: DumpIndex | None = None,
 ) -> Dump:
     """Read all rows of a dump once, check them, and return the dump.
@@ -348,8 +352,8 @@ def open_dump(
         options: How rows are read.
         selection: Which rows become submissions.
         on_rows: Called from time to time with the number of rows so far.
-        read_by: A hash of everything else that the first pass depends on; see `hash_first_pass_inputs`.
-        index: The index of an earlier pass. If its `read_by` is the same, its rows are not read again.
+        inputs_hash: A hash of everything except the dump that changes the results of the first pass.
+        index: The index of an earlier pass. If its `inputs_hash` is the same, its rows are not read again.
 
     Raises:
         BadRows: Rows cannot be used, and the options do not skip such rows.
@@ -363,10 +367,10 @@ def open_dump(
         find_dumps(paths),
     )
     is_plain_selection = len(files) == 1 and selection == Selection() and options.keys_of_content
-    if index is not None and index.read_by == read_by and is_plain_selection and not files[0].model:
+    if index is not None and index.inputs_hash == inputs_hash and is_plain_selection and not files[0].model:
         first_pass.index = index
     info = first_pass.read_files(files, skip_bad=options.skip_bad_rows)
-    new_index = first_pass.make_index(info, read_by) if is_plain_selection and read_by else None
+    new_index = first_pass.make_index(info, inputs_hash) if is_plain_selection and inputs_hash else None
     return Dump(
         info,
         problems,
@@ -375,14 +379,14 @@ def open_dump(
         first_pass.row_errors,
         first_pass.reader.selected_keys,
         new_index,
-        first_pass.grown,
+        first_pass.earlier_state,
     )
 
 
 def open_first_rows(
     row_files: Sequence[RowFile], problems: ProblemLookup, options: DumpOptions, selection: Selection
 ) -> Dump | None:
-    """Return the first rows of a large dump as a dump.
+    """Return a dump with only the first rows of a large dump, which is read faster than the whole dump.
 
     The result is None if the dump is small, or if its first rows contain an error or no submission: then use
     `open_dump` first.
@@ -435,7 +439,7 @@ def list_named_problem_ids(
             )
             for row in read_columns(row_file.path, columns):
                 option_value = ABSENT if column is None else read_value_at(row, column)
-                if column is None and _is_problem_in_id_column(row):
+                if column is None and _has_problem_in_id_column(row):
                     option_value = row["id"]
                 problem_names = (
                     find_problem_names(row, file_columns) if option_value is ABSENT else (option_value,)
@@ -447,8 +451,8 @@ def list_named_problem_ids(
     return frozenset(problem_ids)
 
 
-def _is_problem_in_id_column(row: Mapping[str, Any]) -> bool:
-    """Return True if the row lacks a column of problems, but its `id` looks like a benchmark's problem."""
+def _has_problem_in_id_column(row: Mapping[str, Any]) -> bool:
+    """Return True if no column names the row's problem, and `id` has the form of a benchmark's problem id."""
     row_id = row.get("id")
     if not isinstance(row_id, str) or row_id.isdigit() or not row.keys().isdisjoint(PROBLEM_COLUMNS):
         return False
@@ -457,7 +461,7 @@ def _is_problem_in_id_column(row: Mapping[str, Any]) -> bool:
 
 @contextmanager
 def _add_label_to_errors(row_file: RowFile) -> Iterator[None]:
-    """Let errors name the file by the user's name for it instead of its path."""
+    """Replace the path of the file in errors by the user's name for the file."""
     try:
         yield
     except InputError as error:
@@ -477,7 +481,7 @@ class FirstPassCounts(msgspec.Struct):
 
     rows: int = 0
     looked_at: int = 0  # number of selected rows whose program and language were determined
-    without: int = 0  # number of the `looked_at` rows that contain no program
+    without_program: int = 0  # number of the `looked_at` rows that contain no program
     # Number of rows, by field and by the column from which the field was read.
     columns: dict[str, dict[str, int]] = {}
     # Number of rows, by language and by the source of the language.
@@ -492,9 +496,9 @@ class DumpIndex(Value):
 
     size: int  # number of bytes of the dump that were read, up to a line break
     sha256: str  # hash of the first `size` bytes of the dump
-    # Hash of everything that changes the results: options, problems, the package's sources, the Python
-    # version.
-    read_by: str
+    # Hash of everything except the dump that changes the results: options, problems, sources of ioi_eval,
+    # Python version.
+    inputs_hash: str
     id_column: str
     counts: FirstPassCounts
     keys: PackedContent  # keys of the submissions, in the order of the rows
@@ -503,15 +507,15 @@ class DumpIndex(Value):
     ids: PackedContent  # ids of all rows
     contents: memoryview  # for each row in `ids`, a hash of its content
     equal: dict[str, int]  # number of rows without an id, by the hash of their content
-    passed_over: list[str]
+    unselected_keys: list[str]
     left_out: dict[str, int]
     noted: dict[str, int]
 
 
 def hash_first_pass_inputs(options: DumpOptions, problems: Mapping[str, str]) -> str:
-    """Return a hash of everything that the first pass depends on, except the file.
+    """Return a hash of everything except the dump that changes the results of the first pass over the dump.
 
-    `problems` are the hashes of the problems.
+    `problems`: hashes of the problems, by id.
     """
     hashed_values: list[Any] = [
         options,
@@ -555,7 +559,7 @@ class _FirstPass:
         self._labels_by_hash: dict[str, str] = {}
         self.row_errors: list[InputError] = []
         self.index: DumpIndex | None = None  # index of an earlier, shorter state of the dump
-        self.grown: EarlierDumpState | None = None
+        self.earlier_state: EarlierDumpState | None = None
 
     def read_files(self, row_files: Sequence[RowFile], *, skip_bad: bool) -> DumpInfo:
         """Read the files and return the results. Raise BadRows for bad rows unless they are skipped."""
@@ -576,14 +580,16 @@ class _FirstPass:
             remedy = f"Give code_column={code_column} with always_extract=True to take the programs from them"
             if counts.replies == counts.programs:
                 remedy = "Give always_extract=True to take the programs from the replies in the other column"
-            problem = f"{counts.fenced} of {counts.programs} texts hold fenced blocks, as replies do"
+            problem = (
+                f"{counts.fenced} of {counts.programs} programs contain code fences, so they are replies"
+            )
             where = ", ".join(file.label for file in files)
-            raise InputError(f"{problem}, but programs do not", where=where, field=code_column, remedy=remedy)
+            raise InputError(problem, where=where, field=code_column, remedy=remedy)
         return DumpInfo(
             files=files,
             rows=row_count,
             keys=self.reader.selected_keys.keys_in_order,
-            passed_over=frozenset(self.reader.unselected_keys),
+            unselected_keys=frozenset(self.reader.unselected_keys),
             left_out=dict(self.reader.left_out_counts),
             noted=dict(self.reader.note_counts),
             understood=DetectedColumns(
@@ -591,7 +597,7 @@ class _FirstPass:
                 whole=self._max_rows is None and counts.looked_at == len(self.reader.selected_keys),
                 columns=counts.columns,
                 languages=counts.languages,
-                without=counts.without,
+                without=counts.without_program,
             ),
             rejected=len(self.row_errors),
             sha256=_combine_hashes([file.sha256 for file in files]),
@@ -628,12 +634,12 @@ class _FirstPass:
         chosen_language, code, _ = _choose_language_code_and_repairs(entry, entry.problem, self._options)
         language, source = find_language(chosen_language.language), chosen_language.source
         if source is LanguageFrom.DEFAULT and entry.code is None and entry.generation is not None:
-            # A fence that names the default language changes nothing, but the language is not assumed then.
+            # If a code fence names the default language, the language comes from the reply.
             is_named = names_language(entry.generation, language, self._options.extract)
             source = LanguageFrom.REPLY if is_named else source
         rows_by_source = counts.languages.setdefault(language.name, {})
         rows_by_source[source] = rows_by_source.get(source, 0) + 1
-        counts.without += code is None
+        counts.without_program += code is None
 
     def _read_labelled_file(self, row_file: RowFile) -> DumpFile:
         """Read a file. Errors name it as the user does."""
@@ -656,7 +662,7 @@ class _FirstPass:
                 remedy="Name only one of them",
             )
         id_column, counts = self.reader.find_id_column(path), self._counts
-        row_count = counts.rows if self.grown is not None else 0
+        row_count = counts.rows if self.earlier_state is not None else 0
         for entry in self.reader.read_entries(row_file, content_hash, id_column, skipped_bytes_and_lines):
             row_count += 1
             counts.rows += 1
@@ -695,11 +701,11 @@ class _FirstPass:
         )
 
     def _resume_from(self, index: DumpIndex, skipped_bytes_and_lines: tuple[int, int]) -> None:
-        """Continue from the results of an earlier reading of the first rows."""
+        """Continue after the rows in the index, with the results of the first pass that wrote the index."""
         earlier_hash, reader = _combine_hashes([index.sha256]), self.reader
         reader.selected_keys = NamesByKey(Keys.from_stored(index.keys), index.names, index.problems)
         self._row_ids, self._row_hashes = Keys.from_stored(index.ids), bytearray(index.contents)
-        self.grown = EarlierDumpState(
+        self.earlier_state = EarlierDumpState(
             earlier_hash,
             skipped_bytes_and_lines,
             len(reader.selected_keys),
@@ -707,12 +713,12 @@ class _FirstPass:
             index.counts.rows,
         )
         reader.skip_earlier_submissions(len(reader.selected_keys), index.equal)
-        self.reader.unselected_keys.update(index.passed_over)
+        self.reader.unselected_keys.update(index.unselected_keys)
         self.reader.left_out_counts.update(index.left_out)
         self.reader.note_counts.update(index.noted)
         self._counts = index.counts
 
-    def make_index(self, info: DumpInfo, read_by: str) -> DumpIndex | None:
+    def make_index(self, info: DumpInfo, inputs_hash: str) -> DumpIndex | None:
         """Return the index if the dump is a single large .jsonl file without errors, else None."""
         (file,) = info.files
         path, size = Path(file.path), file.stamp[0]
@@ -720,13 +726,13 @@ class _FirstPass:
             size < MIN_INDEXED_BYTES
             or path.suffix.lower() != ".jsonl"
             or self.row_errors
-            or not _ends_with_line(path, size)
+            or not _ends_with_line_break(path, size)
         ):
             return None
         return DumpIndex(
             size=size,
             sha256=file.sha256,
-            read_by=read_by,
+            inputs_hash=inputs_hash,
             id_column=file.id_column,
             counts=self._counts,
             keys=self.reader.selected_keys.keys_in_order.packed.stored_content,
@@ -735,7 +741,7 @@ class _FirstPass:
             ids=self._row_ids.packed.stored_content,
             contents=memoryview(self._row_hashes),
             equal=dict(self.reader.equal_row_counts),
-            passed_over=list(self.reader.unselected_keys),
+            unselected_keys=list(self.reader.unselected_keys),
             left_out=dict(self.reader.left_out_counts),
             noted=dict(self.reader.note_counts),
         )
@@ -766,7 +772,7 @@ def _combine_hashes(hashes: Sequence[str]) -> str:
     return hashlib.sha256("".join(sorted(hashes)).encode()).hexdigest()
 
 
-def _ends_with_line(path: Path, size: int) -> bool:
+def _ends_with_line_break(path: Path, size: int) -> bool:
     """Return True if the last of the first `size` bytes of the file is a line break."""
     with path.open("rb") as stream:
         stream.seek(size - 1)
@@ -777,7 +783,10 @@ def _ends_with_line(path: Path, size: int) -> bool:
 
 
 def _find_text_column(entry: UsableRow) -> dict[str, str]:
-    """Return the column of a row's program or reply by its kind, or nothing for a standard column."""
+    """Return the column of a row's program or reply, by "program" or "reply".
+
+    The result is empty if the column has a standard name.
+    """
     column = entry.read_from.get("reply") or entry.read_from.get("program")
     kind, standard_column = ("reply", "generation") if entry.code is None else ("program", "code")
     return {} if not column or column == standard_column else {kind: column}

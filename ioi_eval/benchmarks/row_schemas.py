@@ -71,10 +71,10 @@ class RowSchema(NamedTuple):
     prompt: str = ""  # column whose statement identifies the problem if no column names the problem
     language: str = ""  # language of the rows' programs
     ids: bool = True  # True if the column `id` contains the id of the row
-    # Function that yields rows with standard columns, if the row has other columns.
-    made: Callable[[FileRow, str], Iterator[FileRow]] | None = None
-    # Function that checks the values of a row whose column names match.
-    also: Callable[[Mapping[str, Any]], bool] = lambda columns: True
+    # Function that converts a row to rows with standard columns. None if the columns need no conversion.
+    converter: Callable[[FileRow, str], Iterator[FileRow]] | None = None
+    # Function that returns True if the values of a row match, which is called only if the column names match.
+    values_check: Callable[[Mapping[str, Any]], bool] = lambda columns: True
     # Function that yields the names of a row's problems, if no column contains a name.
     problems: Callable[[Mapping[str, Any]], Iterable[Any]] | None = None
 
@@ -83,18 +83,20 @@ class RowSchema(NamedTuple):
         return set(names) >= set(self.needs) and not (self.one_of and set(names).isdisjoint(self.one_of))
 
     @property
-    def named(self) -> Mapping[str, str]:
-        """Return the columns to read by field, if they are not the standard columns."""
-        return _NO_COLUMNS if self.made else self.columns
+    def columns_by_field(self) -> Mapping[str, str]:
+        """Return the columns to read, by field. The result is empty if a converter adds standard columns."""
+        return _NO_COLUMNS if self.converter else self.columns
 
     def convert_row(self, row: FileRow, where: str) -> Iterator[FileRow]:
-        """Yield the rows with standard columns that this row contains. Without any, raise an InputError."""
-        yield from self.made(row, where) if self.made else (row,)
+        """Yield the row as rows with standard columns. If it contains no row, raise an InputError."""
+        yield from self.converter(row, where) if self.converter else (row,)
 
 
 def find_schema(columns: Mapping[str, Any]) -> RowSchema | None:
     """Return the first schema that matches a row, or None."""
-    return next((schema for schema in _find_matching_schemas(tuple(columns)) if schema.also(columns)), None)
+    return next(
+        (schema for schema in _find_matching_schemas(tuple(columns)) if schema.values_check(columns)), None
+    )
 
 
 @lru_cache(1024)  # cached because all rows of a file usually have the same columns
@@ -129,18 +131,18 @@ def find_prompt_columns(columns: Collection[str]) -> tuple[str, ...]:
     return tuple(name for name in PROMPT_COLUMNS if name in columns)
 
 
-def find_problem_names(columns: Mapping[str, Any], names: Collection[str]) -> Iterator[Any]:
+def find_problem_names(columns: Mapping[str, Any], file_columns: Collection[str]) -> Iterator[Any]:
     """Yield the names of a row's problems, or None if only the prompt identifies the problem.
 
-    `names` are all columns of the file; `columns` may be a part of them.
+    `columns`: columns of the row that were read. `file_columns`: the names of all columns of the file.
     """
-    schema = find_schema(columns) or find_schema(dict.fromkeys(names))
+    schema = find_schema(columns) or find_schema(dict.fromkeys(file_columns))
     if schema is not None and schema.prompt and not columns.keys() & set(PROBLEM_COLUMNS):
         yield None
     elif schema is not None and schema.problems is not None:
         yield from schema.problems(columns)
     else:
-        schema_columns = (schema.named.get("problem_id"),) if schema is not None else ()
+        schema_columns = (schema.columns_by_field.get("problem_id"),) if schema is not None else ()
         problem_name = next(
             (columns[name] for name in (*schema_columns, *PROBLEM_COLUMNS) if name in columns), None
         )
@@ -148,7 +150,7 @@ def find_problem_names(columns: Mapping[str, Any], names: Collection[str]) -> It
             problem_name := _find_request_problem(columns) or _find_document_problem(columns)
         ):
             yield None if is_statement(problem_name) else problem_name
-        elif find_prompt_columns({*columns, *names}) and columns.keys().isdisjoint(PROBLEM_COLUMNS):
+        elif find_prompt_columns({*columns, *file_columns}) and columns.keys().isdisjoint(PROBLEM_COLUMNS):
             yield None
 
 
@@ -191,7 +193,10 @@ _LANGUAGE_OF_SUFFIX = {
 
 
 def _is_batch(columns: Mapping[str, Any]) -> bool:
-    """Return True for a row of a batch: `response` is an answer's object. A string would be a reply."""
+    """Return True if the row is a result of a batch: `response` is an object, or the request failed.
+
+    In other rows, `response` is a string: the model's reply.
+    """
     response = columns.get("response")
     is_failed = response is None and "error" in columns
     return is_failed or (isinstance(response, dict) and not response.keys().isdisjoint(_BATCH_ANSWER_KEYS))
@@ -227,7 +232,7 @@ def _convert_batch_row(row: FileRow, where: str) -> Iterator[FileRow]:
 def _find_request_problem(
     columns: Mapping[str, Any], id_columns: Collection[str] = ("custom_id",)
 ) -> str | None:
-    """Return the problem that a batch request's id names, without the number of a sample, or None."""
+    """Return the problem in a batch request's id, or None. A sample's number after the problem is removed."""
     request_id = next((columns[name] for name in id_columns if name in columns), None)
     return None if request_id is None else _SAMPLE_NUMBER.sub("", str(request_id))
 
@@ -291,20 +296,21 @@ def _convert_answer_row(row: FileRow, where: str) -> Iterator[FileRow]:
 
 
 def _is_server_answer(answer: Mapping[str, Any]) -> bool:
-    """Return True if the object has a list of choices, candidates or parts."""
+    """Return True if the object is the answer of a model's server: it has a list of choices or parts."""
     return any(isinstance(answer.get(name), list) for name in _ANSWER_LISTS)
 
 
-def extract_replies(answer: Any, *, holds_several: bool = False) -> Any:
-    """Return the replies in an answer of a server or of vLLM, which may be a JSON string.
+def extract_replies(answer: Any, *, has_several_answers: bool = False) -> Any:
+    """Return the replies in an answer of a model's server or of vLLM, which may be a JSON string.
 
-    Other values are returned unchanged. `holds_several`: a list of texts is a list of answers, not of parts.
+    Other values are returned unchanged. `has_several_answers`: True if a list of texts contains several
+    answers. Otherwise such a list contains the parts of a single answer.
     """
     if isinstance(answer, str) and _JSON_ANSWER.match(answer):
         with suppress(ValueError, RecursionError):
             parsed_answer = json.loads(answer)
             return extract_replies(parsed_answer) if _is_server_answer(parsed_answer) else answer
-    if _is_list_of_parts(answer, holds_several):
+    if _is_list_of_parts(answer, has_several_answers):
         return join_answer_text(_list_answer_parts(answer))
     if not isinstance(answer, dict):
         return answer
@@ -316,14 +322,14 @@ def extract_replies(answer: Any, *, holds_several: bool = False) -> Any:
     return (replies[0] if len(replies) == 1 else replies) if replies else answer
 
 
-def _is_list_of_parts(answer: Any, holds_several: bool) -> bool:
+def _is_list_of_parts(answer: Any, has_several_answers: bool) -> bool:
     """Return True if the value is the list of parts of a single answer."""
     if not isinstance(answer, list) or not all(isinstance(item, dict) for item in answer):
         return False
     # An object with a role is a message and not a part, although it may have a type.
     part_types = [item.get("type") for item in answer if "role" not in item]
     return any(part_type in _PART_TYPES for part_type in part_types) and not (
-        holds_several and set(part_types) == {"text"}
+        has_several_answers and set(part_types) == {"text"}
     )
 
 
@@ -337,7 +343,7 @@ def _list_answer_parts(items: list[Any]) -> Iterator[Any]:
             yield from _as_list(item.get("content"))
 
 
-def _convert_harness_row(row: FileRow, where: str) -> Iterator[FileRow]:
+def _convert_lm_eval_row(row: FileRow, where: str) -> Iterator[FileRow]:
     """Yield the row of a log of lm-evaluation-harness with its replies and its problem."""
     answers = [response for responses in _as_list(row.columns["resps"]) for response in _as_list(responses)]
     problem = _find_document_problem(row.columns)
@@ -346,7 +352,7 @@ def _convert_harness_row(row: FileRow, where: str) -> Iterator[FileRow]:
 
 
 def _make_generation_column(replies: list[Any]) -> dict[str, Any]:
-    """Return the column `generation` with the only reply, or with a list of replies."""
+    """Return the column `generation` with the replies: a list, or the reply if there is only one."""
     return {"generation": replies[0] if len(replies) == 1 else replies}
 
 
@@ -400,9 +406,10 @@ def _find_sample_problem(columns: Mapping[str, Any]) -> str:
 
 
 def _is_keyed_by_problem(columns: Mapping[str, Any]) -> bool:
-    """Return True if the keys are problems and the values are lists of programs, files, or columns of a row.
+    """Return True if the keys of a JSON object are problems.
 
-    If all keys are numbers, the values may be single programs.
+    Each value is a list of programs, or an object of strings: a problem's files, or the columns of a row. If
+    all keys are numbers, the values may be single programs.
     """
     if not columns or not columns.keys().isdisjoint(KNOWN):
         return False
@@ -448,38 +455,38 @@ ROW_SCHEMAS = (
         "OpenAI's batch results",
         ("custom_id", "response"),
         columns={"problem_id": "custom_id", "generation": "response"},
-        made=_convert_batch_row,
+        converter=_convert_batch_row,
         problems=_list_request_problems,
-        also=_is_batch,
+        values_check=_is_batch,
     ),
     RowSchema(
         "Anthropic's batch results",
         ("custom_id", "result"),
         columns={"problem_id": "custom_id", "generation": "result"},
-        made=_convert_batch_row,
+        converter=_convert_batch_row,
         problems=_list_request_problems,
-        also=lambda columns: isinstance(columns["result"], dict) and "type" in columns["result"],
+        values_check=lambda columns: isinstance(columns["result"], dict) and "type" in columns["result"],
     ),
     RowSchema(
         "Gemini's batch results",
         ("key",),
         ("response", "error"),
         columns={"problem_id": "key", "generation": "response"},
-        made=_convert_batch_row,
+        converter=_convert_batch_row,
         problems=_list_request_problems,
-        also=_is_batch,
+        values_check=_is_batch,
     ),
     RowSchema(
         "a log of lm-evaluation-harness",
         ("doc", "resps"),
         columns={"problem_id": "doc", "generation": "resps"},
-        made=_convert_harness_row,
+        converter=_convert_lm_eval_row,
     ),
     RowSchema(
         "a log of inspect_ai",
         (INSPECT, "epoch", "id"),
         columns={"problem_id": "id", "generation": "generation"},
-        made=_convert_inspect_row,
+        converter=_convert_inspect_row,
         problems=lambda columns: (_find_sample_problem(columns),),
     ),
     # In these outputs, `id` is the id of a subtask, which is the same for all samples, and `name` is a title.
@@ -491,7 +498,7 @@ ROW_SCHEMAS = (
         ("task_id",),
         ("solution", "completion"),
         language="python",
-        also=lambda columns: (
+        values_check=lambda columns: (
             isinstance(columns["task_id"], str) and bool(_EVALPLUS_ID.fullmatch(columns["task_id"]))
         ),
     ),
@@ -500,7 +507,7 @@ ROW_SCHEMAS = (
         ("id", "content"),
         columns={"problem_id": "id", "generation": "content"},
         ids=False,
-        also=lambda columns: columns.keys().isdisjoint(PROBLEM_COLUMNS),
+        values_check=lambda columns: columns.keys().isdisjoint(PROBLEM_COLUMNS),
     ),
     RowSchema(
         "verl's rollouts",
@@ -533,8 +540,8 @@ ROW_SCHEMAS = (
             f"answers of {whose} API",
             (column,),
             columns={"generation": column},
-            made=_convert_answer_row,
-            also=_has_answer_columns,
+            converter=_convert_answer_row,
+            values_check=_has_answer_columns,
         )
         for whose, column in (("OpenAI's", "choices"), ("Gemini's", "candidates"))
     ),
@@ -543,8 +550,8 @@ ROW_SCHEMAS = (
         "programs by problem",
         (),
         columns={"problem_id": "each name", "code": "the programs of its list, or of its files"},
-        made=_convert_problem_object,
-        also=_is_keyed_by_problem,
+        converter=_convert_problem_object,
+        values_check=_is_keyed_by_problem,
         problems=iter,
     ),
 )

@@ -379,7 +379,7 @@ class Rows(NamedTuple):
             options=self.reading,
             selection=self.selection,
             on_rows=on_rows,
-            read_by=hash_first_pass_inputs(self.reading, fingerprint(problems)),
+            inputs_hash=hash_first_pass_inputs(self.reading, fingerprint(problems)),
             index=None if self.index_folder is None else read_index(self.index_folder),
         )
         dump.info = msgspec.structs.replace(dump.info, other_files=self.others)
@@ -420,7 +420,7 @@ class Rows(NamedTuple):
             problems=problems,
             submissions=dump,
             keys=dump.info.keys,
-            others=dump.info.passed_over,
+            others=dump.info.unselected_keys,
             fingerprint=make_fingerprint(dump.info.sha256, problems, {**reading_settings, **result_settings}),
             settings=settings,
             shard=str(self.selection.shard or ""),

@@ -381,7 +381,7 @@ def find_appended_rows(dump: Dump, journal: ResultLog) -> Dump | None:
 
     `None` means that other rows, or problems, may have changed.
     """
-    if dump.grown is None or dump.grown.sha256 != journal.dump or journal.edited:
+    if dump.earlier_state is None or dump.earlier_state.sha256 != journal.dump or journal.edited:
         return None
     return dump.skip_done_submissions(journal.done, journal.failed)
 
