@@ -357,7 +357,7 @@ class Benchmark(ABC):
     # Names of all splits, which are read if `split` lacks most problems of a dump. Empty if `split` has all.
     all_splits: ClassVar[str] = ""
     columns: ClassVar[tuple[str, ...]]  # columns of the main table that every row must have
-    # Columns with values of several types, which are converted to JSON strings.
+    # Columns whose values have several types. The values are converted to JSON strings.
     mixed: ClassVar[tuple[str, ...]] = ()
     # Pattern for names of files in the dataset that do not belong to the main table.
     other_files: ClassVar[str] = ""
@@ -367,7 +367,8 @@ class Benchmark(ABC):
     ids: ClassVar[str] = ""  # pattern of problem ids, by which a dump of this benchmark is recognized
     # Names of files that are recognized as dumps of this benchmark.
     dump_files: ClassVar[tuple[str, ...]] = ()
-    dump_columns: ClassVar[tuple[str, ...]] = ()  # columns that a dump must have to be recognized by its ids
+    # Columns that a dump must also have to be recognized, in addition to problem ids that match `ids`.
+    dump_columns: ClassVar[tuple[str, ...]] = ()
     # Order of problems in a dump that is a list of lists of replies: True means by id, False by row.
     lists_by_id: ClassVar[bool] = False
     # Name of a benchmark with the same problem ids, to whose tests this benchmark adds tests.
@@ -471,13 +472,13 @@ class Benchmark(ABC):
             return replace(problem, **problem_fields, unusable=str(error))
 
     def fingerprint(self, candidate: ProblemCandidate, tables: Tables) -> str:
-        """Return a hash that changes whenever a table changes on which the problem depends."""
+        """Return a hash that changes if any table with data of the problem changes."""
         return tables.main.fingerprint
 
     def fingerprint_options(self, options: BenchmarkOptions) -> str:
-        """Return a string that changes if something other than rows changes the problems.
+        """Return a string that changes if options or testlib.h change the problems of the same rows.
 
-        It contains options, and path, size and time of testlib.h if programs include it.
+        If programs include testlib.h, the string contains its path, size and time; otherwise, the options.
         """
         if self.uses_testlib:
             header = find_testlib(*list_testlib_folders(options))

@@ -110,8 +110,8 @@ class Codeforces(Benchmark):
             for test_object in row.read_objects(field):
                 add(
                     kind,
-                    _read_test_side(row, field, test_object, "input"),
-                    _read_test_side(row, field, test_object, "output"),
+                    _read_test_text(row, field, test_object, "input"),
+                    _read_test_text(row, field, test_object, "output"),
                 )
         if options.generated_tests and row.read_integer("generated_tests", 0):
             tests_table = tables.open_other(
@@ -151,12 +151,12 @@ class Codeforces(Benchmark):
         )
 
 
-def _read_test_side(row: Row, field: str, test: dict[str, object], side: str) -> str:
-    """Return a test's input or output. Raise an InputError if it is not a string."""
-    side_value = test.get(side)
-    if isinstance(side_value, str):
-        return side_value
-    raise row.make_error(field, f"the {side} of a test is not a string")
+def _read_test_text(row: Row, field: str, test: dict[str, object], key: str) -> str:
+    """Return a test's input or output, whose key is `key`. Raise an InputError if it is not a string."""
+    text = test.get(key)
+    if isinstance(text, str):
+        return text
+    raise row.make_error(field, f"the {key} of a test is not a string")
 
 
 def _make_generated_tests_path(row: Row) -> str:
@@ -240,7 +240,7 @@ class CodeContests(Benchmark):
             # also differ there: it compares integers beyond 32 bits as doubles.
             tolerance = TOLERANCE if any(_DECIMAL.search(case.output) for case in cases) else None
             checker = Checker(kind=CheckerKind.TOKENS, case_sensitive=False, absolute=tolerance)
-            problem = replace(problem, options=_read_file_options(row), checker=checker)
+            problem = replace(problem, options=_read_file_name_options(row), checker=checker)
             return with_cases(problem, Cases(cases=cases), contents.store)
 
         return self.make_problem_from_row(
@@ -287,7 +287,7 @@ def _read_time_limit(row: Row) -> float:
     return float(seconds + nanos / 1e9)
 
 
-def _read_file_options(row: Row) -> TaskOptions:
+def _read_file_name_options(row: Row) -> TaskOptions:
     """Return the options with the names of the program's input and output files."""
     file_names = [row.read_text(field, "").strip() for field in ("input_file", "output_file")]
     for file_name in file_names:

@@ -513,7 +513,7 @@ class ListedBenchmark(Benchmark):
         path: str,
         default: float | None,
         unit: str,
-        refused_from: float,
+        min_refused: float,
         milliseconds_from: float = math.inf,
     ) -> float:
         """Return the limit of a row.
@@ -523,7 +523,7 @@ class ListedBenchmark(Benchmark):
             path: The column with the limit.
             default: The limit of rows without a limit, or None if every row must have a limit.
             unit: The unit, for messages.
-            refused_from: A number from this number on has another unit, and is refused.
+            min_refused: Numbers from this number on have another unit, and are refused.
             milliseconds_from: Numbers from this number on are milliseconds.
         """
         value = self.read_value(row, path)
@@ -534,7 +534,7 @@ class ListedBenchmark(Benchmark):
             raise row.make_error(path, f"{value!r} is not a number above 0")
         if number >= milliseconds_from:
             return number / 1000
-        if number >= refused_from:
+        if number >= min_refused:
             raise row.make_error(path, f"{value} is too large for a limit in {unit}")
         return number
 

@@ -129,7 +129,10 @@ def _write_parquet(run_folder: Path, path: Path) -> None:
 
 
 def _convert_to_parquet_type(arrow_type: Any) -> Any:
-    """Return the type, or the type of strings if it has objects without fields, which Parquet lacks."""
+    """Return the type of a column in a Parquet file for an Arrow type.
+
+    Parquet cannot store objects without fields: columns that contain such objects become strings.
+    """
     import pyarrow
 
     def has_empty_struct(kind: Any) -> bool:

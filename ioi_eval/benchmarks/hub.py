@@ -55,7 +55,7 @@ class HubPath(NamedTuple):
 class RowFile(NamedTuple):
     """A file of rows.
 
-    `label` is its name in messages, and `model` the model of rows that name none.
+    `label` is the file's name in messages. `model` is the model of rows that do not name a model.
     """
 
     path: Path
@@ -200,7 +200,7 @@ def _use_only_fetched_files() -> Iterator[None]:
 
 
 def _find_connection_error() -> str | None:
-    """Return why the hub cannot be reached, or None if it can. A slow answer counts as a connection.
+    """Return why the hub cannot be reached, or None if it can be reached or answers slowly.
 
     The check uses the client's proxies and certificates.
     """

@@ -178,7 +178,7 @@ def select_candidates(
 
 
 def sample_candidates(candidates: Sequence[ProblemCandidate], size: int, seed: int) -> list[ProblemCandidate]:
-    """Return a sample of the usable candidates, which depends only on their ids, their years and the seed."""
+    """Return a sample of the usable candidates. It depends only on their ids, their years and the seed."""
     usable_candidates = [candidate for candidate in candidates if not candidate.unusable]
     return choose_sample(
         usable_candidates, size, seed, key=lambda candidate: f"{candidate.id}\n{candidate.year}"
@@ -418,10 +418,10 @@ def _select_listed_problems(
     selected_candidates: Sequence[ProblemCandidate],
     where: str,
 ) -> Sequence[ProblemCandidate]:
-    """Return the problems of a list of lists of replies, in the order of the list, which is sorted by id.
+    """Return the problems of a dump that has only a list of replies for each problem, sorted by id.
 
     Raises:
-        InputError: The length is neither the number of all problems nor the number of selected problems.
+        InputError: The list is neither as long as all problems nor as long as the selected problems.
     """
     for listed_candidates in (candidates, selected_candidates):
         if list_length == len(listed_candidates):

@@ -46,8 +46,8 @@ from ioi_eval.store.rows import as_number
 from ioi_eval.store.tasks import ContestResults, People
 
 # --- IOI: a row for each subtask, and another table with the tests of each year ---------------------------
-# The grader files of a row are like an export of the contest system (CMS), and are read like an export.
-# graders/grader_config.json replaces the package's problem.json.
+# The grader files of a row have the layout of an export of CMS, the contest system of the IOI, and are read
+# by the same code. The file graders/grader_config.json replaces the export's problem.json.
 
 TESTS = "open-r1/ioi-test-cases"  # hub id of the dataset with the tests
 CONFIG = "graders/grader_config.json"
@@ -143,7 +143,7 @@ def _make_problem_without_tests(row: Row, candidate: ProblemCandidate) -> Proble
 
 
 def _read_files(row: Row) -> tuple[NamedBlob, ...]:
-    """Return the grader files of a row. Files without content are ignored, as in pipelines in use."""
+    """Return the grader files of a row. Files without content are ignored."""
     path_content_pairs = row.raw_value("grader_files") or []
     for path_content_pair in path_content_pairs:
         if not (
@@ -385,12 +385,10 @@ def _read_grader_fields(row: Row, testlib_folders: Sequence[Path]) -> dict[str, 
 
 
 def _read_interactive_fields(row: Row, tests_table: Table, testlib_folders: Sequence[Path]) -> dict[str, Any]:
-    """Return the problem's fields if it has an interactor, whose exit code is 0 if it accepts.
-
-    Scripts that start a manager are not run.
+    """Return the fields of a problem with an interactor, which accepts with exit code 0.
 
     Raises:
-        Unusable: The interactor is missing.
+        Unusable: The interactor is missing, or only a shell script can start it.
     """
     sources = {**_read_source_files(row, "starter_code"), **_read_source_files(row, "grader_code")}
     for row_index in tests_table.group_rows("problem_id").get(row.read_name("problem_id"), ()):

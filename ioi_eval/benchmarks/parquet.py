@@ -93,7 +93,7 @@ def _send_request(request: bytes) -> tuple[subprocess.Popen[bytes], Any]:
         except (pyarrow.ArrowException, OSError):
             if is_new or child.wait() != 0:
                 return child, None
-            _kill_child(child)  # the child process exited because it was idle for too long
+            _kill_child(child)  # closes the pipes: the child process exited after it was idle for too long
 
 
 def _start_child() -> subprocess.Popen[bytes]:

@@ -29,7 +29,7 @@ from ioi_eval.store.rows import as_json_value, as_number
 _LABEL = "label"
 # Parts of the names of columns that may contain reference scores.
 _NAME_PARTS = ("score", "points", "grade", "expected", "verdict")
-# Names of columns without reference scores, although the names contain such a part.
+# Names of columns that contain a part in `_NAME_PARTS`, but no reference scores.
 _OTHER_COLUMNS = frozenset({"score_precision"})
 _MAX_DIGITS = 6  # maximum number of decimals of a score; further decimals are rounding errors
 _ROUNDING_ERROR = 1e-6  # maximum rounding error of a binary fraction
@@ -154,7 +154,7 @@ def _make_case(
         if not 0 <= expected_number <= max_score + _ROUNDING_ERROR:
             reason = f"{expected_number:g} is not a score between 0 and {max_score:g}"
             raise _make_row_error(
-                row, column, reason, "Check that the column contains scores, and that scale=... is their unit"
+                row, column, reason, "Check that the column contains scores in the unit that scale=... names"
             )
         digits = max(digits, problem.score_precision)
         score = ExpectedScore(value=expected_number, fraction=is_fraction, digits=digits)

@@ -53,7 +53,7 @@ def list_dump_files(paths: Iterable[str | Path]) -> list[Path]:
 
 
 def list_other_files(paths: Iterable[str | Path]) -> list[Path]:
-    """Return the files in the folders among the paths that `list_dump_files` ignores by their names."""
+    """Return the files in folders that `list_dump_files` ignores because of their names."""
     folders = (path for path in map(Path, paths) if path.is_dir())
     return [file for folder in folders for file in _list_files_below(folder) if not is_dump(file)]
 
@@ -161,7 +161,7 @@ class FileGrowth(NamedTuple):
     """A file to which lines were appended."""
 
     sha256: str  # hash of the whole file
-    lines: int  # number of lines of the earlier file
+    lines: int  # number of lines before the appended lines
 
 
 def hash_if_grown(path: Path, size: int, sha256: str) -> FileGrowth | None:
@@ -279,9 +279,9 @@ def read_rows_or_errors(
 
 
 def read_columns(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]:
-    """Yield the columns of each usable row, for a file that `hash_and_check` has not checked.
+    """Yield the columns of each row that can be read: of a .parquet file, only the columns in `names`.
 
-    For a .parquet file these are only the columns in `names`.
+    The caller need not call `hash_and_check` first.
     """
     file_format = _detect_format(path)
     rows: Iterator[FileRow | InputError]
@@ -438,7 +438,8 @@ def _read_csv_rows(path: Path) -> Iterator[FileRow | InputError]:
 def _read_next_fields(reader: Iterator[list[str]]) -> list[str] | None:
     """Return the fields of the next line, or None after the last line. Fields may have any length.
 
-    csv's limit holds for the whole process, so it is raised only during a line.
+    The module csv limits a field's length for the whole process, so the limit is increased only while a line
+    is read.
     """
     with _field_limit_lock:
         previous_limit = csv.field_size_limit(_MAX_FIELD_LENGTH)
@@ -582,7 +583,7 @@ def read_size_and_mtime(path: Path) -> tuple[int, int]:
 def _find_program_files(folder: Path) -> Iterator[Path]:
     """Yield the programs in a folder that EvalPlus writes, such as `HumanEval_0/1.py`, by task and number.
 
-    A folder with any other files that are not hidden has none.
+    Nothing is yielded if the folder contains any other file that is not hidden.
     """
     if not folder.is_dir():
         return

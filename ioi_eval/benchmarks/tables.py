@@ -395,7 +395,11 @@ def find_files(folder: Path, source: TableSource, datasets: Collection[str] = ()
 
 
 def _find_other_dataset_folders(folder: Path, source: TableSource, datasets: Collection[str]) -> list[str]:
-    """Return the folders of other datasets. If no other file may be this dataset's, raise an InputError."""
+    """Return the names of the folders of other datasets in the folder.
+
+    Raises:
+        InputError: The folder contains only such folders, and no file that this dataset could consist of.
+    """
     own_folder_name = source.dataset.rpartition("/")[2]
     other_names = sorted({dataset.rpartition("/")[2] for dataset in datasets} - {own_folder_name})
     existing_folders = [name for name in other_names if (folder / name).is_dir()]

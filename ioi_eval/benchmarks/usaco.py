@@ -45,7 +45,7 @@ class Usaco(Benchmark):
     named = ColumnNames(id="problem_id", difficulty="problem_level", title="name", statement="description")
 
     def make_rows_file(self, data_dir: str, cache: Path) -> Path:
-        """Return a file with the rows of the authors' file, which is an object of problems."""
+        """Return a file with a row for each problem of the authors' file, a JSON object of problems by id."""
         remedy = "Unpack data.zip of github.com/princeton-nlp/USACO and name its folder with data_dir=FOLDER"
         dataset_files = sorted(Path(data_dir).rglob(self.dataset)) if data_dir else []
         if not dataset_files:

@@ -150,7 +150,7 @@ def test_hub_connection_is_tried_several_times(monkeypatch: pytest.MonkeyPatch, 
     assert len(pauses) == 2 and answers == []
 
 
-def test_slow_answer_of_the_hub_counts_as_a_connection(
+def test_slow_answer_of_hub_is_no_connection_error(
     monkeypatch: pytest.MonkeyPatch, pauses: list[float]
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:

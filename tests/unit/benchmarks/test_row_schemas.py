@@ -41,7 +41,7 @@ PROGRAMS = {"sum": [CODE, CODE + "\n"], "tree": [CODE, None]}
 
 
 @pytest.mark.parametrize("name", ["x.json", "indented.json"])
-def test_json_object_of_program_lists_by_problem_is_read(tmp_path: Path, name: str) -> None:
+def test_json_object_of_problems_with_lists_of_programs_is_read(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text(json.dumps(PROGRAMS, indent=1 if name.startswith("indented") else None))
     submissions = read(path)
@@ -291,7 +291,7 @@ def test_dump_page_has_an_example_of_every_row_schema() -> None:
 
 
 @needs_plugin("functions")
-def test_completions_of_humaneval_are_judged_after_their_prompt(cli: CommandLine, tmp_path: Path) -> None:
+def test_humaneval_prompt_and_completion_are_judged_together(cli: CommandLine, tmp_path: Path) -> None:
     rows = write_jsonl(tmp_path / "humaneval.jsonl", [SUMS])
     samples = [
         {"task_id": "HumanEval/7", "completion": "    return sum(numbers)\n"},

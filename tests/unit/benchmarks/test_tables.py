@@ -227,7 +227,7 @@ def test_conflicting_schemas_are_input_error(tmp_path: Path) -> None:
         (("apps", "taco"), {"dataset": "open-r1/codeforces", "split": "test"}, "codeforces"),
     ],
 )
-def test_missing_dataset_among_others_is_named(
+def test_folder_of_other_datasets_is_refused_with_name_of_missing_folder(
     tmp_path: Path, folders: tuple[str, ...], source_options: dict[str, str], missing: str
 ) -> None:
     for name in folders:
