@@ -35,7 +35,7 @@ SOLUTIONS: Mapping[str, str] = {
 }
 _MAX_SOLUTION_BYTES = 10 << 20
 _MAX_LOG_BYTES = 16 << 20
-_KEEPER = Path(__file__).with_name("keeper.py")
+_SUPERVISOR = Path(__file__).with_name("agent_supervisor.py")
 _MAX_LINE_LENGTH = 300  # maximum characters of a log's line in a message
 # Exit codes with which a shell reports that it cannot run the command.
 _NOT_STARTED = frozenset({"exit 126", "exit 127"})
@@ -62,7 +62,10 @@ class McpAccess(Value):
     tokens: tuple[str, ...]  # tokens of the contest's participants, by the number of the sample
 
     def make_config_files(self, sample_number: int) -> dict[str, str]:
-        """Return the files that configure the server for the agent of a sample, by name."""
+        """Return the files with the server's address and a participant's token, by name.
+
+        `sample_number`: the number of the sample, whose agent gets the files.
+        """
         token = self.tokens[sample_number]
         server_config = {"type": "http", "url": self.address, "headers": {"Authorization": f"Bearer {token}"}}
         return {
@@ -98,12 +101,12 @@ class Agent:
         limit_command = usual_open_files()
         variables_command = "" if self._access is None else f". ./{_VARIABLES}\n"
         with (folder / LOG).open("wb") as log_file:
-            keeper = await asyncio.create_subprocess_exec(
+            supervisor = await asyncio.create_subprocess_exec(
                 *(
                     sys.executable,
                     "-I",
                     "-S",
-                    str(_KEEPER),
+                    str(_SUPERVISOR),
                     str(_MAX_LOG_BYTES),
                     limit_command + variables_command + self._options.command,
                 ),
@@ -115,24 +118,27 @@ class Agent:
             )
         try:
             async with asyncio.timeout(self._options.timeout):
-                stop_reason = f"exit {await keeper.wait()}"
+                stop_reason = f"exit {await supervisor.wait()}"
         except TimeoutError:
             stop_reason = "timeout"
         finally:
-            await _stop_keeper(keeper)
+            await _stop_supervisor(supervisor)
         return await asyncio.to_thread(
             _read_solution, folder, stop_reason, find_language(request.language).name
         )
 
 
-async def _stop_keeper(keeper: asyncio.subprocess.Process) -> None:
-    """Close the keeper's standard input and wait until it has ended all processes, also if cancelled."""
-    assert keeper.stdin is not None, "created with a pipe"
-    keeper.stdin.close()
+async def _stop_supervisor(supervisor: asyncio.subprocess.Process) -> None:
+    """Close the supervisor's standard input, and wait until it has killed the agent's processes.
+
+    If this task is cancelled, it still waits.
+    """
+    assert supervisor.stdin is not None, "created with a pipe"
+    supervisor.stdin.close()
     is_cancelled = False
-    while keeper.returncode is None:
+    while supervisor.returncode is None:
         try:
-            await keeper.wait()
+            await supervisor.wait()
         except asyncio.CancelledError:
             is_cancelled = True
     if is_cancelled:

@@ -110,9 +110,9 @@ class ChatModel:
     # --- attempts ---
 
     async def _send_with_retries(self, body: Mapping[str, Any]) -> Reply:
-        """Return the reply to a request, which is sent again after faults.
+        """Return the reply to a request. If a fault is temporary, the request is sent again.
 
-        A pause that the server names delays all requests, and counts as a tenth of an attempt.
+        If the server names a pause, all requests wait. Ten such pauses count as one failed attempt.
         """
         attempts = pauses = 0
         while True:
@@ -296,20 +296,22 @@ _TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 
 
 class FaultKind(StrEnum):
-    """Kinds of faults of a model's server, by the reaction to them."""
+    """Kinds of faults of a model's server. The kind determines if a request is sent again."""
 
     LATER = "later"  # the same request may succeed later
     PAUSE = "pause"  # the same request may succeed after the pause that the server names
     STRANGE = "strange"  # the address may not belong to a model's server
     PROMPT = "prompt"  # the server refuses this prompt
-    REFUSED = "refused"  # the server refuses all prompts, unless it has accepted another prompt before
+    REFUSED = (
+        "refused"  # the server refuses this prompt and, unless it has accepted a prompt before, all prompts
+    )
     FINAL = "final"  # the server refuses all requests
 
 
 class Fault(Exception):
     """Raised if a request has no reply.
 
-    `pause` is the pause in seconds that the server names, and `usage` the tokens that it reports.
+    `pause_s`: the pause in seconds that the server names. `usage`: the tokens that the server reports.
     """
 
     def __init__(

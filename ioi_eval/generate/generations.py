@@ -69,7 +69,11 @@ class Generations:
         self._resources.close()
 
     def _open(self) -> None:
-        """Read the offsets of stored replies, and check that they belong to the same requests."""
+        """Read the offsets of stored replies.
+
+        Raises:
+            InputError: The replies were generated for other prompts, or with another model or other settings.
+        """
         remove_stale_drafts(self._request_file)
         if self._fresh:
             return
@@ -239,7 +243,10 @@ class RequestRunner:
         raise StopAsyncIteration
 
     async def _send_pending(self) -> None:
-        """Send pending requests one by one. Errors that another attempt cannot fix go into the queue."""
+        """Send pending requests one by one, and put an event for each reply into `_events`.
+
+        An error that another attempt cannot fix is put into `_events`, too, and ends this task.
+        """
         try:
             while self._pending:
                 request = self._pending.popleft()

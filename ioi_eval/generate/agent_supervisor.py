@@ -1,9 +1,9 @@
-"""Run an agent and kill all its processes afterwards. Usage: `python keeper.py BYTES COMMAND`.
+"""Run an agent and kill all its processes afterwards. Usage: `python agent_supervisor.py BYTES COMMAND`.
 
-The keeper is the subreaper of all processes that the agent starts. It kills them when the agent exits, or
-when the keeper's standard input is closed. So they also die with the process that started the keeper.
-The first BYTES bytes of the agent's output go to standard output. The keeper imports only few modules of the
-standard library, because it is started for each program that an agent writes.
+The supervisor is the subreaper of all processes that the agent starts. It kills them when the agent exits,
+or when the supervisor's standard input is closed. So they also die with the process that started the
+supervisor. The first BYTES bytes of the agent's output go to standard output. The supervisor imports only
+few modules of the standard library, because it is started for each program that an agent writes.
 """
 
 from __future__ import annotations
@@ -145,6 +145,6 @@ def _find_children() -> list[int]:
 
 if __name__ == "__main__":
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Only the end of standard input stops the keeper. Agents do not inherit this handler.
+        # Only the end of standard input stops the supervisor. Agents do not inherit this handler.
         signal.signal(stop, lambda *_: None)
     sys.exit(AgentSupervisor(int(sys.argv[1]), sys.argv[2]).run())
