@@ -19,9 +19,9 @@ import msgspec
 
 from ioi_eval.errors import CasesError, IoiEvalError
 from ioi_eval.integrations import require_extra
-from ioi_eval.integrations.misses import count_miss
 from ioi_eval.integrations.rewards import with_single_subtask
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
+from ioi_eval.integrations.unjudged import count_unjudged
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -61,7 +61,7 @@ else:
 
 if not _INSTALLED:
 
-    class _Fields(msgspec.Struct, kw_only=True):
+    class _Model(msgspec.Struct, kw_only=True):
         """Base class of values with the methods of eval-protocol's models that callers use."""
 
         def __getitem__(self, name: str) -> Any:
@@ -79,25 +79,25 @@ if not _INSTALLED:
             plain_fields: dict[str, Any] = msgspec.to_builtins(self)
             return plain_fields
 
-    class Message(_Fields):
+    class Message(_Model):
         role: str
         content: Any = ""
         reasoning_content: str | None = None
 
-    class MetricResult(_Fields):
+    class MetricResult(_Model):
         score: float
         reason: str
         is_score_valid: bool = True
         data: dict[str, Any] = {}
 
-    class EvaluateResult(_Fields):
+    class EvaluateResult(_Model):
         score: float
         is_score_valid: bool = True
         reason: str | None = None
         metrics: dict[str, MetricResult] = {}
         error: str | None = None
 
-    class EvaluationRow(_Fields):
+    class EvaluationRow(_Model):
         messages: list[Message] = []
         ground_truth: Any = None
         evaluation_result: EvaluateResult | None = None
@@ -191,7 +191,10 @@ def check_correctness(
 
 
 def __getattr__(name: str) -> Any:
-    """Return `reward_function`, the decorator of the package, which the replaced module also has."""
+    """Return the decorator `reward_function` of the package eval_protocol.
+
+    The module that this module replaces exports it, too.
+    """
     if name != "reward_function":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with require_extra("eval-protocol"):
@@ -362,7 +365,7 @@ async def _evaluate_task(task: AppsTask, judge_runtime: Runtime) -> EvaluateResu
     try:
         result = await judge_runtime.score(task.problem, task.submission)
     except IoiEvalError as error:
-        count_miss(error)
+        count_unjudged(error)
         return _make_invalid_result(f"Not judged: {error}")
     return _make_outcome_result(*make_outcome(task, result))
 
@@ -463,9 +466,9 @@ def _make_unscored_metric(reason: str) -> MetricResult:
 
 
 def _make_zero_result(reason: str, detail: str = "") -> EvaluateResult:
-    """Return a valid score of 0 for missing messages or tests, as the package does.
+    """Return a valid score of 0 for missing messages or tests, as the package eval_protocol does.
 
-    Only a metric contains the reason.
+    `detail`: the reason in the metric `error`, if it differs from `reason`.
     """
     return EvaluateResult(
         score=0.0, reason=reason, metrics={"error": _make_unscored_metric(detail or reason)}

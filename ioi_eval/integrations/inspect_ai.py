@@ -110,8 +110,8 @@ def judged(source: str, **options: Any) -> Scorer:
         )
         code, usage = submission.code, state.output.usage
         runtime = await asyncio.to_thread(evaluation_source.runtime)
-        # Length of the reasoning, in tokens if they are counted and otherwise in characters. Contest points
-        # count long replies first.
+        # Tokens of the reply or, if they are not counted, characters of its reasoning. Among submissions with
+        # equal scores on the samples, contest points select the longest reply first.
         reply_length = len(read_reasoning(state.output) or state.output.completion)
         reply_length = reply_length if usage is None else int(usage.output_tokens)
         more_fields = {"language": submission.language, "epoch": state.epoch, "length": reply_length}

@@ -15,8 +15,8 @@ from typing import Any
 
 from ioi_eval.errors import IoiEvalError
 from ioi_eval.integrations import require_extra
-from ioi_eval.integrations.misses import count_miss, gather_results
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
+from ioi_eval.integrations.unjudged import count_unjudged, gather_results
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -129,7 +129,7 @@ async def _judge_candidate(
     try:
         has_passed, description = _describe_result(await judge_runtime.score(problem, submission))
     except IoiEvalError as error:
-        count_miss(error)
+        count_unjudged(error)
         has_passed, description = None, f"not judged: {error}"
     return {
         "task_id": task_number,

@@ -36,7 +36,7 @@ from ioi_eval.integrations.classic_clients import (
     SandboxJob,
     decode_client_reply,
 )
-from ioi_eval.integrations.misses import count_miss, gather_results
+from ioi_eval.integrations.unjudged import count_unjudged, gather_results
 from ioi_eval.models import Blob, JobResult, NamedBlob, Problem, Verdict
 from ioi_eval.runs import CodeRepairs
 from ioi_eval.scoring import find_language, repair, worst_verdict
@@ -88,7 +88,7 @@ _PHASE = "asking a server"
 _REPLY_TIMEOUT_S = 30.0
 # Maximum seconds for installing a package, which the server downloads before it replies.
 _INSTALL_TIMEOUT_S = 1800.0
-_SPARE_S = 3  # seconds that the contract of IOI jobs adds to the time limit
+_SPARE_S = 3  # seconds that open-r1 adds to the time limit in jobs for problems of the IOI
 
 
 Row = Mapping[str, Any]
@@ -185,7 +185,7 @@ async def run_submission(
 
 
 async def execute_ioi(client: ClassicClient, data: dict[str, Any]) -> tuple[str, str]:
-    """Execute a job of the contract. Return score and feedback, both as strings.
+    """Execute a job for a problem of the IOI. Return score and feedback, both as strings.
 
     `data` has the keys `files`, `run_timeout` and `run_memory_limit`.
     """
@@ -358,7 +358,7 @@ def patch_code(text: str, lang: str) -> str:
 
     Programs in other languages are returned unchanged.
     """
-    patch_program = _find_patch(lang)
+    patch_program = _find_patch_function(lang)
     return patch_program(text) if text and patch_program is not None else text
 
 
@@ -367,10 +367,10 @@ _patched = patch_code  # second name of the function, for functions that have a 
 
 def is_patchable(lang: str) -> bool:
     """Return True if `patch_code` may change programs in this language."""
-    return _find_patch(lang) is not None
+    return _find_patch_function(lang) is not None
 
 
-def _find_patch(lang: str) -> Callable[[str], str] | None:
+def _find_patch_function(lang: str) -> Callable[[str], str] | None:
     """Return the function that changes programs in a language, or None."""
     try:
         language = find_language(lang) if lang else None
@@ -431,19 +431,19 @@ class PistonClient(ClusterClient):
         urls = [base_endpoint] if isinstance(base_endpoint, str) else base_endpoint
         if not urls:
             raise InputError("base_endpoint contains no address of a server", field="base_endpoint")
-        self._set_servers(
+        self._initialize_for_servers(
             EngineChoice.from_variables(",".join(urls), os.environ, per_endpoint=max_requests_per_endpoint)
         )
 
     @classmethod
     def from_choice(cls, choice: EngineChoice) -> Self:
-        """Return a client for the servers of an engine's settings."""
+        """Return a client for the servers in `choice`, the settings of an engine."""
         client = cls.__new__(cls)
-        client._set_servers(choice)
+        client._initialize_for_servers(choice)
         return client
 
-    def _set_servers(self, choice: EngineChoice) -> None:
-        """Set the servers."""
+    def _initialize_for_servers(self, choice: EngineChoice) -> None:
+        """Initialize this client with the servers in `choice`."""
         self._choice = choice
         super().__init__(partial(create_piston_engine, choice))
 
@@ -737,9 +737,9 @@ def _compute_rewards(
         try:
             return await compute_reward(reply_text(completion), row)
         except IoiEvalError as error:
-            count_miss(error)
+            count_unjudged(error)
         except _ROW_ERRORS as error:
-            count_miss(InputError(f"the row cannot be read: {error!r:.200}"))
+            count_unjudged(InputError(f"the row cannot be read: {error!r:.200}"))
         return None
 
     async def compute_all_rewards() -> list[float | None]:
@@ -863,7 +863,7 @@ async def score_submission(
 
 
 async def _load_generated_tests(problem: Row) -> Sequence[Row]:
-    """Return the generated tests in the row, or else those in CF_TESTS_FOLDER."""
+    """Return the generated tests in the row or, if it has none, the tests in CF_TESTS_FOLDER."""
     tests = problem.get("generated_tests")
     if isinstance(tests, int) and tests > 0:
         return await get_generated_tests(problem["id"])

@@ -8,7 +8,8 @@ from ioi_eval.models import Problem
 from ioi_eval.scoring import Language, choose_language, extract, find_language
 
 _log = logging.getLogger(__name__)
-_logged_pairs: set[tuple[str, str]] = set()  # languages of completions and of judging in warnings so far
+# Pairs of languages for which a warning was logged: the completion's language, the language of judging.
+_logged_pairs: set[tuple[str, str]] = set()
 
 
 def warn_of_other_language(completion: str, problem: Problem, language: Language) -> None:
@@ -30,9 +31,9 @@ def warn_of_other_language(completion: str, problem: Problem, language: Language
 
 
 def _find_other_language(completion: str, problem: Problem, language: Language) -> Language | None:
-    """Return the language of the completion's program among the problem's languages, if it is another."""
+    """Return the language of the completion's program if it is another language of the problem, else None."""
     chosen = choose_language(problem, reply=completion, default=language.name)
-    # Without a fence's tag, the syntax of a reply shows only Python.
+    # If no code fence names a language, `choose_language` recognizes only Python.
     if chosen.language == language.name and "#include" in (extract(completion, find_language("c++")) or ""):
         chosen = choose_language(problem, format="c++", default=language.name)
     return None if chosen.language == language.name else find_language(chosen.language)

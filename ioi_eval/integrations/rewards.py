@@ -11,9 +11,9 @@ from typing import Annotated, Any, NamedTuple, Protocol
 import msgspec
 
 from ioi_eval.errors import CasesError, InputError, IoiEvalError
-from ioi_eval.integrations.misses import UnknownProblemError, count_miss, gather_results
 from ioi_eval.integrations.other_languages import warn_of_other_language
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
+from ioi_eval.integrations.unjudged import UnknownProblemError, count_unjudged, gather_results
 from ioi_eval.model.fields import suggest_similar
 from ioi_eval.model.options import CliOption
 from ioi_eval.models import (
@@ -55,7 +55,7 @@ class RewardMode(StrEnum):
 
 
 class RewardOptions(Value):
-    """Options of rewards. The rewards for missing or broken code hold in every mode."""
+    """Options of rewards. The rewards `no_code` and `no_compile` are the same in every mode."""
 
     mode: Annotated[RewardMode, CliOption("How results become a reward.")] = RewardMode.PARTIAL
     no_code: Annotated[float, CliOption("The reward of a completion without code.")] = 0.0
@@ -134,7 +134,7 @@ class Rewards(Value):
         """
         problems, deduplication = self._find_problems(rows), Deduplication() if self.options.share else None
         return await gather_results(
-            self._judge_or_count_miss(completion, row, problem, judge_runtime, deduplication)
+            self._judge_or_count_unjudged(completion, row, problem, judge_runtime, deduplication)
             for completion, row, problem in zip(completions, rows, problems, strict=True)
         )
 
@@ -185,7 +185,7 @@ class Rewards(Value):
             case RewardMode.WEIGHTED_SUM:
                 return RewardOutcome(is_solved + self.options.partial_weight * score_share, verdict)
 
-    async def _judge_or_count_miss(
+    async def _judge_or_count_unjudged(
         self,
         completion: str,
         row: RewardRow,
@@ -193,13 +193,13 @@ class Rewards(Value):
         judge_runtime: Runtime,
         deduplication: Deduplication | None,
     ) -> RewardOutcome:
-        """Return the outcome of one completion. Count it if it cannot be judged."""
+        """Return the outcome of a completion. If it cannot be judged, count it and return no reward."""
         try:
             if isinstance(problem, CasesError):
                 raise problem
             return await self.score_one(completion, row, judge_runtime, deduplication, problem)
         except IoiEvalError as error:
-            count_miss(error)
+            count_unjudged(error)
             return RewardOutcome(None, NOT_JUDGED)
 
     def find_problem(self, row: RewardRow) -> Problem:

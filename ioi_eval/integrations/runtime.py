@@ -129,7 +129,10 @@ class Runtime:
             self._thread.join(_CLOSING_TIMEOUT_S)
 
     def close_inherited(self) -> None:
-        """Close a forked child's copies of the parent's files, which keep the parent's processes alive."""
+        """Close the copies of the parent's files in a forked child.
+
+        The parent's processes live until all copies are closed.
+        """
         if self._opening is not None:
             self._opening.close_inherited()
 

@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from ioi_eval.errors import InputError
-from ioi_eval.integrations.misses import gather_results
 from ioi_eval.integrations.rewards import RewardRow
+from ioi_eval.integrations.unjudged import gather_results
 from ioi_eval.integrations.verl import judge_solution, make_reward_row, make_rewards
 from ioi_eval.scoring import Deduplication
 

@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from ioi_eval.integrations import require_extra
-from ioi_eval.integrations.misses import count_miss
 from ioi_eval.integrations.tasks import (
     JUDGE_ERRORS,
     EvaluationSource,
@@ -26,6 +25,7 @@ from ioi_eval.integrations.tasks import (
     make_result_metadata,
     open_source,
 )
+from ioi_eval.integrations.unjudged import count_unjudged
 
 with require_extra("verifiers"):
     from pydantic import Field
@@ -47,7 +47,7 @@ class ProblemConfig(vf.TaskConfig):
     options: dict[str, Any] = Field(default_factory=dict)  # options of a task as in docs/inspect_ai.md
 
     def open_evaluation_source(self) -> EvaluationSource:
-        """Return the problems and options."""
+        """Return the problems of `source`, and how replies are judged."""
         return open_source(self.source, self.options)
 
 
@@ -78,7 +78,7 @@ class ProblemTask(vf.Task[ProblemData, vf.State, ProblemConfig]):
         try:
             result = await runtime.wait(runtime.score(problem, submission))
         except JUDGE_ERRORS as error:
-            count_miss(error)
+            count_unjudged(error)
             raise
         metadata = make_result_metadata(problem, result, language=submission.language)
         trace.info["ioi_eval"] = metadata

@@ -21,7 +21,6 @@ from typing import Any
 import msgspec
 
 from ioi_eval.errors import InputError, InterpreterRefused, IoiEvalError
-from ioi_eval.integrations.misses import count_miss, gather_results
 from ioi_eval.integrations.rewards import (
     CASES_COLUMNS,
     NOT_JUDGED,
@@ -32,6 +31,7 @@ from ioi_eval.integrations.rewards import (
     reply_text,
 )
 from ioi_eval.integrations.runtime import Runtime, Setup
+from ioi_eval.integrations.unjudged import count_unjudged, gather_results
 from ioi_eval.models import CheckerKind
 from ioi_eval.scoring import Deduplication
 
@@ -166,7 +166,7 @@ async def judge_solution(
     except IoiEvalError as error:
         if on_failure is None:
             raise
-        count_miss(error)
+        count_unjudged(error)
         return RewardOutcome(on_failure, NOT_JUDGED)
 
 

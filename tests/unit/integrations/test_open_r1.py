@@ -333,7 +333,7 @@ async def test_engine_client_runs_open_r1_job() -> None:
     )
 
 
-async def test_engine_client_sends_no_scripts_to_cms_ioi_package() -> None:
+async def test_engine_client_sends_no_scripts_to_server_with_runtime_cms_ioi() -> None:
     engine = Recorded(bare=(), max_run_cpu_time=3000, runtimes=("cms_ioi",))
     await run_submission(EngineClient(engine), PROBLEM, "1", "int x;", "y")
     (job,) = engine.jobs

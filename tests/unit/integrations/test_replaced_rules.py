@@ -87,7 +87,7 @@ def test_comparisons_match_open_r1_except_known_cases() -> None:
     assert reward(completions=[ECHO] * len(PAIRS), test_cases=cases) == expected
 
 
-def test_comparisons_match_prime_code() -> None:
+def test_default_comparison_matches_prime_code() -> None:
     assert answers() == [pair.prime for pair in PAIRS]
 
 

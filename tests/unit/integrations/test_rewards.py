@@ -23,7 +23,7 @@ from support.cached_lookups import script_with_known_tools
 from support.datasets import CasesError, Problems
 
 from ioi_eval.errors import InputError, IoiEvalError
-from ioi_eval.integrations import misses
+from ioi_eval.integrations import unjudged
 from ioi_eval.integrations.open_r1 import binary_code_reward, code_reward
 from ioi_eval.integrations.rewards import RewardMode, RewardOptions, reply_text
 from ioi_eval.integrations.runtime import Setup, close_all
@@ -152,7 +152,7 @@ def test_async_reward_equals_sync_reward() -> None:
     assert lines == {"own/verdict": ["AC", "WA", "WA", "CE", "no code"]}
 
 
-def test_tests_may_be_in_verification_info() -> None:
+def test_tests_in_column_verification_info_are_judged() -> None:
     cases = [{"input": "2\n", "output": "4\n", "type": "stdin_stdout"}]
     cpp = '```cpp\n#include <cstdio>\nint main() { int n; scanf("%d", &n); printf("%d", 2 * n); }\n```'
     infos = [{"language": "python", "test_cases": cases}, {"language": "cpp", "test_cases": cases}, None]
@@ -161,14 +161,14 @@ def test_tests_may_be_in_verification_info() -> None:
     assert reward(completions=[RIGHT, cpp, RIGHT], verification_info=encoded_infos) == [1, 1, None]
 
 
-def test_rewards_accept_function_tests_and_lists() -> None:
+def test_rewards_accept_tests_of_functions_and_lists_of_tests() -> None:
     twice = fenced("def twice(n):\n    return 2 * n")
     pairs = [{"input": "1\n", "output": "2\n"}]
     assert rewards(RewardMode.PARTIAL, [twice, RIGHT], ground_truth=[CALLS, pairs]) == [1, 1]
     assert rewards(RewardMode.PARTIAL, [RIGHT], test_cases=[json.dumps(pairs)]) == [1]
 
 
-def test_rewards_accept_function_calls_in_list_tests() -> None:
+def test_rewards_accept_function_calls_in_lists_of_tests() -> None:
     twice = fenced("class Solution:\n    def plus(self, a, b):\n        return a + b")
     call = {"input": "[2]\n[3]", "output": "[2, 3]", "testtype": "functional"}
     named_calls = [{**call, "metadata": {"func_name": "plus"}}]
@@ -363,11 +363,13 @@ def test_unjudged_rows_are_logged_once_per_kind_and_counted(tmp_path: Path) -> N
 def test_row_of_unknown_problem_or_subtask_is_counted_separately(
     row: dict[str, Any], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(misses._misses, "counts", Counter())
+    monkeypatch.setattr(unjudged._unjudged_counter, "counts", Counter())
     problem = msgspec.structs.replace(problem_with_subtasks(), id="whole")
     give = make_reward(problems=Problems([problem]))
     assert give(completions=[RIGHT], **{name: [value] for name, value in row.items()}) == [None]
-    assert [*misses._misses.counts] == ["a row that names an unknown problem or subtask"], caplog.text
+    assert [*unjudged._unjudged_counter.counts] == ["a row that names an unknown problem or subtask"], (
+        caplog.text
+    )
 
 
 def test_row_with_broken_tests_has_no_reward() -> None:

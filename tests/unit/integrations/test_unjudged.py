@@ -7,12 +7,12 @@ import sys
 
 NOTING = """
 import io, logging
-from ioi_eval.integrations.misses import count_miss
+from ioi_eval.integrations.unjudged import count_unjudged
 from ioi_eval.model.errors import JudgeFailure
 
 log = io.StringIO()
 logging.basicConfig(stream=log)
-count_miss(JudgeFailure("out of disks"))
+count_unjudged(JudgeFailure("out of disks"))
 assert "out of disks" in log.getvalue()
 log.close()
 """

@@ -47,18 +47,18 @@ async def gather_results(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T
     return [task.result() for task in tasks]
 
 
-class _MissCounter:
+class _UnjudgedCounter:
     """Counts the completions that were not judged, by kind of error."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Reset the counts. A forked child does this, because the parent reports its own counts."""
+        """Set the counts to 0. Forked children call this, because the parent logs its own counts."""
         self.lock = threading.Lock()
         self.counts: Counter[str] = Counter()
 
-    def count_miss(self, error: IoiEvalError) -> None:
+    def count_unjudged(self, error: IoiEvalError) -> None:
         """Count a completion that was not judged because of an error. Log the first error of each kind."""
         kind = next(kind for classes, kind in _KINDS if isinstance(error, classes))
         with self.lock:
@@ -83,7 +83,7 @@ class _MissCounter:
             )
 
 
-_misses = _MissCounter()
-count_miss = _misses.count_miss
-atexit.register(_misses.log_counts)
-os.register_at_fork(after_in_child=_misses.reset)
+_unjudged_counter = _UnjudgedCounter()
+count_unjudged = _unjudged_counter.count_unjudged
+atexit.register(_unjudged_counter.log_counts)
+os.register_at_fork(after_in_child=_unjudged_counter.reset)
