@@ -32,7 +32,7 @@ from ioi_eval.reports.validation import (
     make_count_sentences,
     make_table_rows,
 )
-from ioi_eval.runs.references import MOST, ReferenceOptions
+from ioi_eval.runs.references import MAX_SOLUTIONS, ReferenceOptions
 from ioi_eval.runs.score import run_name
 from ioi_eval.runs.solutions import KINDS, REACH, ValidatedSolutions, compare_checkers
 from ioi_eval.runs.solutions import validate as validate_solutions
@@ -49,7 +49,11 @@ _EXAMPLES = """
 
 
 _OF_EACH_KIND = {
-    "most": {"help": "Reference solutions of each kind per problem.", "unset": "", "default": MOST}
+    "most": {
+        "help": "Reference solutions of each kind per problem.",
+        "unset": "",
+        "default": MAX_SOLUTIONS,
+    }
 }
 _BY_FILE = {"metavar": "NAME", "help": "Only this solution, by file or key; may be repeated."}
 
@@ -119,9 +123,9 @@ def validate(
     Packages and some benchmarks contain solutions with expected results. A file of solutions has a column
     with expected results, and needs --problems.
 
-    Exit code 0: no difference; 1: a difference, or --calibrate found no factor; 2: bad input; 3: no
-    difference, but some solutions could not be judged, and a second call retries only these, or bad rows
-    were skipped; 130: interrupted.
+    Exit code 0: no difference; 1: a difference, or --calibrate found no time factor; 2: bad input; 3: no
+    difference, but bad rows were skipped, or some solutions could not be judged, and a second call retries
+    only these; 130: interrupted.
     """
     if calibration:
         calibrate(solutions, problems, engine, output, reach or REACH)

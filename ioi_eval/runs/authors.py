@@ -146,7 +146,7 @@ async def run(
     folder = out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(author_name(author))}"
     setup = RunSetup.create(folder, engine, options, store, on_event)
     used_choice = choice or BenchmarkOptions()
-    call = _RunCall(problems, author, Secret(key), budget, asking or Asking(), setup, used_choice)
+    call = _RunArguments(problems, author, Secret(key), budget, asking or Asking(), setup, used_choice)
     if isinstance(author, ModelOptions):  # raise the error before problems are loaded
         from ioi_eval.generate.chat import check_model
 
@@ -166,7 +166,7 @@ def create_prompts(
     asking: Asking | None = None,
     store: Store | None = None,
 ) -> list[str]:
-    """Return the prompts that a model would get or, if `agent` is true, an agent."""
+    """Return the prompts of the problems: for an agent if `agent` is true, otherwise for a model."""
     with _open_nonempty_source(problems, choice, store or Store.private()) as loaded_problems:
         return [
             ask.prompt
@@ -174,7 +174,7 @@ def create_prompts(
         ]
 
 
-class _RunCall(NamedTuple):
+class _RunArguments(NamedTuple):
     """The arguments of a call of `run`."""
 
     source: Source
@@ -191,7 +191,7 @@ class _RunCall(NamedTuple):
         return author_name(self.author)
 
 
-async def _generate_and_judge(call: _RunCall, problems: Problems, rejudge: bool) -> GeneratedRun:
+async def _generate_and_judge(call: _RunArguments, problems: Problems, rejudge: bool) -> GeneratedRun:
     """Ask for the programs, judge them, and write the reports."""
     setup, settings, unwritten = call.setup, author_settings(call.author), dict[str, str]()
     request_list = _create_requests(
@@ -298,7 +298,7 @@ class Requests:
         return ""
 
     def judgeable_language(self, problem: Problem) -> str:
-        """Return the language of a problem's program, or an empty string if no program could be judged."""
+        """Return the language of programs for a problem, or an empty string if they cannot be judged."""
         return "" if self.refusal_reason(problem) else self.choose_language(problem).language
 
     def make_prompt(self, problem: Problem, language: str) -> str:
@@ -388,7 +388,7 @@ def author_name(author: AnyAuthor) -> str:
 
 
 def author_settings(author: AnyAuthor) -> dict[str, Any]:
-    """Return the settings on which an author's programs depend, except the prompts and the secret key."""
+    """Return the settings of a model or agent that change its programs, except prompts and the key."""
     if isinstance(author, AgentOptions):
         return {"command": author.command, "timeout_seconds": author.timeout}
     if not isinstance(author, ModelOptions):
@@ -423,13 +423,16 @@ async def open_author(
 
 
 async def _stream_submissions(
-    call: _RunCall,
+    call: _RunArguments,
     problems: Problems,
     request_list: _RequestList,
     generations: Generations,
     unwritten: dict[str, str],
 ) -> AsyncGenerator[Submission, None]:
-    """Yield each program when it arrives. Reasons for missing programs are added to `unwritten`."""
+    """Yield each program when it arrives.
+
+    If a program is missing, the reason is added to `unwritten` under the submission's key.
+    """
     choose_language = Requests(
         call.source, call.asking, agent=isinstance(call.author, AgentOptions)
     ).choose_language

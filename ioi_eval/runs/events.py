@@ -141,7 +141,7 @@ class EngineStarting(Value):
 
 
 class ServersFound(Value):
-    """The engine's servers when it was opened."""
+    """The servers that the engine found when it was opened."""
 
     servers: int  # number of servers that the user or a search listed
     used: int  # number of servers that the run uses
@@ -161,7 +161,7 @@ class ServersFound(Value):
 
 
 class ServersNow(Value):
-    """The state of the engine's servers, some seconds after a change."""
+    """The states of the engine's servers. The event is emitted some seconds after a state has changed."""
 
     servers: tuple[ServerState, ...]
 
@@ -234,7 +234,7 @@ def ignore(event: Event) -> None:
 
 
 class TimelineCounter:
-    """Counts results by verdict in intervals of time."""
+    """Counts the results of each time interval, by verdict."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock, self._started_at, self._interval_s = clock, clock(), _FIRST_STEP_S

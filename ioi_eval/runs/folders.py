@@ -377,7 +377,7 @@ def _read_points_and_maximum(columns: Mapping[str, Any], where: str, row_number:
 
 
 def _read_numbers(columns: Mapping[str, Any], column_names: tuple[str, ...]) -> Iterator[float]:
-    """Yield the numbers in some columns."""
+    """Yield the numbers of a row in the columns `column_names`. Other values are skipped."""
     return (number for name in column_names if (number := as_number(columns.get(name))) is not None)
 
 

@@ -106,7 +106,7 @@ class _TestGenerator:
                 test_input = await self._generate_output(test, test_plan)
             else:
                 test_input = load_with_unix_line_ends(self._folder / (test.copied or test.input))
-            # An input that was loaded into memory differs from its file in line ends.
+            # An input is in memory (`data`) if its line ends were converted. Then the package's file differs.
             if test.command or test.copied or test_input.data is not None:
                 files[test.input] = test_input
             for validator in test_plan.validators:

@@ -29,8 +29,8 @@ class Need(Value):
     """Something that a problem needs and that the engine lacks."""
 
     problem: str
-    # False if the problem cannot be judged. None if only some submissions can be judged, or nothing can be
-    # done about it.
+    # False if the problem cannot be judged, and the user can change that. None if no remedy is known, or if
+    # only some submissions cannot be judged.
     ok: bool | None
     detail: str
     remedy: str = ""

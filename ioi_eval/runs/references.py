@@ -35,7 +35,7 @@ from ioi_eval.store.rows import read_result, shorten
 
 REFERENCES = "references.json"
 LEFT_OUT = "its solutions do not pass"  # reason for excluding a problem from a run
-MOST = 3  # default maximum number of judged solutions for a problem
+MAX_SOLUTIONS = 3  # default maximum number of judged solutions for a problem
 _RIGHT = "correct"  # expected result of right solutions from benchmarks
 _WRONG = frozenset({Verdict.WA, Verdict.PA, Verdict.OLE})
 _NONE, _OTHER_LANGUAGES = "the dataset has none", "no solution is in a supported language"
@@ -55,7 +55,7 @@ class ReferenceOptions(Value):
             unset="no solution",
             key_only=True,
         ),
-    ] = MOST
+    ] = MAX_SOLUTIONS
     skip: Annotated[
         bool,
         CliOption(
@@ -80,7 +80,7 @@ class Reliability(StrEnum):
 
 
 class Reference(Value, kw_only=True):
-    """The outcome of a solution."""
+    """The outcome of judging a reference solution."""
 
     solution: str
     language: str
@@ -92,7 +92,7 @@ class Reference(Value, kw_only=True):
 
 
 class ProblemReferences(Value, kw_only=True):
-    """The outcomes of a problem's solutions."""
+    """The outcomes of judging a problem's reference solutions."""
 
     problem: str
     reliability: Reliability
@@ -110,7 +110,7 @@ class References(Value, kw_only=True):
     problems: tuple[ProblemReferences, ...]
 
     def labels(self, reliability: Reliability) -> tuple[str, ...]:
-        """Return the problems with this reliability."""
+        """Return the labels of the problems whose reliability is `reliability`."""
         return tuple(problem.problem for problem in self.problems if problem.reliability is reliability)
 
 
@@ -174,9 +174,10 @@ async def judge_references(
 
 
 def with_references(problems: Problems, max_solutions: int) -> tuple[Problems, dict[str, int]]:
-    """Return the problems with up to `max_solutions` solutions of each kind, and the exclusions.
+    """Return the problems with up to `max_solutions` reference solutions of each kind, and exclusions.
 
-    The exclusions are numbers of solutions and problems, by reason. Problems of packages are unchanged.
+    The exclusions are numbers of excluded solutions and problems, by reason. Problems of packages are
+    unchanged.
     """
     excluded_counts = Counter[str]()
     if not isinstance(problems, LoadedProblems):
@@ -222,7 +223,7 @@ async def check_references(
         return problems, None
     if not isinstance(problems, LoadedProblems):
         raise InputError(
-            "only a benchmark has solutions that can be judged first",
+            "the solutions of packages cannot be judged before a run, only those of a benchmark",
             field="references",
             remedy="Check the solutions of packages with `ioi-eval validate`",
         )

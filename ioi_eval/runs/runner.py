@@ -170,7 +170,7 @@ async def judge_all(
         judge, problems, journal, with_limits, share, outputs, on_event or (lambda event: None)
     )
     needed_problems, source = (
-        judging_run.survey_submissions(submissions, expected),
+        judging_run.find_needed_problems(submissions, expected),
         _SubmissionSource(submissions),
     )
     # Errors that the caller can fix are raised first, before errors of callbacks such as `on_event`.
@@ -236,32 +236,33 @@ class _JudgingRun:
         problems: Mapping[str, Problem],
         journal: ResultStore,
         with_limits: Callable[[Problem], Awaitable[Problem]] | None,
-        share: bool,
-        outputs: bool,
+        shares_results: bool,
+        stores_outputs: bool,
         on_event: Callable[[Event], None],
     ) -> None:
         self._judge, self._problems, self._journal, self._on_event = judge, problems, journal, on_event
-        self._add_limits, self._shares_results, self._stores_outputs = with_limits, share, outputs
+        self._add_limits = with_limits
+        self._shares_results, self._stores_outputs = shares_results, stores_outputs
         self._claims: dict[str, _Claim] = {}  # by identity
         # Submissions in progress, in the order in which they started.
         self._active_submissions = dict[TrackedSubmission, None]()
         self._outcome_counts: Counter[str] = Counter()
         self._verdict_counts: Counter[str] = Counter()
         self._overload_detector = OverloadDetector()
-        self._are_skipped_counted = False  # True if survey_submissions has counted the skipped submissions
+        self._are_skipped_counted = False  # True if find_needed_problems has counted the skipped submissions
         self.languages = set[str]()  # languages of the submissions that will be judged
 
     # --- before judging ---
 
-    def survey_submissions(
+    def find_needed_problems(
         self, submissions: Iterable[Submission] | AsyncIterable[Submission], expected: int | None
     ) -> list[Problem]:
-        """Read submissions with a length once, and return the problems with submissions to judge.
+        """Read all submissions, emit `RunStarted`, and return the problems with submissions to judge.
 
-        Streams are not read. `expected` is their number of submissions, for the event.
+        A stream without a length is not read: `expected` is its number of submissions, for the event.
         """
         if isinstance(submissions, IndexedSubmissions):
-            return self._survey_indexed(submissions)
+            return self._find_needed_problems_of_indexed(submissions)
         if not isinstance(submissions, Sized) or not isinstance(submissions, Iterable):
             self._on_event(RunStarted(total=expected, skipped=len(self._journal.done)))
             return []
@@ -280,8 +281,8 @@ class _JudgingRun:
         self._on_event(RunStarted(total=len(known_keys), skipped=skipped_count))
         return list(needed_problems.values())
 
-    def _survey_indexed(self, submissions: IndexedSubmissions) -> list[Problem]:
-        """Survey submissions that were read before. Only the first submissions determine the languages."""
+    def _find_needed_problems_of_indexed(self, submissions: IndexedSubmissions) -> list[Problem]:
+        """Do the same as `find_needed_problems`, but read only the first submissions to find languages."""
         problem_id_by_key, done_keys = submissions.problem_ids, self._journal.done
         open_count, needed_problems = 0, dict[str, Problem]()
         for key in problem_id_by_key:
@@ -341,13 +342,13 @@ class _JudgingRun:
                 continue
             try:
                 while claim.waiting_submissions:
-                    await self._judge_claim(claim)
+                    await self._judge_first_of_claim(claim)
             finally:
                 self._claims.pop(claim.identity, None)
                 claim.end_event.set()
 
-    async def _judge_claim(self, claim: _Claim) -> None:
-        """Judge the first submission of a claim and record its result for all of them.
+    async def _judge_first_of_claim(self, claim: _Claim) -> None:
+        """Judge the first waiting submission of a claim, and record its result for the other submissions.
 
         If the judge fails, only the first submission fails, and the rest are judged one by one. There is no
         `await` between the result and the last row, so cancelling cannot separate them.
@@ -407,9 +408,9 @@ class _JudgingRun:
     def _drop_reference_to_other_run(
         self, submission: Submission, identity: str, result: SubmissionResult
     ) -> SubmissionResult:
-        """Return the result without its reference to an equal row, unless that row is in this run.
+        """Return the result without `repeats`, the key of an equal row, unless that row is in this run.
 
-        In other runs the same key may belong to another program.
+        If the row is in another run, its key may belong to another program in this run.
         """
         repeated_key = result.repeats
         is_in_run = repeated_key in self._journal.done and repeated_key != submission.key
@@ -426,7 +427,10 @@ class _JudgingRun:
         repeated: bool,
         is_earlier: bool = False,
     ) -> None:
-        """Write the row of a result and emit an event. `repeated`: an equal submission has this result."""
+        """Write the row of a result and emit an event.
+
+        `repeated`: an equal submission has this result. `is_earlier`: the result comes from an earlier row.
+        """
         # Replies may contain equal code, although they differ in text and repairs.
         own_result = msgspec.structs.replace(result, key=submission.key, repairs=submission.repairs)
         row = rows.make_compact_row(submission, problem, own_result, outputs=self._stores_outputs)
@@ -531,6 +535,6 @@ async def prepare_problems(prepare: Callable[[Problem], Awaitable[object]], prob
     async with asyncio.TaskGroup() as task_group:
         tasks = [task_group.create_task(prepare_problem(problem)) for problem in problems]
     errors = [error for task in tasks if (error := task.result()) is not None]
-    # If only some problems fail, the rows of their submissions contain the error.
+    # If only some problems fail, raise nothing: the rows of their submissions contain the error.
     if errors and len(errors) == len(problems):
         raise errors[0]

@@ -231,6 +231,7 @@ class DumpTail:
     def _set_settle_callback(
         self, settle_results: Callable[[Fingerprint, Mapping[str, Any], Collection[str]], None]
     ) -> None:
+        """Store the function that records the whole dump's fingerprint, settings and keys in the run."""
         self._settle_results = settle_results
 
     def _finish_reading(self, whole_dump: Dump) -> None:
@@ -248,7 +249,10 @@ class DumpTail:
         whole_dump.index = None  # free the index, which needs 150 MB for a million rows
 
     async def _check_beginning(self, judge: Judge) -> None:
-        """Check the problems and languages of the beginning before anything is judged."""
+        """Check that submissions in the dump's first rows can be judged, before any is judged.
+
+        The checks are about their problems and languages.
+        """
         problem_names = dict.fromkeys(self._beginning.problem_ids.values())
         languages = {row.language for row in self._beginning if row.code is not None}
         await judge.check_packages(self._problems.packages, languages)
@@ -277,7 +281,7 @@ class DumpTail:
         finally:
             self._is_stopped = True
             await asyncio.wait([reading_task])
-            reading_task.exception()  # marks the error as handled, which was raised above
+            reading_task.exception()  # marks an error that was raised above as handled
 
 
 def read_dump(
@@ -398,7 +402,7 @@ class Rows(NamedTuple):
         )
 
     def open_beginning(self, problems: Problems, setup: RunSetup) -> Dump | None:
-        """Return the beginning of a large dump, to judge it before the rest is read.
+        """Return a dump of a large dump's first rows, which are judged while the other rows are read.
 
         `None` means that the dump is small, or that the run is continued.
         """
@@ -409,9 +413,10 @@ class Rows(NamedTuple):
     def make_work(
         self, dump: Dump, problems: Problems, result_settings: Mapping[str, Any], settings: Mapping[str, Any]
     ) -> Work:
-        """Return the work for a dump.
+        """Return the work of judging a dump.
 
-        `result_settings`: settings except `reading` that can change results. `settings`: for reports.
+        `result_settings`: settings that can change results, except those in `self.reading`. `settings`:
+        settings that reports show.
         """
         reading_settings: dict[str, Any] = msgspec.to_builtins(self.reading)
         reading_settings |= reading_settings.pop("repairs")  # a fingerprint contains no nested options
@@ -459,7 +464,7 @@ class Forecast(Value):
     rows: int  # number of selected rows
     known: int  # number of selected rows that have a result, which may be the result of an equal row
     judged: int  # number of programs that would be judged
-    without: int  # number of rows without a result and without a program
+    without: int  # number of rows without a program that have no result yet
     tests: int  # total number of tests of the programs that would be judged
     problems: int  # number of problems of the programs that would be judged
     cpu_hours: float | None  # CPU hours if each test used its whole limit; `None` if a limit is unknown
@@ -483,7 +488,10 @@ def forecast_dump(
     options: RunOptions | None = None,
     store: Store | None = None,
 ) -> Forecast:
-    """Return how much `score_dump` with the same arguments would judge. Raises the same InputErrors."""
+    """Return how many programs and tests `score_dump` would judge if it were called with these arguments.
+
+    Raises the same InputErrors as `score_dump`.
+    """
     if isinstance(engine, EngineChoice):
         engine.check_interpreter()
     with open_dump_paths(dumps) as paths:

@@ -119,7 +119,10 @@ class Scorer:
         return self.judge.slots
 
     def make_judge(self, *, all_tests: bool, borderline: Borderline | None, echo: int = 0) -> Judge:
-        """Return a judge with other options, which shares the engine and the built programs."""
+        """Return a judge with other options, which shares the engine and the built programs.
+
+        `echo`: maximum bytes of a wrong output that a result contains.
+        """
         return self.judge.with_options(all_tests=all_tests, borderline=borderline, echo=echo)
 
     async def prepare(self, problem: Problem) -> None:
@@ -179,7 +182,10 @@ def _check_arguments(problem: Problem, submission: Submission) -> None:
 async def run_classic(
     engine: Engine, problem: Problem, test: Test, submission: Submission, *, runtime: str = OWN
 ) -> TestResult:
-    """Judge a test by a classic job, and return its result. Raises JudgeFailure if the engine fails."""
+    """Judge a test by a classic job, and return its result. Raises JudgeFailure if the engine fails.
+
+    `runtime`: the engine's runtime for the job. `OWN` starts the scripts that the job contains.
+    """
     _check_arguments(problem, submission)
     if submission.code is None:
         return make_uncompiled_result(test.name, NO_CODE)
@@ -215,7 +221,7 @@ def score_sync(
 def run_coroutine(call: Callable[[], Coroutine[Any, Any, _T]], awaitable_expression: str) -> _T:
     """Run an async call, and return its result. Raises IoiEvalError if an event loop is running.
 
-    `awaitable_expression`: the expression that can be awaited there.
+    `awaitable_expression`: the expression that the error suggests to await instead.
     """
     try:
         asyncio.get_running_loop()

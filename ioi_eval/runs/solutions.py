@@ -46,7 +46,7 @@ from ioi_eval.rules.calibration import (
 from ioi_eval.rules.expectations import KeyedExpectation, collect_package_solutions, compute_max_points
 from ioi_eval.runs.engine import AnyEngine
 from ioi_eval.runs.events import DistanceMeasured, OnEvent, RunSummary, ignore
-from ioi_eval.runs.references import MOST, with_references
+from ioi_eval.runs.references import MAX_SOLUTIONS, with_references
 from ioi_eval.runs.runner import SubmissionJudge
 from ioi_eval.runs.score import Rows, make_skipped_row_notes, read_dump, run_name
 from ioi_eval.runs.sources import Source, open_problem_source, source_name
@@ -110,7 +110,7 @@ async def validate(
     *,
     out: str | Path | None = None,
     choice: BenchmarkOptions | None = None,
-    most: int = MOST,
+    most: int = MAX_SOLUTIONS,
     column: str | None = None,
     scale: str | None = None,
     reading: DumpOptions | None = None,
@@ -153,10 +153,10 @@ async def validate(
     options = msgspec.structs.replace(options or RunOptions(), all_tests=all_tests)
     setup = RunSetup.create(folder, engine, options, store, on_event)
     if problems is None:
-        plan_context = _plan_packages(solutions, choice, most, selection, setup)
+        plan_context = _plan_solutions_of_packages(solutions, choice, most, selection, setup)
     else:
         rows = Rows.create([str(solutions)], reading, selection, problems, setup)
-        plan_context = _plan_file(rows, problems, choice, column, scale, setup)
+        plan_context = _plan_solutions_of_file(rows, problems, choice, column, scale, setup)
     with plan_context as plan:
         call_summary = await judge_work(plan.work, setup)
         keys, judged_problems = {case.key for case in plan.cases}, plan.work.problems
@@ -188,7 +188,9 @@ def _check_source_kind(solutions: Source, problems: Source | None) -> None:
         raise InputError("a file of solutions does not contain problems", where=str(solutions), remedy=remedy)
     if problems is not None and (suffix in ARCHIVES or isinstance(solutions, Problems)):
         remedy = "Leave problems=... out, or name a file of solutions"
-        raise InputError("a package contains its own problems", where=name, remedy=remedy)
+        raise InputError(
+            "problems=... is only for a file of solutions, not for packages", where=name, remedy=remedy
+        )
 
 
 def _refuse_columns(column: str | None, scale: str | None, reading: DumpOptions) -> None:
@@ -200,14 +202,14 @@ def _refuse_columns(column: str | None, scale: str | None, reading: DumpOptions)
     given_options = {"column": column is not None, "scale": scale is not None, **changed_options}
     if unused_option := next((name for name in given_options if given_options[name]), ""):
         remedy = "Leave out the option, or name a file of solutions and problems=..."
-        raise InputError("only a file of solutions has columns and rows", field=unused_option, remedy=remedy)
+        raise InputError("the option is only for a file of solutions", field=unused_option, remedy=remedy)
 
 
 # --- a file of solutions -----------------------------------------------------------------------------
 
 
 @contextmanager
-def _plan_file(
+def _plan_solutions_of_file(
     rows: Rows,
     problems: Source,
     choice: BenchmarkOptions | None,
@@ -215,7 +217,7 @@ def _plan_file(
     scale: str | None,
     setup: RunSetup,
 ) -> Iterator[_ValidationPlan]:
-    """Yield the plan for the solutions in a file."""
+    """Yield the plan for validating the solutions in a file."""
     with open_problem_source(problems, choice, setup.store, rows.list_named_problem_ids) as loaded_problems:
         dump = read_dump(rows, loaded_problems, setup)
         reference_scores = read_reference_scores(dump, loaded_problems, column=column, scale=scale)
@@ -275,17 +277,17 @@ def _make_solution(submission: Submission, case: KeyedExpectation, problems: Pro
 
 
 @contextmanager
-def _plan_packages(
+def _plan_solutions_of_packages(
     source: Source,
     choice: BenchmarkOptions | None,
     most: int,
     selection: Selection | None,
     setup: RunSetup,
 ) -> Iterator[_ValidationPlan]:
-    """Yield the plan for the solutions of packages or of a benchmark."""
+    """Yield the plan for validating the solutions of packages or of a benchmark."""
     where, selected_keys = source_name(source), selection.keys if selection else frozenset()
     with open_problem_source(source, choice, setup.store) as loaded_problems:
-        if most != MOST and not isinstance(loaded_problems, LoadedProblems):
+        if most != MAX_SOLUTIONS and not isinstance(loaded_problems, LoadedProblems):
             problem = "only a benchmark's solutions are counted: all of a package are judged"
             raise InputError(problem, field="most", remedy="Leave out the option")
         problems, excluded_counts = with_references(loaded_problems, most)
@@ -370,7 +372,7 @@ KINDS = tuple(kind for kind in CheckerKind if not kind.is_program and not kind.v
 
 
 class Decision(Value):
-    """The differences of a comparison from the benchmark's comparison, on a problem's solutions."""
+    """How often a comparison and the benchmark's comparison disagree about a problem's solutions."""
 
     problem: str
     checker: str
@@ -431,7 +433,7 @@ async def compare_checkers(
 
 
 def _find_acceptance_by_key(outcome: ValidatedSolutions) -> dict[str, tuple[str, bool]]:
-    """Return the problem of each solution, and whether the solution was accepted, by key."""
+    """Return pairs of a solution's problem and True if the solution was accepted, by the solution's key."""
     solution_checks = outcome.validation.solutions
     return {check.key: (check.problem, check.status is Verdict.AC) for check in solution_checks}
 
@@ -452,7 +454,7 @@ async def calibrate(
     store: Store | None = None,
     on_event: OnEvent = ignore,
 ) -> Calibration:
-    """Measure how far solutions are from their time limits, and return a factor for this machine.
+    """Measure solutions, and return a factor that adapts time limits to this machine.
 
         result = await calibrate("packages")
         print(result.factor)
@@ -463,7 +465,7 @@ async def calibrate(
     Args:
         problems: Packages or a benchmark.
         choice: The selection of problems.
-        reach: A solution is stopped after this factor times the time limit.
+        reach: Multiple of the time limit after which a solution is stopped.
         at_once: Number of solutions that run at a time. Other values than 1 disturb the measurement.
         engine: Executes the programs.
         store: The cache.

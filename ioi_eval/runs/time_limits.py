@@ -65,9 +65,10 @@ class TimeLimits:
         self._limited_problems = LruCache[tuple[Problem, Problem]](MOST_PROBLEMS)
 
     async def with_limits(self, problem: Problem) -> Problem:
-        """Return the problem with its limits: for the same problem the same object, as long as it is cached.
+        """Return the problem with its limits.
 
-        Raises JudgeFailure if the limit cannot be measured with the problem's solutions.
+        If the result for a problem is cached, the same object is returned. Raises JudgeFailure if the limit
+        cannot be measured with the problem's solutions.
         """
         if not has_measured_limits(problem) and self._time_factor == 1:
             return problem

@@ -91,7 +91,7 @@ class Timing(Value):
 
     @property
     def result_settings(self) -> Mapping[str, Any]:
-        """Return the settings that differ from the defaults, which can change results."""
+        """Return the settings that can change results, if they differ from the defaults."""
         band_setting = (
             {} if self.borderline == Borderline() else {"borderline": str(self.borderline or "1:1")}
         )
@@ -159,7 +159,10 @@ class RunSetup(NamedTuple):
 
     @property
     def result_settings(self) -> Mapping[str, Any]:
-        """Return the settings that can change results. Classic jobs have the limits of their scripts."""
+        """Return the settings that can change results.
+
+        They contain the kind of jobs if it is classic, because the scripts of classic jobs set other limits.
+        """
         is_classic = isinstance(self.engine, EngineChoice) and self.engine.job == "classic"
         job_setting = {"job": "classic"} if is_classic else {}
         return {"all_tests": self.options.all_tests, **job_setting, **self.options.timing.result_settings}
@@ -278,7 +281,8 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
                 if isinstance(work.submissions, Dump)
                 else work.submissions,
                 journal,
-                # Additional workers replace submissions that wait for the build of a possibly equal program.
+                # A worker whose submission waits for the build of a possibly equal program is idle. Start
+                # another worker instead.
                 workers=lambda: (
                     workers() + min(workers(), deduplication.waiting if deduplication is not None else 0)
                 ),
@@ -310,7 +314,7 @@ async def describe_problems(
         journal: The run's results.
         with_limits: Returns a problem with its limits. `None` means that nothing is judged, so measured
             limits are missing.
-        untried: Also describe problems without results.
+        untried: True if problems without results are also described.
     """
     time_factor = setup.options.timing.factor
     tasks_before, tried_problems = read_tasks(setup.folder), journal.problems
@@ -357,7 +361,7 @@ def open_journal(work: Work, setup: RunSetup) -> ResultLog:
 def supersede_outdated_results(work: Work, journal: ResultLog) -> JudgedAgain | None:
     """Supersede the results of changed submissions and problems, and return an event about them.
 
-    Of a stream, only the problems are compared: its programs are compared by their author.
+    Of a stream of submissions, only the problems are compared: its programs are not known yet.
     """
     if journal.is_unchanged:
         return None

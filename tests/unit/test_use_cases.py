@@ -141,7 +141,7 @@ async def test_problem_selection_with_loaded_problems_is_input_error(tmp_path: P
         await score_dump(
             dump(tmp_path, "a"), problems, out=tmp_path / "run", choice=BenchmarkOptions(sample=1)
         )
-    with pytest.raises(InputError, match="contains its own problems"):
+    with pytest.raises(InputError, match="only for a file of solutions"):
         await validate(problems, "packages", out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -122,7 +122,7 @@ def test_superseding_rows_leaves_no_open_file(scored: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == open_before  # noqa: PTH208
 
 
-def test_last_failure_is_removed_when_it_is_judged(folder: Path) -> None:
+def test_failure_is_removed_when_its_submission_is_judged(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF) as journal:
         journal.record_failure(failure("a1"))
     with ResultLog.open(folder, MADE_OF) as journal:

@@ -367,7 +367,7 @@ class Known(list[Submission]):
             yield sent
 
 
-async def test_scanned_dump_is_iterated_only_for_languages_before_judging(
+async def test_only_first_rows_of_indexed_dump_are_read_before_judging(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only its first rows are read for the languages, so that a large dump's first job starts soon."""
