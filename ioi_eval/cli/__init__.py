@@ -190,10 +190,10 @@ class Command(TyperCommand):
         )
         with _log_errors_as_events(enabled=ctx.meta[_LOG_FORMAT]):
             if not {"-h", "--help", _ALL}.intersection(args) and not ctx.resilient_parsing:
-                args = self._expand_keys(args)
+                args = self._replace_set_options(args)
                 ctx.default_map = read_option_values(_map_keys_to_option_names(self), _list_option_keys)
             remaining_args = super().parse_args(ctx, args)
-            _check_effects(ctx, _map_keys_to_option_names(self))
+            _refuse_options_without_effect(ctx, _map_keys_to_option_names(self))
         console.FILE_ARGUMENTS[:] = [
             argument
             for key, name in _map_keys_to_option_names(self).items()
@@ -202,7 +202,7 @@ class Command(TyperCommand):
         ]
         return remaining_args
 
-    def _expand_keys(self, args: Sequence[str]) -> list[str]:
+    def _replace_set_options(self, args: Sequence[str]) -> list[str]:
         """Return the arguments with the option of each key instead of `--set KEY=VALUE`.
 
         Raises InputError for an unknown key, and for an option that the command has only as a key.
@@ -223,7 +223,9 @@ class Command(TyperCommand):
                 return [*expanded_args, argument, *arguments]
             flag, equals, value = argument.partition("=")
             if flag == _SET:
-                expanded_args += _expand_key(option_by_key, value if equals else next(arguments, ""))
+                expanded_args += _make_option_arguments(
+                    option_by_key, value if equals else next(arguments, "")
+                )
             elif flag in key_only_names:
                 key = key_only_names[flag]
                 remedy = f"Write {_SET} {key}=value, or set {key} in {console.SETTINGS_FILE}"
@@ -302,7 +304,7 @@ class Command(TyperCommand):
                 formatter.write_text(f"{console.SETTINGS_FILE} sets them for each call: docs/environment.md.")
 
 
-def _check_effects(ctx: Any, names_by_key: Mapping[str, str]) -> None:
+def _refuse_options_without_effect(ctx: Any, names_by_key: Mapping[str, str]) -> None:
     """Raise InputError for an option of the command line that has no effect with the other options.
 
     Values of `ioi-eval.toml` are not checked, because the file is for all commands.
@@ -412,7 +414,7 @@ def _check_dumps_exist(args: Sequence[str]) -> None:
             raise missing_path_error(dump, "Name the dump's file or folder")
 
 
-def _expand_key(keys: Mapping[str, Any], pair: str) -> list[str]:
+def _make_option_arguments(keys: Mapping[str, Any], pair: str) -> list[str]:
     """Return the arguments that `--set KEY=VALUE` stands for. Raises InputError for an invalid pair."""
     from ioi_eval.model.fields import suggest_names  # imported here, because help pages do not need it
 
@@ -608,7 +610,8 @@ def main() -> NoReturn:
 def _format_usage_error(error: typer.BadParameter) -> str:
     """Return the message about an invalid command line, with the help page to look at."""
     if error.ctx is not None and getattr(error, "possibilities", ()) == []:
-        # No option has a similar name. An option may have the parameter's name, as `--kind` of `--type`.
+        # No option has a similar name. Suggest the option that sets a parameter of this name: for `--type`,
+        # the option `--kind`.
         error.possibilities = [  # type: ignore[attr-defined]
             _find_long_name(parameter)
             for parameter in error.ctx.command.params
@@ -676,9 +679,9 @@ def _unwrap_single_error(error: Exception) -> Exception:
 
 
 def _open_closed_streams() -> None:
-    """Open standard streams that are closed, whose numbers the next open files would get otherwise.
+    """Open the standard streams that are closed. Set the encoding of standard output to UTF-8.
 
-    Standard output is set to UTF-8.
+    Otherwise, the next files that this process opens would get the file descriptors of closed streams.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(descriptor, True)

@@ -67,8 +67,8 @@ def calibrate(
         raise typer.Exit(_NONE_SEPARATES)
 
 
-def _format_ratio(distance: TimeRatio) -> str:
-    return ("at least " if distance.at_least else "") + f"{distance.ratio:.2f}"
+def _format_ratio(time_ratio: TimeRatio) -> str:
+    return ("at least " if time_ratio.at_least else "") + f"{time_ratio.ratio:.2f}"
 
 
 def describe_calibration(calibration: Calibration) -> list[str]:

@@ -63,8 +63,11 @@ class Config(Value):
     out: str = ""
 
 
-def _map_fields(prefix: str, path: str, struct_type: type[Value], **renamed: str) -> dict[str, str]:
-    """Return the paths of fields in `Config`, by key. `renamed` has the keys that differ from the fields."""
+def _map_keys_to_paths(prefix: str, path: str, struct_type: type[Value], **renamed: str) -> dict[str, str]:
+    """Return the path in `Config` of each field of a type, by the field's key in the file.
+
+    `renamed`: keys that differ from their field's name, by field.
+    """
     return {prefix + renamed.get(name, name): f"{path}.{name}" for name in struct_type.__struct_fields__}
 
 
@@ -73,16 +76,16 @@ _MODEL_FIELDS = ("name", "base_url", "system", "attempts", "requests_per_minute"
 # Path in `Config` of each key in the file. `ioi-eval new --type config` describes the keys.
 KEYS: Mapping[str, str] = {
     **{name: name for name in ("benchmark", "timeout_seconds", "engine", "out")},
-    **_map_fields("", "choice", BenchmarkOptions, **_RENAMED),
-    **_map_fields("", "asking", Asking),
+    **_map_keys_to_paths("", "choice", BenchmarkOptions, **_RENAMED),
+    **_map_keys_to_paths("", "asking", Asking),
     "command": "agent.command",
     "turns": "turns.number",
     "feedback": "rules.feedback",
     "feedback_prompt": "turns.template",
     **{f"model.{name}": f"model.{name}" for name in _MODEL_FIELDS},
-    **_map_fields("model.", "model.sampling", Sampling),
+    **_map_keys_to_paths("model.", "model.sampling", Sampling),
     "model.api_key_env": "api_key_env",
-    **_map_fields("budget.", "budget", BudgetOptions),
+    **_map_keys_to_paths("budget.", "budget", BudgetOptions),
 }
 _KEYS_BY_PATH = {place: key for key, place in KEYS.items()}
 _COUNTS = frozenset({"first", "sample_size"})
@@ -100,7 +103,7 @@ _CHANGES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def _find_options() -> Iterator[DeclaredOption]:
+def _find_config_options() -> Iterator[DeclaredOption]:
     """Yield the options of all fields of `Config`, with their keys as field names."""
     inner_types = {name: type(value) for name, value in asdict(Config()).items() if isinstance(value, Value)}
     types_by_path: dict[str, type[Value]] = {"": Config, **inner_types, "model.sampling": Sampling}
@@ -112,7 +115,7 @@ def _find_options() -> Iterator[DeclaredOption]:
                 yield option.with_changes(**option_changes)._replace(field=key)
 
 
-OPTIONS: Mapping[str, DeclaredOption] = {each.field: each for each in _find_options()}
+OPTIONS: Mapping[str, DeclaredOption] = {each.field: each for each in _find_config_options()}
 
 
 def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
@@ -241,7 +244,7 @@ def _read_file(path: Path) -> dict[str, Any]:
             raise InputError("the value must be an object of keys and values", where=str(path), field=name)
     for key in flat_values:
         if key not in KEYS:
-            # Suggest the right table for the key, or a similar key.
+            # Suggest the full key if only its prefix is wrong, otherwise a similar key with this prefix.
             table, dot, name = key.rpartition(".")
             matching_paths = [dotted for dotted in KEYS if dotted.rpartition(".")[2] == name]
             sibling_paths = (dotted for dotted in KEYS if dotted.startswith(table + dot))

@@ -38,7 +38,7 @@ FLAGS: dict[str, str] = {"scale": "expected-scale"}
 KEYS_SET: set[str] = set()  # keys that this command line sets with --set
 # Arguments that set the same values as `ioi-eval.toml`, except values that the command line sets.
 FILE_ARGUMENTS: list[str] = []
-# Options for those arguments of the library that messages name, in addition to FLAGS.
+# Options of the command line that replace arguments of the library in messages, if FLAGS lacks the arguments.
 _REPLACEMENTS = {
     "rejudge=True": "--rejudge",
     "out=FOLDER": "--out folder",
@@ -82,7 +82,7 @@ def print_json(value: Any) -> None:
 
 
 def print_message(text: str, *, failure: str = "") -> None:
-    """Print a message on standard error. `failure` is its beginning, which is red in a terminal."""
+    """Print a message on standard error. `failure`: beginning of the message, printed red in a terminal."""
     message = "\n".join(wrap_message(text))
     if failure:
         message = colour_text(failure, RED, sys.stderr) + message.removeprefix(failure)
@@ -247,7 +247,8 @@ def replace_argument_names(text: str) -> str:
             return _REPLACEMENTS.get(match[0], match[0])
         if match["name"].endswith("_column"):
             return f"{flag}="
-        if not flag.startswith("--"):  # `flag` is a key; if the match contains no value, a value follows
+        # If `flag` is a key of --set, a value follows unless the match contains the value.
+        if not flag.startswith("--"):
             return f"--set {flag}={(match['value'] or '').lower()}"
         return f"--no-{flag[2:]}" if match["value"] == "False" else flag + " " * (match["value"] is None)
 
@@ -275,8 +276,8 @@ def wrap_text(text: str, first_indent: str = "", later_indent: str = "") -> list
     return lines or [first_indent.rstrip()]
 
 
-def format_report_line(out: str) -> str:
-    return f"Report: {out}/report.md, for a browser {out}/report.html"
+def format_report_line(run_folder: str) -> str:
+    return f"Report: {run_folder}/report.md, for a browser {run_folder}/report.html"
 
 
 def get_terminal_width() -> int:

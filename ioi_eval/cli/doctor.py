@@ -91,7 +91,7 @@ def doctor(
 ) -> None:
     """Check this machine or servers: list what works, what fails and how to fix it.
 
-    Exit code 0: submissions can be judged there; 2: something is missing.
+    Exit code 0: this machine or the servers can judge submissions; 2: something is missing.
     """
     engine_choice = EngineOptions(engine=engine, token_file=token_file, python=python).read_choice()
     if choice != BenchmarkOptions() and not problems:

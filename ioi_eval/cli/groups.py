@@ -29,7 +29,7 @@ class OptionGroup(NamedTuple):
     """The options for the fields of a value."""
 
     title: str
-    # Type with the fields, if the command gets a value of another type; or a list of the options.
+    # Type whose fields are the options, if the command's parameter has another type; or the options.
     fields_of: type[msgspec.Struct] | Iterable[DeclaredOption] | None = None
     without: tuple[str, ...] = ()  # names of fields that are not options of this command
     # Names of the only fields that are options of this command (default: all fields).

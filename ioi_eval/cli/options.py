@@ -133,7 +133,10 @@ class RowOptions:
 
 
 def read_column_names(arguments: Iterable[str]) -> dict[str, str]:
-    """Return the columns of `--columns` by their contents. Raises InputError for invalid arguments."""
+    """Return the columns that `--columns` names, by what they contain, such as `code` or `problem`.
+
+    Raises InputError for invalid arguments.
+    """
     contents = (*COLUMN_NAMES, _EXPECTED)
     pair_separator = re.compile(r",(?=[^,=]*=)")  # names of columns may contain commas
     columns = dict[str, str]()
@@ -155,7 +158,7 @@ def read_column_names(arguments: Iterable[str]) -> dict[str, str]:
             )
         if not column and content != "id":
             raise InputError(
-                f"{content}= does not name a column", field="--columns", remedy=f"Write {content}=COLUMN"
+                f"{pair!r} does not name a column", field="--columns", remedy=f"Write {content}=COLUMN"
             )
         columns[content] = column
     return columns
@@ -260,7 +263,7 @@ class OutputOptions(Value):
     def complete_run_options(
         self, run_options: RunOptions, timing: Timing, *, all_tests: bool = False
     ) -> RunOptions:
-        """Return the options of a run, completed by other options of the command."""
+        """Return the run options with the values that other options of the command determine."""
         option_changes = {"timing": timing, "all_tests": all_tests, "command": self.resume_command}
         return msgspec.structs.replace(run_options, **option_changes)
 
@@ -301,7 +304,7 @@ def read_token(path: Path | str | None) -> Secret:
     return token
 
 
-def read_own_token(path: Path | str | None) -> Secret:
+def read_server_token(path: Path | str | None) -> Secret:
     """Return the token that requests to this machine's server must send."""
     token = read_token(path)
     if len(token.split()) > 1:

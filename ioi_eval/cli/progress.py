@@ -377,7 +377,7 @@ def print_failures(failures: Mapping[str, str], out: str) -> None:
     if not (number := len(failures)):
         return
     failure_rows = read_failures(Path(out))
-    # A submission without a row was never tried, and no later run will try it.
+    # Failures are final if they are marked as final, or if they have no row: no run tries them.
     final_count = sum(key not in failure_rows or failure_rows[key].get("final") is True for key in failures)
     retried_phrase = (
         "it" if number == 1 else "them" if not final_count else f"{number - final_count:,} of them"
@@ -510,7 +510,7 @@ class ServerEventLog:
             self._latest_changes[event.url] = event
 
     def take_messages(self, *, at_once: bool = False) -> Iterator[str]:
-        """Yield the messages that are due; all messages if `at_once` is true."""
+        """Yield the messages that are due, or all messages if `at_once` is true."""
         now_s = self._clock()
         if (not self._latest_changes and self._jobs_wait is None) or (
             not at_once and now_s - self._collecting_since < _COLLECTION_S
@@ -552,7 +552,7 @@ class ServerEventLog:
         )
         while report_times and report_times[0] < now - _LINES_PERIOD_S:
             report_times.popleft()
-        # A return with a reason means that the server has another compiler, which is always reported.
+        # If a server is BACK with a reason, it has another compiler, which is always reported.
         if event.change is not Change.BACK or not event.reason:
             is_repeated = last_change is event.change or (
                 last_change in _RECOVERIES and event.change in _RECOVERIES and bool(report_times)

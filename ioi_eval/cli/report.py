@@ -89,8 +89,8 @@ def report(
         console.print_line(visible(f"Report: {page.with_suffix('.md')}, for a browser {page}"))
     if show and not webbrowser.open(page.absolute().as_uri()):
         raise InputError("cannot start a web browser", field="--open", remedy=f"Open {page} yourself")
-    exit_if_incomplete(outcome.runs, silent=as_json)
-    exit_if_suspicious([run.summary for run in outcome.runs], allowed=allow_suspicious, silent=as_json)
+    exit_if_incomplete(outcome.runs, print_reasons=as_json)
+    exit_if_suspicious([run.summary for run in outcome.runs], allowed=allow_suspicious, print_reasons=as_json)
 
 
 class ReportProgressBar:

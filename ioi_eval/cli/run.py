@@ -52,7 +52,7 @@ _ALL = OPTIONS.values()
 
 @command(_EXAMPLES)
 def run(
-    # Options of the next two groups override keys of the file.
+    # Options of the next two groups override keys of the file that --config names.
     problems: Annotated[dict[str, Any], OptionGroup("Problems", fields_of=_ALL, only=(*_PROBLEMS, *_LIMITS))],
     author: Annotated[dict[str, Any], OptionGroup("Author", fields_of=_ALL, only=(*_MODEL, *_AUTHOR))],
     timing: TimingOptions,
@@ -119,7 +119,7 @@ def run(
                     remedy="Leave out the option",
                 )
             summary = _run_turns(run_config, program_author, arguments, output)
-            exit_if_suspicious([summary], allowed=allow_suspicious, silent=output.is_silent)
+            exit_if_suspicious([summary], allowed=allow_suspicious, print_reasons=output.is_silent)
             return
         outcome, seconds = run_with_progress(
             output,
@@ -130,7 +130,7 @@ def run(
     _print_outcome(outcome, seconds, output)
     if outcome.failures or outcome.unwritten:
         raise typer.Exit(console.UNSCORED)
-    exit_if_suspicious([outcome.summary], allowed=allow_suspicious, silent=output.is_silent)
+    exit_if_suspicious([outcome.summary], allowed=allow_suspicious, print_reasons=output.is_silent)
 
 
 def _run_turns(
@@ -148,7 +148,7 @@ def _run_turns(
         console.print_json(outcome)
     elif not output.quiet:
         print_scores(outcome.summary)
-    _print_unwritten(outcome.unwritten, outcome.unasked)
+    _print_missing_programs(outcome.unwritten, outcome.unasked)
     if not output.is_silent:
         console.print_line(console.format_report_line(outcome.out))
     if outcome.unwritten:
@@ -163,8 +163,8 @@ def _print_outcome(outcome: GeneratedRun, seconds: float, output: OutputOptions)
     elif not output.quiet:
         console.print_line(summarize_call(outcome.call, seconds, unscored=len(outcome.failures)))
         print_scores(outcome.summary)
-        console.print_line(_summarize_resolved(outcome))
-    _print_unwritten(outcome.unwritten, outcome.unasked)
+        console.print_line(_summarize_instances(outcome))
+    _print_missing_programs(outcome.unwritten, outcome.unasked)
     print_failures(outcome.failures, outcome.out)
     print_unscored_models(outcome.summary.models)
     if not output.is_silent:
@@ -172,7 +172,7 @@ def _print_outcome(outcome: GeneratedRun, seconds: float, output: OutputOptions)
         console.print_line(console.format_report_line(outcome.out))
 
 
-def _summarize_resolved(outcome: GeneratedRun) -> str:
+def _summarize_instances(outcome: GeneratedRun) -> str:
     counts_by_result = Counter(str(instance["resolved"]) for instance in outcome.instances)
     summary = f"Resolved {counts_by_result['True']} of {counts_by_result['True'] + counts_by_result['False']}"
     if counts_by_result["None"]:
@@ -187,15 +187,17 @@ def _summarize_resolved(outcome: GeneratedRun) -> str:
     )
 
 
-def _print_unwritten(unwritten: Mapping[str, str], unasked: Collection[str]) -> None:
-    for key, reason in list(unwritten.items())[:_SHOWN]:
+def _print_missing_programs(reasons_by_key: Mapping[str, str], final_keys: Collection[str]) -> None:
+    for key, reason in list(reasons_by_key.items())[:_SHOWN]:
         console.print_message(visible(f"not written: {key}: {reason}"))
-    if not (number := len(unwritten)):
+    if not (number := len(reasons_by_key)):
         return
-    retried_phrase = "it" if number == 1 else f"{number - len(unasked):,} of them" if unasked else "them"
+    retried_phrase = (
+        "it" if number == 1 else f"{number - len(final_keys):,} of them" if final_keys else "them"
+    )
     next_step = (
         "no other try helps"
-        if number == len(unasked)
+        if number == len(final_keys)
         else f"the same command asks only for {retried_phrase} again"
     )
     console.print_message(f"{format_count(number, 'program')} not written; {next_step}")

@@ -94,7 +94,7 @@ class ExportOptions(Value):
             remedy = f"Set {TOKEN_VARIABLE}, or add --dry-run to see what would be pushed"
             raise InputError("needs a token", field="--push-to-hub", remedy=remedy)
 
-    def __call__(self, out: str, output: OutputOptions) -> None:
+    def write_outputs(self, out: str, output: OutputOptions) -> None:
         """Write the outputs and print their names. `--quiet` does not hide a dry run."""
         lines = list(self._export(Path(out)))
         if not output.as_json and (self.dry_run or not output.quiet):
@@ -191,7 +191,7 @@ def score(
     if rows.expected_column is not None:
         remedy = "Remove it, or use `ioi-eval validate`"
         raise InputError(
-            "`ioi-eval score` does not compare verdicts", field="--columns expected", remedy=remedy
+            "`ioi-eval score` does not use expected results", field="--columns expected", remedy=remedy
         )
     reference_options = ReferenceOptions(**references) if references else None
     engine_choice = engine.read_choice()
@@ -228,10 +228,10 @@ def score(
             ),
         )
     _print_scored_dump(scored_dump, reference_options, seconds, output)
-    export(scored_dump.out, output)
+    export.write_outputs(scored_dump.out, output)
     if scored_dump.failures or scored_dump.dump.rejected:
         raise typer.Exit(console.UNSCORED)
-    exit_if_suspicious([scored_dump.summary], allowed=allow_suspicious, silent=output.is_silent)
+    exit_if_suspicious([scored_dump.summary], allowed=allow_suspicious, print_reasons=output.is_silent)
 
 
 def _print_scored_dump(

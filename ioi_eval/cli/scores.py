@@ -58,7 +58,7 @@ class _Block(Value):
 
     @property
     def line_count(self) -> int:
-        """Return the number of lines in a file, where nothing is wrapped."""
+        """Return the number of lines without the line breaks that a narrow terminal needs."""
         return len(self.before) + (1 + len(self.table.rows) if self.table else 0) + len(self.after)
 
     def print(self) -> None:
@@ -93,7 +93,7 @@ class _ScreenPrinter:
         self._free_lines = _MAX_LINES - table_line_count - _SENTENCE_LINES * len(sentences)
 
     def add(self, name: str, block: _Block | None) -> None:
-        """Print an empty line and the block, if it fits. The terminal's width does not matter."""
+        """Print an empty line and the block, if its `line_count` fits the screen."""
         if block is None:
             return
         if 1 + block.line_count > self._free_lines:
@@ -171,7 +171,7 @@ def _add_model_tables(screen: _ScreenPrinter, model_entries: Sequence[Entry], un
 
 
 def _format_changed_results(run_differences: Differences) -> _Block | None:
-    """Return a table of the first submissions whose results differ, or None without any."""
+    """Return a table of the first submissions whose results differ, or None if no result differs."""
     column_heads, changed_results = ("submission", "problem", "verdict", "why"), run_differences.changed
     rows = [
         [
@@ -203,19 +203,22 @@ def _format_section(section: Section) -> _Block:
     return _Block(before=[section.title], table=table, after=[*section.items, *section.notes])
 
 
-def exit_if_incomplete(runs: Sequence[ComparedRun], *, silent: bool) -> None:
-    """Exit with code 3 if submissions of a run lack a result. If `silent`, print the warning first."""
+def exit_if_incomplete(runs: Sequence[ComparedRun], *, print_reasons: bool) -> None:
+    """Exit with code 3 if submissions of a run lack a result. If `print_reasons`, print warnings first."""
     incomplete_runs = [run for run in runs if not run.summary.complete]
-    for run in incomplete_runs if silent else ():
+    for run in incomplete_runs if print_reasons else ():
         console.print_message(visible(f"{run.name}: {run.summary.warnings[0]}"))
     if incomplete_runs:
         raise typer.Exit(console.UNSCORED)
 
 
-def exit_if_suspicious(summaries: Iterable[Summary], *, allowed: bool, silent: bool) -> None:
-    """Exit with code 4 if results are hardly plausible. If `silent`, print the reasons first."""
+def exit_if_suspicious(summaries: Iterable[Summary], *, allowed: bool, print_reasons: bool) -> None:
+    """Exit with code 4 if results are hardly plausible, unless `allowed`.
+
+    If `print_reasons` is true, the reasons are printed in any case.
+    """
     suspicions = [suspicion for summary in summaries for suspicion in summary.suspicious]
-    for suspicion in suspicions if silent else ():
+    for suspicion in suspicions if print_reasons else ():
         console.print_message(visible(console.replace_argument_names(str(suspicion))))
     if suspicions and not allowed:
         raise typer.Exit(console.SUSPICIOUS)
@@ -278,7 +281,10 @@ def _format_estimate(estimate: PassAtK) -> str:
 
 
 def _format_pass_rate(pass_rate: float | None) -> list[str]:
-    """Return the cells for a problem without points: the share of passed tests."""
+    """Return the cells in the columns "points" and "of" for a problem without points.
+
+    The first cell is the share of passed tests, and the second cell is "tests".
+    """
     return [_NOTHING if pass_rate is None else f"{format_percent(pass_rate, 0)}%", "tests"]
 
 
@@ -322,7 +328,7 @@ def print_references(references: References, options: ReferenceOptions, out: str
         if problem.reliability is not Reliability.RELIABLE:
             passed_count = sum(reference.status is Verdict.AC for reference in problem.references)
             passed_text = f"{passed_count} of {len(problem.references)}"
-            reason = problem.note or _format_failure_reason(problem.references)
+            reason = problem.note or _format_first_failure(problem.references)
             rows.append((problem.problem, problem.reliability.value, passed_text, reason))
     if not rows:
         return
@@ -336,7 +342,7 @@ def print_references(references: References, options: ReferenceOptions, out: str
     console.print_line("")
 
 
-def _format_failure_reason(references: tuple[Reference, ...]) -> str:
+def _format_first_failure(references: tuple[Reference, ...]) -> str:
     """Return the verdict and the reason of the first solution that does not pass."""
     first_failure = next((reference for reference in references if reference.status is not Verdict.AC), None)
     if first_failure is None:

@@ -40,7 +40,9 @@ def read_option_values(
     for key, value in values.items():
         if isinstance(value, dict):
             remedy = "Write its keys without the table: they hold for all commands that have them"
-            raise InputError("tables are not allowed", where=str(SETTINGS_FILE), field=key, remedy=remedy)
+            raise InputError(
+                "TOML tables are not allowed", where=str(SETTINGS_FILE), field=key, remedy=remedy
+            )
     used_keys = [key for key in values if key in options and key not in _NOT_SET]
     if other_keys := values.keys() - used_keys:
         _check_keys(sorted(other_keys), {*list_all_keys()} - _NOT_SET)

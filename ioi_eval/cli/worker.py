@@ -14,7 +14,7 @@ import typer
 
 from ioi_eval.cli import console
 from ioi_eval.cli.groups import OptionGroup, command
-from ioi_eval.cli.options import PythonText, Slots, Unconfined, open_store, read_own_token
+from ioi_eval.cli.options import PythonText, Slots, Unconfined, open_store, read_server_token
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.environment import PYTHON
 from ioi_eval.engines.health_checks import check_confinement
@@ -87,7 +87,7 @@ def worker(
         )
     token = Secret()
     if token_file is None:
-        token = read_own_token(None)
+        token = read_server_token(None)
     else:
         read_tokens(token_file)  # reports an invalid token file before the engine starts
     check_address(server_options.host, token=token or token_file is not None, open_to_all=open_to_all)
@@ -192,7 +192,7 @@ def view(
     number of people may look at the page. Other machines need a token, which may also be in the variable
     IOI_EVAL_TOKEN. /metrics has counts for Prometheus.
     """
-    token = read_own_token(token_file)
+    token = read_server_token(token_file)
     check_address(server_options.host, token=token, open_to_all=None)
     os.nice(_NICE)
     options = msgspec.structs.replace(server_options, token=token, allowing="--set allow-host=NAME")
@@ -228,15 +228,16 @@ def package(
     folder: Annotated[
         Path,
         typer.Argument(
-            metavar="DIR", help="Folder of packages of the servers, or folder of the index of packages."
+            metavar="DIR",
+            help="Folder from which servers load packages; with --index, the web server's folder.",
         ),
     ],
     index: Annotated[
         str,
         typer.Option(
             metavar="URL",
-            help="Instead, write the package as an archive, and its line of"
-            " the index. A web server serves DIR at URL.",
+            help="Write the package as an archive into DIR, and its line into DIR/index."
+            " A web server serves DIR at URL.",
         ),
     ] = "",
     compiler: Annotated[

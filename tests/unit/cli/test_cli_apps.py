@@ -148,7 +148,7 @@ def test_references_key_judges_benchmark_solutions_first(cli: CommandLine, tmp_p
     assert refused.returncode == 2 and "--fresh" in refused.stderr
 
 
-def test_skip_unreliable_key_is_refused_for_packages(
+def test_key_skip_unreliable_is_refused_if_problems_are_packages(
     cli: CommandLine, tmp_path: Path, problems: Path
 ) -> None:
     dump = write_dump(tmp_path / "dump.jsonl", [{"uuid": "1", "problem_id": "add", "code": ""}])

@@ -75,7 +75,7 @@ def test_doctor_lists_compiler_and_confinement(cli: CommandLine) -> None:
     assert "confinement" in completed.stdout and "python=/" not in " ".join(completed.stdout.split())
 
 
-def test_doctor_json_lists_conditions(cli: CommandLine) -> None:
+def test_doctor_json_lists_health_checks(cli: CommandLine) -> None:
     answer = json.loads(cli.among_the_systems()("doctor", "--json").stdout)
     assert answer["ok"]
     assert {"C++ compiler", "C++ standard", "cores", "confinement"} <= {

@@ -94,7 +94,7 @@ def test_invalid_engine_option_is_refused_by_name(
     assert "embedded" in str(caught.value)
 
 
-def test_per_endpoint_needs_servers_and_cpus_per_slot_needs_ray() -> None:
+def test_options_of_other_engines_are_refused() -> None:
     with pytest.raises(InputError, match="per-endpoint"):
         EngineOptions(engine="embedded", per_endpoint=3).read_choice()
     with pytest.raises(InputError, match=r"ioi-eval\.toml, field 'cpus-per-slot'"):

@@ -58,7 +58,7 @@ def write_pond(folder: Path) -> None:
 
 
 @needs_plugin("dmoj")
-def test_notes_of_packages_name_command_line_options(cli: CommandLine) -> None:
+def test_notes_about_packages_name_command_line_options(cli: CommandLine) -> None:
     write_pond(cli.folder / "pond")
     assert (
         "judge; --set time-limit=... and --set memory-limit=... set others" in cli("problems", "pond").stdout
@@ -107,12 +107,12 @@ def test_missing_promised_package_ends_command_before_judging(
     assert not (cli.folder / "run").exists()
 
 
-def test_doctor_reports_missing_promised_package(cli: CommandLine, problems: Path) -> None:
+def test_doctor_fails_if_package_of_packages_option_is_missing(cli: CommandLine, problems: Path) -> None:
     doctor = cli.among_the_systems()("doctor", *PROMISED, "--problems", problems)
     assert doctor.returncode == 2 and "submissions may import" in doctor.stdout
 
 
-def test_import_of_unpromised_package_is_runtime_error(
+def test_import_without_packages_option_is_runtime_error(
     cli: CommandLine, problems: Path, lacking: str
 ) -> None:
     scored = cli("score", lacking, "--out", "run", "--problems", problems)
@@ -120,7 +120,7 @@ def test_import_of_unpromised_package_is_runtime_error(
     assert results(cli.folder / "run")["r"]["verdict"] == "RE"
 
 
-def test_unknown_promised_package_is_refused_with_suggestion(
+def test_unknown_name_in_packages_option_is_refused_with_suggestion(
     cli: CommandLine, problems: Path, lacking: str
 ) -> None:
     unknown = cli("score", lacking, "--out", "other", "--problems", problems, "--packages", "numppy")

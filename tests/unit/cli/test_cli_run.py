@@ -379,7 +379,7 @@ def test_run_command_uses_statements_of_packages(cli: CommandLine) -> None:
 
 
 @pytest.mark.nightly
-def test_run_n_option_overrides_sample_size_of_config(cli: CommandLine, tmp_path: Path) -> None:
+def test_option_n_of_run_overrides_sample_size_in_config(cli: CommandLine, tmp_path: Path) -> None:
     """The tool whose options this command follows does the same."""
     for number in range(9):
         package = write_package(tmp_path / "packages" / f"p{number}")

@@ -169,7 +169,7 @@ def test_model_without_any_program_is_suspicious_at_any_number_of_rows(tmp_path:
     assert f"of m1 contain no program (most often: {NO_FENCE})" in report.warnings[0]
 
 
-def test_model_with_one_program_of_few_is_not_suspicious(tmp_path: Path) -> None:
+def test_model_with_few_submissions_and_one_program_is_not_suspicious(tmp_path: Path) -> None:
     assert not reported(tmp_path / "run", rows_without_program(8, of=9)).suspicious
 
 

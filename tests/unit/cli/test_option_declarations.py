@@ -17,7 +17,7 @@ from ioi_eval.model.options import CliOption, Count
 from ioi_eval.models import Value
 
 
-def test_message_replacements_repeat_no_generated_option_name() -> None:
+def test_replacements_in_messages_contain_no_option_of_flags() -> None:
     for name in list_commands():
         load_command(name)
     for argument, replacement in console._REPLACEMENTS.items():
@@ -80,7 +80,7 @@ def test_option_enforces_bounds_of_its_field(
     assert refused.exit_code == 2 and f"{typed.partition('=')[0]}': {message}" in refused.output
 
 
-def test_option_field_adds_option_help_and_translation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_option_field_adds_option_help_and_name_in_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console, "FLAGS", dict(console.FLAGS))
     app, brewed = typer.Typer(), []
 

@@ -28,7 +28,7 @@ def test_columns_option_sets_dump_columns(typed: list[str], fields: dict[str, st
     assert RowOptions(columns=typed).options == DumpOptions(**fields)
 
 
-def test_columns_option_separates_expected_column() -> None:
+def test_expected_column_of_columns_option_is_no_reading_option() -> None:
     rows = RowOptions(columns=["code=out,expected=score"])
     assert (rows.expected_column, rows.options) == ("score", DumpOptions(code_column="out"))
 
@@ -43,7 +43,7 @@ def test_columns_option_separates_expected_column() -> None:
         (["code=out,=d"], "--columns: '=d' does not name a column"),
         (["a=b,c=d"], "--columns: 'a=b' does not name a column"),
         (["code=a", "code=b"], "--columns: two columns are named for code"),
-        (["code="], "--columns: code= does not name a column"),
+        (["code="], "--columns: 'code=' does not name a column"),
         ([""], "--columns: '' does not name a column"),
     ],
 )

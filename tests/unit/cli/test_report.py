@@ -39,7 +39,7 @@ def run(folder: Path, **models: int) -> Path:
 
 
 @pytest.mark.parametrize(("better", "worse"), [("monday", "tuesday"), ("tuesday", "monday")])
-def test_comparison_of_two_runs_has_one_sentence_of_a_minus_b(
+def test_comparison_of_two_runs_prints_difference_a_minus_b_once(
     cli: CommandLine, better: str, worse: str
 ) -> None:
     run(cli.folder / better, m=6)

@@ -42,7 +42,7 @@ def test_server_change_is_printed_once() -> None:
     assert printed_messages(news, clock) == []
 
 
-def test_many_server_changes_are_one_line() -> None:
+def test_many_server_changes_are_printed_as_one_line() -> None:
     clock = Clock()
     news = ServerEventLog(clock)
     events = [server_change(f"n{number}", Change.LOST, usable=1500 - number) for number in range(1, 1500)]
@@ -108,7 +108,7 @@ def test_first_line_about_servers_counts_idle_cores(cores: int, cores_note: str)
     ]
 
 
-def test_server_trial_is_not_printed_and_hides_no_change() -> None:
+def test_trial_of_lost_server_is_not_printed() -> None:
     clock = Clock()
     news = ServerEventLog(clock)
     lost, trial = server_change("a", Change.LOST), server_change("a", Change.TRIAL)

@@ -145,7 +145,7 @@ def test_table_in_settings_file_is_refused(cli: CommandLine) -> None:
     refused = cli("score", "d.jsonl")
     assert (refused.returncode, refused.stderr) == (
         2,
-        "error: ioi-eval.toml, field 'score': tables are not allowed."
+        "error: ioi-eval.toml, field 'score': TOML tables are not allowed."
         " Write its keys without the table: they hold for all commands that have them\n",
     )
 

@@ -256,7 +256,7 @@ def test_validate_script_prints_table_of_packages(cli: CommandLine, package: Pat
 
 
 @pytest.mark.parametrize("extras", ["", "[dev]"], ids=["without extras", "with extras"])
-def test_validate_table_command_installs_missing_package(cli: CommandLine, extras: str) -> None:
+def test_validate_official_script_installs_missing_package(cli: CommandLine, extras: str) -> None:
     """Nothing is installed if the package exists, even with extras."""
     environment = cli.folder / "environment"
     python = environment / "bin" / "python"
@@ -274,7 +274,7 @@ def test_validate_table_command_installs_missing_package(cli: CommandLine, extra
 
 
 @needs_plugin("polygon")
-def test_validate_table_generates_missing_tests(cli: CommandLine) -> None:
+def test_validate_official_script_generates_missing_tests(cli: CommandLine) -> None:
     generated = cli.script("validate_official.py", "--table", "--generate", SPINDLE)
     without = cli.script("validate_official.py", "--table", SPINDLE)
     for completed, line, code in (
