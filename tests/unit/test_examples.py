@@ -198,7 +198,7 @@ def test_examples_cover_task_types_checkers_and_managers(problems: Problems) -> 
     assert managers == {"cairn": cms, "drums": cms, "kegs": cms, "compass": CheckerKind.ICPC}
 
 
-def test_communication_examples_show_intended_options(problems: Problems) -> None:
+def test_communication_examples_differ_in_processes_and_input(problems: Problems) -> None:
     cairn, drums, kegs = (problems.find(name) for name in ("cairn", "drums", "kegs"))
     assert (cairn.options.processes, cairn.options.user_io, cairn.options.with_grader) == (1, "std_io", True)
     assert (drums.options.processes, drums.options.user_io, drums.options.with_grader) == (2, "fifo_io", True)
@@ -207,7 +207,7 @@ def test_communication_examples_show_intended_options(problems: Problems) -> Non
     assert [bool(problem.checker.sources) for problem in (cairn, drums, kegs)] == [False, False, True]
 
 
-def test_output_examples_have_files(problems: Problems) -> None:
+def test_solutions_of_output_only_examples_contain_outputs(problems: Problems) -> None:
     postman, scales = problems.find("postman"), problems.find("scales")
     assert all(solution.outputs and not solution.code for solution in postman.solutions)
     assert scales.options.output_tests == ("2-01", "2-02")

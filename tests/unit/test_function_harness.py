@@ -66,7 +66,7 @@ def test_numpy_numbers_equal_python_numbers(tmp_path: Path, value: str, printed:
         ("b'12'", "[1] and candidate() == 12", "0"),
     ],
 )
-def test_assertion_checker_compares_values_that_json_lacks(
+def test_assertion_checker_compares_values_that_json_cannot_store(
     tmp_path: Path, returned: str, asserted: str, right: str
 ) -> None:
     test = read_assertions(f"def check(candidate):\n    assert {asserted}\n", "f")

@@ -262,7 +262,7 @@ async def test_changed_rows_without_program_are_not_matched_to_results(session: 
         await session.score()
 
 
-async def test_selected_rows_do_not_change_the_identity_of_the_dump(session: Session) -> None:
+async def test_run_of_selected_rows_keeps_results_of_other_rows(session: Session) -> None:
     session.rows = programs(range(20))
     await session.score()
     call = await session.score(selection=Selection(limit=2))
@@ -313,7 +313,7 @@ async def test_results_of_another_run_are_reused(session: Session) -> None:
     assert session.results("second").keys() == {session_row["uuid"] for session_row in session.rows}
 
 
-async def test_repeats_column_names_only_row_with_same_program(session: Session) -> None:
+async def test_column_repeats_contains_only_keys_of_rows_with_same_program(session: Session) -> None:
     """Keys of another run, or of a row before an edit, are removed."""
     session.rows = programs(range(2))
     await session.score("first")
@@ -330,7 +330,7 @@ async def test_repeats_column_names_only_row_with_same_program(session: Session)
 
 
 @pytest.mark.parametrize("gone", [False, True])
-async def test_repeats_column_drops_edited_row(session: Session, gone: bool) -> None:
+async def test_column_repeats_loses_key_of_edited_row(session: Session, gone: bool) -> None:
     session.rows = [*programs(range(3)), {**programs([0])[0], "uuid": "equal"}]
     await session.score()
     assert session.results()["equal"]["repeats"] == "r0"
@@ -410,7 +410,7 @@ async def test_dry_run_forecast_equals_the_following_run(session: Session) -> No
     assert dict(second.again.reasons) == session.told
 
 
-async def test_dry_run_forecast_counts_equal_programs_if_nothing_is_shared(session: Session) -> None:
+async def test_dry_run_counts_equal_programs_if_deduplication_is_off(session: Session) -> None:
     session.rows = [*programs(range(3)), {**programs([0])[0], "uuid": "equal"}]
     first = forecast(session, share=False)
     assert (first.judged, first.known) == (4, 0)

@@ -148,7 +148,7 @@ def test_untagged_block_that_parses_as_python_is_python(
         ("I cannot solve it.", {}),
     ],
 )
-def test_reply_without_an_untagged_program_in_python_keeps_the_default(
+def test_reply_without_recognizable_language_gets_default_language(
     reply: str, options: dict[str, Any]
 ) -> None:
     assert choose_language(PLAIN, reply=reply, **options) == ("c++", LanguageFrom.DEFAULT)
@@ -223,7 +223,7 @@ async def test_fenced_language_missing_on_engine_scores_zero(tools: tuple[str, .
     assert result.compile_output == ("" if compiles else lacks)
 
 
-def test_identity_distinguishes_language_from_row_and_from_fence() -> None:
+def test_submission_hash_depends_on_where_language_was_found() -> None:
     """A language missing on the engine scores 0 if it came from a fence, and is unscored otherwise."""
     of = {"key": "a", "problem_id": "plain", "code": "x", "language": "rust"}
     fence = Submission(**of, language_from=LanguageFrom.REPLY)

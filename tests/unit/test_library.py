@@ -23,7 +23,7 @@ def test_problem_from_pairs_has_one_test_each() -> None:
     assert (sum_problem.id, sum_problem.limits.cpu_time, sum_problem.difficulty) == ("sum", 2.0, "easy")
 
 
-async def test_problem_of_pairs_is_judged() -> None:
+async def test_problem_made_from_pairs_of_input_and_output_is_judged() -> None:
     sum_problem = Problem.of(tests=[("1 2", "3"), ("20 30", "50")])
     async with Scorer(FakeEngine({0: 1.0, 1: 0.0})) as scorer:
         scored = await scorer.score(
@@ -64,7 +64,7 @@ def test_problem_of_refuses_limits_that_are_not_above_0(limits: Limits, message:
         Problem.of(tests=[("1", "1")], limits=limits)
 
 
-def test_result_of_subtasks_has_verdict_and_points_of_all() -> None:
+def test_result_of_problem_with_subtasks_has_total_verdict_and_points() -> None:
     right, wrong = (result(submission("a"), tests) for tests in ({}, {"3-a": Verdict.TLE}))
     assert (right.verdict, right.solved, right.points, right.max_points) == (Verdict.AC, True, 100, 100)
     assert (wrong.verdict, wrong.solved, wrong.max_points) == (Verdict.TLE, False, 100)

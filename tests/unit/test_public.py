@@ -44,7 +44,7 @@ def test_public_names_are_at_most_32() -> None:
     assert len(ioi_eval.__all__) <= 32
 
 
-def test_type_checking_imports_equal_all() -> None:
+def test_imports_for_type_checking_equal_dunder_all() -> None:
     """Each import under TYPE_CHECKING is in `__all__`, and from the module that provides it at run time."""
     (block,) = (node for node in ast.parse(SOURCE).body if isinstance(node, ast.If))
     imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]

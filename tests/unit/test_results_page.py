@@ -40,7 +40,7 @@ def test_results_page_lists_test_columns() -> None:
     }
 
 
-def test_results_page_lists_failure_columns() -> None:
+def test_results_page_lists_columns_of_failures_file() -> None:
     of = submission("k", row={"model": "m", "model_kwargs": {}})
     labelled = msgspec.structs.replace(SUM, year=2024, difficulty="easy", tags=("dp",))
     assert named(PARTS["failures.jsonl"]) == set(

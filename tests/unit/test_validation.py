@@ -185,7 +185,7 @@ def test_validation_conclusion_counts_compared_and_unknown() -> None:
     ("keyword", "similar"),
     [("acepted", "accepted"), ("wrong_answr", "wrong_answer"), ("wrong", "wrong_answer"), ("slow", "")],
 )
-def test_unknown_keyword_gets_a_similar_one(keyword: str, similar: str) -> None:
+def test_similar_keyword_is_found_for_unknown_keyword(keyword: str, similar: str) -> None:
     assert find_similar_keyword(keyword) == similar
     nothing = validated(with_solutions(solution("c.cpp", "slow")), {"c.cpp": {}})
     assert describe_conclusion(nothing) == "Nothing was compared"
@@ -428,7 +428,7 @@ async def test_unavailable_languages_are_skipped_when_measuring_limit() -> None:
         await TimeLimits(Without()).with_limits(with_pascal)
 
 
-async def test_solutions_accepted_by_rules_set_time_limit() -> None:
+async def test_time_limit_is_measured_with_solutions_that_rules_permit_to_pass() -> None:
     test_keywords = (KeywordForTests(subtask="", keyword="permitted AC", tests=("a",)),)
     ruled = Solution(name="a.cpp", language="c++", code="0.6", expected="", test_keywords=test_keywords)
     problem = msgspec.structs.replace(unlimited(TIMES), solutions=(ruled,))

@@ -98,7 +98,7 @@ def test_generations_of_unknown_origin_are_refused(tmp_path: Path, content: byte
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}"])
-def test_generations_killed_before_first_row_start_again(tmp_path: Path, content: bytes | None) -> None:
+def test_generation_that_was_killed_in_first_row_starts_again(tmp_path: Path, content: bytes | None) -> None:
     if content is not None:
         (tmp_path / "generations.json").write_bytes(content)
         (tmp_path / "generations.jsonl").write_bytes(b'{"uuid": "a", "gen')
