@@ -43,7 +43,7 @@ async def test_cancelled_run_to_end_waits_for_the_thread_and_undoes_its_result(c
     assert hurried == [True]
 
 
-async def test_cancelled_run_to_end_drops_error_of_thread() -> None:
+async def test_error_in_thread_is_dropped_if_run_to_end_is_cancelled() -> None:
     begun, go = threading.Event(), threading.Event()
 
     def work() -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 from ioi_eval.engines.embedded.sandboxes import remove_tree
 
 
-def test_remove_tree_removes_tree_deeper_than_max_path(tmp_path: Path) -> None:
+def test_remove_tree_removes_tree_deeper_than_longest_path(tmp_path: Path) -> None:
     top = tmp_path / "box"
     top.mkdir()
     handle = os.open(top, os.O_RDONLY)

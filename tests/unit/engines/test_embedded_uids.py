@@ -138,7 +138,7 @@ mount -o remount,ro /var/lib && exec "$@"
 """
 
 
-def test_root_with_read_only_run_folder_is_refused() -> None:
+def test_root_without_writable_folder_for_reserving_uids_is_refused() -> None:
     """For example in a container with a read-only root file system."""
     program = ("sh", "-c", READ_ONLY, "-", sys.executable, "-c", OPENING)
     completed = subprocess.run(("unshare", "--mount", *program), capture_output=True, text=True, check=True)

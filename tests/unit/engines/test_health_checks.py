@@ -151,7 +151,7 @@ def test_confinement_check_lists_refused_layers() -> None:
     assert alone.remedy.startswith("Judging works without this layer; a kernel of 5.13")
 
 
-def test_doctor_has_a_remedy_for_covered_proc() -> None:
+def test_doctor_has_remedy_if_proc_cannot_be_mounted() -> None:
     missing = ["namespaces: own /proc: Operation not permitted"]
     whole, lacking = list_confinement_checks({**WHOLE, "namespaces": [], "proc": "self", "missing": missing})
     assert whole.ok is True and "/proc self" in whole.detail

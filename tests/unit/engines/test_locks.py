@@ -121,7 +121,7 @@ class Holders:
         await settle()
 
 
-async def test_exclusive_task_with_others_first_waits_for_later_tasks() -> None:
+async def test_exclusive_task_waits_for_later_tasks_if_others_go_first() -> None:
     holders = Holders()
     await holders.start("a")
     await holders.start("last", exclusive=True, others_first_s=60.0)
@@ -133,7 +133,7 @@ async def test_exclusive_task_with_others_first_waits_for_later_tasks() -> None:
     await holders.end("last")
 
 
-async def test_exclusive_task_with_others_first_waits_for_a_limited_time() -> None:
+async def test_exclusive_task_lets_others_go_first_for_limited_time() -> None:
     holders = Holders()
     await holders.start("a")
     await holders.start("last", exclusive=True, others_first_s=60.0)

@@ -325,7 +325,7 @@ MORE = {
 @pytest.mark.parametrize(
     "sources", [SOURCES, pytest.param(MORE, marks=pytest.mark.nightly)], ids=["some", "more"]
 )
-async def test_persistent_proctor_accepts_sources_like_build(
+async def test_persistent_proctor_and_build_accept_same_python_sources(
     tmp_path: Path, store: Store, sources: dict[str, str]
 ) -> None:
     outcomes = []

@@ -31,7 +31,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
 
 
-async def test_engine_of_the_page_judges_submissions(installed: None, shared_cache: Path) -> None:
+async def test_engine_from_docs_extending_judges_submissions(installed: None, shared_cache: Path) -> None:
     store, choice = Store(shared_cache), EngineOptions(engine="folder").read_choice()
     engine, trusted = open_engine(choice, store)
     assert isinstance(engine, Engine) and trusted is not None

@@ -116,7 +116,7 @@ def test_opening_sandboxes_sweeps_dead_folders(base: Path) -> None:
     boxes.close()
 
 
-def test_sweep_follows_no_link(base: Path, tmp_path: Path) -> None:
+def test_removing_abandoned_folders_does_not_follow_links(base: Path, tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("x")
     (base / f"ioi-eval-{os.geteuid()}-1-x").symlink_to(tmp_path)
     remove_abandoned_folders(base)
@@ -161,7 +161,7 @@ def test_sandboxes_need_proc_and_open_files(base: Path, monkeypatch: pytest.Monk
     assert [*folders.find_missing_requirements()] == []
 
 
-def test_sandbox_folder_does_not_count_as_in_memory_without_proc(
+def test_folder_does_not_count_as_in_memory_if_proc_is_missing(
     monkeypatch: pytest.MonkeyPatch, base: Path
 ) -> None:
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: (base / "none").read_bytes())

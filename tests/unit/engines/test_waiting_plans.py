@@ -65,7 +65,7 @@ def test_fork_server_preloads_modules_of_the_harness() -> None:
     assert len(set(warm.modules)) == len(warm.modules)
 
 
-def test_plan_with_fork_server_includes_library_and_module() -> None:
+def test_files_of_plan_with_fork_server_include_its_library_and_script() -> None:
     with_server = add_fork_server(program(""), profile())
     assert [file.name for file in with_server.files] == ["submission", "waiting.so", "waiting.py"]
 

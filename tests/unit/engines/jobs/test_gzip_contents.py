@@ -93,7 +93,7 @@ async def test_content_that_server_keeps_is_not_unpacked_by_the_script() -> None
     assert b"other.gz" in script and b"kept" not in script
 
 
-async def test_packed_job_has_its_own_files_for_engine_without_requests() -> None:
+async def test_job_for_local_engine_keeps_uncompressed_files() -> None:
     """The gzip form belongs to requests: other engines read a file as it is."""
     run, file = JobFile(name="run", content=Blob.of("true\n")), JobFile(name="in", content=Blob.of(TEXT))
     packed_job = await GzipCache().pack_job(Job(files=(run, file)), SERVER)
@@ -103,7 +103,7 @@ async def test_packed_job_has_its_own_files_for_engine_without_requests() -> Non
     ]
 
 
-def test_request_with_unpacked_name_of_another_file_is_rejected() -> None:
+def test_gzip_file_whose_sent_name_is_taken_is_rejected() -> None:
     packed = GzipBlob(**msgspec.structs.asdict(Blob.of(TEXT)), gzip=gzip.compress(TEXT.encode()))
     contents = {"run": Blob.of("true"), "in": packed, "in.gz": Blob.of("another file")}
     job = Job(files=tuple(JobFile(name=name, content=content) for name, content in contents.items()))
@@ -161,7 +161,7 @@ async def test_gzip_larger_than_content_is_not_reused() -> None:
     ("runtimes", "chosen"),
     [(("bash",), "bash"), (("bash", "ioi_eval"), "ioi_eval"), (("cms", "ioi_eval"), "ioi_eval")],
 )
-def test_shell_runtime_prefers_own_package(runtimes: tuple[str, ...], chosen: str) -> None:
+def test_shell_job_uses_ioi_eval_runtime_if_server_has_it(runtimes: tuple[str, ...], chosen: str) -> None:
     assert Capabilities(name="x", architecture="x86_64", runtimes=runtimes).find_shell_runtime() == chosen
 
 

@@ -234,7 +234,7 @@ def refusal_of(call: Callable[[], object]) -> RefusedRequest:
         ("stock_body_too_large", make_size_refusal(100_000)),
     ],
 )
-def test_worker_refusal_that_differs_from_piston_raises_same_error(name: str, ours: RefusedRequest) -> None:
+def test_worker_refusal_in_other_words_raises_same_error_as_piston(name: str, ours: RefusedRequest) -> None:
     kinds = []
     for status, body in (reply(name), (ours.status, ours.body)):
         with pytest.raises(JobRejected) as caught:
@@ -301,7 +301,7 @@ def test_encoded_request_contains_only_fields_that_are_set() -> None:
 
 
 @pytest.mark.parametrize(("runtime", "is_text"), [("ioi_eval", False), ("python", True)])
-def test_named_file_is_marked_as_text_except_for_ioi_eval_runtime(runtime: str, is_text: bool) -> None:
+def test_file_sent_as_hash_is_marked_as_text_except_for_ioi_eval_runtime(runtime: str, is_text: bool) -> None:
     contents = {"main": Blob.of("print()"), "noise": Blob.of(b"\xff")}
     files = (JobFile(name=name, content=content) for name, content in contents.items())
     hashes = tuple(content.sha256 for content in contents.values())
@@ -332,7 +332,7 @@ def asked(**fields: Any) -> Job:
     return decode_request(json.dumps({"language": "a", "version": "1", "files": files, **fields}).encode())
 
 
-def test_request_field_of_zero_minus_one_or_null_counts_as_omitted() -> None:
+def test_request_field_that_is_0_or_minus_1_or_null_counts_as_omitted() -> None:
     plain = asked()
     assert plain == asked(run_timeout=0, compile_memory_limit=-1, args=None, stdin=None, unknown={"x": 1})
     assert [file.name for file in plain.files] == ["file0.code"]

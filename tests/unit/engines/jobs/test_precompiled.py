@@ -86,7 +86,7 @@ def graded(grader: str, header: str = "#pragma once\n") -> Problem:
         ("#line 1\n#include <cassert>\n", ()),
     ],
 )
-def test_head_is_the_first_lines_if_each_includes_a_standard_header(
+def test_leading_includes_are_first_lines_that_include_standard_headers(
     source: str, head: tuple[str, ...]
 ) -> None:
     assert find_leading_includes(recipe(source)) == head
@@ -114,13 +114,13 @@ def test_head_is_the_first_lines_if_each_includes_a_standard_header(
     ],
     ids=str.split,
 )
-def test_source_that_may_use_up_locations_has_no_head(source_end: str) -> None:
+def test_source_that_may_include_itself_has_no_leading_includes(source_end: str) -> None:
     """test_headers.py has such a source, which includes itself and could detect its header."""
     assert find_leading_includes(recipe("#include <cstdio>\n")) == ("cstdio",)
     assert find_leading_includes(recipe(f"#include <cstdio>\n{source_end}")) == ()
 
 
-def test_include_head_is_read_only_from_a_single_cpp_source() -> None:
+def test_leading_includes_are_read_only_from_single_cpp_source() -> None:
     source = "#include <cstdio>\n"
     assert find_leading_includes(recipe(source, graded(GRADER))) == ("cstdio",)
     many = msgspec.structs.replace(submitted(source), files=(named("graders/b.h", ""),))
@@ -174,7 +174,7 @@ SAYS = {"cmath": "_GLIBCXX_INCLUDE_NEXT_C_HEADERS", "assert.h": "", "cassert": "
 
 @pytest.mark.nightly  # asks the compiler about a hundred headers
 @pytest.mark.parametrize("state", [USABLE, USABLE[::-1]], ids=["in order", "backwards"])
-def test_second_include_of_usable_headers_has_only_known_effects(state: tuple[str, ...]) -> None:
+def test_second_include_of_precompilable_header_has_only_known_effects(state: tuple[str, ...]) -> None:
     accepted, usable = ([name for name in names if is_taken(name)] for names in (state, USABLE))
     effects = effects_of_second_include(accepted, usable)
     for name, lines in effects.items():
@@ -285,7 +285,7 @@ def test_binary_with_precompiled_header_is_identical(
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
-def test_library_programs_with_precompiled_header_are_identical(
+def test_programs_using_cpp_library_are_identical_with_precompiled_header(
     tmp_path: Path, header: Path, path: Path
 ) -> None:
     """43 programs use large parts of the library, such as threads, exceptions and regular expressions."""
@@ -386,7 +386,7 @@ def test_rebuild_without_header_cannot_read_first_artifact(tmp_path: Path, lean:
     assert logs[0] == logs[1]
 
 
-def test_packaged_precompiled_header_is_used_with_same_library_and_head(
+def test_bundled_header_is_used_only_for_same_c_library_and_includes(
     tmp_path: Path, marked_header: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not used with another version of the C library, or for another head."""
@@ -444,7 +444,7 @@ def test_grader_object_depends_on_grader_and_not_on_submission() -> None:
     assert len(keys) == 2
 
 
-def test_grader_object_is_shared_only_by_single_source_submissions() -> None:
+def test_grader_object_file_is_shared_only_by_single_source_submissions() -> None:
     """Other files of a submission may change the grader's includes."""
     alone = submitted("int a;")
     many = msgspec.structs.replace(alone, files=(named("other.h", ""),))

@@ -163,7 +163,7 @@ def test_go_compiler_exit_code_1_or_2_is_a_compile_error(tmp_path: Path, code: i
     assert classify_build(stage, recipe.refusals) is end
 
 
-def test_compiler_without_output_file_has_refused_source(tmp_path: Path) -> None:
+def test_build_without_output_file_counts_as_refused_source(tmp_path: Path) -> None:
     stage = build(tmp_path, recipe_of(), compiler_in_shell(tmp_path, "exit 0"))
     assert (classify_build(stage), stage.stdout) == (BuildEnding.REFUSED, "the compiler made no file\n")
 
@@ -203,7 +203,7 @@ def test_file_names_are_quoted_in_build_script(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("owned*"))
 
 
-def test_control_command_replaces_all_sources_by_control_program() -> None:
+def test_control_build_compiles_control_program_instead_of_sources() -> None:
     recipe = recipe_of()
     control = make_control_command(recipe)
     assert control[:-2] == recipe.command[:-2]
@@ -252,8 +252,6 @@ def test_temporary_file_names_are_removed_from_compile_log() -> None:
     ("killed", "ending"),
     [("wall", BuildEnding.IDLED), ("hard", BuildEnding.STOPPED), ("cpu", BuildEnding.CUT_SHORT)],
 )
-def test_limit_kills_build_as_cut_short_only_for_cpu_or_memory_of_source(
-    killed: str, ending: BuildEnding
-) -> None:
+def test_build_ending_depends_on_limit_that_killed_build(killed: str, ending: BuildEnding) -> None:
     """A build that waited, or was slow on a busy machine, is repeated."""
     assert classify_build(Ending.by_limit(killed)) is ending

@@ -98,7 +98,7 @@ async def test_each_change_of_state_is_one_log_line_and_one_event(caplog: pytest
 @pytest.mark.parametrize(
     "error", [EngineUnavailable("HTTP 500"), BrokenReply("half a reply"), EngineOverloaded("HTTP 503")]
 )
-async def test_endpoint_rests_after_three_failures_of_any_kind(error: Exception) -> None:
+async def test_endpoint_gets_no_jobs_after_three_failures_of_any_kind(error: Exception) -> None:
     fleet = Failing(WaitTimes(first_wait=0.001, longest_wait=0.001, first_rest=600.0, longest_rest=600.0))
     fleet.error = error
     bad, good = fleet.join("http://bad", 1), fleet.join("http://good", 1)

@@ -164,7 +164,7 @@ async def test_worker_without_announced_content_cache_gets_full_jobs(engine: Emb
         assert client.get_contents(endpoint).max_bytes == 0
 
 
-async def test_piston_gets_full_jobs_without_content_requests() -> None:
+async def test_stock_piston_gets_file_contents_inside_jobs() -> None:
     async with Loopback() as piston, sender() as client:
         shipped_job = await job()
         await client.execute(known_endpoint(piston, 0), shipped_job)
@@ -219,7 +219,7 @@ async def test_first_script_is_sent_inside_job_whatever_its_size(engine: Embedde
         assert (await received_contents(server))[0] == 0
 
 
-async def test_large_content_of_one_job_takes_fewer_bytes_before_the_job(
+async def test_large_file_of_single_job_is_uploaded_before_the_job(
     engine: EmbeddedEngine, place: Path
 ) -> None:
     """A submitted output that no other job has: in a request, its bytes would grow by a third."""
@@ -247,7 +247,7 @@ def packages() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("keeps_contents", [True, False])
-async def test_package_of_worker_is_started_with_large_text_files(
+async def test_package_on_worker_gets_large_text_files(
     store: Store, place: Path, packages: Path, keeps_contents: bool
 ) -> None:
     """As with files in the request: the first text file is the main file, and compilers get all files."""

@@ -280,7 +280,7 @@ def test_request_timeout_follows_limits_of_job() -> None:
     assert max_answer_seconds(job(), 100 << 20, times, patience) - base == pytest.approx(100)
 
 
-def test_request_timeout_includes_hard_stop_of_non_strict_server() -> None:
+def test_request_timeout_allows_tenfold_stage_times_on_worker() -> None:
     patience, times = Patience(margin=60.0), ServerTimes(compile=10_000, run=3_000)
     both = job(
         "true", JobFile(name="compile", content=Blob.of("true")), compile_timeout=5000, run_timeout=300

@@ -54,7 +54,7 @@ async def test_server_goes_down_after_three_faults_and_recovers() -> None:
         assert endpoint.state is State.HEALTHY and server.asked > polls_before
 
 
-async def test_first_job_after_rest_decides_state_of_server() -> None:
+async def test_first_job_after_pause_decides_state_of_failed_server() -> None:
     async with Loopback(always(500)) as server, engine_on(server, attempts=1, per_endpoint=4) as engine:
         [endpoint] = endpoints_of(engine).values()
         for _ in range(3):

@@ -263,7 +263,7 @@ async def test_worker_header_detects_replacement_for_classic_jobs(open_machines:
     ] and machine.probed == 2
 
 
-async def test_gateway_413_is_job_too_large_and_no_replacement(open_machines: Opening) -> None:
+async def test_gateway_413_raises_job_too_large_without_new_probe(open_machines: Opening) -> None:
     machine = Machine(worker="one")
     engine, heard = await open_machines(machine, attempts=2)
 
@@ -285,7 +285,7 @@ async def test_gateway_413_is_job_too_large_and_no_replacement(open_machines: Op
         (400, b"<html>400 Bad Request</html>"),
     ],
 )
-async def test_gateway_refusal_is_retried_and_no_replacement(
+async def test_gateway_refusal_is_retried_without_new_probe(
     open_machines: Opening, status: int, body: bytes
 ) -> None:
     machine = Machine(worker="one")

@@ -145,7 +145,7 @@ async def test_job_without_fitting_endpoint_fails_after_the_maximum_wait() -> No
     assert await patient is a
 
 
-async def test_recovered_endpoint_that_does_not_fit_raises_fit_changed() -> None:
+async def test_waiting_job_fails_if_recovered_endpoint_does_not_fit() -> None:
     fleet, [a] = fleet_with(1)
     fleet.put(a, State.DOWN)
     waiting = asyncio.create_task(fleet.take_slot(fits=lambda each: False))

@@ -183,7 +183,7 @@ async def test_probe_runs_proctor_to_report_confinement(store: Store) -> None:
     assert gone["confinement"][0] is None and "no proctor could be tried" in gone["confinement"][1]
 
 
-def test_probe_reports_foreign_sandboxes_as_classic_only() -> None:
+def test_server_without_proctor_sandboxes_is_reported_for_classic_jobs_only() -> None:
     names = {True: "isolate's", False: "none"}
     for isolates, expected_start in names.items():
         other = EndpointReport(url="", server="Piston v3.1.1", runtime="ioi_eval", isolates=isolates)
@@ -585,7 +585,7 @@ def test_untested_limit_is_reported_as_unknown(runtime: str, unlimited: set[str]
 
 
 @pytest.mark.parametrize(("limit", "ok"), [(1 << 20, False), (3 << 20, False), (4 << 20, None)])
-def test_request_body_limit_below_static_program_size_is_a_problem(limit: int, ok: bool | None) -> None:
+def test_request_limit_below_static_program_size_fails_health_check(limit: int, ok: bool | None) -> None:
     """A static C++ program needs a megabyte of a request, and would be CE."""
     assert lines_of(max_body=limit)["request body"][0] is ok
 

@@ -61,7 +61,7 @@ def test_merged_profile_has_tools_and_runtimes_of_all_servers() -> None:
     assert profile.runtimes == ("ioi_eval", "bash", "cms_ioi") and profile.find_shell_runtime() == "ioi_eval"
 
 
-def test_merged_compile_time_ignores_servers_that_build_in_run_stage() -> None:
+def test_common_compile_time_ignores_servers_that_build_in_run_stage() -> None:
     a = report("a", runtime="ioi_eval", max_compile_time=120_000)
     b = report("b", runtime="bash", max_compile_time=10_000)
     assert (

@@ -46,7 +46,7 @@ async def test_job_failed_by_full_disk_is_retried_on_another_server() -> None:
             assert (event.url, event.reason) == (full.url, "No space left on device")
 
 
-async def test_server_that_fails_every_second_job_rests() -> None:
+async def test_server_that_fails_every_second_job_gets_no_jobs_for_a_while() -> None:
     """Builds fail there, but small jobs do not."""
     answers = [fine if number % 2 else full_disk for number in range(30)]
     async with (
@@ -59,7 +59,7 @@ async def test_server_that_fails_every_second_job_rests() -> None:
         assert endpoints_of(engine)[full.url].state is State.DOWN and len(full.executed) < 12
 
 
-async def test_server_that_fails_one_job_of_many_does_not_rest() -> None:
+async def test_server_that_fails_every_fourth_job_keeps_getting_jobs() -> None:
     answers = [full_disk if number % 4 == 0 else fine for number in range(40)]
     async with (
         Loopback(in_turn(*answers)) as failing,
@@ -127,7 +127,7 @@ async def test_server_on_trial_is_paused_again_after_one_useless_reply() -> None
             await engine.execute(job(), check)
 
 
-async def test_server_that_refuses_every_job_rests_if_another_server_accepts_them() -> None:
+async def test_server_that_alone_refuses_jobs_gets_no_jobs_for_a_while() -> None:
     refusing = always(400, b'{"message": "files is required as an array"}')
     refusals = 0
     async with (
