@@ -18,7 +18,7 @@ from ioi_eval.cli.options import PythonText, Slots, Unconfined, open_store, read
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.environment import PYTHON
 from ioi_eval.engines.health_checks import check_confinement
-from ioi_eval.engines.open_files import raise_open_files
+from ioi_eval.engines.open_files import raise_open_file_limit
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.text import format_count
 from ioi_eval.server import EmitEvent, Event, Server, ServerOptions, check_address, serve
@@ -102,7 +102,7 @@ def worker(
     )
     store = open_store()
     # A thousand idle clients would reach the default limit of open files.
-    raise_open_files()
+    raise_open_file_limit()
     server_context = serve(
         store=store,
         options=options,

@@ -25,10 +25,10 @@ KEY_VERSION = 1
 # Kind of a build that precompiles a header, and the name of its source.
 HEADER, WRAPPER = "header", "wrapper.hpp"
 # Environment variable with the folder of the precompiled headers that a server's package bundles.
-BROUGHT_HEADERS = "IOI_EVAL_HEADERS"
+BUNDLED_HEADERS = "IOI_EVAL_HEADERS"
 # A header of the C library, and the name of its copy in the folder of bundled headers. The copy shows for
 # which version of the library the bundled headers are.
-LIBRARY_HEADER, BROUGHT_LIBRARY = "/usr/include/features.h", "features.h.of"
+LIBRARY_HEADER, BUNDLED_LIBRARY_HEADER = "/usr/include/features.h", "features.h.of"
 DRIVERS = frozenset({"g++", "gcc"})  # commands of compilers that also link
 OTHER_MACHINE = "Run `ioi-eval doctor` to see which compilers the engine has"
 _NAME_BYTES, _PATH_BYTES = 255, 1024
@@ -58,9 +58,11 @@ class Capabilities(Value):
     shares_builds: bool = False  # True if files of jobs may be a `SharedBuild`
     toolchains: Mapping[str, Toolchain] = {}  # by command
     runtimes: tuple[str, ...] = ()
-    bare: tuple[str, ...] = ()  # runtimes whose scripts must be in the job, as for unknown runtimes
+    # Runtimes without scripts of their own: their jobs must contain the scripts `compile` and `run`. If this
+    # is not empty, jobs for unknown runtimes must contain these scripts too.
+    bare: tuple[str, ...] = ()
     proctor: Blob | None = None  # the proctor, if the engine has already built it
-    # Library of the fork server; without the library, each test starts its own interpreter.
+    # Library of Python's fork server, which waits for tests. Without it, each test starts an interpreter.
     waiting: Blob | None = None
     max_files: int = 500  # maximum number of tests in a job
     max_run_time: int | None = None  # maximum wall-clock time of the run stage, in ms
@@ -122,7 +124,8 @@ class BuildSpec(Value):
     output: str  # file name of the artifact in the job's folder
     command: tuple[str, ...]
     sources: tuple[NamedBlob, ...]  # source files of the build; the main source is the last
-    # Program that every working compiler accepts; if its build fails, the machine is at fault.
+    # Control program: a source that every working compiler accepts. If its build fails, too, the machine is
+    # at fault, and not the submission.
     control: NamedBlob
     limits: BuildLimits
     refusals: tuple[int, ...] = (1,)  # exit codes with which the command reports an error in the source
@@ -142,7 +145,7 @@ class BuildSpec(Value):
         return self.command[0]
 
     @property
-    def needs_proc(self) -> bool:
+    def needs_proc_filesystem(self) -> bool:
         """False for compilers that need no /proc, through which sources could read open files."""
         return self.toolchain_command not in DRIVERS
 
@@ -295,7 +298,10 @@ class StallOutcome(StrEnum):
 
 
 class TestReports(Value):
-    """The proctor's reports about tests, without the tests that were skipped or did not run."""
+    """Reports about the tests of a job, without the tests that were skipped or did not run.
+
+    The proctor, which runs the tests, writes a report about each.
+    """
 
     __test__ = False
 
@@ -309,13 +315,13 @@ def min_limit(*limits: int | None) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def has_toolchains(job: Job, toolchains: Mapping[str, Toolchain], *, exactly: bool = True) -> bool:
+def has_toolchains(job: Job, toolchains: Mapping[str, Toolchain], *, same_versions: bool = True) -> bool:
     """Return True if a machine with these toolchains, by command, can execute a job.
 
-    If not `exactly`, other versions of the toolchains that the job accepts are enough.
+    `same_versions`: True if the machine must have a version of each toolchain that the job accepts.
     """
     return all(
-        command in toolchains and (not exactly or toolchains[command].identity in identities)
+        command in toolchains and (not same_versions or toolchains[command].identity in identities)
         for command, identities in job.accepted_toolchains.items()
     )
 
@@ -440,7 +446,7 @@ OnServer = Callable[[ServerEvent], None]
 
 
 def ignore_server_event(event: ServerEvent) -> None:
-    """Ignore an event."""
+    """Ignore an event: the callback of a cluster whose events nobody receives."""
 
 
 class Servers(Value):
@@ -455,8 +461,9 @@ class Servers(Value):
     differences: tuple[HealthCheck, ...] = ()  # health checks about compilers that differ between servers
     standings: tuple[ServerState, ...] = ()  # states of the servers that have ever received jobs
     uses: str = ""  # number of servers of each kind, and their use; empty if all servers are of the same kind
-    jobs: str = ""  # kind of the jobs: with many tests each, which is also meant if empty, or with one test
-    cores: int = 0  # number of cores of all used servers, if it exceeds the default number of jobs
+    jobs: str = ""  # kind of the jobs: with many tests each, or with one test; empty means many tests
+    # Number of cores of all used servers if the default number of jobs leaves cores idle, and 0 otherwise.
+    cores: int = 0
 
     def list_states(self) -> tuple[ServerState, ...]:
         """Return the state of each server, including servers that never got jobs, sorted by address."""
@@ -472,7 +479,7 @@ class Servers(Value):
 
 @runtime_checkable
 class Cluster(Protocol):
-    """An engine on servers that join and leave. Other engines lack both members."""
+    """An engine on servers that join and leave. Other engines have neither `on_event` nor `servers`."""
 
     on_event: OnServer
     """Receives the events of servers."""

@@ -28,23 +28,24 @@ def read_number(
 
 
 class Launch(Value):
-    """A process of a distributed launch. The processes divide cores and servers among themselves."""
+    """A process of a distributed launch, such as torchrun's. The processes share cores and servers."""
 
     rank: int = 0  # number of this process among all processes, from 0
     world: int = 1
-    neighbours: int = 1  # number of processes on this machine, including this process
+    local_processes: int = 1  # number of processes on this machine, including this process
 
     @classmethod
     def from_variables(cls, variables: Mapping[str, str]) -> Self:
+        """Return the process that the environment variables of a launcher describe."""
         return cls(
             rank=read_number(variables, "RANK", read_number(variables, "LOCAL_RANK", 0)),
             world=read_number(variables, "WORLD_SIZE", 1),
-            neighbours=read_number(variables, "LOCAL_WORLD_SIZE", 1),
+            local_processes=read_number(variables, "LOCAL_WORLD_SIZE", 1),
         )
 
     def count_cores(self, machine_cores: int) -> int:
         """Return this process's share of the machine's cores."""
-        return max(1, machine_cores // max(1, self.neighbours))
+        return max(1, machine_cores // max(1, self.local_processes))
 
     def select_servers(self, all_servers: Discovery) -> Discovery:
         return ServerShare(all_servers, self.rank, self.world) if self.world > 1 else all_servers

@@ -69,7 +69,7 @@ class Killed(Value):
 
 
 class Fatal(Value):
-    """A fault: the proctor of a run job fails, or the sandbox of a build job."""
+    """A fault of a job: in a job that runs tests, the proctor fails; in a build job, the sandbox fails."""
 
     reason: str
 

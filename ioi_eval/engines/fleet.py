@@ -98,8 +98,8 @@ ReportT = TypeVar("ReportT")
 """The type of an inspection's report about an endpoint."""
 
 _RATE_S = 60.0  # seconds over which the rate of an endpoint's jobs is averaged
-_FAULTS = 3  # number of failed jobs in a row after which an endpoint rests
-# Number of failed trials in a row after which a job on trial no longer counts as a working endpoint.
+_FAULTS = 3  # number of failed jobs in a row after which an endpoint gets no jobs for a while
+# Number of failed trials in a row after which an endpoint with a job on trial no longer counts as working.
 _FAILED_TRIALS = 2
 
 
@@ -113,7 +113,7 @@ class Endpoint(Generic[ReportT]):
         self.slots = 0
         self.busy = 0  # number of jobs that the endpoint executes now
         self.errors = 0  # number of jobs that failed on the endpoint
-        self.why = ""  # the last error, or the reason why the endpoint gets no jobs
+        self.reason = ""  # the last error, or the reason why the endpoint gets no jobs
         self.failed_in_a_row = 0  # number of failed jobs in a row
         # Score for useless answers: each refused job and each answer that a check refused adds 2, and each
         # other answer subtracts 1.
@@ -137,7 +137,7 @@ class Endpoint(Generic[ReportT]):
         return self.is_usable or self.state is State.DOWN
 
     @property
-    def was_fit(self) -> bool:
+    def was_ever_fit(self) -> bool:
         """True if the endpoint was ever fit for jobs."""
         return self.report is not None
 
@@ -156,13 +156,13 @@ class Endpoint(Generic[ReportT]):
             slots=self.slots,
             busy=self.busy,
             errors=self.errors,
-            why=self.why,
+            why=self.reason,
             since=self.since,
-            rate=self.rate,
+            rate=self.answers_per_s,
         )
 
     @property
-    def rate(self) -> float:
+    def answers_per_s(self) -> float:
         """Number of jobs answered per second, averaged over about the last minute."""
         now_s = time.monotonic()
         averaged_s = _RATE_S * (1 - math.exp(-max(1.0, now_s - self._began_at_s) / _RATE_S))
@@ -198,34 +198,39 @@ class EndpointUnfit(EngineError):
 
 
 class AnswerRefused(Exception):
-    """The check of an answer refused it."""
+    """An endpoint answered a job, and the job's `check` refused the answer."""
 
     def __init__(self, error: EngineError) -> None:
         self.error = error
 
 
-class FitChanged(Exception):
-    """An endpoint became usable, and a waiting job still fits no usable endpoint."""
+class NoFittingEndpoint(Exception):
+    """An endpoint that cannot execute a waiting job became usable, and no working endpoint can execute it."""
 
 
 class WaitTimes(Value):
     """Times in seconds. The defaults are for clusters; tests use shorter times."""
 
-    drought: float = SERVER.max_seconds  # seconds without a usable endpoint after which jobs fail
+    # A drought is a time without a usable endpoint. Seconds of a drought after which waiting jobs fail.
+    drought: float = SERVER.max_seconds
     first_wait: float = SERVER.first_wait
     longest_wait: float = SERVER.longest_wait
-    first_rest: float = RECOVERY.first_wait  # seconds for which a failed endpoint rests the first time
+    # Seconds between an endpoint's failure and its first inspection, and between later inspections.
+    first_rest: float = RECOVERY.first_wait
     longest_rest: float = RECOVERY.longest_wait
     # Seconds without an answer to a job after which its endpoint is inspected.
     silence: float = LATE_JOB.max_seconds
 
     def choose_wait_s(self, attempt: int) -> float:
-        """Return the random wait in seconds after a failed attempt. The first attempt has number 1."""
+        """Return a random time to wait after a failed attempt, in seconds. The first attempt has number 1."""
         retry_rule = replace(SERVER, first_wait=self.first_wait, longest_wait=self.longest_wait)
         return retry_rule.wait_after(attempt)
 
     def choose_rest_s(self, failed_inspections: int) -> float:
-        """Return the random rest in seconds of an endpoint after further failed inspections."""
+        """Return a random time until the next inspection of a failed endpoint, in seconds.
+
+        The time grows with the number of inspections that failed since then.
+        """
         retry_rule = replace(RECOVERY, first_wait=self.first_rest, longest_wait=self.longest_rest)
         return retry_rule.wait_after(failed_inspections + 1)
 
@@ -256,7 +261,7 @@ AnyEndpoint = Endpoint[Any]
 Fits = Callable[[AnyEndpoint], bool]
 
 
-def _fits_all(endpoint: AnyEndpoint) -> bool:
+def _accept_any_endpoint(endpoint: AnyEndpoint) -> bool:
     return True
 
 
@@ -267,7 +272,7 @@ class _SlotRequest:
     # Endpoints that get the job only if no other endpoint that fits is usable.
     avoid: Collection[AnyEndpoint] = ()
     prefer: AnyEndpoint | None = None  # endpoint that gets the job if the endpoint has a free slot now
-    fits: Fits = _fits_all  # a function that returns False for endpoints that must not get the job
+    fits: Fits = _accept_any_endpoint  # a function that returns False for endpoints that must not get the job
 
 
 @dataclass
@@ -353,13 +358,13 @@ class _SentJob:
 class Fleet(ABC, Generic[ReportT]):
     """Endpoints, their states, and a queue for their slots.
 
-    A job that fails by an endpoint's fault is tried on another endpoint. An endpoint that fails rests, is
-    inspected, and then gets a single job on trial.
+    A job that fails by an endpoint's fault is tried on another endpoint. An endpoint that fails gets no jobs
+    until an inspection succeeds, and then a single job on trial.
 
-    A free slot goes to the first waiting job that it suits. If no endpoint that fits a job has worked for
-    `wait_times.drought` seconds, all such jobs raise EngineUnavailable, and each later job at once, until an
-    endpoint is usable again. The clock stops while a fitting endpoint works. It starts again from zero with
-    the next healthy endpoint, not with an endpoint on trial.
+    A free slot goes to the first waiting job that it suits. Jobs that no working endpoint fits for
+    `wait_times.drought` seconds raise EngineUnavailable. If no endpoint works, later jobs raise it at once
+    until an endpoint is usable again. The clock stops while a fitting endpoint works. The next healthy
+    endpoint resets the clock to zero, and an endpoint on trial does not.
     """
 
     def __init__(
@@ -382,12 +387,12 @@ class Fleet(ABC, Generic[ReportT]):
         self._free_by_jobs: list[dict[AnyEndpoint, None]] = [{}]
         self._has_no_free_slot = True
         self._slot_requests: OrderedDict[asyncio.Future[AnyEndpoint], _SlotRequest] = OrderedDict()
-        # Healthy endpoints, and endpoints with a job on a first trial.
+        # Healthy endpoints, and endpoints with a job on trial and fewer than `_FAILED_TRIALS` failed trials.
         self._working_endpoints: dict[AnyEndpoint, None] = {}
         # Jobs that wait although no working endpoint fits them.
         self._stranded_requests = set[asyncio.Future[AnyEndpoint]]()
         self._drought_timer: asyncio.TimerHandle | None = None
-        # Time at which the clock of the current drought was last started, and seconds before that start.
+        # Time at which the clock of the drought (see `WaitTimes`) was last started, and seconds before that.
         self._drought_start = self._drought_elapsed = 0.0
         self._refusal_reason = ""  # reason why no job gets a slot; empty if jobs get slots
         self._active_jobs = dict[_SentJob, None]()
@@ -407,8 +412,8 @@ class Fleet(ABC, Generic[ReportT]):
         """Return a report about an endpoint that is fit for jobs. Raises NoAnswer or EndpointUnfit."""
 
     @abstractmethod
-    async def ask(self, endpoint: Endpoint[ReportT]) -> None:
-        """Raise EngineError if an endpoint does not answer or is another server now."""
+    async def ping(self, endpoint: Endpoint[ReportT]) -> None:
+        """Raise EngineError if an endpoint does not answer, or if another server now has its address."""
 
     @abstractmethod
     async def send(self, endpoint: Endpoint[ReportT], job: Job) -> Any:
@@ -419,10 +424,10 @@ class Fleet(ABC, Generic[ReportT]):
         """Return the number of jobs that an endpoint gets at a time."""
 
     @abstractmethod
-    def fits(self, endpoint: Endpoint[ReportT], job: Job, *, exactly: bool = True) -> bool:
+    def fits(self, endpoint: Endpoint[ReportT], job: Job, *, same_versions: bool = True) -> bool:
         """Return True if an endpoint can execute a job.
 
-        If not `exactly`, other versions of the job's toolchains are enough.
+        `same_versions`: True if the endpoint must have versions of the toolchains that the job accepts.
         """
 
     def update_capabilities(self) -> None:
@@ -439,10 +444,12 @@ class Fleet(ABC, Generic[ReportT]):
     # --- states ------------------------------------------------------------------------------------------
 
     @property
-    def left_out(self) -> dict[str, str]:
+    def exclusion_reasons(self) -> dict[str, str]:
         """The reasons why endpoints that answer get no jobs, by address."""
         return {
-            url: endpoint.why for url, endpoint in self.endpoints.items() if endpoint.state is State.LEFT_OUT
+            url: endpoint.reason
+            for url, endpoint in self.endpoints.items()
+            if endpoint.state is State.LEFT_OUT
         }
 
     @property
@@ -458,11 +465,14 @@ class Fleet(ABC, Generic[ReportT]):
     def change_state(
         self, endpoint: Endpoint[ReportT], cause: Cause, change: Change | None, reason: str = ""
     ) -> None:
-        """Change the state of an endpoint. Log it, and emit an event unless `change` is `None`."""
+        """Change the state of an endpoint, and log the new state.
+
+        `change`: kind of the event to emit. `None` means no event.
+        """
         old_state, new_state = endpoint.state, TRANSITIONS[endpoint.state, cause]
         endpoint.state, endpoint.since = new_state, time.time()
         if reason and new_state is not State.HEALTHY:
-            endpoint.why = reason
+            endpoint.reason = reason
         suffix = f": {reason}" if reason else ""
         _log.debug("%s is %s, it was %s (%s)%s", endpoint.url, new_state, old_state, cause, suffix)
         if endpoint.is_usable:
@@ -481,10 +491,10 @@ class Fleet(ABC, Generic[ReportT]):
                 for assigned_endpoint in self._stranded_requests
                 if not self._slot_requests[assigned_endpoint].fits(endpoint)
             ]
-            self._fail_requests(unfit_requests, FitChanged())
+            self._fail_requests(unfit_requests, NoFittingEndpoint())
         if new_state is State.HEALTHY:
             endpoint.failed_trials, self._drought_elapsed = 0, 0.0
-        if new_state is State.GONE and not endpoint.was_fit:
+        if new_state is State.GONE and not endpoint.was_ever_fit:
             del self.endpoints[endpoint.url]
         if change is not None:
             self._emit_change(endpoint.url, change, reason)
@@ -500,7 +510,10 @@ class Fleet(ABC, Generic[ReportT]):
     # --- the queue ---------------------------------------------------------------------------------------
 
     async def take_slot(
-        self, avoid: Collection[AnyEndpoint] = (), prefer: AnyEndpoint | None = None, fits: Fits = _fits_all
+        self,
+        avoid: Collection[AnyEndpoint] = (),
+        prefer: AnyEndpoint | None = None,
+        fits: Fits = _accept_any_endpoint,
     ) -> Endpoint[ReportT]:
         """Reserve a slot, and return its endpoint. The caller must release the slot.
 
@@ -510,8 +523,8 @@ class Fleet(ABC, Generic[ReportT]):
             fits: returns False for endpoints that must not be chosen.
 
         Raises:
-            EngineUnavailable: no endpoint that fits has worked for the time of a drought.
-            FitChanged: no endpoint that fits works, and a different endpoint became usable meanwhile.
+            EngineUnavailable: no endpoint that fits has worked for `wait_times.drought` seconds.
+            NoFittingEndpoint: no endpoint that fits works, and a different endpoint became usable meanwhile.
         """
         if self._refusal_reason:
             raise EngineUnavailable(self._refusal_reason)
@@ -536,10 +549,13 @@ class Fleet(ABC, Generic[ReportT]):
             raise
         finally:
             self._remove_request(assigned_endpoint)
-            self._watch_for_drought()
+            self._update_drought_timer()
 
     def take_free_slot(
-        self, avoid: Collection[AnyEndpoint] = (), prefer: AnyEndpoint | None = None, fits: Fits = _fits_all
+        self,
+        avoid: Collection[AnyEndpoint] = (),
+        prefer: AnyEndpoint | None = None,
+        fits: Fits = _accept_any_endpoint,
     ) -> Endpoint[ReportT] | None:
         """Reserve a slot that is free now, and return its endpoint. Return None if jobs wait for slots."""
         endpoint = None if self._slot_requests else self._choose_endpoint(_SlotRequest(avoid, prefer, fits))
@@ -590,7 +606,7 @@ class Fleet(ABC, Generic[ReportT]):
             self._remove_request(assigned_endpoint)
             self._update_load(endpoint, +1)
             assigned_endpoint.set_result(endpoint)
-        self._watch_for_drought()
+        self._update_drought_timer()
 
     def _list_assignable_slots(self) -> Iterator[tuple[asyncio.Future[AnyEndpoint], AnyEndpoint]]:
         """Yield the waiting jobs that can have a slot now, in order, each with its endpoint."""
@@ -634,8 +650,11 @@ class Fleet(ABC, Generic[ReportT]):
     def _is_stranded(self, request: _SlotRequest) -> bool:
         return not any(map(request.fits, self._working_endpoints))
 
-    def _watch_for_drought(self) -> None:
-        """Start or stop the clock of a drought. Jobs on endpoints that are down count as waiting."""
+    def _update_drought_timer(self) -> None:
+        """Start the timer if jobs wait and no working endpoint fits them, and stop the timer otherwise.
+
+        If no endpoint works, running jobs count as waiting: their endpoints are down.
+        """
         is_drought = bool(self._stranded_requests) or bool(
             self.busy and not self._working_endpoints and not self._refusal_reason
         )
@@ -647,7 +666,7 @@ class Fleet(ABC, Generic[ReportT]):
                 self._on_event(JobsWait(seconds=max_drought_s))
             self._drought_start = loop.time()
             self._drought_timer = loop.call_later(
-                max(0.0, max_drought_s - self._drought_elapsed), self._end_drought
+                max(0.0, max_drought_s - self._drought_elapsed), self._fail_waiting_jobs
             )
         elif self._drought_timer is not None:
             self._drought_timer.cancel()
@@ -656,14 +675,19 @@ class Fleet(ABC, Generic[ReportT]):
                 self._drought_elapsed + loop.time() - self._drought_start,
             )
 
-    def _end_drought(self) -> None:
-        """Fail the jobs that no working endpoint fits, and jobs on endpoints that are down."""
+    def _fail_waiting_jobs(self) -> None:
+        """Fail the jobs that no working endpoint fits, and jobs on endpoints that are down.
+
+        Called when no fitting endpoint has worked for the maximum time.
+        """
         self._drought_timer, self._drought_elapsed = None, self._wait_times.drought
-        members_once_fit = [endpoint for _, endpoint in sorted(self.endpoints.items()) if endpoint.was_fit]
+        members_once_fit = [
+            endpoint for _, endpoint in sorted(self.endpoints.items()) if endpoint.was_ever_fit
+        ]
         unusable = [endpoint for endpoint in members_once_fit if endpoint.state is not State.HEALTHY]
         unusable_names = (
             _join_names(
-                f"{endpoint.url}{f' ({endpoint.why})' if endpoint.why else ''}" for endpoint in unusable
+                f"{endpoint.url}{f' ({endpoint.reason})' if endpoint.reason else ''}" for endpoint in unusable
             )
             or "all"
         )
@@ -685,7 +709,7 @@ class Fleet(ABC, Generic[ReportT]):
             if not assigned_endpoint.done():
                 assigned_endpoint.set_exception(error)
             self._remove_request(assigned_endpoint)
-        self._watch_for_drought()
+        self._update_drought_timer()
 
     # --- jobs --------------------------------------------------------------------------------------------
 
@@ -715,12 +739,12 @@ class Fleet(ABC, Generic[ReportT]):
                 )
                 log_step(_log, "queued")
                 endpoint = await self.take_slot(avoided_endpoints, self.endpoints.get(prefer), is_suitable)
-            except FitChanged:
+            except NoFittingEndpoint:
                 continue
             except EngineUnavailable as error:
                 exclusions = "".join(
                     f"; {name} is left out: {exclusion_reason}"
-                    for name, exclusion_reason in self.left_out.items()
+                    for name, exclusion_reason in self.exclusion_reasons.items()
                 )
                 raise AttemptsUsedUp(f"{error}{exclusions}{job_attempts.describe_last_error()}") from error
             try:
@@ -748,12 +772,12 @@ class Fleet(ABC, Generic[ReportT]):
     def _is_outdated(self, job: Job) -> bool:
         """Return True if a job that no usable endpoint fits has to be prepared again.
 
-        The job is outdated if a usable endpoint has other versions of its toolchains, or if no endpoint fits
-        that may come back.
+        The job is outdated if a usable endpoint has other versions of its toolchains, or if none of the
+        endpoints that may come back fits the job.
         """
         if not self.usable_endpoints:
             return False
-        if any(self.fits(endpoint, job, exactly=False) for endpoint in self.usable_endpoints):
+        if any(self.fits(endpoint, job, same_versions=False) for endpoint in self.usable_endpoints):
             return True
         return not any(self.fits(endpoint, job) for endpoint in self.members)
 
@@ -797,7 +821,7 @@ class Fleet(ABC, Generic[ReportT]):
         except JobRejected as error:
             refusal = error  # the endpoint answered, and the job itself is at fault
             if error.by_server:
-                self._count_useless(endpoint, error)
+                self._count_useless_answer(endpoint, error)
         except EngineError as error:
             self.count_failure(endpoint, error)
             raise
@@ -805,7 +829,7 @@ class Fleet(ABC, Generic[ReportT]):
             try:
                 result = await sent_job.check(result)
             except EngineError as error:
-                self._count_useless(endpoint, error)
+                self._count_useless_answer(endpoint, error)
                 raise AnswerRefused(error) from error
             endpoint.uselessness = max(0, endpoint.uselessness - 1)
         endpoint.failed_in_a_row, endpoint.answered_at = 0, loop_time_s()
@@ -818,11 +842,11 @@ class Fleet(ABC, Generic[ReportT]):
             raise refusal
         return result
 
-    def _count_useless(self, endpoint: Endpoint[ReportT], error: EngineError) -> None:
-        """Count an answer or a refusal that is useless.
+    def _count_useless_answer(self, endpoint: Endpoint[ReportT], error: EngineError) -> None:
+        """Count an answer that the job's `check` refused, or a refusal of the job.
 
-        A job that all endpoints fail does not show a fault of this endpoint, so it rests only if another
-        endpoint sends good answers.
+        The job itself may be at fault. So this endpoint is suspended only if another endpoint sends good
+        answers.
         """
         endpoint.uselessness += 2
         other_endpoints = (other for other in self.usable_endpoints if other is not endpoint)
@@ -835,12 +859,13 @@ class Fleet(ABC, Generic[ReportT]):
     ) -> None:
         """Count a failed job, and give the endpoint no jobs for a while after too many failures.
 
-        `others_work`: for useless answers, True if another endpoint sends good answers.
+        `others_work`: None if the endpoint failed to answer. Otherwise its answer was useless, and the value
+        is True if another endpoint sends good answers.
         """
         endpoint.failed_in_a_row += 1
         endpoint.errors += 1
         endpoint.failed_trials += endpoint.state is State.TRIAL
-        endpoint.why = str(error)
+        endpoint.reason = str(error)
         is_certainly_down = endpoint.state is State.TRIAL or isinstance(error, NoAnswer | ServerReplaced)
         has_failed_often = (
             endpoint.failed_in_a_row >= _FAULTS
@@ -869,16 +894,18 @@ class Fleet(ABC, Generic[ReportT]):
             ]
             await asyncio.gather(*map(self._check_alive, silent_endpoints))
             for sent_job in [endpoint for endpoint in self._active_jobs if self._is_late(endpoint)]:
-                second_endpoint = self.take_free_slot(fits=partial(self._can_send_second, sent_job))
+                second_endpoint = self.take_free_slot(fits=partial(self._can_be_second_endpoint, sent_job))
                 if second_endpoint is not None:
                     LATE_JOB.log(
                         _log, f"{sent_job.endpoint.url} has not answered, {second_endpoint.url} is free"
                     )
-                    sent_job.second_task = self.start_task(self._send_second(sent_job, second_endpoint))
+                    sent_job.second_task = self.start_task(
+                        self._send_to_second_endpoint(sent_job, second_endpoint)
+                    )
 
     async def _check_alive(self, endpoint: Endpoint[ReportT]) -> None:
         try:
-            await self.ask(endpoint)
+            await self.ping(endpoint)
         except EngineError as error:
             if endpoint.is_usable:
                 self.suspend_endpoint(endpoint, _choose_state_change(error), str(error))
@@ -891,11 +918,11 @@ class Fleet(ABC, Generic[ReportT]):
         is_overdue = not sent_job.endpoint.is_usable or loop_time_s() - sent_job.began > max_answer_s
         return sent_job.second_task is None and is_overdue
 
-    def _can_send_second(self, sent_job: _SentJob, endpoint: AnyEndpoint) -> bool:
+    def _can_be_second_endpoint(self, sent_job: _SentJob, endpoint: AnyEndpoint) -> bool:
         was_tried = endpoint is sent_job.endpoint or endpoint in sent_job.attempts.tried_endpoints
         return not was_tried and self.fits(endpoint, sent_job.job)
 
-    async def _send_second(self, sent_job: _SentJob, second_endpoint: Endpoint[ReportT]) -> None:
+    async def _send_to_second_endpoint(self, sent_job: _SentJob, second_endpoint: Endpoint[ReportT]) -> None:
         try:
             sent_job.answer = await self._send_to(second_endpoint, sent_job)
         except (EngineError, AnswerRefused) as error:
@@ -926,7 +953,7 @@ class Fleet(ABC, Generic[ReportT]):
         for address in sorted(self.found_addresses - addresses):
             endpoint = self.endpoints.get(address)
             if endpoint is not None and endpoint.state is not State.GONE:
-                self.change_state(endpoint, Cause.NOT_FOUND, Change.GONE if endpoint.was_fit else None)
+                self.change_state(endpoint, Cause.NOT_FOUND, Change.GONE if endpoint.was_ever_fit else None)
         self.found_addresses = addresses
         for address in sorted(addresses):
             endpoint = self.endpoints.get(address)
@@ -957,7 +984,7 @@ class Fleet(ABC, Generic[ReportT]):
         self.change_state(endpoint, Cause.UNFIT, Change.LEFT_OUT if self.has_begun else None, reason)
 
     def _store_report(self, endpoint: Endpoint[ReportT], report: ReportT) -> None:
-        """Store the report of an inspection, and how the server differs from its last report."""
+        """Store the report of an inspection, and a message about the changes since the last report."""
         if endpoint.report is not None:
             endpoint.changes_message = self.describe_changes(endpoint.report, report)
         endpoint.report, endpoint.slots = report, self.count_slots(report)
@@ -966,12 +993,12 @@ class Fleet(ABC, Generic[ReportT]):
         """Inspect a new endpoint until it answers, or a failed endpoint until it is fit, with pauses."""
         try:
             while endpoint.state in (State.NEW, State.DOWN) or (
-                endpoint.state is State.LEFT_OUT and endpoint.was_fit
+                endpoint.state is State.LEFT_OUT and endpoint.was_ever_fit
             ):
                 is_new, earlier_inspections = endpoint.state is State.NEW, endpoint.inspections
                 endpoint.inspections += 1
                 if earlier_inspections or not is_new:
-                    RECOVERY.log(_log, endpoint.why)
+                    RECOVERY.log(_log, endpoint.reason)
                     await asyncio.sleep(self._wait_times.choose_rest_s(max(0, earlier_inspections - is_new)))
                 await self._inspect_once(endpoint)
         finally:
@@ -980,7 +1007,7 @@ class Fleet(ABC, Generic[ReportT]):
     async def _inspect_once(self, endpoint: Endpoint[ReportT]) -> None:
         try:
             if endpoint.is_full and endpoint.report is not None:
-                await self.ask(endpoint)
+                await self.ping(endpoint)
                 report = endpoint.report
             else:
                 report = await self.inspect(endpoint.url)
@@ -990,7 +1017,7 @@ class Fleet(ABC, Generic[ReportT]):
         except EngineError as error:
             endpoint.is_full = False
             if endpoint.state is State.NEW:
-                endpoint.why = str(error)
+                endpoint.reason = str(error)
         else:
             if endpoint.state is State.NEW:
                 self.admit_endpoint(endpoint, report)

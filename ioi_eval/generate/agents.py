@@ -18,7 +18,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated
 
-from ioi_eval.engines.open_files import usual_open_files
+from ioi_eval.engines.open_files import make_open_file_limit_command
 from ioi_eval.generate.asks import GeneratedReply, GenerationFailed, ModelRequest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find_language
@@ -98,7 +98,7 @@ class Agent:
         files = {} if self._access is None else self._access.make_config_files(request.number)
         await asyncio.to_thread(_write_folder, folder, {STATEMENT: request.prompt, **files})
         # Pass the token in a file, because all users of the machine can read command lines.
-        limit_command = usual_open_files()
+        limit_command = make_open_file_limit_command()
         variables_command = "" if self._access is None else f". ./{_VARIABLES}\n"
         with (folder / LOG).open("wb") as log_file:
             supervisor = await asyncio.create_subprocess_exec(

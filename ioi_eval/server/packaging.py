@@ -25,7 +25,7 @@ from typing import Any
 
 import msgspec
 
-from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER
+from ioi_eval.engines.contract import BUNDLED_HEADERS, BUNDLED_LIBRARY_HEADER, LIBRARY_HEADER
 from ioi_eval.engines.embedded.packages import INFO, INSTALLED
 from ioi_eval.engines.embedded.toolchains import find_command
 from ioi_eval.engines.jobs.headers import BIG, make_empty_build_spec, make_header_file_name, make_header_spec
@@ -91,7 +91,7 @@ def install_package(folder: Path, *, compiler: Path | None = None, headers: Sequ
             prefix = f"{server_path}/{_COMPILER}"
             variables = f"PATH={prefix}/bin:{_PATH}\nLD_LIBRARY_PATH={prefix}/lib64:{prefix}/lib\n"
         if (package_folder / _HEADERS).is_dir():
-            variables += f"{BROUGHT_HEADERS}={server_path}/{_HEADERS}\n"
+            variables += f"{BUNDLED_HEADERS}={server_path}/{_HEADERS}\n"
         _write_file(package_folder / ".env", variables.encode())
         _write_file(package_folder / INSTALLED, str(time.time_ns() // 1_000_000).encode())
     except OSError as error:
@@ -176,7 +176,7 @@ def _precompile_headers(prefix: Path | None, standards: Sequence[str]) -> Iterat
         # Write the version of the C library: a compiler checks which compiler wrote a header, but not for
         # which C library.
         if languages:
-            shutil.copyfile(LIBRARY_HEADER, Path(folder, BROUGHT_LIBRARY))
+            shutil.copyfile(LIBRARY_HEADER, Path(folder, BUNDLED_LIBRARY_HEADER))
         # Jobs run as another user, who must be able to read these files.
         for path in (Path(folder), *Path(folder).rglob("*")):
             path.chmod(0o755 if path.is_dir() else 0o644)

@@ -202,11 +202,11 @@ async def test_ray_nodes_with_different_compilers_run_programs_of_each_other(
             results = await asyncio.gather(*work)
         picky = RayEngine(patience=PATIENT, same_compiler=True)
         async with picky:
-            await until(lambda: bool(picky.left_out))
+            await until(lambda: bool(picky.exclusion_reasons))
             assert len(picky.nodes) == 1
             assert [
                 reason
-                for reason in picky.left_out.values()
+                for reason in picky.exclusion_reasons.values()
                 if "differs from the versions that the run started with" in reason
             ]
     assert {"99.1.0" in result.compiler for result in results} == {True, False}

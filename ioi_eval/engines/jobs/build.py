@@ -22,8 +22,8 @@ from typing import Any
 import msgspec
 
 from ioi_eval.engines.contract import (
-    BROUGHT_HEADERS,
-    BROUGHT_LIBRARY,
+    BUNDLED_HEADERS,
+    BUNDLED_LIBRARY_HEADER,
     DRIVERS,
     GENERATED,
     LIBRARY_HEADER,
@@ -187,10 +187,10 @@ def _make_prebuilt_lookup(
         lines.append('{ true < "/proc/$$/cmdline"; } 2> /dev/null && begins= object=')
     if has_bundled_header:
         standard = next(option[5:] for option in spec.precompile if option.startswith("-std="))
-        headers_folder = f"${BROUGHT_HEADERS}"
+        headers_folder = f"${BUNDLED_HEADERS}"
         # A compiler checks which compiler created a precompiled header, but not with which version of the C
         # library.
-        library_test = f'cmp -s "{headers_folder}/{BROUGHT_LIBRARY}" {LIBRARY_HEADER}'
+        library_test = f'cmp -s "{headers_folder}/{BUNDLED_LIBRARY_HEADER}" {LIBRARY_HEADER}'
         exists_test = f'[ -e "{headers_folder}/{standard}/{make_header_file_name(leading_includes)}" ]'
         lines.append(
             f"{exists_test} && {library_test} &&"

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ioi_eval.engines.contract import (
-    BROUGHT_HEADERS,
+    BUNDLED_HEADERS,
     DRIVERS,
     OWN,
     SUBMISSION,
@@ -440,7 +440,7 @@ def make_build_job(
         compile_memory_limit=memory_limit_bytes,
         run_timeout=delivery_ms,
         run_cpu_time=min_limit(delivery_ms, capabilities.max_run_cpu_time),
-        without_proc=capabilities.confines and not spec.needs_proc,
+        without_proc=capabilities.confines and not spec.needs_proc_filesystem,
     )
 
 
@@ -489,7 +489,7 @@ def _make_sandboxed_build_job(
     script = f"""compiler=$(readlink -f "$(command -v {shlex.quote(tool.path)})")
 case $compiler in /usr/* | /bin/* | /lib*) compiler= ;; esac
 sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD_LIBRARY_PATH:-}}#" \\
-    -e "s#@COMPILER@#${{compiler%/*/*}}#" -e "s#@HEADERS@#${{{BROUGHT_HEADERS}:-}}#g" {_SPEC}
+    -e "s#@COMPILER@#${{compiler%/*/*}}#" -e "s#@HEADERS@#${{{BUNDLED_HEADERS}:-}}#g" {_SPEC}
 ./{_PROCTOR} box {_SPEC} {_REPORT}> .ioi-eval-report > .ioi-eval-log 2>&1 < /dev/null
 """ + make_sandboxed_delivery_script(f"{_BOX}/{spec.output}", capabilities.max_output)
     build_script = make_compile_script(
@@ -535,14 +535,14 @@ def _make_sandbox_spec(spec: BuildSpec, *, has_bundled_header: bool) -> SandboxS
         env={
             "PATH": "@PATH@",
             "LD_LIBRARY_PATH": "@LIBRARIES@",
-            **({BROUGHT_HEADERS: header_folders[0]} if header_folders else {}),
+            **({BUNDLED_HEADERS: header_folders[0]} if header_folders else {}),
             "HOME": "/tmp",
             "LANG": "C.UTF-8",
         },
         dir="@FOLDER@",
         read=("@COMPILER@", *header_folders),
         profile="tool",
-        proc=spec.needs_proc,
+        proc=spec.needs_proc_filesystem,
         limits=SandboxLimits(
             wall_ms=compute_compiler_idle_ms(wall_ms, cpu_ms),
             hard_ms=None if wall_ms is None else compute_hard_stop(wall_ms),

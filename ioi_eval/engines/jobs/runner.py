@@ -79,7 +79,7 @@ class LocalDelivery:
             compile_cpu_time=to_milliseconds(limits.cpu_time),
             compile_memory_limit=limits.memory,
             keep=(spec.output,),
-            without_proc=capabilities.confines and not spec.needs_proc,
+            without_proc=capabilities.confines and not spec.needs_proc_filesystem,
             accepted_toolchains={
                 spec.toolchain_command: tuple(
                     toolchain.identity for toolchain in capabilities.list_toolchains(spec.toolchain_command)

@@ -282,7 +282,7 @@ class ServerFleet(Fleet[EndpointReport]):
             raise EndpointUnfit(str(error))
         return report
 
-    async def ask(self, endpoint: Server) -> None:
+    async def ping(self, endpoint: Server) -> None:
         report = await self._wire.identify(endpoint.url)
         if not report.reachable:
             raise (LateAnswer if LATE in report.reason else NoAnswer)(report.reason)
@@ -301,13 +301,13 @@ class ServerFleet(Fleet[EndpointReport]):
             add_toolchains(self.capabilities, member_toolchains)
         )
 
-    def fits(self, endpoint: Server, job: Job, *, exactly: bool = True) -> bool:
+    def fits(self, endpoint: Server, job: Job, *, same_versions: bool = True) -> bool:
         report = endpoint.report
         if report is None or not self._can_start_job(report, job):
             return False
         if report.runtime not in SHELLS:
             return True  # the tools of such a server were not probed
-        return has_toolchains(job, report.toolchains, exactly=exactly)
+        return has_toolchains(job, report.toolchains, same_versions=same_versions)
 
     def _can_start_job(self, report: EndpointReport, job: Job) -> bool:
         # If the runtime is unknown, the server refuses the job with a reason.
@@ -381,7 +381,7 @@ class FleetEngine(ABC):
     @property
     def endpoints(self) -> Sequence[Server]:
         """All servers that ever got jobs, in their current state."""
-        return tuple(endpoint for endpoint in self._open_fleet().endpoints.values() if endpoint.was_fit)
+        return tuple(endpoint for endpoint in self._open_fleet().endpoints.values() if endpoint.was_ever_fit)
 
     @property
     def reports(self) -> tuple[EndpointReport, ...]:
@@ -390,12 +390,12 @@ class FleetEngine(ABC):
         return tuple(reports[url] for url in sorted(reports))
 
     @property
-    def left_out(self) -> Mapping[str, str]:
+    def exclusion_reasons(self) -> Mapping[str, str]:
         """The reasons why servers that answer get no jobs now, by address."""
-        return self._open_fleet().left_out
+        return self._open_fleet().exclusion_reasons
 
     def servers(self) -> Servers:
-        left_out_reasons, uses = self.left_out, self._open_fleet().uses
+        left_out_reasons, uses = self.exclusion_reasons, self._open_fleet().uses
         used_reports = [
             server_report
             for server_report in self.reports

@@ -14,8 +14,8 @@ from typing import Annotated, Any
 import msgspec
 
 from ioi_eval.engines.contract import (
-    BROUGHT_HEADERS,
-    BROUGHT_LIBRARY,
+    BUNDLED_HEADERS,
+    BUNDLED_LIBRARY_HEADER,
     LIBRARY_HEADER,
     Change,
     HealthCheck,
@@ -158,9 +158,9 @@ for _placeholder, _replacement in {
     "TRIAL": _TRIAL,
     "WORKS": _WORKS,
     "MODULES": " ".join(MODULES),
-    "$HEADERS/LIBRARY": f"$HEADERS/{BROUGHT_LIBRARY}",
+    "$HEADERS/LIBRARY": f"$HEADERS/{BUNDLED_LIBRARY_HEADER}",
     "HERE": LIBRARY_HEADER,
-    "$HEADERS": f"${BROUGHT_HEADERS}",
+    "$HEADERS": f"${BUNDLED_HEADERS}",
     "BIG": make_header_file_name(BIG),
     "FLAGS": " ".join(flag for flag in find_language("c++").flags if not flag.startswith("-std")),
 }.items():

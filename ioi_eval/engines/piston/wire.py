@@ -10,7 +10,7 @@ from typing import Protocol, Self
 
 from ioi_eval.engines.contract import Capabilities
 from ioi_eval.engines.jobs.piston_api import GzipBlob, find_first_script, make_refusal_error
-from ioi_eval.engines.open_files import raise_open_files
+from ioi_eval.engines.open_files import raise_open_file_limit
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.probe import Prober, identify
 from ioi_eval.engines.piston.reports import EndpointReport
@@ -142,7 +142,7 @@ class HttpWire:
 
     async def __aenter__(self) -> Self:
         await self._http.__aenter__()
-        raise_open_files()
+        raise_open_file_limit()
         return self
 
     async def __aexit__(
@@ -162,7 +162,7 @@ class HttpWire:
         return await identify(self._http, address, self._max_inspection_s)
 
     def check_capacity(self, jobs: int, servers: int) -> InputError | None:
-        needed_files, max_files = _OTHER_FILES + jobs + servers, raise_open_files()
+        needed_files, max_files = _OTHER_FILES + jobs + servers, raise_open_file_limit()
         if needed_files <= max_files:
             return None
         return InputError(

@@ -21,7 +21,7 @@ from support.builds import (
 from support.cached_lookups import sandbox_tool
 from support.engines import BuildSpec, submission_recipe
 
-from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Capabilities
+from ioi_eval.engines.contract import BUNDLED_HEADERS, BUNDLED_LIBRARY_HEADER, LIBRARY_HEADER, Capabilities
 from ioi_eval.engines.jobs.build import OBJECT, make_compile_script, make_object_spec, make_secret_path
 from ioi_eval.engines.jobs.headers import (
     BIG,
@@ -393,10 +393,10 @@ def test_bundled_header_is_used_only_for_same_c_library_and_includes(
     for library, features in (("same", Path(LIBRARY_HEADER).read_bytes()), ("older", b"of another version")):
         (tmp_path / library / "gnu++20/bits").mkdir(parents=True)
         (tmp_path / library / "gnu++20/bits/stdc++.h.gch").symlink_to(marked_header)
-        (tmp_path / library / BROUGHT_LIBRARY).write_bytes(features)
+        (tmp_path / library / BUNDLED_LIBRARY_HEADER).write_bytes(features)
     big, cases = "#include <bits/stdc++.h>\n", list[int]()
     for library, head in (("same", big), ("older", big), ("same", BEGINNING)):
-        monkeypatch.setenv(BROUGHT_HEADERS, str(tmp_path / library))
+        monkeypatch.setenv(BUNDLED_HEADERS, str(tmp_path / library))
         box = tmp_path / str(len(cases))
         run_build(box, marks(head), brought=True)
         cases.append(exit_code(box, marks()))

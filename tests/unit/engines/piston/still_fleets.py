@@ -29,7 +29,7 @@ class StillFleet(Fleet[int]):
     async def inspect(self, address: str) -> int:
         raise NoAnswer(f"{address} is no server")
 
-    async def ask(self, endpoint: Endpoint[int]) -> None: ...
+    async def ping(self, endpoint: Endpoint[int]) -> None: ...
 
     async def send(self, endpoint: Endpoint[int], job: Job) -> Any:
         return job
@@ -37,8 +37,8 @@ class StillFleet(Fleet[int]):
     def count_slots(self, report: int) -> int:
         return report
 
-    def fits(self, endpoint: Endpoint[int], job: Job, *, exactly: bool = True) -> bool:
-        return (self.fitting is None or endpoint.url in self.fitting) if exactly else self.others_could
+    def fits(self, endpoint: Endpoint[int], job: Job, *, same_versions: bool = True) -> bool:
+        return (self.fitting is None or endpoint.url in self.fitting) if same_versions else self.others_could
 
     def join(self, url: str, slots: int) -> Endpoint[int]:
         endpoint = self.add_endpoint(url)

@@ -105,7 +105,7 @@ async def test_endpoint_gets_no_jobs_after_three_failures_of_any_kind(error: Exc
     fleet.put(good, State.DOWN)
     for _ in range(3):
         fleet.count_failure(bad, error)  # type: ignore[arg-type]
-    assert (bad.state, bad.errors, bad.why) == (State.DOWN, 3, str(error))
+    assert (bad.state, bad.errors, bad.reason) == (State.DOWN, 3, str(error))
     await fleet.close()
 
 
@@ -124,7 +124,7 @@ async def test_endpoint_that_is_unfit_after_a_failure_is_left_out_and_inspected_
     endpoint = fleet.join("http://a", 1)
     fleet.suspend_endpoint(endpoint, Change.LOST, "HTTP 500")
     await until(lambda: endpoint.state is State.LEFT_OUT, every=0.001)
-    assert fleet.left_out == {"http://a": "it has another compiler"}
+    assert fleet.exclusion_reasons == {"http://a": "it has another compiler"}
     fleet.unfit = False
     await until(lambda: endpoint.state is State.TRIAL, every=0.001)
     changes = [event.change for event in heard if isinstance(event, ServerChanged)]

@@ -205,7 +205,7 @@ async def test_refusal_contradicting_probe_is_retried_and_server_probed_again(
     for _ in range(9):
         assert (await engine.execute(job(runtime=runtime, run_timeout=5000))).endpoint == has.url
     if limits:
-        await until(lambda: lacks.url in engine.left_out)
+        await until(lambda: lacks.url in engine.exclusion_reasons)
         assert [event.change for event in heard] == [Change.REPLACED, Change.LEFT_OUT]
         return
     assert {event.change for event in heard} - {Change.TRIAL} == {Change.REPLACED}
@@ -349,10 +349,10 @@ async def test_same_compiler_option_excludes_server_with_another_compiler(open_m
     assert {version_of(result) for result in results} == {"12"}
     await until(lambda: changes.probed > 4)
     assert [event.change for event in heard] == [Change.REPLACED, Change.LEFT_OUT]
-    assert "g++ 13 differs from the versions" in heard[-1].reason and changes.url in engine.left_out
+    assert "g++ 13 differs from the versions" in heard[-1].reason and changes.url in engine.exclusion_reasons
     assert (await engine.capabilities()).list_toolchains("g++") == (compiler("12"),)
     changes.version = "12"
-    await until(lambda: changes.url not in engine.left_out)
+    await until(lambda: changes.url not in engine.exclusion_reasons)
 
 
 @pytest.mark.parametrize("same", [False, True])

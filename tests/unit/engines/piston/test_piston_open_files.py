@@ -54,7 +54,7 @@ async def test_soft_open_file_limit_is_raised_for_many_servers(limits: tuple[int
 @pytest.fixture
 def hard_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set a limit for two servers with three jobs, in addition to the files that are open."""
-    monkeypatch.setattr("ioi_eval.engines.piston.wire.raise_open_files", lambda: 128 + 2 + 3)
+    monkeypatch.setattr("ioi_eval.engines.piston.wire.raise_open_file_limit", lambda: 128 + 2 + 3)
 
 
 @pytest.mark.usefixtures("hard_limit")
@@ -74,8 +74,8 @@ async def test_server_that_joins_beyond_the_hard_limit_is_left_out() -> None:
         discovered = Found(a.url, b.url, every=0.002)
         async with engine_on(discovery=discovered) as engine:
             discovered.urls.add(c.url)
-            await until(lambda: c.url in engine.left_out)
-            assert "take 134 open files" in engine.left_out[c.url] and set(endpoints_of(engine)) == {
+            await until(lambda: c.url in engine.exclusion_reasons)
+            assert "take 134 open files" in engine.exclusion_reasons[c.url] and set(endpoints_of(engine)) == {
                 a.url,
                 b.url,
             }

@@ -11,7 +11,7 @@ from still_fleets import StillFleet
 from support.clocks import FastForwardClock
 from support.waiting import settle
 
-from ioi_eval.engines.fleet import Endpoint, FitChanged, JobAttempts, State, WaitTimes
+from ioi_eval.engines.fleet import Endpoint, JobAttempts, NoFittingEndpoint, State, WaitTimes
 from ioi_eval.errors import EngineOverloaded, EngineUnavailable
 from ioi_eval.model.errors import AttemptsUsedUp, ServerReplaced
 
@@ -124,7 +124,7 @@ async def test_job_without_fitting_endpoint_fails_after_the_maximum_wait() -> No
     clock, events = FastForwardClock(), list[object]()
     fleet = StillFleet(WaitTimes(drought=300.0), tell=events.append)
     a, b = fleet.join("http://a", 1), fleet.join("http://b", 1)
-    b.why = "HTTP 500"
+    b.reason = "HTTP 500"
     fleet.put(b, State.DOWN)
     waiting = [asyncio.create_task(fleet.take_slot(fits=lambda each: each is b)) for _ in range(2)]
     await clock.advance(290.0)
@@ -152,7 +152,7 @@ async def test_waiting_job_fails_if_recovered_endpoint_does_not_fit() -> None:
     other = asyncio.create_task(fleet.take_slot())
     await settle()
     fleet.put(a, State.HEALTHY)
-    with pytest.raises(FitChanged):
+    with pytest.raises(NoFittingEndpoint):
         await waiting
     assert await other is a
 
@@ -267,7 +267,7 @@ async def test_failed_endpoint_trials_do_not_restart_the_maximum_wait() -> None:
     fleet = StillFleet(WaitTimes(drought=300.0), tell=lambda event: events.append("drought"))
     endpoint = fleet.join("http://host", 4)
     fleet.put(endpoint, State.DOWN)
-    endpoint.why = "HTTP 500"
+    endpoint.reason = "HTTP 500"
     waiting = [asyncio.create_task(fleet.take_slot()) for _ in range(20)]
     await settle()
     for _ in range(9):

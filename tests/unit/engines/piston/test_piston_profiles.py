@@ -164,7 +164,7 @@ async def test_same_compiler_option_refuses_servers_with_different_compilers(
         async with engine_on(a, b, capabilities=None, same_compiler=True) as engine:
             assert engine.slots == 2
         async with engine_on(a, capabilities=None, per_endpoint=3) as engine:
-            assert engine.left_out == {} and engine.slots == 3
+            assert engine.exclusion_reasons == {} and engine.slots == 3
 
 
 def test_merged_profile_confines_only_if_all_servers_are_workers() -> None:
