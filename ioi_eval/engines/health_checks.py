@@ -28,7 +28,7 @@ from ioi_eval.engines.embedded.sandboxes import (
     MIN_SLOT_BYTES,
     NOEXEC_REMEDY,
     Disk,
-    choose_base,
+    choose_base_folder,
     explain_unusable_folder,
     find_missing_requirements,
     is_in_memory,
@@ -73,7 +73,7 @@ async def run_health_checks(
     has_proctor = isinstance(binary, Binary)
     check_functions: list[Callable[[], list[HealthCheck]]] = [
         lambda: check_compiler(compiler, has_proctor),
-        lambda: check_standard(compiler),
+        lambda: check_cpp_standard(compiler),
         lambda: check_static_linking(compiler),
         lambda: check_headers(compiler, store),
         lambda: check_pythons(tools.get("python3"), folders),
@@ -94,7 +94,7 @@ async def run_health_checks(
 
 
 async def _find_proctor(compiler: Toolchain | None, store: Store, folder: Path) -> Binary | EngineUnavailable:
-    """Return the proctor's binary, or the error that prevents building it."""
+    """Return the binary of the proctor, which supervises sandboxes, or the error of building it."""
     try:
         return await get_proctor_binary(compiler, graders_folder() / "proctor", store, folder)
     except EngineUnavailable as error:
@@ -142,7 +142,7 @@ def check_compiler(compiler: Toolchain | None, has_proctor: bool = False) -> lis
     return [HealthCheck(name="C++ compiler", ok=status, detail=detail, remedy=INSTALL_COMPILER)]
 
 
-def check_standard(compiler: Toolchain | None) -> list[HealthCheck]:
+def check_cpp_standard(compiler: Toolchain | None) -> list[HealthCheck]:
     """Return the check of the newest C++ standard that the compiler accepts, which is found by trial."""
     if compiler is None:
         return []
@@ -245,6 +245,7 @@ def _describe_modules(modules: Sequence[str]) -> str:
 
 
 def check_other_tools(tools: Mapping[str, Toolchain]) -> list[HealthCheck]:
+    """Return the checks of the languages other than C++ and Python."""
     java = tools.get("java")
     return [*check_other_languages(tools), *([] if java is None else check_java_archive(java))]
 
@@ -281,7 +282,7 @@ def check_other_languages(tools: Mapping[str, Toolchain]) -> list[HealthCheck]:
 
 def check_sandbox_folder(chosen_folder: Path | None = None) -> list[HealthCheck]:
     wanted_slots = len(os.sched_getaffinity(0))
-    sandbox_folder = chosen_folder or choose_base(wanted_slots)
+    sandbox_folder = chosen_folder or choose_base_folder(wanted_slots)
     disk = Disk.measure(sandbox_folder)
     slots = disk.count_slots(wanted_slots)
     fallback_reason = (
@@ -330,7 +331,7 @@ async def check_confinement(compiler: Toolchain | None, store: Store) -> list[He
 @contextmanager
 def create_trial_folder(sandboxes: Path | None = None) -> Iterator[Path]:
     """Create a temporary folder in the folder of sandboxes, from which programs can be started."""
-    parent_folder = sandboxes or choose_base(len(os.sched_getaffinity(0)))
+    parent_folder = sandboxes or choose_base_folder(len(os.sched_getaffinity(0)))
     with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-", dir=parent_folder) as folder:
         yield Path(folder)
 

@@ -78,7 +78,7 @@ class EngineChoice(Value):
             name="token_file",
             typed=Path,
             metavar="FILE",
-            help="File with the token for workers, or with ADDRESS TOKEN for other servers."
+            help="File with the token for workers, or with lines ADDRESS TOKEN for other servers."
             " Default: $IOI_EVAL_TOKEN.",
         ),
     ] = Secret()
@@ -93,9 +93,15 @@ class EngineChoice(Value):
 
     @classmethod
     def from_variables(cls, engine: str | None, variables: Mapping[str, str], **fields: Any) -> Self:
-        """Return the choice of the named engine, else of the environment's engine, else of this machine.
+        """Return the choice of an engine: `engine`, else the engine in PISTON_ENDPOINTS, else this machine.
 
-        `fields`: other fields. `variables` decide the rest. Raises InputError if the choice is invalid.
+        Args:
+            engine: name of an engine, or addresses of servers.
+            variables: environment variables, which decide the fields that `fields` does not contain.
+            fields: other fields of the choice.
+
+        Raises:
+            InputError: the choice is invalid.
         """
         launch, is_named = Launch.from_variables(variables), engine is not None
         engine_text = (
@@ -166,40 +172,43 @@ class EngineSetup(EngineChoice, kw_only=True):
     store: Store
 
 
-class Opening(NamedTuple):
+class EnginePair(NamedTuple):
     """Engines to open: the engine for jobs, and a local engine for trusted builds if jobs run on servers."""
 
     engine: Engine
     trusted: Engine | None = None
 
-    def close_inherited(self) -> None:
-        """Close descriptors in a forked child that would let jobs continue after the parent's death."""
+    def close_in_forked_child(self) -> None:
+        """Close the kill switches of jobs in a forked child of this process.
+
+        While the child has copies of the kill switches, jobs would continue after the parent's death.
+        """
         from ioi_eval.engines.embedded import EmbeddedEngine
 
         for engine in self:
             if isinstance(engine, EmbeddedEngine):
-                engine.close_inherited()
+                engine.close_in_forked_child()
 
 
 def open_engine(
     choice: EngineChoice | Engine,
     store: Store,
     python_packages: tuple[str, ...] = (),
-) -> Opening:
+) -> EnginePair:
     """Return the engines to open for a choice. If the caller passes an engine, it is the only engine.
 
     `python_packages`: packages that programs in Python may import, for the choice of an interpreter here.
     """
     if not isinstance(choice, EngineChoice):
-        return Opening(choice)
+        return EnginePair(choice)
     choice = msgspec.structs.replace(choice, promised_packages=python_packages)
     choice.check()
     setup = EngineSetup(store=store, **_collect_fields(choice))
     engine = find_engine(choice.text)(setup)
     if not choice.is_remote or choice.is_on_ray:
-        return Opening(engine)
+        return EnginePair(engine)
     local_choice = EngineChoice(allow_unconfined=choice.allow_unconfined, launch=choice.launch)
-    return Opening(
+    return EnginePair(
         engine,
         _create_embedded_engine(EngineSetup(store=store, **_collect_fields(local_choice)), default_python=""),
     )
@@ -259,7 +268,7 @@ def find_engine(engine_text: str) -> Factory:
             if find_similar_names(engine_text.lower(), _LOCAL_WORDS):
                 remedy = f"Did you mean {EMBEDDED!r}, which is this machine, without Docker? {remedy}"
             raise InputError(f"{engine_text!r} is not an engine and not a host", remedy=remedy) from None
-        raise error.with_details(remedy=f"{error.remedy}; or {known_names}") from None
+        raise error.with_details(remedy=f"{error.remedy}; or name an engine: {known_names}") from None
     return create_piston_engine
 
 
@@ -277,7 +286,10 @@ def _create_embedded_engine(setup: EngineSetup, default_python: str = CALLER) ->
 
 
 def create_piston_engine(setup: EngineChoice) -> PistonEngine:
-    """Return the engine of the named servers, or of this process's part of them."""
+    """Return the engine of the named servers.
+
+    In a distributed launch, each process uses a part of the servers that the environment names.
+    """
     from ioi_eval.engines.piston import PistonEngine
     from ioi_eval.engines.piston.discovery import discovery
 

@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
 from ioi_eval import Engine, JudgeOptions, Scorer, Store
-from ioi_eval.engines.registry import EngineChoice, Opening, open_engine
+from ioi_eval.engines.registry import EngineChoice, EnginePair, open_engine
 from ioi_eval.errors import IoiEvalError
 from ioi_eval.models import Problem, Submission, SubmissionResult, Value
 from ioi_eval.scoring import Deduplication
@@ -54,7 +54,7 @@ class Setup(Value):
     python: str = ""
     packages: tuple[str, ...] = ()  # Python packages that must be installed for programs
 
-    def open_engines(self, store: Store) -> Opening:
+    def open_engines(self, store: Store) -> EnginePair:
         """Return the engines, as the command line opens them."""
         if self.engine is not None and not isinstance(self.engine, str):
             return open_engine(self.engine(store), store)
@@ -74,7 +74,7 @@ class Runtime:
     def __init__(self, setup: Setup) -> None:
         self._loop = asyncio.new_event_loop()
         self._scorer: Scorer | None = None
-        self._opening: Opening | None = None
+        self._opening: EnginePair | None = None
         self._close_event = asyncio.Event()
         opened_future: Future[None] = Future()
         # The thread is a daemon, because the interpreter would wait forever for any other thread.
@@ -134,7 +134,7 @@ class Runtime:
         The parent's processes live until all copies are closed.
         """
         if self._opening is not None:
-            self._opening.close_inherited()
+            self._opening.close_in_forked_child()
 
     # --- methods that run in the thread
 
@@ -198,7 +198,7 @@ class _ProcessRuntimes:
         """
         self.lock = threading.Lock()
         for inherited_runtime in self.runtimes.values():
-            inherited_runtime.close_inherited()
+            inherited_runtime.close_in_forked_child()
         self.inherited_runtimes.append(self.runtimes)
         self.runtimes = {}
 

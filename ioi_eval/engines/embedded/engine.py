@@ -118,10 +118,14 @@ class EmbeddedEngine:
         slots: number of jobs that run at the same time; by default, the number of processors.
         sandboxes: folder for sandboxes, by default in memory.
         layers: active layers of the confinement, for tests; see docs/protocol.md.
+        max_names: maximum number of files, folders and links in a sandbox.
         packages: folders of packages in Piston's layout. If two have the same package, the first folder wins.
-        waiting: True if a fork server of Python forks a process for each test, instead of starting Python.
+        waiting: True if a fork server, an interpreter that waits, forks a process for each test in Python.
+            Otherwise each test starts a new interpreter.
         python: path or version of the interpreter, by default the newest Python of the system. `caller` is
-            the Python that runs this process, unless only the newest Python has the `promised` packages.
+            the Python that runs this process.
+        promised_packages: names of modules that programs in Python may import. If `python` is `caller` and
+            only the system's newest Python has all of them, the newest Python is used.
         """
         if slots is not None and slots < 1:
             raise ValueError(f"slots must be at least 1, not {slots}")
@@ -181,19 +185,22 @@ class EmbeddedEngine:
                     return await run_to_end(
                         run_job_in_slot,
                         executor=open_parts.threads,
-                        stop_early=kill_switch.cut,
+                        stop_early=kill_switch.trigger,
                         undo=remove_kept_files,
                     )
             finally:
                 open_parts.kill_switches.discard(kill_switch)
 
-    def close_inherited(self) -> None:
-        """Close the kill switches that a forked child inherits: they would let jobs outlive the parent."""
+    def close_in_forked_child(self) -> None:
+        """Close the kill switches in a forked child of this process.
+
+        The child has copies of the kill switches. While the copies are open, the jobs outlive the parent.
+        """
         open_parts, self._open_parts = self._open_parts, None
         for kill_switch in tuple(open_parts.kill_switches) if open_parts else ():
-            kill_switch.cut()
+            kill_switch.trigger()
         for slot in open_parts.all_slots if open_parts else ():
-            slot.proctor.close_inherited()
+            slot.proctor.close_in_forked_child()
 
     def _require_open(self) -> _OpenParts:
         if self._open_parts is None:
@@ -217,7 +224,7 @@ class EmbeddedEngine:
     ) -> None:
         open_parts, self._open_parts = self._open_parts, None
         for kill_switch in tuple(open_parts.kill_switches) if open_parts else ():
-            kill_switch.cut()
+            kill_switch.trigger()
         await self._exit_stack.aclose()
 
     async def _open(self) -> _OpenParts:
@@ -256,7 +263,7 @@ class EmbeddedEngine:
             proctor_path,
             self._output_caps,
             limits,
-            sandboxes.make_linked_files(),
+            sandboxes.make_file_linker(),
             Lock(),
             *confinement_options,
         )
@@ -305,7 +312,9 @@ class EmbeddedEngine:
         stage = StagePlan(argv=make_description_command(python), profile="tool", limits=limits)
         plan, kill_switch = JobPlan(compile=None, run=stage, read=python.read), KillSwitch()
         run_description = partial(run_job, environment, Job(files=()), plan, slot, kill_switch)
-        ending = (await run_to_end(run_description, stop_early=kill_switch.cut, undo=remove_kept_files)).run
+        ending = (
+            await run_to_end(run_description, stop_early=kill_switch.trigger, undo=remove_kept_files)
+        ).run
         if ending.limit == "hard":
             raise EngineOverloaded(f"{python.path} did not start in a sandbox within {_MAX_PYTHON_S:.0f} s")
         failure = (ending.message or "") if ending.status is StageStatus.XX else ""

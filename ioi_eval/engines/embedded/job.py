@@ -20,8 +20,8 @@ from ioi_eval.engines.embedded.persistent_proctor import (
     make_proctor_job,
 )
 from ioi_eval.engines.embedded.sandbox import (
+    FileLinker,
     KillSwitch,
-    LinkedFiles,
     OutputCaps,
     SandboxFile,
     SandboxLimits,
@@ -193,8 +193,8 @@ class JobEnvironment(msgspec.Struct, frozen=True):
     proctor: Path
     caps: OutputCaps
     limits: SandboxLimits  # limits of a sandbox that do not depend on the job
-    links: LinkedFiles
-    starting: Lock  # lock for starting processes and for writing executable files; see `fill_sandbox`
+    links: FileLinker
+    start_lock: Lock  # lock for starting processes and for writing executable files; see `fill_sandbox`
     layers: tuple[str, ...] | None
     allow_unconfined: bool
     read: tuple[str, ...] = ()  # folders of interpreters, which the programs of all jobs may read
@@ -228,7 +228,7 @@ class Slot:
                 environment.sandboxes,
                 environment.proctor,
                 environment.caps,
-                environment.starting,
+                environment.start_lock,
                 uid,
                 sandbox_spec,
             )
@@ -238,7 +238,7 @@ class Slot:
 def run_job(
     environment: JobEnvironment, job: Job, plan: JobPlan, slot: Slot, kill_switch: KillSwitch
 ) -> JobEndings:
-    """Execute a job, and close its kill switch, which is in use until then."""
+    """Execute a job and return the endings of its stages. Afterwards its kill switch is closed."""
     with contextlib.closing(kill_switch):
         proctor_job = make_proctor_job(job, environment.shared) if job.plan else None
         if (
@@ -259,7 +259,7 @@ def _run_in_sandbox(
     try:
         with convert_file_errors(sandbox):
             large_file_links = environment.links if plan.without_proc else None
-            linked_files = fill_sandbox(sandbox, job.files, uid, environment.starting, large_file_links)
+            linked_files = fill_sandbox(sandbox, job.files, uid, environment.start_lock, large_file_links)
         spec = _make_common_spec(environment, plan, sandbox, linked_files, uid)
         for stage in (plan.compile, plan.run):
             if stage is None:
@@ -279,12 +279,12 @@ def _run_in_sandbox(
                     plan.stdin,
                     environment.caps,
                     kill_switch,
-                    environment.starting,
+                    environment.start_lock,
                 )
             )
         # A failed sandbox has no result, so no caller would remove the files that the job keeps.
         fetched_names = () if endings[-1].status is StageStatus.XX else job.keep
-        target_paths = {name: environment.sandboxes.make_kept_path() for name in fetched_names}
+        target_paths = {name: environment.sandboxes.make_fetched_file_path() for name in fetched_names}
         fetched_paths = {
             name: os.fspath(path) for name, path in target_paths.items() if move_out(sandbox, name, path)
         }

@@ -102,7 +102,10 @@ def _read_package(package_folder: Path, visible_folder: Path) -> Iterator[Langua
 
 
 def _make_visible(folder: Path, copies_folder: Path | None) -> Path:
-    """Return a folder of packages that sandboxes can see: `folder`, or else its copy `copies_folder`."""
+    """Return a folder of packages that sandboxes can see.
+
+    It is `folder` if sandboxes can see it. Otherwise `folder` is copied to `copies_folder`.
+    """
     reason = _explain_invisibility(folder)
     if reason is None:
         return folder
@@ -159,7 +162,10 @@ def _read_package_info(package_folder: Path) -> _Info:
 
 
 def _read_environment(package_folder: Path, visible_folder: Path, package_info: _Info) -> dict[str, str]:
-    """Return the variables in a package's `.env`, with the paths of another server replaced."""
+    """Return the variables in a package's `.env`, with `visible_folder` instead of the package's folder.
+
+    The package's folder may be the folder of the server that installed the package.
+    """
     env_path = package_folder / ".env"
     content = env_path.read_text() if env_path.is_file() else ""
     for foreign_folder in (

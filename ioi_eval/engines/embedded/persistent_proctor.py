@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 _PIECE_BYTES = 1 << 18
 # Number of jobs that run without a persistent proctor after it has failed too often. After so many jobs, the
 # cause of the failures, such as a full disk, may be gone.
-_JOBS_WITHOUT = 1000
+_MAX_JOBS_WITHOUT_PROCTOR = 1000
 _END_S = 1.0  # maximum seconds until a proctor exits after its last job
 # End of the last line of a job. No other line contains it, because quotes in a program's output are escaped.
 _LAST_LINE_END = b',"done":true}\n'
@@ -65,7 +65,7 @@ class ProctorConfig(msgspec.Struct, frozen=True):
     sandboxes: Sandboxes
     proctor: Path
     caps: OutputCaps
-    starting: Lock
+    start_lock: Lock
     uid: int | None
     spec: SandboxSpec  # spec of the proctor's sandbox, without the folder
 
@@ -78,12 +78,13 @@ class ProctorJob(msgspec.Struct, frozen=True):
 
 
 def make_proctor_job(job: Job, shared_files: Mapping[str, Blob]) -> ProctorJob | None:
-    """Return a job with a plan for the persistent proctor, or None if the job needs a sandbox.
+    """Return the job in the form for the persistent proctor, or None if that proctor cannot execute it.
 
-    The job must be small and only run a submission that a fork server can start.
+    The persistent proctor executes only small jobs with a plan, whose submission a fork server can start.
+    The plan must have no checker program, no manager and no special confinement.
 
     Args:
-        job: the job.
+        job: a job with a plan.
         shared_files: the files with which persistent proctors are started, by name.
     """
     own_files = [file for file in job.files if file.name not in shared_files]
@@ -124,15 +125,19 @@ class PersistentProctor:
         self._streams: Streams | None = None
         self._sandbox, self._plan_pipe = Path(), -1
         self._failures_in_a_row = 0
-        self._jobs_without = 0  # number of jobs that ran without the proctor since it last failed too often
+        # Number of jobs that ran without the proctor since the proctor's last failure.
+        self._jobs_without_proctor = 0
 
     def execute(self, job: ProctorJob, kill_switch: KillSwitch) -> Ending | None:
         """Return the job's ending, or `None` if the job has to run without this proctor.
 
-        Raises EngineUnavailable if the job's kill switch is cut.
+        Raises EngineUnavailable if the job's kill switch was triggered.
         """
-        if PERSISTENT_PROCTOR.is_last(self._failures_in_a_row) and self._jobs_without < _JOBS_WITHOUT:
-            self._jobs_without += 1
+        if (
+            PERSISTENT_PROCTOR.is_last(self._failures_in_a_row)
+            and self._jobs_without_proctor < _MAX_JOBS_WITHOUT_PROCTOR
+        ):
+            self._jobs_without_proctor += 1
             return None
         output = None
         try:
@@ -142,11 +147,14 @@ class PersistentProctor:
         finally:
             if output is None:
                 self.close(seconds=0)
-        if kill_switch.is_cut:
+        if kill_switch.is_triggered:
             raise EngineUnavailable("the job was stopped before it was finished")
         if output is None:
             PERSISTENT_PROCTOR.log(_log, "it did not answer; this job runs without it")
-        self._failures_in_a_row, self._jobs_without = self._failures_in_a_row + 1 if output is None else 0, 0
+        self._failures_in_a_row, self._jobs_without_proctor = (
+            self._failures_in_a_row + 1 if output is None else 0,
+            0,
+        )
         return None if output is None else Ending(stdout=output.decode(errors="replace"), code=0)
 
     def close(self, *, seconds: float = _END_S) -> None:
@@ -160,14 +168,14 @@ class PersistentProctor:
             report_end = streams[-1].read_end
             # A process's resource usage is counted only if the process exits by itself.
             select.select([report_end], [], [], seconds)
-            kill_switch.cut()
+            kill_switch.trigger()
             select.select([report_end], [], [], GRACE)
         self._exit_stack.close()
 
-    def close_inherited(self) -> None:
-        """Close the kill switch of the parent's proctor, in a forked child."""
+    def close_in_forked_child(self) -> None:
+        """Close the copy of the proctor's kill switch in a forked child of the proctor's engine."""
         if self._kill_switch is not None:
-            self._kill_switch.cut()
+            self._kill_switch.trigger()
 
     def _execute(self, job: ProctorJob, kill_switch: KillSwitch) -> bytes | None:
         if self._kill_switch is None:
@@ -192,7 +200,7 @@ class PersistentProctor:
         try:
             spec = msgspec.structs.replace(config.spec, dir=os.fspath(self._sandbox))
             started = start_proctor(
-                exit_stack, config.proctor, spec, read_end, config.caps, self._kill_switch, config.starting
+                exit_stack, config.proctor, spec, read_end, config.caps, self._kill_switch, config.start_lock
             )
             _, self._streams = started
         finally:

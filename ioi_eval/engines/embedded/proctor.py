@@ -63,7 +63,7 @@ async def find_fork_server_library(
     compiler: Toolchain | None, python: Toolchain, graders: Path, store: Store, build_folder: Path
 ) -> Binary:
     """Return the library of the fork server. `graders` is the package's folder of that name."""
-    bundled = await _find_bundled_binary(WAITING, graders, partial(_can_load, python))
+    bundled = await _find_bundled_binary(WAITING, graders, partial(_can_load_library, python))
     if isinstance(bundled, Binary):
         return bundled
     if compiler is None:
@@ -105,8 +105,11 @@ async def _can_start(trial_folder: Path, proctor_path: Path) -> bool:
     return bool(probe_run.stdout)
 
 
-async def _can_load(python: Toolchain, library_path: Path) -> bool:
-    """Return True if the library loads: it may need a newer C library than this machine has."""
+async def _can_load_library(python: Toolchain, library_path: Path) -> bool:
+    """Return True if Python can load the fork server's library.
+
+    The library may need a newer C library than this machine has.
+    """
     command = (python.path, "-I", "-c", "import ctypes, sys; ctypes.PyDLL(sys.argv[1])", str(library_path))
     try:
         return (await run_command(command, seconds=_MAX_TRIAL_S, env={})).returncode == 0

@@ -102,7 +102,9 @@ def decode_report(text: bytes, overflow: str = "") -> tuple[Ending, Mapping[str,
     except msgspec.DecodeError as error:
         raise BrokenReply(f"the sandbox's report is not valid: {error}") from error
     if report.v != VERSION:
-        raise BrokenReply(f"the sandbox's report has version {report.v}, this package needs {VERSION}")
+        raise BrokenReply(
+            f"the sandbox's report has protocol version {report.v}, and this ioi_eval needs version {VERSION}"
+        )
     if report.failure is not None:
         ending = Ending(status=StageStatus.XX, message=report.failure)
     elif limit := overflow or report.killed:
@@ -135,9 +137,9 @@ def signal_name(number: int) -> str:
 
 
 class KillSwitch:
-    """A pipe that stops a job's programs when its writing end is closed. Any thread may cut it.
+    """A pipe whose closed writing end stops a job's programs. Any thread may trigger the kill switch.
 
-    The job's sandboxes hold the reading end.
+    The job's sandboxes have the reading end.
     """
 
     def __init__(self) -> None:
@@ -145,19 +147,20 @@ class KillSwitch:
         self._write_end = io.FileIO(write_end, "wb")
 
     @property
-    def is_cut(self) -> bool:
+    def is_triggered(self) -> bool:
         return self._write_end.closed
 
-    def cut(self) -> None:
+    def trigger(self) -> None:
         """Stop all programs of the job. A sandbox that is started later stops at once.
 
-        A forked child must cut its copy: otherwise the programs would continue after the parent's cut.
+        The programs stop when all copies of the writing end are closed. So a child forked by this process
+        must trigger its copy of the kill switch, too.
         """
         self._write_end.close()
 
     def close(self) -> None:
         """Close both descriptors. Only the creator calls this, after all sandboxes have stopped."""
-        self.cut()
+        self.trigger()
         os.close(self.read_end)
 
 
@@ -171,8 +174,8 @@ _LARGE = 16 << 20
 BY_PATH = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class LinkedFiles:
-    """Creates hard links to large files, for sandboxes without /proc. It is thread-safe.
+class FileLinker:
+    """Creates hard links to large files, instead of copies in each sandbox. It is thread-safe.
 
     A file on another disk than the sandboxes is copied to their disk once. The copies stay until the engine
     closes.
@@ -208,21 +211,21 @@ def fill_sandbox(
     sandbox: Path,
     files: Iterable[JobFile],
     uid: int | None,
-    starting: Lock,
-    links: LinkedFiles | None = None,
+    start_lock: Lock,
+    links: FileLinker | None = None,
 ) -> tuple[SandboxFile, ...]:
     """Write a job's files into a sandbox, and return the files that the sandbox must open itself.
 
     A process that another thread starts has this process's descriptors until it executes its program. If one
-    of these is open for writing a program, that program is busy and cannot be started. So `starting` is held
-    while a program is written.
+    of these is open for writing a program, that program is busy and cannot be started. So `start_lock` is
+    held while a program is written, and while a process is started.
 
     Args:
         links: creates links instead, for a sandbox without /proc, which cannot open files itself.
     """
     sandbox_files = []
     for file in files:
-        with starting if file.executable else contextlib.nullcontext():
+        with start_lock if file.executable else contextlib.nullcontext():
             # Copy cached files: a program with this process's uid could change a cached file for later jobs.
             must_be_copied = isinstance(file.content, CachedBlob)
             sandbox_files.append(_place_file(sandbox, file, uid, links, must_be_copied=must_be_copied))
@@ -241,7 +244,7 @@ def is_noexec(folder: Path) -> bool:
 
 
 def _place_file(
-    sandbox: Path, file: JobFile, uid: int | None, links: LinkedFiles | None, *, must_be_copied: bool
+    sandbox: Path, file: JobFile, uid: int | None, links: FileLinker | None, *, must_be_copied: bool
 ) -> SandboxFile | None:
     folder, (*folders, base_name) = sandbox, file.name.split("/")
     for folder_name in folders:
@@ -297,7 +300,10 @@ def convert_file_errors(sandbox: Path | None = None) -> Iterator[None]:
 
 
 def unlink_files(sandbox: Path, files: Iterable[SandboxFile]) -> tuple[SandboxFile, ...]:
-    """Remove the links of a stage, and return their files, except files that programs have replaced."""
+    """Remove the links to `files` from a sandbox after a stage, and return the files whose links existed.
+
+    A link does not exist any more if a program of the stage has removed or replaced it.
+    """
     return tuple(file for file in files if _remove_link(sandbox, file.name))
 
 
@@ -391,13 +397,30 @@ Streams = tuple[Pipe, Pipe, Pipe]
 
 
 def run_stage(
-    proctor: Path, spec: SandboxSpec, stdin: bytes, caps: OutputCaps, kill_switch: KillSwitch, starting: Lock
+    proctor: Path,
+    spec: SandboxSpec,
+    stdin: bytes,
+    caps: OutputCaps,
+    kill_switch: KillSwitch,
+    start_lock: Lock,
 ) -> Ending:
-    """Run a stage and return its ending. Output over a limit stops the stage by the kill switch."""
+    """Run a stage of a job in a sandbox, and return how it ended.
+
+    Args:
+        proctor: path of the proctor, the program that creates and supervises the sandbox.
+        caps: maximum bytes of the stage's stdout and stderr. More output triggers the kill switch.
+        start_lock: lock for starting processes; see `fill_sandbox`.
+    """
     with ExitStack() as exit_stack:
         try:
             process, streams = start_proctor(
-                exit_stack, proctor, spec, _write_sealed_file(exit_stack, stdin), caps, kill_switch, starting
+                exit_stack,
+                proctor,
+                spec,
+                _write_sealed_file(exit_stack, stdin),
+                caps,
+                kill_switch,
+                start_lock,
             )
         except OSError as error:
             if error.errno in _NO_ROOM:
@@ -409,7 +432,7 @@ def run_stage(
         exit_code = process.wait(GRACE)
     stdout, stderr, report_bytes = (pipe.content.getvalue() for pipe in streams)
     overflow = next((pipe.name for pipe in streams[:2] if pipe.is_over_limit), "")
-    if kill_switch.is_cut and not overflow:
+    if kill_switch.is_triggered and not overflow:
         raise EngineUnavailable("the job was stopped before it was finished")
     if not report_bytes:
         message = stderr[-_MAX_ERROR_BYTES:].decode(errors="replace").strip()
@@ -433,15 +456,18 @@ def start_proctor(
     stdin_fd: int,
     caps: OutputCaps,
     kill_switch: KillSwitch,
-    starting: Lock,
+    start_lock: Lock,
 ) -> tuple[subprocess.Popen[bytes], Streams]:
-    """Start a proctor with a sandbox that the kill switch stops. `exit_stack` closes and stops both."""
+    """Start a proctor, the program that creates and supervises a sandbox.
+
+    The kill switch stops the sandbox. `exit_stack` stops the proctor and closes its pipes.
+    """
     stdout, stderr = Pipe(exit_stack, "stdout", caps.stdout), Pipe(exit_stack, "stderr", caps.stderr)
     report = Pipe(exit_stack, "report", _REPORT_BYTES)
     report_fd = report.write_end.fileno()
     spec = msgspec.structs.replace(spec, report_fd=report_fd, leash_fd=kill_switch.read_end)
     spec_fd = _write_sealed_file(exit_stack, msgspec.json.encode(spec))
-    with starting:
+    with start_lock:
         process = subprocess.Popen(
             [proctor, "box", f"/proc/self/fd/{spec_fd}"],
             stdin=stdin_fd,
@@ -474,7 +500,7 @@ def _write_sealed_file(exit_stack: ExitStack, content: bytes) -> int:
 
 
 def _read_all(streams: Iterable[Pipe], kill_switch: KillSwitch, max_idle_s: float | None) -> None:
-    """Read all streams completely. A stream over its limit cuts the kill switch."""
+    """Read all streams completely. A stream that exceeds its limit triggers the kill switch."""
     deadline_s = None if max_idle_s is None else time.monotonic() + max_idle_s
     with selectors.PollSelector() as selector:
         for pipe in streams:
@@ -483,11 +509,11 @@ def _read_all(streams: Iterable[Pipe], kill_switch: KillSwitch, max_idle_s: floa
         while any(key.data for key in selector.get_map().values()):
             events = selector.select(None if deadline_s is None else max(0.0, deadline_s - time.monotonic()))
             if not events and deadline_s is not None and time.monotonic() >= deadline_s:
-                raise BrokenReply("the proctor stopped neither its sandbox nor itself")
+                raise BrokenReply("the proctor, which supervises the sandbox, did not exit in time")
             for key, _ in events:
                 if key.data is None or key.data.name == "report":
                     deadline_s = time.monotonic() + GRACE
                 if key.data is None or not key.data.read():
                     selector.unregister(key.fd)
                 elif key.data.is_over_limit:
-                    kill_switch.cut()
+                    kill_switch.trigger()

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ioi_eval.engines.embedded.sandbox import BY_PATH, LinkedFiles, is_noexec, make_folder
+from ioi_eval.engines.embedded.sandbox import BY_PATH, FileLinker, is_noexec, make_folder
 from ioi_eval.engines.embedded.toolchains import IN_MEMORY, is_enterable_by_all
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.retry import DISK_SHARE, LEFT_FOLDER
@@ -38,8 +38,11 @@ _MAX_DIGITS = 20  # maximum digits of a number of bytes in the owner file
 _ENTER_ONLY = 0o711
 
 
-def choose_base(slot_count: int) -> Path:
-    """Return the folder in memory, unless no program there can be started or its space is too small."""
+def choose_base_folder(slot_count: int) -> Path:
+    """Return the folder in which engines create their folders of sandboxes.
+
+    It is in memory, unless programs in memory cannot be started or there is too little space.
+    """
     return IN_MEMORY if explain_unusable_folder(slot_count) is None else Path(tempfile.gettempdir())
 
 
@@ -55,7 +58,7 @@ def explain_unusable_folder(slot_count: int, folder: Path = IN_MEMORY) -> str | 
     return f"{folder} has only {disk.description}, and each slot needs {MIN_SLOT_BYTES >> 20} MB"
 
 
-class Shares(msgspec.Struct, frozen=True):
+class DiskShares(msgspec.Struct, frozen=True):
     """An engine's part of a disk: its slots, and the bytes that each slot may fill."""
 
     slots: int
@@ -93,7 +96,7 @@ class Disk(msgspec.Struct, frozen=True):
         """
         return min(requested_slots, max(self.free_bytes // MIN_SLOT_BYTES, 0 if self.held else 1))
 
-    def plan_shares(self, requested_slots: int, *, max_bytes: int) -> Shares:
+    def plan_shares(self, requested_slots: int, *, max_bytes: int) -> DiskShares:
         """Return the shares of the slots. If possible, they leave space for other engines."""
         slots = self.count_slots(requested_slots)
         slot_count = max(1, slots)
@@ -101,7 +104,7 @@ class Disk(msgspec.Struct, frozen=True):
         # Use the whole disk if the rest would be too small for a slot of another engine.
         if self.free_bytes - slot_count * slot_bytes < MIN_SLOT_BYTES:
             slot_bytes = self.free_bytes // slot_count
-        return Shares(slots, min(max_bytes, slot_bytes))
+        return DiskShares(slots, min(max_bytes, slot_bytes))
 
 
 def _list_reserved_bytes(folder: Path) -> Iterator[int]:
@@ -164,18 +167,18 @@ class Sandboxes:
         return self._folder
 
     def open(self) -> None:
-        base = self._base or choose_base(self._slots)
+        base = self._base or choose_base_folder(self._slots)
         try:
             for requirement in find_missing_requirements() if self._runs_programs else ():
                 raise EngineUnavailable(f"{requirement.name}: {requirement.detail}. {requirement.remedy}")
             if os.geteuid() == 0 and self._runs_programs and not is_enterable_by_all(base):
                 raise EngineUnavailable(
-                    f"{base} cannot hold sandboxes: started as root, they run under other uids, which may not"
-                    " pass through it. Give another folder or add the right with chmod o+x"
+                    f"{base} cannot contain sandboxes: this process is root, so sandboxes run as other users,"
+                    " which may not enter the folder. Choose another folder, or add the right with chmod o+x"
                 )
             if self._runs_programs and is_noexec(base):
                 raise EngineUnavailable(
-                    f"{base} cannot hold sandboxes: it is mounted noexec. {NOEXEC_REMEDY}"
+                    f"{base} cannot contain sandboxes: it is mounted noexec. {NOEXEC_REMEDY}"
                 )
             remove_abandoned_folders(base)
             while not self._create_folder(base):
@@ -198,7 +201,7 @@ class Sandboxes:
         self._folder, self._lock_fd = folder, owner_fd
         return True
 
-    def reserve_space(self, requested_slots: int, *, max_bytes: int) -> Shares:
+    def reserve_space(self, requested_slots: int, *, max_bytes: int) -> DiskShares:
         """Reserve disk space for slots until `close`. Raises EngineUnavailable if other engines have it."""
         with _hold_exclusive_lock(self.folder.parent):
             disk = Disk.measure(self.folder.parent)
@@ -223,14 +226,17 @@ class Sandboxes:
             os.chown(sandbox, uid, uid)
         return sandbox
 
-    def make_kept_path(self) -> Path:
-        """Return an unused path for a file that outlives its sandbox."""
+    def make_fetched_file_path(self) -> Path:
+        """Return an unused path for a file that is moved out of its sandbox for the sender of the job."""
         return self.folder / "kept" / secrets.token_hex(8)
 
-    def make_linked_files(self) -> LinkedFiles:
-        """Return an object that links large files. Its copies use disk space that no engine has reserved."""
+    def make_file_linker(self) -> FileLinker:
+        """Return an object that links large files into sandboxes.
+
+        If a file must be copied first, the copy uses disk space that no engine has reserved.
+        """
         folder = self.folder
-        return LinkedFiles(folder / "links", lambda: Disk.measure(folder.parent).free_bytes)
+        return FileLinker(folder / "links", lambda: Disk.measure(folder.parent).free_bytes)
 
     def close(self) -> None:
         """Remove the folder. May be called again, and before `open`."""
@@ -345,11 +351,11 @@ def _move_subfolders_up(top_fd: int, folder: str, unused_names: Iterator[str]) -
     os.rmdir(folder, dir_fd=top_fd)
 
 
-def _find_unused_name(candidates: Iterator[str], top_fd: int) -> str:
-    """Return a name that is free. A program may have guessed the next names."""
+def _find_unused_name(candidates: Iterator[str], folder_fd: int) -> str:
+    """Return the first name that no file in a folder has. Programs may have created files with such names."""
     for name in candidates:
         try:
-            os.lstat(name, dir_fd=top_fd)
+            os.lstat(name, dir_fd=folder_fd)
         except FileNotFoundError:
             return name
     raise AssertionError("the iterator of names is infinite")

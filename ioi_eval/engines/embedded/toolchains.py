@@ -64,10 +64,10 @@ def is_enterable_by_all(folder: Path) -> bool:
     return all(ancestor.stat().st_mode & stat.S_IXOTH for ancestor in (folder, *folder.parents))
 
 
-def run_and_read_output(command: list[str], *, inherits: bool = False) -> str:
-    """Return a command's output on both streams, or nothing if it cannot start. `g++ -v` prints to stderr.
+def run_and_read_output(command: list[str], *, inherits_environment: bool = False) -> str:
+    """Return a command's stdout and stderr, or "" if the command cannot start. `g++ -v` prints to stderr.
 
-    `inherits`: True if the command gets the environment of this process.
+    `inherits_environment`: True if the command gets the environment variables of this process.
     """
     try:
         process = subprocess.run(
@@ -76,7 +76,7 @@ def run_and_read_output(command: list[str], *, inherits: bool = False) -> str:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=_ASK_SECONDS,
-            env=None if inherits else {"PATH": STAGE_PATH, "LANG": "C.UTF-8"},
+            env=None if inherits_environment else {"PATH": STAGE_PATH, "LANG": "C.UTF-8"},
             cwd="/",
             check=False,
         )
@@ -126,8 +126,12 @@ def find_toolchains(python: str = "", promised_packages: Collection[str] = ()) -
         }
 
 
-def find_compiler(name: str = "g++", *, more_libraries: tuple[str, ...] = ()) -> Toolchain | None:
-    """Find a compiler. `more_libraries` names additional libraries that are linked into programs."""
+def find_compiler(name: str = "g++", *, additional_libraries: tuple[str, ...] = ()) -> Toolchain | None:
+    """Find a compiler of GCC.
+
+    The contents of the static libraries that are linked into programs are part of the toolchain's identity.
+    `additional_libraries`: file names of static libraries besides the C and C++ libraries.
+    """
     path = find_command(name)
     if path is None:
         return None
@@ -137,7 +141,7 @@ def find_compiler(name: str = "g++", *, more_libraries: tuple[str, ...] = ()) ->
         return None  # another program has this name, or the command does not start
     library_paths = (
         run_and_read_output([str(path), f"-print-file-name={name}"]).strip()
-        for name in (*_LIBRARIES, *more_libraries)
+        for name in (*_LIBRARIES, *additional_libraries)
     )
     real_path = path.resolve()
     digest = _digest_files(
@@ -159,12 +163,15 @@ def find_java() -> Toolchain | None:
 
 
 def find_linking_compiler(
-    name: str, *version_arguments: str, more_libraries: tuple[str, ...] = ()
+    name: str, *version_arguments: str, additional_libraries: tuple[str, ...] = ()
 ) -> Toolchain | None:
-    """Find a compiler that uses the C compiler for linking. Its identity includes the C compiler."""
+    """Find a compiler that uses the C compiler for linking.
+
+    The toolchain's identity, which is part of cache keys, includes the identity of the C compiler.
+    """
     toolchain, linker = (
         find_by_version_output(name, *version_arguments),
-        find_compiler("gcc", more_libraries=more_libraries),
+        find_compiler("gcc", additional_libraries=additional_libraries),
     )
     if toolchain is None or linker is None or find_command("cc") is None:
         return None
@@ -174,7 +181,7 @@ def find_linking_compiler(
 def find_haskell() -> Toolchain | None:
     """Find GHC. Debian lists GHC's libraries in a folder outside of /usr, which builds may read."""
     toolchain, library_folder = (
-        find_linking_compiler("ghc", "--version", more_libraries=("libgmp.a",)),
+        find_linking_compiler("ghc", "--version", additional_libraries=("libgmp.a",)),
         Path("/var/lib/ghc"),
     )
     readable_paths = (str(library_folder),) if library_folder.is_dir() else ()
@@ -279,11 +286,11 @@ class Interpreter(Value):
     identity: str
     # Names of installed modules that programs often import, without Python's own modules.
     modules: tuple[str, ...]
-    read: tuple[str, ...] = ()  # folders of the interpreter that sandboxes must show
+    readable_paths: tuple[str, ...] = ()  # folders and links that programs need to start the interpreter
     why_not: str = ""
 
     @property
-    def number(self) -> tuple[int, ...]:
+    def version_numbers(self) -> tuple[int, ...]:
         return tuple(int(component) for component in re.findall(r"\d+", self.version)[:3])
 
     def toolchain(self, command: str = "python3") -> Toolchain:
@@ -292,7 +299,7 @@ class Interpreter(Value):
             path=self.path,
             version=self.version,
             identity=f"{command} {self.identity}",
-            read=self.read,
+            read=self.readable_paths,
             modules=self.modules,
         )
 
@@ -305,7 +312,7 @@ def find_python(path_or_version: str = "", promised_packages: Collection[str] = 
     Python cannot be used. The result may still be unusable in a sandbox: see `check_in_sandbox`.
     """
     if path_or_version == CALLER:
-        return _find_callers_python(promised_packages)
+        return _find_python_of_this_process(promised_packages)
     return choose_interpreter(path_or_version).toolchain() if path_or_version else _find_newest_python()
 
 
@@ -315,13 +322,13 @@ def _find_newest_python() -> Toolchain | None:
         interpreter for interpreter in _examine_all(_list_system_pythons()) if not interpreter.why_not
     ]
     return (
-        max(usable_interpreters, key=lambda interpreter: interpreter.number).toolchain()
+        max(usable_interpreters, key=lambda interpreter: interpreter.version_numbers).toolchain()
         if usable_interpreters
         else None
     )
 
 
-def _find_callers_python(promised_packages: Collection[str]) -> Toolchain | None:
+def _find_python_of_this_process(promised_packages: Collection[str]) -> Toolchain | None:
     path = Path(sys.executable) if sys.executable else None
     callers_python = None if path is None else examine_interpreter(path)
     if path is None or callers_python is None:
@@ -329,16 +336,16 @@ def _find_callers_python(promised_packages: Collection[str]) -> Toolchain | None
         return _find_newest_python()
     toolchain = callers_python.toolchain()
     if callers_python.why_not:
-        return _replace_python(toolchain, callers_python.why_not)
+        return _replace_with_newest_python(toolchain, callers_python.why_not)
     unisolated_python = examine_interpreter(path, isolated=False)
-    if outside_modules := set(unisolated_python.modules if unisolated_python is not None else ()).difference(
+    if user_modules := set(unisolated_python.modules if unisolated_python is not None else ()).difference(
         callers_python.modules
     ):
-        module_names = ", ".join(sorted(outside_modules))
+        module_names = ", ".join(sorted(user_modules))
         reason = (
             f"{module_names} come from PYTHONPATH or from a user's own packages, which programs do not have"
         )
-        return _replace_python(toolchain, reason, outside_modules)
+        return _replace_with_newest_python(toolchain, reason, user_modules)
     if missing_packages := set(promised_packages).difference(callers_python.modules):
         newest = _find_newest_python()
         if newest is not None and set(promised_packages) <= set(newest.modules or ()):
@@ -351,15 +358,22 @@ def _find_callers_python(promised_packages: Collection[str]) -> Toolchain | None
     return toolchain
 
 
-def _replace_python(python: Toolchain, reason: str, outside_modules: Collection[str] = ()) -> Toolchain:
-    """Return the newest Python of the system if it has the modules that programs may expect.
+def _replace_with_newest_python(
+    python: Toolchain, reason: str, user_modules: Collection[str] = ()
+) -> Toolchain:
+    """Return the system's newest Python instead of `python`, if it has the modules that programs may expect.
 
-    Otherwise the toolchain judges no submission: a failed import would count as the submission's fault.
-    `reason`: why programs cannot use `python`. `outside_modules`: its modules from outside its installation.
+    Otherwise return a toolchain that refuses all submissions in Python: a failed import would count as the
+    submission's fault.
+
+    Args:
+        python: the interpreter to replace.
+        reason: reason why programs cannot use `python`.
+        user_modules: modules that `python` finds outside its installation, such as in PYTHONPATH.
     """
     newest = _find_newest_python()
     newest = None if newest is None or newest.path == python.path else newest
-    expected_modules = {*(python.modules or ()), *outside_modules}
+    expected_modules = {*(python.modules or ()), *user_modules}
     missing_modules = sorted(expected_modules.difference(newest.modules or () if newest is not None else ()))
     if newest is not None and not missing_modules:
         _warn_once(f"programs run with {newest.path} ({newest.version}) instead of {python.path}: {reason}")
@@ -388,7 +402,7 @@ def check_in_sandbox(
         and python_in_sandbox.toolchain(python.command).identity == python.identity
     ):
         return python
-    if python_in_sandbox is None and (closed_folders := _list_closed_folders(python.read)):
+    if python_in_sandbox is None and (closed_folders := _list_folders_closed_to_others(python.read)):
         problem = f"it is in {', '.join(closed_folders)}, which submissions cannot read"
     elif python_in_sandbox is None:
         reason = (error_output.strip().splitlines() or ["it prints nothing"])[-1]
@@ -401,11 +415,14 @@ def check_in_sandbox(
         problem = "sandboxes see only a part of it: other users may not read all of its files"
     if requested_python and requested_python != CALLER:
         raise _unusable_python_error(python.path, problem)
-    return _replace_python(python, problem)
+    return _replace_with_newest_python(python, problem)
 
 
-def _list_closed_folders(paths: Iterable[str]) -> list[str]:
-    """Return the folders above some paths that other users may not enter, if this process is root."""
+def _list_folders_closed_to_others(paths: Iterable[str]) -> list[str]:
+    """Return the folders above some paths that other users may not enter.
+
+    If this process is not root, programs run as the same user, and the list is empty.
+    """
     if os.geteuid() != 0:
         return []
     parent_folders = dict.fromkeys(folder for path in paths for folder in reversed(Path(path).parents))
@@ -454,7 +471,7 @@ def choose_interpreter(path_or_version: str) -> Interpreter:
             else f"{path_or_version} does not exist"
         )
     if chosen is None:
-        raise InputError(missing_message, where="the Python for submissions", remedy=_ANOTHER)
+        raise InputError(missing_message, where="the Python interpreter for submissions", remedy=_ANOTHER)
     if chosen.why_not:
         raise _unusable_python_error(chosen.path, chosen.why_not)
     return chosen
@@ -508,7 +525,10 @@ def examine_interpreter(path: Path, *, isolated: bool = True) -> Interpreter | N
     if isolated:
         return _parse_inspection(path, run_and_read_output([*_make_inspection_command(str(path))]))
     return _parse_inspection(
-        path, run_and_read_output([*_make_inspection_command(str(path), isolated=False)], inherits=True)
+        path,
+        run_and_read_output(
+            [*_make_inspection_command(str(path), isolated=False)], inherits_environment=True
+        ),
     )
 
 
@@ -539,7 +559,7 @@ def _parse_inspection(path: Path, command_output: str) -> Interpreter | None:
             ]
         ),
         modules=tuple(output_lines[5].split()),
-        read=readable_paths,
+        readable_paths=readable_paths,
         why_not=_explain_unusable(implementation, readable_paths),
     )
 
@@ -550,7 +570,10 @@ def _format_packages(module_names: str, package_versions: str) -> tuple[str, ...
 
 
 def _list_readable_paths(path: Path, prefixes: Iterable[str]) -> tuple[str, ...]:
-    """Return the folders of prefixes that programs need, and links to them, without system folders."""
+    """Return the folders and links outside of system folders that programs need to start an interpreter.
+
+    `path`: the path of the interpreter. `prefixes`: the folders of its installation, as in `sys.prefix`.
+    """
     link_chain = [path]
     while link_chain[-1].is_symlink() and len(link_chain) < 40:
         link_chain.append(Path(os.path.normpath(link_chain[-1].parent / link_chain[-1].readlink())))

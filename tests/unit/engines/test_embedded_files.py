@@ -11,7 +11,7 @@ from engine_helpers import file, path_file
 from ioi_eval.engines.contract import check_names
 from ioi_eval.engines.embedded import sandbox as embedded
 from ioi_eval.engines.embedded.sandbox import (
-    LinkedFiles,
+    FileLinker,
     SandboxFile,
     convert_file_errors,
     fill_sandbox,
@@ -117,9 +117,9 @@ def large(path: Path) -> JobFile:
     return path_file("secret/a.gch", path)
 
 
-def linked(folder: Path, free: int = 1 << 30) -> LinkedFiles:
+def linked(folder: Path, free: int = 1 << 30) -> FileLinker:
     folder.mkdir()
-    return LinkedFiles(folder, lambda: free)
+    return FileLinker(folder, lambda: free)
 
 
 def test_sandbox_without_proc_gets_links_to_large_files_and_copies_of_small_files(

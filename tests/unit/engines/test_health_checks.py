@@ -122,13 +122,13 @@ def test_newest_cpp_standard_of_compiler_is_found(
     tmp_path: Path, newest: str, ok: bool | None, detail: str
 ) -> None:
     fake = compiler_in_shell(tmp_path, f'[ "$1" = -std={newest} ]')
-    [condition] = doctor.check_standard(fake)
+    [condition] = doctor.check_cpp_standard(fake)
     assert (condition.ok, condition.detail) == (ok, detail)
 
 
 def test_broken_compiler_fails_standard_and_static_checks(tmp_path: Path) -> None:
     broken = compiler_in_shell(tmp_path, "echo cannot find -lc >&2; exit 1")
-    [standard], [static] = doctor.check_standard(broken), doctor.check_static_linking(broken)
+    [standard], [static] = doctor.check_cpp_standard(broken), doctor.check_static_linking(broken)
     assert standard.ok is False
     assert (static.ok, static.detail) == (False, "cannot find -lc")
     assert static.remedy
@@ -175,7 +175,9 @@ def test_health_check_reports_sandbox_folder(base: Path, monkeypatch: pytest.Mon
     [chosen] = doctor.check_sandbox_folder(base)
     assert chosen.ok is True and str(base) in chosen.detail
     monkeypatch.setattr(doctor, "explain_unusable_folder", lambda _slots: "/dev/shm is mounted noexec")
-    monkeypatch.setattr(doctor, "choose_base", lambda _slots: Path("/proc"))  # a folder that is not in memory
+    monkeypatch.setattr(
+        doctor, "choose_base_folder", lambda _slots: Path("/proc")
+    )  # a folder that is not in memory
     monkeypatch.setattr(Disk, "measure", lambda _base: Disk(free=1 << 40))
     monkeypatch.setattr(doctor, "is_noexec", lambda _base: False)
     [disk] = doctor.check_sandbox_folder()
@@ -190,7 +192,7 @@ async def test_confinement_is_probed_in_sandbox_folder(
     base: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The folder of temporary files is often mounted noexec."""
-    monkeypatch.setattr(doctor, "choose_base", lambda _slots: base)
+    monkeypatch.setattr(doctor, "choose_base_folder", lambda _slots: base)
     with doctor.create_trial_folder() as folder:
         assert folder.parent == base
 
@@ -214,6 +216,6 @@ def test_health_check_reports_slots_without_disk_space(base: Path, monkeypatch: 
 def test_sandboxes_in_other_memory_file_system_pass_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """For example in a container with a private memory file system."""
     monkeypatch.setattr(doctor, "explain_unusable_folder", lambda _slots: "/dev/shm is mounted noexec")
-    monkeypatch.setattr(doctor, "choose_base", lambda _slots: IN_MEMORY)
+    monkeypatch.setattr(doctor, "choose_base_folder", lambda _slots: IN_MEMORY)
     [elsewhere] = doctor.check_sandbox_folder()
     assert (elsewhere.ok, elsewhere.remedy) == (True, "")

@@ -28,7 +28,7 @@ def test_sandbox_folder_is_created_private_and_removed(base: Path) -> None:
     box = boxes.create_sandbox(None)
     assert box.stat().st_mode & 0o777 == 0o700
     assert boxes.folder.stat().st_mode & 0o777 == 0o711
-    boxes.make_kept_path().write_text("kept")
+    boxes.make_fetched_file_path().write_text("kept")
     boxes.close()
     boxes.close()
     assert list(base.iterdir()) == []
@@ -44,7 +44,14 @@ def test_sandbox_modes_ignore_umask(base: Path) -> None:
         fill_sandbox(box, [file("a/b/text", "hi"), file("tool", "", executable=True)], None, Lock())
     finally:
         os.umask(umask_before)
-    paths = (boxes.make_kept_path().parent, box, box / "a", box / "a/b", box / "a/b/text", box / "tool")
+    paths = (
+        boxes.make_fetched_file_path().parent,
+        box,
+        box / "a",
+        box / "a/b",
+        box / "a/b/text",
+        box / "tool",
+    )
     assert [path.stat().st_mode & 0o777 for path in paths] == [0o700, 0o700, 0o755, 0o755, 0o644, 0o755]
     boxes.close()
 
