@@ -39,12 +39,12 @@ from ioi_eval.engines.contract import (
 from ioi_eval.engines.jobs.headers import (
     BIG,
     MAX_HEADERS,
-    Demand,
-    count_min_header_uses,
+    UseCounter,
     find_leading_includes,
     make_header_file_name,
     make_header_options,
     make_header_spec,
+    min_builds_for_header,
 )
 from ioi_eval.engines.jobs.run import COMMAND, BuildResult, Delivery, attach_fork_server
 from ioi_eval.model.doing import log_step, name_work_in_log
@@ -72,7 +72,8 @@ from ioi_eval.store.memory import LruCache, SharedCalls, SharedValueFile, read_c
 
 
 _log = logging.getLogger(__name__)
-# Minimum free disk space in bytes for a compiler; servers allow files of 10 MB or more.
+# Minimum free disk space for a compiler, in bytes. A file of this size tests the space, so it must be smaller
+# than the 10 MB that every server allows for a file.
 _MIN_FREE_BYTES = 8 << 20
 _CODE, _CONTROL, _CONTROL_LOG = ".ioi-eval-code", "ioi-eval-control", ".ioi-eval-control.log"
 _LOG = ".ioi-eval.log"
@@ -80,8 +81,8 @@ OBJECT = "ioi-eval-grader.o"
 """The last name of a grader's object in a job. Its folder, like a header's, is a secret of the job."""
 
 
-def make_secret_path(name: str) -> str:
-    """Return a path with the last component `name` that no source can guess."""
+def make_unguessable_path(name: str) -> str:
+    """Return the path of a file `name` in a folder whose random name no source code can guess."""
     return f"{secrets.token_hex(16)}/{name}"
 
 
@@ -110,13 +111,13 @@ def make_compile_script(
     ):
         arguments, prebuilt_path = shlex.join(spec.command[1:]), '"$begins"'
         if spec.shared:
-            arguments_before, arguments_after = _split_at_name(spec.command[1:], spec.shared)
+            arguments_before, arguments_after = _split_arguments_at(spec.command[1:], spec.shared)
             arguments, prebuilt_path = (
                 f'{shlex.join(arguments_before)} "$object" {shlex.join(arguments_after)}',
                 '"$object"',
             )
         first_attempt = f"compile {shlex.join([tool.path, *options])} $begins {arguments}"
-        lookup_lines = _make_prebuilt_lookup(
+        lookup_lines = _make_prebuilt_lookup_script(
             spec,
             leading_includes,
             uses_prebuilt_files=uses_prebuilt_files,
@@ -167,15 +168,23 @@ exit "$code"
 """
 
 
-def _split_at_name(arguments: Sequence[str], separator: str) -> tuple[Sequence[str], Sequence[str]]:
+def _split_arguments_at(arguments: Sequence[str], separator: str) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the arguments before `separator`, and the arguments after it."""
     index = arguments.index(separator)
     return arguments[:index], arguments[index + 1 :]
 
 
-def _make_prebuilt_lookup(
+def _make_prebuilt_lookup_script(
     spec: BuildSpec, leading_includes: Sequence[str], *, uses_prebuilt_files: bool, has_bundled_header: bool
 ) -> str:
-    """Return the script's lines that look for prebuilt files, and set the variables `begins` and `object`."""
+    """Return the lines of the build script that look for prebuilt files.
+
+    The shell variable `begins` becomes the options for a precompiled header, and `object` the path of a
+    grader's object file. Without such files, both are empty.
+
+    Args:
+        leading_includes: the headers that the main source includes first.
+    """
     lines = ["begins= object="]
     if uses_prebuilt_files:
         lines.append(f'for found in */{OBJECT}; do [ ! -e "$found" ] || object=$found; done')
@@ -200,7 +209,11 @@ def _make_prebuilt_lookup(
 
 
 def make_control_command(spec: BuildSpec) -> tuple[str, ...]:
-    """Return the command of a build with the control program instead of all sources."""
+    """Return the command that builds the control program with the flags of a build.
+
+    The control program is a source that every working compiler accepts. If its build fails, the machine is
+    at fault.
+    """
     # The option -include is followed by the name of a source.
     source_names = {source.name for source in spec.sources} | {"-include"}
     # Some compilers expect the output's name as a part of the option.
@@ -217,7 +230,7 @@ def make_control_command(spec: BuildSpec) -> tuple[str, ...]:
 
 
 def _make_control_spec(spec: BuildSpec) -> BuildSpec:
-    """Return a build like `spec` in which the control program replaces all sources."""
+    """Return a build like `spec` whose only source is the control program; see `make_control_command`."""
     main_name, other_names = spec.main_source.name, {source.name for source in spec.sources[:-1]}
     return msgspec.structs.replace(
         spec,
@@ -240,7 +253,7 @@ _GRADER_USES = 2  # number of builds with the same grader after which the grader
 
 
 def make_object_spec(spec: BuildSpec) -> BuildSpec:
-    """Return the build of only the shared source, with the flags of a build that uses it."""
+    """Return the build spec of a grader's object file, with the flags of `spec`, a build with this grader."""
     other_names = {source.name for source in spec.sources} - {spec.shared}
     arguments = (
         OBJECT if name == spec.output else name for name in spec.command[1:] if name not in other_names
@@ -264,7 +277,7 @@ _MAX_ANSWER_BYTES = 1 << 10
 async def check_python_source(
     delivery: Delivery, spec: BuildSpec, capabilities: Capabilities
 ) -> BuildSuccess | None:
-    """Return the success of a build of Python by a quick check, or None if a build is needed.
+    """Check a Python source quickly, and return its build if it is accepted, or None if a build is needed.
 
     The check only accepts programs with a single source. A persistent proctor runs it.
     """
@@ -272,14 +285,14 @@ async def check_python_source(
     if not is_single or capabilities.waiting is None or capabilities.proctor is None:
         return None
     tool, nonce = capabilities.require_tool(COMMAND, "checking a source"), secrets.token_hex(16)
-    check_job = _make_check_job(
+    check_job = _make_source_check_job(
         spec, tool, nonce, proctor=capabilities.proctor, fork_server_library=capabilities.waiting
     )
     check_ending, _ = await delivery.run(check_job, capabilities, nonce=nonce, phase="compiling")
     return _parse_check_output(spec, tool, check_ending.stdout, nonce)
 
 
-def _make_check_job(
+def _make_source_check_job(
     spec: BuildSpec, tool: Toolchain, nonce: str, *, proctor: Blob, fork_server_library: Blob
 ) -> Job:
     check_script, source = spec.sources
@@ -342,7 +355,7 @@ def _parse_check_output(spec: BuildSpec, tool: Toolchain, stdout: str, nonce: st
 _ARTIFACT = "artifact"
 # Maximum bytes of an artifact whose hash is checked when it is read; only precompiled headers are larger.
 _MAX_HASHED_BYTES = 64 << 20
-# File with the list of programs on workers, which are too many to have a folder each.
+# File that lists the programs that workers store. A folder for each of them would be too many folders.
 _WORKER_PROGRAMS_FILE = "staying.txt"
 _cache_failure = partial(JudgeFailure, phase="compiling")
 # Maximum number of pinned artifacts, each with an open file; jobs use far fewer artifacts at a time.
@@ -378,7 +391,7 @@ class ArtifactCache:
         return any(self._store.get(key) is not None for key in keys)
 
     def find_on_worker(self, spec: BuildSpec, *keys: str) -> BuildSuccess | None:
-        """Return the first program of the keys that is on the worker that built it."""
+        """Return the program of the first key whose program is stored on the worker that built it."""
         record = next(filter(None, map(self._worker_programs.get, keys)), None)
         if record is None or record.built is None:
             return None
@@ -499,7 +512,7 @@ class Builder:
         self._cache = ArtifactCache(store)
         self._running_builds: SharedCalls[BuildSuccess | CompileError] = SharedCalls()
         self._precompiles = options.precompile
-        self._header_demand, self._grader_demand = Demand(MAX_HEADERS), Demand()
+        self._header_uses, self._grader_uses = UseCounter(MAX_HEADERS), UseCounter()
         self._background_builds: dict[str, asyncio.Task[BuildSuccess | CompileError]] = {}
         # Hashes of sources whose built programs must be sent to this machine, because their worker was lost.
         self._sources_to_send = set[str]()
@@ -578,11 +591,13 @@ class Builder:
     async def _build_or_check(
         self, spec: BuildSpec, capabilities: Capabilities, keys: Sequence[str]
     ) -> BuildSuccess | CompileError:
-        may_stay, refusal = (
+        may_stay_on_worker, refusal = (
             spec.main_source.content.sha256 not in self._sources_to_send,
             self.delivery.explain_refusal,
         )
-        worker_program = self._cache.find_on_worker(spec, *keys) if may_stay and refusal is not None else None
+        worker_program = (
+            self._cache.find_on_worker(spec, *keys) if may_stay_on_worker and refusal is not None else None
+        )
         # If servers now accept only smaller requests, the program may have to be built again and compressed.
         if (
             worker_program is not None
@@ -596,7 +611,7 @@ class Builder:
             if check_outcome is not None:
                 return check_outcome
         prebuilt_files = await self._collect_prebuilt_files(spec, capabilities) if self._precompiles else None
-        build_program = partial(self.delivery.build, may_stay=may_stay)
+        build_program = partial(self.delivery.build, may_stay_on_worker=may_stay_on_worker)
         result = await build_program(spec, prebuilt_files, capabilities)
         if result.too_large:
             return CompileError(
@@ -694,7 +709,7 @@ class Builder:
 
     async def _can_build(self, spec: BuildSpec, capabilities: Capabilities) -> bool:
         """Return True if a build succeeds."""
-        result = await self.delivery.build(spec, None, capabilities, may_stay=False)
+        result = await self.delivery.build(spec, None, capabilities, may_stay_on_worker=False)
         result.discard()
         return classify_build(result.ended, spec.refusals) is BuildEnding.BUILT
 
@@ -712,18 +727,18 @@ class Builder:
         if self.delivery.is_here and (leading_includes := find_leading_includes(spec)):
             shared_spec, min_builds = (
                 make_header_spec(spec, leading_includes),
-                count_min_header_uses(leading_includes),
+                min_builds_for_header(leading_includes),
             )
             success_by_name[make_header_file_name(leading_includes)] = await self._get_shared_artifact(
-                shared_spec, capabilities, self._header_demand, min_builds
+                shared_spec, capabilities, self._header_uses, min_builds
             )
         if spec.shared and len(capabilities.list_toolchains(spec.toolchain_command)) == 1:
             shared_spec = make_object_spec(spec)
             success_by_name[OBJECT] = await self._get_shared_artifact(
-                shared_spec, capabilities, self._grader_demand, _GRADER_USES, waits_for_build=True
+                shared_spec, capabilities, self._grader_uses, _GRADER_USES, waits_for_build=True
             )
         return tuple(
-            JobFile(name=make_secret_path(name), content=built.artifact)
+            JobFile(name=make_unguessable_path(name), content=built.artifact)
             for name, built in success_by_name.items()
             # A grader with a warning is not prebuilt, because the warning would be missing in the log.
             if built is not None and not built.log
@@ -733,15 +748,28 @@ class Builder:
         self,
         spec: BuildSpec,
         capabilities: Capabilities,
-        demand: Demand,
+        use_counter: UseCounter,
         min_builds: int,
         *,
         waits_for_build: bool = False,
     ) -> BuildSuccess | None:
-        """Return the cached artifact of a build that many builds share, or None. The build may start now."""
+        """Return the cached artifact of a build that many builds share, or None if there is none yet.
+
+        The call counts as a use of the artifact. After enough uses, its build starts in the background.
+
+        Args:
+            spec: the build of the artifact, such as a precompiled header.
+            use_counter: counts the uses of the artifact.
+            min_builds: number of uses after which the artifact is built.
+            waits_for_build: True if the call waits for a build of the artifact that is running.
+        """
         [key] = spec.make_keys(capabilities)
         cached_outcome = await asyncio.to_thread(self._cache.find, key)
-        if cached_outcome is None and demand.is_due(key, min_builds) and key not in self._background_builds:
+        if (
+            cached_outcome is None
+            and use_counter.count_use(key, min_builds)
+            and key not in self._background_builds
+        ):
             self._start_in_background(
                 key, self.build(msgspec.structs.replace(spec, limits=spec.limits.for_trusted_sources))
             )

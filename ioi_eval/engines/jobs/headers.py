@@ -144,7 +144,7 @@ def make_header_options(leading_includes: Sequence[str], folder: str) -> str:
 
 
 def make_empty_build_spec(language: Language, standard: str = "", command: str = "") -> BuildSpec:
-    """Return a build of an empty source with the flags of submissions, so that both use the same headers."""
+    """Return a build of an empty source file with the flags of submissions, for its precompiled headers."""
     empty_source = NamedBlob(name="empty.cpp", content=Blob.of(""))
     return BuildSpec(
         kind=HEADER,
@@ -158,7 +158,10 @@ def make_empty_build_spec(language: Language, standard: str = "", command: str =
 
 
 def make_header_spec(spec: BuildSpec, leading_includes: Sequence[str] = BIG) -> BuildSpec:
-    """Return the build of the precompiled header for the includes, with the flags of a spec."""
+    """Return the build spec of the precompiled header that contains some headers, with the flags of `spec`.
+
+    `leading_includes`: names of the headers, by default `bits/stdc++.h`.
+    """
     include_lines = "".join(f"#include <{name}>\n" for name in leading_includes)
     return BuildSpec(
         kind=HEADER,
@@ -170,8 +173,8 @@ def make_header_spec(spec: BuildSpec, leading_includes: Sequence[str] = BIG) -> 
     )
 
 
-def count_min_header_uses(leading_includes: Sequence[str]) -> int:
-    """Return the number of builds with these includes after which their header is precompiled."""
+def min_builds_for_header(leading_includes: Sequence[str]) -> int:
+    """Return the number of builds with these leading includes after which their header is precompiled."""
     return 1 if tuple(leading_includes) == BIG else 2
 
 
@@ -179,24 +182,28 @@ def count_min_header_uses(leading_includes: Sequence[str]) -> int:
 _MAX_COUNTED = 10_000
 
 
-class Demand:
-    """Counts the builds that could have used each prebuilt file. At most `max_due` files become due."""
+class UseCounter:
+    """Counts how often each prebuilt file could have been used, to decide which files are worth building."""
 
-    def __init__(self, max_due: int = _MAX_COUNTED) -> None:
-        self._max_due = max_due
+    def __init__(self, max_files: int = _MAX_COUNTED) -> None:
+        """`max_files`: maximum number of prebuilt files that are worth building."""
+        self._max_files = max_files
         self._counts: Counter[str] = Counter()
         self._due_keys = set[str]()
 
-    def is_due(self, key: str, min_builds: int) -> bool:
-        """Count a build, and return True if the file with this key is now needed often enough to build it."""
+    def count_use(self, key: str, min_builds: int) -> bool:
+        """Count a build that could use the prebuilt file with this key.
+
+        Return True if the prebuilt file is worth building: if `min_builds` builds could have used it.
+        """
         if len(self._counts) >= _MAX_COUNTED:
             self._counts.clear()
         self._counts[key] += 1
-        if self._counts[key] >= min_builds and len(self._due_keys) < self._max_due:
+        if self._counts[key] >= min_builds and len(self._due_keys) < self._max_files:
             self._due_keys.add(key)
         return key in self._due_keys
 
-    def forget(self, key: str) -> None:
+    def reset(self, key: str) -> None:
         """Set the count of a key to zero."""
         self._counts.pop(key, None)
         self._due_keys.discard(key)

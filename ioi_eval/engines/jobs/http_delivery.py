@@ -41,13 +41,13 @@ from ioi_eval.engines.contract import (
     min_limit,
 )
 from ioi_eval.engines.embedded.sandbox import SandboxLimits, SandboxSpec, decode_report
-from ioi_eval.engines.jobs.build import OBJECT, list_source_files, make_compile_script, make_secret_path
+from ioi_eval.engines.jobs.build import OBJECT, list_source_files, make_compile_script, make_unguessable_path
 from ioi_eval.engines.jobs.headers import (
     BIG,
-    count_min_header_uses,
     find_leading_includes,
     make_header_file_name,
     make_header_spec,
+    min_builds_for_header,
 )
 from ioi_eval.engines.jobs.piston_api import GzipBlob
 from ioi_eval.engines.jobs.run import (
@@ -105,24 +105,26 @@ class HttpDelivery:
         prebuilt: Sequence[JobFile] | None,
         capabilities: Capabilities,
         *,
-        may_stay: bool,
+        may_stay_on_worker: bool,
     ) -> BuildResult:
         tool = capabilities.require_tool(spec.toolchain_command, f"building a {spec.kind}")
         if spec.kind == SUBMISSION and (
             reason := await self.explain_refusal(spec.main_source.content, capabilities)
         ):
             return BuildResult(ended=Ending(), tool=tool, too_large=reason)
-        # A Python program must be sent to this machine, where the modules that it imports are listed for the
-        # fork server.
-        may_stay = may_stay and not (spec.toolchain_command == COMMAND and capabilities.waiting)
+        # A Python program must not stay on the worker if the engine has a fork server: this machine reads the
+        # program to list the modules that the fork server imports.
+        may_stay_on_worker = may_stay_on_worker and not (
+            spec.toolchain_command == COMMAND and capabilities.waiting
+        )
         artifact_stays = (
-            may_stay
+            may_stay_on_worker
             and spec.kind == SUBMISSION
             and spec.proctor is None
             and capabilities.find_shell_runtime() == OWN
         )
         if artifact_stays and prebuilt is not None:
-            prebuilt = (*prebuilt, *self._worker_headers(spec, tool, capabilities))
+            prebuilt = (*prebuilt, *self._list_precompiled_headers(spec, tool, capabilities))
         job = msgspec.structs.replace(
             make_build_job(spec, tool, prebuilt, capabilities),
             accepted_toolchains={
@@ -170,7 +172,7 @@ class HttpDelivery:
                 build_result, ended=msgspec.structs.replace(build_result.ended, stderr=compiler_output)
             )
         except TooLarge as failure:
-            # A submission's source can cause this failure, so it is reported as a compile error.
+            # If a submission's program is too large, the source is the reason, so this is a compile error.
             if spec.kind != SUBMISSION:
                 raise
             return BuildResult(ended=Ending(), tool=tool, too_large=failure.reason)
@@ -181,15 +183,15 @@ class HttpDelivery:
         ):
             # The program may fit if it is compressed, so build it again and have it sent to this machine.
             WORKER_PROGRAM.log(_log, "the program is too large for the jobs of its tests")
-            return await self.build(spec, prebuilt, capabilities, may_stay=False)
+            return await self.build(spec, prebuilt, capabilities, may_stay_on_worker=False)
         if build_result.content is not None and packed_program:
             self.contents.add_gzip(build_result.content, packed_program)
         return build_result
 
-    def _worker_headers(
+    def _list_precompiled_headers(
         self, spec: BuildSpec, tool: Toolchain, capabilities: Capabilities
     ) -> Iterator[JobFile]:
-        """Yield the precompiled header, which workers build themselves: it is too large for requests."""
+        """Yield the file of the precompiled header. Workers build it themselves: it is too large to send."""
         leading_includes = find_leading_includes(spec)
         if not (self._precompiles and leading_includes and capabilities.shares_builds):
             return
@@ -200,10 +202,10 @@ class HttpDelivery:
                 build=msgspec.structs.replace(
                     make_build_job(header_build, tool, None, capabilities), keep=(header_build.output,)
                 ),
-                min_uses=count_min_header_uses(leading_includes),
+                min_uses=min_builds_for_header(leading_includes),
             )
             yield JobFile(
-                name=make_secret_path(make_header_file_name(leading_includes)), content=shared_build
+                name=make_unguessable_path(make_header_file_name(leading_includes)), content=shared_build
             )
 
     async def explain_refusal(self, program: Blob, capabilities: Capabilities) -> str:
@@ -253,7 +255,8 @@ class HttpDelivery:
             files=(JobFile(name="run", content=Blob.of(limit_script + path_script + RUN_SCRIPT)), *job.files),
             run_cpu_time=min_limit(cpu_time_ms, capabilities.max_run_cpu_time),
             run_memory_limit=memory_limit_bytes,
-            # If a script must first insert the interpreters' paths into the plan, the script starts it.
+            # If a script must first insert the interpreters' paths into the plan, the script starts the
+            # proctor on the plan, and not the engine.
             plan=job.plan if capabilities.executes_plans and not sed_options else "",
         )
 
@@ -346,7 +349,10 @@ def _read_build_result(
 
 
 def _check_server_limits(spec: BuildSpec, capabilities: Capabilities) -> None:
-    """Raise JudgeFailure if the server's limits are below the build's, and so may have stopped the build."""
+    """Raise JudgeFailure if the server's limits are lower than the build's limits.
+
+    In this case, a build that was stopped may have been stopped by the server.
+    """
     limits, wall_time_s = spec.limits, spec.limits.wall_time
     if capabilities.find_shell_runtime() == OWN:
         needed_time_s = (
@@ -421,8 +427,8 @@ def make_build_job(
         spec = msgspec.structs.replace(spec, limits=msgspec.structs.replace(spec.limits, log=max_log_bytes))
     if spec.proctor is not None:
         return _make_sandboxed_build_job(spec, tool, capabilities, spec.proctor, prebuilt)
-    # Piston servers without isolate limit the address space, of which compilers other than g++ and gcc
-    # reserve more than they use.
+    # Piston servers without isolate limit the address space. Compilers other than g++ and gcc reserve more
+    # address space than they use, so they get no memory limit there.
     memory_limit_bytes = spec.limits.memory if capabilities.confines or tool.command in DRIVERS else None
     if capabilities.find_shell_runtime() != OWN:
         return _make_one_stage_build_job(spec, tool, capabilities, prebuilt, memory_limit_bytes)
@@ -585,9 +591,10 @@ class GzipCache:
         self._running_compressions: SharedCalls[SentForm] = SharedCalls()
 
     async def pack_job(self, job: Job, capabilities: Capabilities) -> Job:
-        """Return a job for servers: with gzip forms, unless the engine executes plans.
+        """Return a job in the form that is sent to servers.
 
-        Its first script marks the programs as executable, because not all servers do that.
+        Its files are compressed, unless the engine executes plans itself. Its first script marks the programs
+        as executable, because not all servers do that.
         """
         script, *other_files = job.files
         program_names = [file.name for file in other_files if file.executable]
@@ -641,6 +648,7 @@ class GzipCache:
         return GzipBlob(**msgspec.structs.asdict(content), gzip=sent_form.data)
 
     async def _get_sent_form(self, content: Blob) -> SentForm:
+        """Return a content in the form in which requests contain it: compressed or as it is."""
         sent_form = self._cache.get(content.sha256)
         if sent_form is None:
             if content.data is not None and content.size < _MIN_PACKED_BYTES:
@@ -709,7 +717,10 @@ def make_delivery_script(output_name: str, max_output: int | None) -> str:
 def make_one_stage_build_script(
     output_name: str, max_output: int | None, *, hard_stop_s: float | None, cpu_time_s: float | None
 ) -> str:
-    """Return the script of a build without a compile stage: it compiles under limits, and prints the file."""
+    """Return the script that builds a program in the run stage, for servers without a compile stage.
+
+    The script compiles under limits, and prints the compiler's output and the program.
+    """
     timeout_prefix = f"timeout -k 5 {hard_stop_s:.3f} " if hard_stop_s is not None else ""
     ulimit_prefix = f"ulimit -t {max(1, round(cpu_time_s))}; " if cpu_time_s is not None else ""
     log_name = ".ioi-eval-log"
@@ -736,7 +747,7 @@ printf '%s end\\n' {shlex.quote(_LINE_PREFIX)}
 """
 
 
-_PRINT = f"""# print KIND FILE MOST: size, SHA-256 and length, then the file, compressed and as base64.
+_PRINT = f"""# print KIND FILE MAX_BYTES: size, SHA-256 and length, then the file, compressed and as base64.
 print() {{
     gzip -1 -n -c -- "$2" | base64 > {_PACKED_FILE} && [ -s {_PACKED_FILE} ] || exit 91
     length=$(wc -c < {_PACKED_FILE})
@@ -801,13 +812,13 @@ def parse_delivery(run_ending: Ending) -> DeliveredBuild:
                     kind, _parse_number(size), digest, packed_length, packed_text, run_ending
                 )
                 position += packed_length
-    raise _make_cut_off_error(run_ending, len(output))
+    raise _make_incomplete_output_error(run_ending, len(output))
 
 
 def was_killed_while_compiling(run_ending: Ending) -> bool:
-    """Return True if a stage was killed before the compiler exited.
+    """Return True if a run stage that builds a program was killed before the compiler exited.
 
-    It ran `make_one_stage_build_script`, or had a sandbox.
+    The stage must have run `make_one_stage_build_script`, or a build in a sandbox.
     """
     return run_ending.code is None and not run_ending.stdout.startswith(
         (f"{_LINE_PREFIX} code ", f"{_LINE_PREFIX} box ")
@@ -831,11 +842,18 @@ def _parse_number(digits: str) -> int:
 def _read_file(
     kind: str, size: int, digest: str, packed_length: int, packed_text: str, run_ending: Ending
 ) -> _SentFile:
+    """Return a file in the output of a build job.
+
+    Args:
+        kind: kind of the file, for messages.
+        packed_text: the compressed file, as base64.
+        run_ending: ending of the stage that printed the file.
+    """
     sent_file = _unpack_file(packed_text, size) if len(packed_text) == packed_length else _NO_FILE
     if sent_file.content is not None and sent_file.content.sha256 == digest:
         return sent_file
     if _was_killed(run_ending):
-        raise _make_cut_off_error(run_ending, packed_length)
+        raise _make_incomplete_output_error(run_ending, packed_length)
     raise BrokenReply(f"the {kind} in the reply to a build job is damaged")
 
 
@@ -860,7 +878,11 @@ def _was_killed(run_ending: Ending) -> bool:
     return run_ending.status is StageStatus.OL or run_ending.signal == "SIGKILL"
 
 
-def _make_cut_off_error(run_ending: Ending, packed_length: int) -> BrokenReply | JudgeFailure:
+def _make_incomplete_output_error(run_ending: Ending, packed_length: int) -> BrokenReply | JudgeFailure:
+    """Return the error of a build job whose output ends before its program is complete.
+
+    `packed_length`: length of the compressed program, as far as it is known.
+    """
     if not _was_killed(run_ending):
         exit_reason = (
             f"exit code {run_ending.code}"

@@ -324,10 +324,10 @@ def _encode_text(text: str) -> bytes:
 
 
 def limit_output(ending: Ending, max_bytes: int) -> Ending:
-    """Return a stage with streams of at most `max_bytes` of JSON each.
+    """Return a stage's ending whose stdout and stderr need at most `max_bytes` each in JSON.
 
-    A stage with a longer stream counts as stopped by the output limit. Its stream is cut to half of
-    `max_bytes`.
+    If stdout or stderr needs more, it is cut to half of `max_bytes`, and the stage counts as stopped by the
+    output limit.
     """
     for stream_name, status in (("stdout", StageStatus.OL), ("stderr", StageStatus.EL)):
         stream: str = getattr(ending, stream_name)
@@ -577,7 +577,7 @@ def _decode_object(body: bytes) -> dict[str, Any]:
     if isinstance(request, dict):
         return request
     if isinstance(request, list):
-        return {}  # Piston's parser accepts a list, and finds no field in it
+        return {}  # like Piston, which accepts a list and reports that the first required field is missing
     raise make_json_refusal("the body is neither an object nor a list")
 
 

@@ -77,7 +77,7 @@ class PlanTemplate:
     """The part of a plan that is the same for all submissions to a problem."""
 
     def __init__(self, problem: Problem, options: JudgeOptions, crowded_cpu_s: float | None = None) -> None:
-        """`crowded_cpu_s` is the limit of CPU time on a crowded machine, if it is different."""
+        """`crowded_cpu_s`: limit of CPU time while the machine is busy, in seconds, if it is different."""
         self.problem, self.options = problem, options
         self._index_by_name = {test.name: index for index, test in reversed(tuple(enumerate(problem.tests)))}
         test_names = self._index_by_name if problem.task_type is TaskType.BATCH_AND_OUTPUT else ()
@@ -124,7 +124,13 @@ class JobTests(Value):
 
 
 def make_test_job(batch: Batch, job_tests: JobTests, capabilities: Capabilities) -> Job:
-    """Return the job of some tests, for an engine that starts the proctor itself."""
+    """Return a job that runs some tests of a batch, for an engine that starts the proctor itself.
+
+    Args:
+        batch: a program with the tests that it still has to run.
+        job_tests: the tests of the batch that this job runs.
+        capabilities: capabilities of the engine.
+    """
     interpreter_tools = find_program_interpreters(batch.program, capabilities)
     accepted_toolchains = {
         name: tuple(tool.identity for tool in capabilities.list_toolchains(name))
@@ -309,7 +315,8 @@ _WORKER_OPTIONS = {  # options of a worker that correspond to Piston's variables
 
 
 _LARGEST_PROBE = 32 << 20  # bytes of the largest request with which a probe tests a server
-_MIN_PROGRAM_BYTES = 4 << 20  # minimum bytes of a request for the program, unless half of the request is less
+# Bytes of a request that are reserved for the program, but at most half of the request.
+_MIN_PROGRAM_BYTES = 4 << 20
 
 
 def max_program_bytes(capabilities: Capabilities) -> int:
@@ -406,8 +413,8 @@ class JobSizer:
                 return candidates[:test_count]
             if not test_count and used_bytes + reserved_bytes > max_bytes:
                 raise JudgeFailure(
-                    f"a job with only this test needs a request of {used_bytes + reserved_bytes} bytes,"
-                    f" with space for any program; the server accepts {max_bytes}",
+                    f"a job with only this test and the largest program needs a request of"
+                    f" {used_bytes + reserved_bytes} bytes; the server accepts {max_bytes}",
                     phase=f"judging problem {self._problem.id}",
                     test=planned.test.name,
                     remedy=BODY_REMEDY,
@@ -424,8 +431,8 @@ def min_memory_bytes(problem: Problem) -> int:
 
 
 COMMAND, _SCRIPT, _HARNESS = "python3", "waiting.py", "harness.py"
-# First bytes of a Python program with several sources, which is an archive. Its sources may have the names of
-# modules.
+# First bytes of a Python program with several sources, which is an archive. Its imports are not read, because
+# its own sources may have the names of modules.
 _ARCHIVE = b"PK\x03\x04"
 _IMPORT = re.compile(
     rb"^[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+(\w+)[\w.]*[ \t]+import\b)", re.MULTILINE
@@ -539,13 +546,14 @@ class Delivery(Protocol):
         prebuilt: Sequence[JobFile] | None,
         capabilities: Capabilities,
         *,
-        may_stay: bool,
+        may_stay_on_worker: bool,
     ) -> BuildResult:
         """Execute a build job. Raises JudgeFailure if the engine or a limit of it is at fault.
 
         Args:
             prebuilt: files that speed up the build. `None` means that no such file may be used.
-            may_stay: the artifact may stay on the machine that built it.
+            may_stay_on_worker: True if the artifact need not be sent to this machine, so that a worker may
+                store the artifact that it built.
 
         Raises:
             ToolchainGone: the caller may try a new job.
@@ -554,9 +562,10 @@ class Delivery(Protocol):
 
     @property
     def explain_refusal(self) -> Callable[[Blob, Capabilities], Awaitable[str]] | None:
-        """A function that returns why a submission's program does not fit into requests with its tests.
+        """A function that returns why a program is too large for requests, or "" if it is not too large.
 
-        It returns an empty string if the program fits. `None` means that the engine has no requests.
+        A request contains the program of a submission and its tests. `None` means that the engine has no
+        requests.
         """
         ...
 
@@ -571,8 +580,9 @@ class Delivery(Protocol):
     async def run(
         self, job: Job, capabilities: Capabilities, *, nonce: str, phase: str
     ) -> tuple[Ending, str]:
-        """Execute a job of tests. Return its ending, and the names of the servers if all attempts failed.
+        """Execute a job that runs tests, and return how it ended.
 
+        The second value contains the names of the servers if all attempts failed, and is empty otherwise.
         `nonce` is the token in all lines of the job's proctor. Raises JudgeFailure if no further attempt
         helps.
         """
@@ -582,7 +592,7 @@ class Delivery(Protocol):
 # --- executing a job, with retries --------------------
 
 
-PASSING = (EngineUnavailable, EngineOverloaded, BrokenReply)
+RETRIED_ERRORS = (EngineUnavailable, EngineOverloaded, BrokenReply)
 """Errors after which a job is tried again. A rejected job would be rejected again."""
 
 
@@ -618,7 +628,7 @@ async def execute(
             raise  # the caller prepares a new job, or uses the result in the exception
         except EngineError as error:
             reason = f"{type(error).__name__}: {error}"
-            if not isinstance(error, PASSING):
+            if not isinstance(error, RETRIED_ERRORS):
                 raise JudgeFailure(reason, phase=phase) from error
             if attempt >= (attempts or REPLY.max_attempts):
                 raise JudgeFailure(f"{reason}, {REPLY.describe_exhaustion(attempt)}", phase=phase) from error

@@ -62,7 +62,7 @@ class LocalDelivery:
         prebuilt: Sequence[JobFile] | None,
         capabilities: Capabilities,
         *,
-        may_stay: bool,
+        may_stay_on_worker: bool,
     ) -> BuildResult:
         tool, limits = (
             capabilities.require_tool(spec.toolchain_command, f"building a {spec.kind}"),
@@ -175,7 +175,10 @@ class TestRunner:
         )
 
     async def _run_job(self, batch: Batch, *, runs_last: bool = False) -> TestReports:
-        """Run tests in a job, and repeat a job that reports no test. If `runs_last`, other jobs run first."""
+        """Run tests in a job, and repeat the job if it reports about no test.
+
+        `runs_last`: True if the job waits, for a limited time, until no other job runs.
+        """
         is_here, ending, failed_servers = self._delivery.is_here, Ending(code=0), ""
         max_wait_s = _MAX_WAIT_FOR_OTHERS_S if runs_last and is_here else 0.0
         async with self._lock.hold(exclusive=batch.alone and is_here, others_first_s=max_wait_s):

@@ -17,7 +17,7 @@ import msgspec
 
 from ioi_eval.engines.contract import ArtifactsLost, RemoteArtifact, SharedBuild, WorkerArtifact
 from ioi_eval.engines.fleet import Endpoint
-from ioi_eval.engines.jobs.headers import MAX_HEADERS, Demand
+from ioi_eval.engines.jobs.headers import MAX_HEADERS, UseCounter
 from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents, find_first_script
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import count_sent_bytes
@@ -63,13 +63,13 @@ class ServerContents:
         # Files of shared builds on the server, by the build's hash. None means that the build runs or has
         # failed.
         self.shared_files = dict[str, Blob | None]()
-        self.demand = Demand(MAX_HEADERS)
+        self.header_uses = UseCounter(MAX_HEADERS)
         self.upload_slots = asyncio.Semaphore(_MAX_UPLOADS)
 
     def begin_build(self, shared_build: SharedBuild) -> bool:
-        """Count a job that could have used a shared build. Return True if the build starts now."""
+        """Count a job that could have used a shared build. Return True if the caller must start the build."""
         if (
-            not self.demand.is_due(shared_build.sha256, shared_build.min_uses)
+            not self.header_uses.count_use(shared_build.sha256, shared_build.min_uses)
             or shared_build.sha256 in self.shared_files
         ):
             return False
@@ -80,10 +80,13 @@ class ServerContents:
         """Forget a shared build, so that it is executed again after as many jobs as the first time."""
         WORKER_HEADER.log(_log, f"{shared_build.build.keep[0]} {shared_build.sha256[:12]}")
         self.shared_files.pop(shared_build.sha256, None)
-        self.demand.forget(shared_build.sha256)
+        self.header_uses.reset(shared_build.sha256)
 
     def add_shared_files(self, job: Job) -> tuple[Job, dict[str, SharedBuild]]:
-        """Return a job with the files of shared builds that the server has, and these builds by content."""
+        """Return a job with the files of shared builds that the server has, and without other shared builds.
+
+        The second value contains the shared builds whose files are in the job, by the hash of the file.
+        """
         job_files, shared_builds = list[JobFile](), dict[str, SharedBuild]()
         for file in job.files:
             content = file.content

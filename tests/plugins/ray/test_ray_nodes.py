@@ -69,5 +69,5 @@ async def test_python_artifact_is_fetched_from_ray_nodes_with_fork_server() -> N
             limits=BuildLimits(),
         )  # fmt: skip
         with pytest.raises(JudgeFailure, match="noted"):
-            await HttpDelivery(seeing).build(recipe, None, profile, may_stay=True)  # type: ignore[arg-type]
+            await HttpDelivery(seeing).build(recipe, None, profile, may_stay_on_worker=True)  # type: ignore[arg-type]
     assert seeing.stays == ["", "made"]

@@ -99,7 +99,7 @@ async def test_number_of_tests_per_job_is_independent_of_program_size(size: int)
     program = JobFile(name="submission", content=Blob.of(random.Random(1).randbytes(size)), executable=True)
     small_program = msgspec.structs.replace(PROGRAM, files=(program,))
     assert await number(large(1, 30_000), server(max_body=100_000), small_program) == 1
-    with pytest.raises(JudgeFailure, match="with space for any program"):
+    with pytest.raises(JudgeFailure, match="with only this test and the largest program"):
         await number(large(1, 40_000), server(max_body=100_000), small_program)
 
 

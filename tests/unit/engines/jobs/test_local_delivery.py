@@ -16,7 +16,7 @@ async def test_build_of_cpp_hides_proc_if_engine_confines(confines: bool) -> Non
     capabilities = msgspec.structs.replace(fake_capabilities(), confines=confines)
     engine = FakeEngine(capabilities=capabilities)
     spec = submission_recipe(Problem(id="sum", tests=()), submitted("int main() {}"), BuildLimits())
-    result = await LocalDelivery(engine).build(spec, None, capabilities, may_stay=False)
+    result = await LocalDelivery(engine).build(spec, None, capabilities, may_stay_on_worker=False)
     result.discard()
     [job] = engine.jobs
     assert job.without_proc is confines

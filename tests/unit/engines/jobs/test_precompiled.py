@@ -22,11 +22,11 @@ from support.cached_lookups import sandbox_tool
 from support.engines import BuildSpec, submission_recipe
 
 from ioi_eval.engines.contract import BUNDLED_HEADERS, BUNDLED_LIBRARY_HEADER, LIBRARY_HEADER, Capabilities
-from ioi_eval.engines.jobs.build import OBJECT, make_compile_script, make_object_spec, make_secret_path
+from ioi_eval.engines.jobs.build import OBJECT, make_compile_script, make_object_spec, make_unguessable_path
 from ioi_eval.engines.jobs.headers import (
     BIG,
     NAMES,
-    Demand,
+    UseCounter,
     find_leading_includes,
     make_header_file_name,
     make_header_spec,
@@ -130,13 +130,13 @@ def test_leading_includes_are_read_only_from_single_cpp_source() -> None:
 
 
 def test_precompiled_header_is_built_after_required_number_of_sources() -> None:
-    demand = Demand()
-    assert [demand.is_due(key, 2) for key in "aabab"] == [False, True, False, True, True]
-    assert Demand().is_due("a", 1)
-    few = Demand(2)
-    assert [few.is_due(key, 2) for key in "abcabca"] == [False, False, False, True, True, False, True]
-    demand.forget("a")
-    assert [demand.is_due("a", 2) for _ in range(2)] == [False, True]
+    use_counter = UseCounter()
+    assert [use_counter.count_use(key, 2) for key in "aabab"] == [False, True, False, True, True]
+    assert UseCounter().count_use("a", 1)
+    few = UseCounter(2)
+    assert [few.count_use(key, 2) for key in "abcabca"] == [False, False, False, True, True, False, True]
+    use_counter.reset("a")
+    assert [use_counter.count_use("a", 2) for _ in range(2)] == [False, True]
 
 
 def preprocessed(lines: Sequence[str], *options: str) -> list[str]:
@@ -235,7 +235,7 @@ def run_build(
     lay_out(box, recipe)
     for name, content in ((make_header_file_name(find_leading_includes(recipe)), header), (OBJECT, shared)):
         if content is not None:
-            link = box / make_secret_path(name)
+            link = box / make_unguessable_path(name)
             link.parent.mkdir(parents=True)
             if isinstance(content, Path):
                 link.symlink_to(content)
