@@ -38,7 +38,13 @@ from ioi_eval.engines.piston.reports import (
     list_remedies,
     summarize_low_limits,
 )
-from ioi_eval.engines.piston.uses import ROLE_NAMES, ServerRole, ServerUse, choose_uses, describe_packages
+from ioi_eval.engines.piston.uses import (
+    ROLE_NAMES,
+    AssignedServer,
+    ServerRole,
+    choose_server_roles,
+    describe_packages,
+)
 from ioi_eval.engines.registry import EngineChoice, open_nodes
 from ioi_eval.model.errors import EngineUnavailable, InputError
 from ioi_eval.model.text import format_count
@@ -155,7 +161,7 @@ class ClusterFindings(Value):
     ok: bool
     good: tuple[str, ...]  # addresses of servers that can judge submissions
     servers: tuple[EndpointReport, ...]
-    uses: tuple[ServerUse, ...] = ()  # how a run would use the servers that can be reached
+    uses: tuple[AssignedServer, ...] = ()  # how a run would use the servers that can be reached
     together: tuple[HealthCheck, ...] = ()  # health checks about differences between the servers
 
     def print_findings(self) -> None:
@@ -205,11 +211,11 @@ class ClusterFindings(Value):
 
     def _describe_use(self, report: EndpointReport) -> str:
         server_use = next(entry for entry in self.uses if entry.url == report.url)
-        if server_use.use is ServerRole.NONE:
+        if server_use.role is ServerRole.NONE:
             return f"nothing: {server_use.reason}"
         failed_checks = [line.name for line in report.findings if line.ok is False]
         if report.url in self.good:
-            return ROLE_NAMES[server_use.use] + (
+            return ROLE_NAMES[server_use.role] + (
                 f", but no {' or '.join(failed_checks)}" if failed_checks else ""
             )
         return f"nothing before it has: {', '.join(failed_checks)}"
@@ -283,8 +289,10 @@ async def _build_gzipped_proctor() -> bytes | None:
 
 def combine_reports(reports: Sequence[EndpointReport]) -> ClusterFindings:
     reachable_reports = [report for report in reports if report.reachable]
-    cluster_uses = choose_uses(reachable_reports)
-    used_reports = [report for report in reachable_reports if report.url not in cluster_uses.unused_reasons]
+    cluster_uses = choose_server_roles(reachable_reports)
+    used_reports = [
+        report for report in reachable_reports if report.url not in cluster_uses.reasons_by_unused_server
+    ]
     can_judge = any(_has_no_failure(report.findings) for report in used_reports)
     # A server without a compiler gets built programs, if another server has the compiler.
     good_urls = [

@@ -404,7 +404,7 @@ class Fleet(ABC, Generic[ReportT]):
     # --- methods that each kind of cluster implements ---------------------------------------------------
 
     @abstractmethod
-    async def find(self) -> frozenset[str]:
+    async def find_addresses(self) -> frozenset[str]:
         """Return the addresses of all endpoints. Raises EngineError or InputError."""
 
     @abstractmethod
@@ -944,7 +944,7 @@ class Fleet(ABC, Generic[ReportT]):
             await asyncio.sleep(interval_s)
             # If the search fails, for instance while a scheduler restarts, keep the known servers.
             try:
-                self.update_endpoints(await self.find())
+                self.update_endpoints(await self.find_addresses())
             except (EngineError, InputError) as error:
                 DISCOVERY.log(_log, error)
 

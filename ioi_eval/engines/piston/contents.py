@@ -21,7 +21,7 @@ from ioi_eval.engines.jobs.headers import MAX_HEADERS, UseCounter
 from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents, find_first_script
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import count_sent_bytes
-from ioi_eval.engines.piston.wire import MaxSecondsOf, Wire
+from ioi_eval.engines.piston.wire import GetMaxSeconds, Wire
 from ioi_eval.model.doing import log_step
 from ioi_eval.model.errors import (
     EngineError,
@@ -103,7 +103,7 @@ class ServerContents:
         """Return the contents to send before a job, by hash."""
         script_name = find_first_script(
             job
-        )  # the script is not included, because the wire changes it for each request
+        )  # the script is not included, because each request adds other lines to it
         content_by_hash = {
             file.content.sha256: file.content
             for file in job.files
@@ -135,23 +135,23 @@ class ContentSender:
             contents.report, contents.max_bytes = server.report, server.report.contents
         return contents
 
-    async def execute(self, server: Server, job: Job, max_seconds_of: MaxSecondsOf) -> JobResult:
+    async def execute(self, server: Server, job: Job, get_max_seconds: GetMaxSeconds) -> JobResult:
         """Execute a job once. Raises the errors of `Engine.execute`."""
         contents, report = self.get_contents(server), server.report
         assert report is not None, "it was inspected"
         if job.keep and contents.max_bytes and report.keeps_programs:
-            result = await self._send(report, contents, job, max_seconds_of, files_to_keep=job.keep)
+            result = await self._send(report, contents, job, get_max_seconds, files_to_keep=job.keep)
             if result.stayed or result.run.code != 0:
                 return result
             WORKER_PROGRAM.log(_log, f"{server.url} did not keep {', '.join(job.keep)}")
-        return await self._send(report, contents, job, max_seconds_of)
+        return await self._send(report, contents, job, get_max_seconds)
 
     async def _send(
         self,
         report: EndpointReport,
         contents: ServerContents,
         job: Job,
-        max_seconds_of: MaxSecondsOf,
+        get_max_seconds: GetMaxSeconds,
         files_to_keep: tuple[str, ...] = (),
     ) -> JobResult:
         """Send the contents that the server lacks, then the job.
@@ -185,7 +185,7 @@ class ContentSender:
                 break
             try:
                 return await self._execute(
-                    report, job_with_shared, named_hashes, files_to_keep, max_seconds_of
+                    report, job_with_shared, named_hashes, files_to_keep, get_max_seconds
                 )
             except LacksContents as refusal:
                 CONTENTS.log(_log, refusal)
@@ -195,13 +195,13 @@ class ContentSender:
                     contents.forget_build(shared_builds[content_hash])
             except JobRejected as refusal:
                 if isinstance(refusal, JobTooLarge) and refusal.limit == BODY:
-                    # Send the job with its contents, because the server counts contents by their uncompressed
-                    # size.
+                    # The server counts contents that it stores by their uncompressed size. So send the job
+                    # with all contents inside, which are compressed.
                     break
                 if LACKS_CONTENT not in str(refusal):
                     raise
                 contents.max_bytes = 0  # the server was restarted in a version that stores no contents
-        return await self._execute(report, job, frozenset(), files_to_keep, max_seconds_of)
+        return await self._execute(report, job, frozenset(), files_to_keep, get_max_seconds)
 
     async def _execute(
         self,
@@ -209,9 +209,12 @@ class ContentSender:
         job: Job,
         stored_hashes: Collection[str],
         files_to_keep: tuple[str, ...],
-        max_seconds_of: MaxSecondsOf,
+        get_max_seconds: GetMaxSeconds,
     ) -> JobResult:
-        """Execute a job, with the programs of other servers and without shared builds among its files."""
+        """Execute a job whose files are complete.
+
+        Programs that another server stores are fetched and added. Files of shared builds are left out.
+        """
         sendable_files = [
             file
             if file.content.sha256 in stored_hashes
@@ -220,7 +223,7 @@ class ContentSender:
             if not isinstance(file.content, SharedBuild)
         ]
         complete_job = msgspec.structs.replace(job, files=tuple(sendable_files))
-        return await self._wire.execute(report, complete_job, stored_hashes, files_to_keep, max_seconds_of)
+        return await self._wire.execute(report, complete_job, stored_hashes, files_to_keep, get_max_seconds)
 
     # --- shared builds -----------------------------------------------------------------------------------
 
@@ -231,13 +234,16 @@ class ContentSender:
         return contents.max_bytes > 0 and keeps_programs and contents.begin_build(shared_build)
 
     async def execute_shared_build(
-        self, server: Server, shared_build: SharedBuild, max_seconds_of: MaxSecondsOf
+        self, server: Server, shared_build: SharedBuild, get_max_seconds: GetMaxSeconds
     ) -> None:
-        """Execute a shared build on a server. Until it succeeds, jobs run without its file."""
+        """Execute a build, such as of a precompiled header, whose file many jobs on the server share.
+
+        Until it succeeds, jobs run without its file. `get_max_seconds` is the timeout of the request.
+        """
         contents, report, job = self.get_contents(server), server.report, shared_build.build
         assert report is not None, "it was inspected"
         try:
-            result = await self._send(report, contents, job, max_seconds_of, files_to_keep=job.keep)
+            result = await self._send(report, contents, job, get_max_seconds, files_to_keep=job.keep)
         except EngineError:
             contents.forget_build(shared_build)
             return
@@ -263,7 +269,7 @@ class ContentSender:
                 artifact.sha256 not in contents.stored_hashes and server.url != builder_url
             ):
                 continue
-            program_bytes = await self._wire.get(server.url, artifact.sha256)
+            program_bytes = await self._wire.get_content(server.url, artifact.sha256)
             if program_bytes is not None and (program := Blob.of(program_bytes)).sha256 == artifact.sha256:
                 return program
             contents.stored_hashes.discard(artifact.sha256)
@@ -286,8 +292,8 @@ class ContentSender:
             if not contents.max_bytes or content_hash in contents.stored_hashes:
                 return
             try:
-                if not await self._wire.has(url, content_hash):
-                    if not await self._wire.put(url, await self._fetch_content(content)):
+                if not await self._wire.has_content(url, content_hash):
+                    if not await self._wire.put_content(url, await self._fetch_content(content)):
                         contents.max_bytes = 0
                         return
                     log_step(_log, "content %s to %s: %d bytes", content_hash[:12], url, content.size)

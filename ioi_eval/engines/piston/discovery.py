@@ -70,7 +70,7 @@ def normalize_address(address: str) -> str:
 
 
 def _format_host(host: str, address: str) -> str:
-    """Return a host for an address. IPv6 is in brackets and in its shortest form."""
+    """Return a host in the form for a URL: an IPv6 address in brackets and in its shortest form."""
     if ":" not in host:
         return host
     try:

@@ -37,14 +37,14 @@ from ioi_eval.engines.piston.reports import (
     EndpointReport,
     add_toolchains,
     check_differences,
-    contradicts_report,
     describe_changed_tools,
-    find_misfit,
+    explain_exclusion,
+    is_refusal_of_another_server,
     list_job_runtimes,
     merge_capabilities,
 )
 from ioi_eval.engines.piston.sending import LATE, Tokens
-from ioi_eval.engines.piston.uses import ClusterUses, choose_uses
+from ioi_eval.engines.piston.uses import ServerRoles, choose_server_roles
 from ioi_eval.engines.piston.wire import HttpWire, Wire
 from ioi_eval.model.errors import EngineUnavailable, InputError, JobRejected, ServerReplaced
 from ioi_eval.model.job import Job, JobResult
@@ -69,7 +69,8 @@ class Patience(WaitTimes):
     margin: float = 60.0
     connect: float = 10.0
     health: float = 10.0  # seconds for the answer to an inspection
-    first_look: float = FIRST_LOOK.max_seconds  # seconds until the first server answers
+    # Seconds after the start of an engine within which a first server must answer.
+    first_look: float = FIRST_LOOK.max_seconds
 
 
 class ServerTimes(Value):
@@ -103,7 +104,10 @@ def extend_limits(job: Job, times: ServerTimes) -> Job:
 
 
 def max_stages_ms(job: Job, times: ServerTimes) -> int:
-    """Return the maximum ms of a job's compile and run stages together, as sent to the server."""
+    """Return the maximum duration of a job's compile and run stages together, in ms.
+
+    `job` is the job as sent to the server.
+    """
     # Packages that start a job's own scripts have a compile stage only if the job contains the script
     # `compile`.
     has_compile_stage = job.runtime not in SHELLS or any(file.name == "compile" for file in job.files)
@@ -170,20 +174,20 @@ class ServerFleet(Fleet[EndpointReport]):
         self._initial_capabilities: Capabilities | None = None
         self._inspection_slots = asyncio.Semaphore(_MAX_INSPECTIONS)
         # Uses of the servers that the first search found; `None` if the caller passed capabilities.
-        self.uses: ClusterUses | None = None
+        self.uses: ServerRoles | None = None
         self.reports = dict[str, EndpointReport]()  # last report of each server, by address
         self.capabilities = usage.capabilities or Capabilities(name="", architecture="")
 
     async def begin(self) -> None:
         """Inspect the servers of the first search. Raises EngineUnavailable if none can be used."""
-        self.found_addresses = await self.find()
+        self.found_addresses = await self.find_addresses()
         if not self.found_addresses and not self._wire.is_elastic:
             raise EngineUnavailable(self._wire.no_servers_message)
         reports = await self._search_first_servers()
         if self._usage.capabilities is None:
-            self.uses = choose_uses(reports, self._usage.job)
-            unused_reasons = self.uses.unused_reasons
-            used_reports = [report for report in reports if report.url not in unused_reasons]
+            self.uses = choose_server_roles(reports, self._usage.job)
+            reasons_by_unused_server = self.uses.reasons_by_unused_server
+            used_reports = [report for report in reports if report.url not in reasons_by_unused_server]
             if self._usage.same_compiler and (differences := check_differences(used_reports)):
                 if not self._wire.is_elastic:
                     problem = "; ".join(
@@ -194,7 +198,7 @@ class ServerFleet(Fleet[EndpointReport]):
                 used_reports = used_reports[:1]
             self.capabilities = self._wire.complete_capabilities(merge_capabilities(used_reports))
             self._initial_capabilities = self.capabilities if self._usage.same_compiler else None
-            for url, reason in unused_reasons.items():
+            for url, reason in reasons_by_unused_server.items():
                 self.exclude_endpoint(self.add_endpoint(url), reason)
             reports = used_reports
         if error := self._check_capacity(sum(map(self.count_slots, reports))):
@@ -216,15 +220,15 @@ class ServerFleet(Fleet[EndpointReport]):
         )
         while not reports and loop_time_s() < deadline_s and self._may_be_starting():
             for report in self._sorted_reports() if not failed_searches else ():
-                if report.passes:
-                    self._emit_change(report.url, report.passes, report.reason)
+                if report.temporary_state:
+                    self._emit_change(report.url, report.temporary_state, report.reason)
             FIRST_LOOK.log(_log, "; ".join(report.reason for report in self._sorted_reports()))
             rest_s = self._patience.choose_rest_s(failed_searches)
             if self._wire.is_elastic:
                 rest_s = min(rest_s, self._wire.search_interval_s or rest_s)
             await asyncio.sleep(rest_s)
             if self._wire.is_elastic:
-                self.found_addresses = await self.find()
+                self.found_addresses = await self.find_addresses()
             reports, failed_searches = await self._inspect_all(), failed_searches + 1
         if not reports:
             failed_reports = [*self._sorted_reports()]
@@ -237,13 +241,13 @@ class ServerFleet(Fleet[EndpointReport]):
             more_reasons = f"; and {len(reasons) - _MAX_REASONS} more" if len(reasons) > _MAX_REASONS else ""
             problem = f"no server can be used: {'; '.join(reasons[:_MAX_REASONS])}{more_reasons}"
             raise EngineUnavailable(". ".join([problem, *filter(None, remedies)]))
-        while self._wire.is_elastic and (addresses := await self.find()) - self.found_addresses:
+        while self._wire.is_elastic and (addresses := await self.find_addresses()) - self.found_addresses:
             self.found_addresses = addresses  # machines that joined meanwhile are used from the start
             reports = await self._inspect_all()
         return reports
 
     def _may_be_starting(self) -> bool:
-        return not self.found_addresses or any(report.passes for report in self.reports.values())
+        return not self.found_addresses or any(report.temporary_state for report in self.reports.values())
 
     async def _inspect_all(self) -> list[EndpointReport]:
         await asyncio.gather(*(self._inspect_server(url) for url in self.found_addresses))
@@ -264,8 +268,8 @@ class ServerFleet(Fleet[EndpointReport]):
 
     # --- methods that the class Fleet requires --------------------------------------------------------------
 
-    async def find(self) -> frozenset[str]:
-        return await self._wire.find()
+    async def find_addresses(self) -> frozenset[str]:
+        return await self._wire.find_addresses()
 
     async def inspect(self, address: str) -> EndpointReport:
         report = await self._inspect_server(address)
@@ -274,7 +278,7 @@ class ServerFleet(Fleet[EndpointReport]):
         if report.unfit:
             raise EndpointUnfit(report.unfit)
         if self._usage.capabilities is None and (
-            reason := find_misfit(self.capabilities, report, self._initial_capabilities)
+            reason := explain_exclusion(self.capabilities, report, self._initial_capabilities)
         ):
             raise EndpointUnfit(reason)
         other_slots = sum(member.slots for member in self.members if member.url != address)
@@ -324,19 +328,19 @@ class ServerFleet(Fleet[EndpointReport]):
         assert report is not None, "it has jobs"
         times = get_server_times(report, self.capabilities)
         job = extend_limits(adapt_to_runtime(job, find_server_runtime(report, job)), times)
-        max_seconds_of = partial(max_answer_seconds, job, times=times, patience=self._patience)
+        get_max_seconds = partial(max_answer_seconds, job, times=times, patience=self._patience)
         try:
-            result = require_working_sandboxes(await self._sender.execute(endpoint, job, max_seconds_of))
+            result = require_working_sandboxes(await self._sender.execute(endpoint, job, get_max_seconds))
         except JobRejected as refusal:
-            if contradicts_report(str(refusal), job.runtime, report):
+            if is_refusal_of_another_server(str(refusal), job.runtime, report):
                 raise ServerReplaced(endpoint.url) from refusal
             raise
         for file in job.files:
             if isinstance(file.content, SharedBuild) and self._sender.should_build(endpoint, file.content):
-                max_seconds_of = partial(
+                get_max_seconds = partial(
                     max_answer_seconds, file.content.build, times=times, patience=self._patience
                 )
-                self.start_task(self._sender.execute_shared_build(endpoint, file.content, max_seconds_of))
+                self.start_task(self._sender.execute_shared_build(endpoint, file.content, get_max_seconds))
         return msgspec.structs.replace(result, toolchains=report.toolchains)
 
 
@@ -344,7 +348,7 @@ class ServerFleet(Fleet[EndpointReport]):
 
 
 class FleetEngine(ABC):
-    """Sends jobs to servers over a wire, each job to the server with the fewest jobs of this process.
+    """Sends each job to the server with the fewest jobs of this process. A wire connects it to the servers.
 
     A job that fails by a server's fault is tried again on another server. The output of programs has no
     influence on this. If the attempts are used up, `execute` raises AttemptsUsedUp.
@@ -361,8 +365,8 @@ class FleetEngine(ABC):
         """Receives an event for each change of a server's state, and when no server is left."""
 
     @abstractmethod
-    def _wire(self) -> Wire:
-        """Return a new wire. The engine calls this each time it is opened."""
+    def _create_wire(self) -> Wire:
+        """Return a new connection to the servers. The engine calls this method each time it is opened."""
 
     @property
     def slots(self) -> int:
@@ -414,12 +418,15 @@ class FleetEngine(ABC):
             differences=check_differences(used_reports),
             standings=tuple(endpoint.server_state for endpoint in self.endpoints),
             uses="" if uses is None else uses.summary,
-            jobs="" if uses is None else uses.use,
+            jobs="" if uses is None else uses.role,
             cores=self._usable_cores(used_reports),
         )
 
     def _usable_cores(self, used_reports: Sequence[EndpointReport]) -> int:
-        """Return the cores of the servers if some are idle because the user did not set a number of jobs."""
+        """Return the number of cores of the servers if the default number of jobs leaves cores idle.
+
+        Return 0 if no core is idle, or if the user has set the number of jobs.
+        """
         has_job_limit = self._usage.per_endpoint or self._usage.total
         has_idle_cores = any(report.idle_cores for report in used_reports)
         return (
@@ -437,7 +444,7 @@ class FleetEngine(ABC):
         if self._fleet is not None:
             raise EngineUnavailable(f"the {self._kind} engine is in use already")
         async with AsyncExitStack() as exit_stack:
-            wire = await exit_stack.enter_async_context(self._wire())
+            wire = await exit_stack.enter_async_context(self._create_wire())
             fleet = ServerFleet(wire, self._usage, self._patience, lambda event: self.on_event(event))
             exit_stack.push_async_callback(fleet.close)
             await fleet.begin()
@@ -479,13 +486,15 @@ class PistonEngine(FleetEngine):
         """Args:
         per_endpoint: jobs at a time on each server. By default as many as the server reports, or 1.
         total: jobs at a time on all servers together.
-        token: token for workers. After an address, it is for the server there: "http://judge:2000 TOKEN".
+        token: token for workers, or an address and the token for the server there:
+            "http://judge:2000 TOKEN".
         same_compiler: refuse servers whose compilers differ. Servers that join later with different compilers
             get no jobs.
-        attempts: attempts of a job, by the retry rule `server`.
-        patience: time limits and waits.
+        attempts: maximum number of attempts of a job, on different servers if possible.
+        patience: time limits for answers, and waits between attempts.
         capabilities: capabilities of all servers. If the caller passes them, servers are not probed.
-        job: shape of the jobs. Servers that are less suited to it get no jobs.
+        job: shape of the jobs: "batched" has many tests in a job, "classic" has one test in a job, and "auto"
+            is the best shape for the servers. Servers that cannot execute such jobs get no jobs.
         """
         for name, value in (("per_endpoint", per_endpoint), ("total", total), ("attempts", attempts)):
             if value is not None and value < 1:
@@ -503,7 +512,7 @@ class PistonEngine(FleetEngine):
         Tokens(self._token)  # raises an InputError if the token is invalid
         self._min_slots = per_endpoint or 1
 
-    def _wire(self) -> HttpWire:
+    def _create_wire(self) -> HttpWire:
         patience = self._patience
         return HttpWire(
             self._discovery,

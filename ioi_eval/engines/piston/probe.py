@@ -33,6 +33,7 @@ from ioi_eval.engines.jobs.piston_api import (
 )
 from ioi_eval.engines.piston.reports import (
     ASKED_BY,
+    BECAME_ANOTHER_SERVER,
     MOVED,
     NEEDS_TLS,
     NO_PISTON,
@@ -40,7 +41,6 @@ from ioi_eval.engines.piston.reports import (
     RUNTIMES,
     SHELLS,
     TOO_SLOW,
-    TURNED,
     EndpointReport,
     make_health_checks,
 )
@@ -50,7 +50,7 @@ from ioi_eval.engines.piston.sending import (
     Request,
     ServerIdentity,
     compress_body,
-    split_identity,
+    split_identity_lines,
 )
 from ioi_eval.engines.threads import run_to_end
 from ioi_eval.model.errors import (
@@ -267,7 +267,7 @@ def _make_unreachable_report(report: EndpointReport, error: EngineError) -> Endp
     reason = str(error) if report.url in str(error) else f"{report.url}: {error}"
     change = Change.FULL if isinstance(error, EngineOverloaded) else Change.LOST
     temporary_change = change if isinstance(error, EngineOverloaded | ServerFailed | BrokenReply) else None
-    return msgspec.structs.replace(report, reachable=False, reason=reason, passes=temporary_change)
+    return msgspec.structs.replace(report, reachable=False, reason=reason, temporary_state=temporary_change)
 
 
 class _ServerInfo(msgspec.Struct):
@@ -313,7 +313,7 @@ class Prober:
 
     async def add_confinement_checks(self, report: EndpointReport, packed_proctor: bytes) -> EndpointReport:
         """Return the report with health checks by a proctor on the server. `packed_proctor` is in gzip."""
-        if not report.reachable or report.is_ours or report.runtime not in SHELLS:
+        if not report.reachable or report.is_worker or report.runtime not in SHELLS:
             return report
         try:
             job = _make_script_job(
@@ -339,7 +339,7 @@ class Prober:
             "keeps_programs": health_info.keeps_programs,
             "exclusive": health_info.exclusive,
             "max_body": await self._find_body_limit(report.url),
-            "max_passed": await self._find_gateway_limit(report.url),
+            "max_gateway_bytes": await self._find_gateway_limit(report.url),
         }
         if runtime:
             for field, name in ASKED_BY.items():
@@ -380,7 +380,7 @@ class Prober:
                 None if printed_bytes >= count_growing_output_bytes(output_steps) else printed_bytes
             )
             if await self._read_identity(report, runtime, max_run_ms) != report_fields["identity"]:
-                raise EngineUnavailable(f"{report.url} {TURNED} while it was probed")
+                raise EngineUnavailable(f"{report.url} {BECAME_ANOTHER_SERVER} while it was probed")
         return msgspec.structs.replace(report, **report_fields)
 
     async def _read_identity(
@@ -389,7 +389,7 @@ class Prober:
         script_ending = await self._run_to_end(
             report.url, _make_script_job(runtime, report.identity.script), max_run_ms, report.identity.worker
         )
-        return msgspec.structs.replace(report.identity, tools=split_identity(script_ending.stdout)[0])
+        return msgspec.structs.replace(report.identity, tools=split_identity_lines(script_ending.stdout)[0])
 
     async def _fetch_server_info(self, url: str, path: str) -> _ServerInfo:
         answer = await self._http.ask("GET", url, path, _MAX_ANSWER_S)

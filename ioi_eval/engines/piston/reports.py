@@ -23,8 +23,8 @@ NO_PISTON = "is not a Piston server"
 TOO_SLOW = "is too slow to be asked"
 RUNS_NOTHING = "accepts jobs, but runs no script"
 MOVED = "sends its callers to"
-TURNED = "became another server"
-_ANOTHER = "is not the same server as before"  # part of the message of a ServerReplaced error
+BECAME_ANOTHER_SERVER = "became another server"
+_NOT_SAME_SERVER = "is not the same server as before"  # part of the message of a ServerReplaced error
 """Reasons why a server is not used although its limits are unknown."""
 
 NEEDS_TLS = "serves https alone"
@@ -39,7 +39,8 @@ class EndpointReport(Value):
     url: str
     reachable: bool = True
     reason: str = ""  # reason why the server cannot be reached; empty if it can be reached
-    passes: Change | None = None  # state of an unreachable server whose trouble may be temporary
+    # State of a server that cannot be reached for a reason that may be temporary, or None.
+    temporary_state: Change | None = None
     unfit: str = ""  # reason why the server gets no jobs of any kind; empty if it can get jobs
     server: str = ""  # name that the server reports, such as Piston v3.1.1
     # True if the server uses isolate; older servers report neither statuses nor times.
@@ -65,7 +66,9 @@ class EndpointReport(Value):
     max_run_memory: int | None = None
     max_compile_memory: int | None = None
     max_body: int | None = None
-    max_passed: int | None = None  # maximum bytes of a request that passes the gateway before the server
+    max_gateway_bytes: int | None = (
+        None  # maximum bytes of a request that passes the gateway before the server
+    )
     max_output: int | None = None
     max_file: int | None = None
     max_processes: int | None = None
@@ -73,19 +76,25 @@ class EndpointReport(Value):
     findings: tuple[HealthCheck, ...] = ()  # health checks, which `ioi-eval doctor` prints as lines
 
     @property
-    def is_ours(self) -> bool:
-        """True for a worker, which uses the proctor's sandboxes and clocks."""
+    def is_worker(self) -> bool:
+        """True if the server is an `ioi-eval worker`, and not another Piston server."""
         return WORKER in self.server
 
     @property
     def idle_cores(self) -> int:
-        """The number of cores without a job, if the server does not set the number of jobs."""
+        """The number of cores that are idle if the server gets a single job at a time.
+
+        It is 0 if the server reports its number of jobs.
+        """
         return (self.cores or 1) - 1 if self.slots is None else 0
 
     @property
     def is_strict(self) -> bool:
-        """True if the time limits were probed and are for wall-clock time, as on all servers but workers."""
-        return self.max_run_time is not None and not self.is_ours
+        """True if the server's time limits are known and include the time in which programs wait.
+
+        Only the time limits of workers do not include the time in which programs wait for a processor.
+        """
+        return self.max_run_time is not None and not self.is_worker
 
 
 # --- health checks ---------------------------------------------------------------------------
@@ -124,7 +133,7 @@ class _Need(Value):
     enough: int
     unit: str  # unit of the limit: s, bytes or empty
     remedy: str
-    option: str = ""  # option of a worker that corresponds to Piston's variable
+    option: str = ""  # option of a worker that corresponds to the environment variable in `remedy`
 
 
 _NEEDS = (
@@ -190,7 +199,9 @@ def _make_unreachable_check(reason: str) -> HealthCheck:
         remedy = _TOKEN_REMEDY
     elif MOVED in reason:
         remedy = "Use that address, if the server there runs jobs; redirects are not followed"
-    elif TURNED in reason or _ANOTHER in reason or find_limit_in_message(reason):  # the limit has changed
+    elif (
+        BECAME_ANOTHER_SERVER in reason or _NOT_SAME_SERVER in reason or find_limit_in_message(reason)
+    ):  # the limit has changed
         remedy = "If a load balancer distributes to different servers, name each server instead"
     elif NO_PISTON in reason:
         remedy = "Name the address of a Piston server, or of `ioi-eval worker`, with its port"
@@ -203,7 +214,7 @@ def _make_unreachable_check(reason: str) -> HealthCheck:
 
 def _check_sandboxes(report: EndpointReport) -> Iterator[HealthCheck]:
     """Yield a health check of a server's own sandboxes, inside which the proctor starts its sandboxes."""
-    if report.is_ours or report.isolates is None:
+    if report.is_worker or report.isolates is None:
         return
     yield HealthCheck(
         name=_SANDBOXES,
@@ -246,7 +257,7 @@ def _check_limits(report: EndpointReport) -> Iterator[HealthCheck]:
                 _BUILD_MEMORY if need.field == "max_run_memory" and report.runtime == "bash" else need.minimum
             )
             detail = f"{_ONLY_UP_TO}{_format_amount(limit, need.unit)}"
-            worker_remedy = f"Start the worker with {need.option}" if report.is_ours and need.option else ""
+            worker_remedy = f"Start the worker with {need.option}" if report.is_worker and need.option else ""
             yield HealthCheck(
                 name=need.name,
                 ok=False if is_too_low else None,
@@ -256,7 +267,10 @@ def _check_limits(report: EndpointReport) -> Iterator[HealthCheck]:
 
 
 def _was_limit_tried(report: EndpointReport, field: str) -> bool:
-    """Return True if the probe tried a limit: by requests, or by a script."""
+    """Return True if the probe tried to find a limit of a server.
+
+    The probe finds some limits by requests, and others by a shell script in a job.
+    """
     if field == "max_body":
         return True
     return bool(report.runtime) if field in ASKED_BY else report.runtime in SHELLS
@@ -306,11 +320,11 @@ def list_remedies(report: EndpointReport) -> tuple[str, ...]:
 
 def _check_gateway(report: EndpointReport) -> Iterator[HealthCheck]:
     """Yield the check of a gateway's limit. For workers it is no problem: files are sent before jobs."""
-    if report.max_passed is not None:
+    if report.max_gateway_bytes is not None:
         yield HealthCheck(
             name=_GATEWAY,
-            ok=None if report.is_ours or report.max_passed >= _MIN_BODY else False,
-            detail=f"refuses requests of more than {_format_amount(report.max_passed, 'bytes')}",
+            ok=None if report.is_worker or report.max_gateway_bytes >= _MIN_BODY else False,
+            detail=f"refuses requests of more than {_format_amount(report.max_gateway_bytes, 'bytes')}",
             remedy="Raise its limit (client_max_body_size of nginx) to 512mb",
         )
 
@@ -368,7 +382,7 @@ NAME = "piston"
 # Runtimes that jobs can use, in order of preference. The probe runs in the first of them that a server has.
 RUNTIMES = ("ioi_eval", "bash", "cms_ioi", CODEFORCES)
 SHELLS = RUNTIMES[:2]
-_MAX_FILES = 500  # maximum number of tests in a job
+_MAX_TESTS = 500  # maximum number of tests in a job
 _OTHER_FILES, _FILES_PER_TEST = 40, 2  # number of open files of a job, and of each of its tests
 _LIMITS = (
     "max_run_time",
@@ -402,9 +416,10 @@ def describe_changed_tools(before: EndpointReport, after: EndpointReport) -> str
 
 
 def merge_capabilities(reports: Iterable[EndpointReport]) -> Capabilities:
-    """Return common capabilities of servers: the tightest limits, and the tools and runtimes of any server.
+    """Return the capabilities of an engine with several servers.
 
-    A job goes to a server that has the tools it needs. `reports` must not be empty.
+    Its limits are the tightest limits of all servers. Its tools and runtimes are those of any server, because
+    each job goes to a server that has the tools it needs. `reports` must not be empty.
     """
     all_reports = [*reports]
     limits: dict[str, Any] = {
@@ -418,14 +433,14 @@ def merge_capabilities(reports: Iterable[EndpointReport]) -> Capabilities:
             architecture=find_most_common(
                 report.architecture for report in all_reports if report.architecture
             ),
-            confines=all(report.is_ours for report in all_reports),
+            confines=all(report.is_worker for report in all_reports),
             exclusive=all(report.exclusive for report in all_reports),
             shares_builds=True,
             toolchains={name: tools[0] for name, tools in group_toolchains(all_toolchains).items()},
             runtimes=tuple(dict.fromkeys(name for report in all_reports for name in report.runtimes)),
-            max_files=_MAX_FILES
+            max_files=_MAX_TESTS
             if max_open_files is None
-            else max(1, min(_MAX_FILES, (max_open_files - _OTHER_FILES) // _FILES_PER_TEST)),
+            else max(1, min(_MAX_TESTS, (max_open_files - _OTHER_FILES) // _FILES_PER_TEST)),
             strict=any(report.is_strict for report in all_reports),
             **limits,
         ),
@@ -440,8 +455,8 @@ def _get_limit(report: EndpointReport, name: str) -> int | None:
         # Builds on this server run in the run stage, so the limit of the compile stage does not apply.
         return None
     # A server that is not a worker gets the whole job in a single request.
-    if name == "max_body" and not report.is_ours:
-        return min_limit(limit, report.max_passed)
+    if name == "max_body" and not report.is_worker:
+        return min_limit(limit, report.max_gateway_bytes)
     return min_limit(limit, report.max_compile_cpu_time) if name == "max_compile_time" else limit
 
 
@@ -488,8 +503,11 @@ ASKED_BY = {
 _UNKNOWN = "runtime is unknown"  # end of a server's message about a job whose runtime it lacks
 
 
-def contradicts_report(refusal: str, runtime: str, report: EndpointReport) -> bool:
-    """Return True if a server's refusal of a job shows that another server was probed."""
+def is_refusal_of_another_server(refusal: str, runtime: str, report: EndpointReport) -> bool:
+    """Return True if the refusal of a job cannot come from the server that a report describes.
+
+    `refusal` is the message of the server that now has the address.
+    """
     if refusal.startswith(f"{runtime}-") and refusal.endswith(_UNKNOWN):
         return runtime in report.runtimes
     exceeded_limit = find_limit_in_message(refusal)
@@ -503,18 +521,21 @@ def contradicts_report(refusal: str, runtime: str, report: EndpointReport) -> bo
 
 
 def list_job_runtimes(capabilities: Capabilities) -> frozenset[str]:
-    """Return the runtimes that jobs of a run can use. `bash` replaces `ioi_eval` if nothing is compiled."""
+    """Return the runtimes that jobs of a run can use.
+
+    If `ioi_eval` is a runtime of the run, `bash` can run its jobs that compile nothing.
+    """
     runtimes = {name for name in RUNTIMES if name in capabilities.runtimes}
     return frozenset(runtimes | {BASH} if OWN in runtimes else runtimes)
 
 
-def find_misfit(
+def explain_exclusion(
     capabilities: Capabilities, report: EndpointReport, initial_capabilities: Capabilities | None = None
 ) -> str:
     """Return why an endpoint cannot join a run that relies on `capabilities`, or an empty string if it can.
 
-    `initial_capabilities`: capabilities with the compilers and interpreters that the endpoint must have, if
-    all endpoints must have the same.
+    `initial_capabilities`: None if endpoints may have different compilers and interpreters. Otherwise the
+    endpoint must have the compilers and interpreters of these capabilities.
     """
     if list_job_runtimes(capabilities).isdisjoint(report.runtimes):
         return f"it has no runtime {' or '.join(sorted(list_job_runtimes(capabilities)))}, which the run uses"
@@ -522,7 +543,7 @@ def find_misfit(
         return (
             f"the run is on {capabilities.architecture}, it is {report.architecture or 'something unknown'}"
         )
-    if capabilities.confines and not report.is_ours:
+    if capabilities.confines and not report.is_worker:
         return "the run needs the sandboxes of an ioi-eval worker, and the server is not such a worker"
     if capabilities.exclusive and not report.exclusive:
         return "the server cannot run exclusive jobs, and the run needs them"
@@ -586,6 +607,7 @@ def check_differences(reports: Iterable[EndpointReport]) -> tuple[HealthCheck, .
 
 
 def _make_difference_check(command: str, reports: Sequence[EndpointReport]) -> HealthCheck:
+    """Return the health check about a compiler or interpreter, `command`, that differs between servers."""
     toolchains = [report.toolchains.get(command) for report in reports]
     version_counts = Counter(tool.version if tool else "none" for tool in toolchains)
     detail = ", ".join(f"{version} on {version_counts[version]}" for version in sorted(version_counts))

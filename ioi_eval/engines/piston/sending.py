@@ -50,9 +50,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 # --- the identity of servers ---------------------------------------------------------------------------
-# A server may be replaced between two requests without being seen down. So each script first prints which
-# compilers and interpreters it finds, and its limits. A reply with another output than the probe's is
-# discarded. In addition, a worker sends its configuration in a header.
+# Another server may get the address of a server between two requests. So each script of a job first prints
+# which compilers and interpreters it finds, and its limits. These lines are the server's identity. A reply is
+# discarded if its lines differ from the lines of the server that was probed. In addition, a worker sends a
+# digest of its configuration in a header.
 
 
 WORKER = "ioi-eval worker"  # name of a worker, as in server/routes.py
@@ -80,7 +81,7 @@ class ServerIdentity(Value):
 
     @property
     def script(self) -> str:
-        """Return the script whose output identifies the server.
+        """Return the shell script that prints the server's identity: its compilers and limits.
 
         A worker's limits are in its header. Without namespaces, its limit of processes changes with the
         number of processes on the machine, so it is not part of the output.
@@ -88,46 +89,53 @@ class ServerIdentity(Value):
         return IDENTITY_SCRIPT if self.worker else IDENTITY_SCRIPT.replace("; ", "; ulimit -u; ", 1)
 
     def make_shell_lines(self, script_name: str, mark: str = "") -> str:
-        """Return the shell commands that print the identity, which are put before a job's first script.
+        """Return the shell commands that print the identity. They are put before a job's first script.
 
-        The string is empty for a job without a script. The commands print `mark`, so that the reply to a
-        different job is detected.
+        The string is empty for a job without a script. The commands also print `mark`, a random string of the
+        request, so that the client detects a reply to another request.
         """
         if not (script_name and self.tools):
             return ""
         return self.script + f'echo "{_ANSWER_MARK} {mark}"\n' * bool(mark)
 
     def check_result(self, script_name: str, result: JobResult, mark: str = "") -> JobResult:
-        """Return the result without the identity in its output. Raises ServerReplaced for another server."""
+        """Return the result without the identity in its output.
+
+        `mark` is the random string that the job must have printed. Raises ServerReplaced if another server
+        executed the job.
+        """
         if not (script_name and self.tools):
             return result
         # If the job contains no script `compile`, the package's own script runs in that stage, which does not
         # print the identity.
         stage = "compile" if script_name == "compile" and result.compile is not None else "run"
         ending: Ending = getattr(result, stage)
-        tools_digest, other_output = split_identity(ending.stdout)
+        tools_digest, other_output = split_identity_lines(ending.stdout)
         if not tools_digest:
             raise BrokenReply(f"{result.endpoint} does not report the compilers that it used for a job")
         if tools_digest != self.tools:
             raise ServerReplaced(result.endpoint)
         mark_line = f"{_ANSWER_MARK} {mark}\n" * bool(mark)
         if not other_output.startswith(mark_line):
-            raise _make_mixed_up_error(result.endpoint)
+            raise _make_wrong_reply_error(result.endpoint)
         other_output = other_output.removeprefix(mark_line)
         return msgspec.structs.replace(
             result, **{stage: msgspec.structs.replace(ending, stdout=other_output)}
         )
 
 
-def split_identity(stdout: str) -> tuple[str, str]:
-    """Return the digest of the identity in a script's output, or an empty string, and its other lines."""
+def split_identity_lines(stdout: str) -> tuple[str, str]:
+    """Return a hash of the identity lines at the start of a script's output, and the lines after them.
+
+    The hash is an empty string if the output does not start with identity lines.
+    """
     identity, end_mark, other_output = stdout.partition(f"\n{_IDENTITY_END}\n")
     if not end_mark or not identity.startswith(_IDENTITY_START):
         return "", stdout
     return hashlib.sha256(identity.encode()).hexdigest()[:16], other_output
 
 
-def _make_mixed_up_error(server_url: str) -> BrokenReply:
+def _make_wrong_reply_error(server_url: str) -> BrokenReply:
     """Return the error for a reply that a gateway repeated or mixed up."""
     return BrokenReply(f"{server_url} sent the reply to another request")
 
@@ -144,15 +152,16 @@ _TOKEN_FORMS = (
 class Tokens:
     """The token for workers, and tokens for named servers. No token is sent to other servers.
 
-    `text` has TOKEN, ADDRESS TOKEN, ADDRESS USER:PASSWORD, or several of these with white space between them.
+    `token_list` has TOKEN, ADDRESS TOKEN, ADDRESS USER:PASSWORD, or several of these with white space between
+    them.
     """
 
-    def __init__(self, text: str = "") -> None:
+    def __init__(self, token_list: str = "") -> None:
         self._worker_token = Secret()
         self._tokens_by_url: dict[str, Secret] = {}
         # Tokens by address, of servers that have identified themselves.
         self._learned_tokens: dict[str, Secret] = {}
-        words = text.split()
+        words = token_list.split()
         while words:
             word = words.pop(0)
             if "://" not in word:
@@ -268,7 +277,7 @@ class HttpClient:
     """The HTTP connections of an engine."""
 
     def __init__(self, *, token: str | None = None, max_connect_s: float = 10.0) -> None:
-        """`token` is for workers, or after an address, for the server there. See `Tokens`."""
+        """`token`: token for workers, or addresses of servers with their tokens; see `Tokens`."""
         self._tokens = Tokens(token or "")
         self._max_connect_s = max_connect_s
         self._session: aiohttp.ClientSession | None = None
@@ -316,7 +325,7 @@ class HttpClient:
                 # The new server counts as replaced even if it refuses the job, because its limits may differ.
                 raise ServerReplaced(url)
         if mark and answer.request not in ("", mark):
-            raise _make_mixed_up_error(_server_url(url))
+            raise _make_wrong_reply_error(_server_url(url))
         if len(answer.body) < _MIN_THREAD_BYTES:
             return decode_reply(answer.status, answer.body, endpoint=url)
         return await run_to_end(lambda: decode_reply(answer.status, answer.body, endpoint=url))
@@ -336,9 +345,10 @@ class HttpClient:
             raise
 
     async def accepts_body(self, url: str, body_bytes: int, max_s: float) -> bool | None:
-        """Return True if a server gets requests of `body_bytes`, False if a gateway refuses them, or None.
+        """Return True if requests of `body_bytes` reach a server, and False if a gateway refuses them.
 
-        Only headers are sent. They ask whether the body may follow.
+        Return None if neither is certain. Only headers are sent: `Expect: 100-continue` asks for permission
+        to send the body.
         """
         import aiohttp
 
@@ -464,7 +474,8 @@ async def encode_job_request(
     encode_body = partial(
         encode_request, job, stored_hashes=stored_hashes, files_to_keep=files_to_keep, shell_lines=shell_lines
     )
-    # For a job without a shell script, encoding also reads the contents that the request only names.
+    # For a job without a shell script, encoding also reads the contents that the request names by hash: it
+    # marks which of them are text.
     is_shell_job = bool(find_first_script(job))
     sent_contents = [
         file.content for file in job.files if not is_shell_job or file.content.sha256 not in stored_hashes

@@ -20,12 +20,14 @@ from ioi_eval.model.errors import EngineError, InputError
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.values import Blob
 
-MaxSecondsOf = Callable[[int], float]
+GetMaxSeconds = Callable[[int], float]
 """A function that returns the maximum seconds until the answer to a request of a number of bytes."""
 
 
 class Wire(Protocol):
-    """The protocol of a connection to servers or nodes. It stores no states of servers and does not retry.
+    """The interface of connections to servers or nodes, such as HTTP.
+
+    The fleet, and not the connection, stores the states of servers and retries jobs.
 
     Methods raise EngineError: NoAnswer if a server does not answer, and the errors of `Engine.execute` if it
     answers with an error.
@@ -41,7 +43,7 @@ class Wire(Protocol):
     def no_servers_message(self) -> str:
         """The error message if a search finds no server."""
 
-    async def find(self) -> frozenset[str]:
+    async def find_addresses(self) -> frozenset[str]:
         """Return the addresses of all servers. Raises EngineError or InputError."""
 
     async def inspect(self, address: str, runtimes: Collection[str]) -> EndpointReport:
@@ -65,7 +67,7 @@ class Wire(Protocol):
         job: Job,
         stored_hashes: Collection[str],
         files_to_keep: tuple[str, ...],
-        max_seconds_of: MaxSecondsOf,
+        get_max_seconds: GetMaxSeconds,
     ) -> JobResult:
         """Execute a job once.
 
@@ -74,16 +76,16 @@ class Wire(Protocol):
             job: the job. Contents that the server does not store can be read here.
             stored_hashes: hashes of contents that the server stores.
             files_to_keep: names of files that the server should store.
-            max_seconds_of: returns the maximum seconds until the answer to a request of a size.
+            get_max_seconds: returns the maximum seconds until the answer to a request of a size.
         """
 
-    async def has(self, address: str, content_hash: str) -> bool:
-        """Return True if a server stores a content."""
+    async def has_content(self, address: str, content_hash: str) -> bool:
+        """Return True if a server stores the file content with this hash."""
 
-    async def put(self, address: str, content: Blob) -> bool:
+    async def put_content(self, address: str, content: Blob) -> bool:
         """Store a content on a server under its hash. Return False if the server stores no contents."""
 
-    async def get(self, address: str, content_hash: str) -> bytes | None:
+    async def get_content(self, address: str, content_hash: str) -> bytes | None:
         """Return a content that a server stores, or `None` if the server does not have it."""
 
     async def __aenter__(self) -> Self: ...
@@ -119,8 +121,8 @@ class HttpWire:
         """Args:
         token: tokens for servers, in the form of `Tokens`.
         max_connect_s: maximum time until there is a connection, in seconds.
-        max_inspection_s: maximum time until a server answers an inspection, in seconds.
-        max_content_s: maximum time until a server answers a request about a content, in seconds.
+        max_inspection_s: maximum time until a server answers a request for its state, in seconds.
+        max_content_s: maximum time until a server answers a request about a stored file, in seconds.
         has_known_capabilities: the caller has passed the servers' capabilities, so no server is probed.
         """
         self._discovery, self._max_inspection_s, self._max_content_s, self._has_known_capabilities = (
@@ -150,7 +152,7 @@ class HttpWire:
     ) -> None:
         await self._http.__aexit__(kind, error, trace)
 
-    async def find(self) -> frozenset[str]:
+    async def find_addresses(self) -> frozenset[str]:
         return await self._discovery.find()
 
     async def inspect(self, address: str, runtimes: Collection[str]) -> EndpointReport:
@@ -181,7 +183,7 @@ class HttpWire:
         job: Job,
         stored_hashes: Collection[str],
         files_to_keep: tuple[str, ...],
-        max_seconds_of: MaxSecondsOf,
+        get_max_seconds: GetMaxSeconds,
     ) -> JobResult:
         identity = report.identity
         # A worker repeats the request's mark in a header, so its script need not print a mark.
@@ -191,15 +193,15 @@ class HttpWire:
             job, report.url, stored_hashes, files_to_keep, identity.make_shell_lines(script_name, mark)
         )
         result = await self._http.execute(
-            report.url, request, max_seconds_of(len(request.body)), worker_identity=identity.worker
+            report.url, request, get_max_seconds(len(request.body)), worker_identity=identity.worker
         )
         return identity.check_result(script_name, result, mark)
 
-    async def has(self, address: str, content_hash: str) -> bool:
+    async def has_content(self, address: str, content_hash: str) -> bool:
         answer = await self._http.ask("HEAD", address, _make_content_path(content_hash), self._max_content_s)
         return answer.status == HTTPStatus.OK
 
-    async def put(self, address: str, content: Blob) -> bool:
+    async def put_content(self, address: str, content: Blob) -> bool:
         gzip_form = content.gzip if isinstance(content, GzipBlob) else b""
         body = gzip_form or await run_to_end(content.read)
         request = Request(body=body, packed=bool(gzip_form), is_json=False)
@@ -211,7 +213,7 @@ class HttpWire:
             return False
         raise make_refusal_error(answer.status, answer.body, address)
 
-    async def get(self, address: str, content_hash: str) -> bytes | None:
+    async def get_content(self, address: str, content_hash: str) -> bytes | None:
         try:
             answer = await self._http.ask(
                 "GET", address, _make_content_path(content_hash), self._max_content_s

@@ -42,7 +42,7 @@ class RayEngine(FleetEngine):
         self._address, self._node_usage, self._node_patience = address, usage, patience
         self._ray_wire: RayWire | None = None
 
-    def _wire(self) -> RayWire:
+    def _create_wire(self) -> RayWire:
         self._ray_wire = RayWire(self._address, self._node_usage, self._node_patience)
         return self._ray_wire
 

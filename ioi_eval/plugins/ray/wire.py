@@ -16,7 +16,7 @@ from ioi_eval.engines.jobs.piston_api import LacksContents
 from ioi_eval.engines.piston.engine import Patience
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import LATE, WORKER, ServerIdentity
-from ioi_eval.engines.piston.wire import MaxSecondsOf
+from ioi_eval.engines.piston.wire import GetMaxSeconds
 from ioi_eval.model.errors import EngineError, EngineUnavailable, InputError
 from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.retry import RAY_ADDRESS
@@ -110,7 +110,7 @@ class RayWire:
             " Stop programs that reserve CPUs, or use fewer slots"
         )
 
-    async def find(self) -> frozenset[str]:
+    async def find_addresses(self) -> frozenset[str]:
         """Return the names of the nodes that have an actor, or a CPU for an actor."""
         self._seen_nodes = {
             seen_node.name: seen_node for seen_node in await asyncio.to_thread(cluster.list_nodes)
@@ -145,10 +145,10 @@ class RayWire:
                 return _make_node_report(address, await self._describe_node(address))
         except TimeoutError:
             reason = f"{address} has not started in {self._patience.start:g} s"
-            return EndpointReport(url=address, reachable=False, reason=reason, passes=Change.SLOW)
+            return EndpointReport(url=address, reachable=False, reason=reason, temporary_state=Change.SLOW)
         except (EngineError, OSError) as error:
             reason = f"{address}: {error}"
-            return EndpointReport(url=address, reachable=False, reason=reason, passes=Change.LOST)
+            return EndpointReport(url=address, reachable=False, reason=reason, temporary_state=Change.LOST)
 
     async def identify(self, address: str) -> EndpointReport:
         try:
@@ -242,7 +242,7 @@ class RayWire:
         job: Job,
         stored_hashes: Collection[str],
         files_to_keep: tuple[str, ...],
-        max_seconds_of: MaxSecondsOf,
+        get_max_seconds: GetMaxSeconds,
     ) -> JobResult:
         node_files = await asyncio.to_thread(
             lambda: [_make_node_file(file, stored_hashes) for file in job.files]
@@ -251,15 +251,15 @@ class RayWire:
         result: JobResult = await self._call_node(report.url, "execute", node_job)
         return msgspec.structs.replace(result, endpoint=report.url)
 
-    async def has(self, address: str, content_hash: str) -> bool:
+    async def has_content(self, address: str, content_hash: str) -> bool:
         has_content: bool = await self._call_node(address, "has", content_hash)
         return has_content
 
-    async def put(self, address: str, content: Blob) -> bool:
+    async def put_content(self, address: str, content: Blob) -> bool:
         await self._call_node(address, "put", content.sha256, await self._store_content(content))
         return True
 
-    async def get(self, address: str, content_hash: str) -> bytes | None:
+    async def get_content(self, address: str, content_hash: str) -> bytes | None:
         with contextlib.suppress(EngineError):
             data: bytes | None = await self._call_node(address, "get", content_hash)
             return data

@@ -155,7 +155,7 @@ def test_server_of_other_architecture_is_not_used() -> None:
     )
     combined = combine_reports([report("a"), report("b"), arm])
     assert combined.good == ("http://a:2000", "http://b:2000")
-    assert [use.url for use in combined.uses if use.use is ServerRole.NONE] == [arm.url]
+    assert [use.url for use in combined.uses if use.role is ServerRole.NONE] == [arm.url]
 
 
 LOW = {"max_run_time": 3000, "max_output": 1024, "max_run_cpu_time": 60_000}

@@ -20,7 +20,7 @@ from support.servers import EndpointReport, Patience
 
 from ioi_eval import PistonEngine
 from ioi_eval.engines.fleet import State
-from ioi_eval.engines.piston.contents import ContentSender, MaxSecondsOf, Server
+from ioi_eval.engines.piston.contents import ContentSender, GetMaxSeconds, Server
 from ioi_eval.engines.piston.engine import ServerFleet
 from ioi_eval.engines.piston.wire import HttpWire
 from ioi_eval.models import Blob, Capabilities, Ending, Job, JobFile, JobResult
@@ -187,9 +187,9 @@ class Client(ContentSender):
     """A sender with long job timeouts."""
 
     async def execute(
-        self, server: Server, job: Job, max_seconds_of: MaxSecondsOf = lambda body: 60.0
+        self, server: Server, job: Job, get_max_seconds: GetMaxSeconds = lambda body: 60.0
     ) -> JobResult:
-        return await super().execute(server, job, max_seconds_of)
+        return await super().execute(server, job, get_max_seconds)
 
 
 @asynccontextmanager

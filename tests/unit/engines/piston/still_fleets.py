@@ -23,7 +23,7 @@ class StillFleet(Fleet[int]):
         self.fitting: frozenset[str] | None = None  # addresses that fit; `None` means that all endpoints fit
         self.others_could = False
 
-    async def find(self) -> frozenset[str]:
+    async def find_addresses(self) -> frozenset[str]:
         return frozenset(self.endpoints)
 
     async def inspect(self, address: str) -> int:

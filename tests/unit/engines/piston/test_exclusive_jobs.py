@@ -31,7 +31,7 @@ from ioi_eval.engines.contract import Capabilities
 from ioi_eval.engines.embedded import engine as embedded_engine
 from ioi_eval.engines.embedded.packages import LanguagePackage
 from ioi_eval.engines.jobs import piston_api as piston
-from ioi_eval.engines.piston.reports import EndpointReport, find_misfit, merge_capabilities
+from ioi_eval.engines.piston.reports import EndpointReport, explain_exclusion, merge_capabilities
 from ioi_eval.models import Blob, Job, JobFile, JobResult
 
 
@@ -145,7 +145,9 @@ def test_jobs_run_alone_only_if_all_servers_can_do_that() -> None:
     stock = msgspec.structs.replace(ours, url="http://b:2000", exclusive=False)
     profile = merge_capabilities([ours])
     assert profile.exclusive and not merge_capabilities([ours, stock]).exclusive
-    assert find_misfit(profile, ours) == "" and "cannot run exclusive jobs" in find_misfit(profile, stock)
+    assert explain_exclusion(profile, ours) == "" and "cannot run exclusive jobs" in explain_exclusion(
+        profile, stock
+    )
 
 
 async def test_health_reply_of_worker_reports_exclusive_job_support(store: Store) -> None:

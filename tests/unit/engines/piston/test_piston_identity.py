@@ -21,7 +21,13 @@ from support.waiting import until
 from ioi_eval import EmbeddedEngine, PistonEngine, Store, discovery
 from ioi_eval.engines.contract import OWN, Change, ServerChanged
 from ioi_eval.engines.jobs.piston_api import find_first_script
-from ioi_eval.engines.piston.sending import HEADER, IDENTITY_SCRIPT, REQUEST, ServerIdentity, split_identity
+from ioi_eval.engines.piston.sending import (
+    HEADER,
+    IDENTITY_SCRIPT,
+    REQUEST,
+    ServerIdentity,
+    split_identity_lines,
+)
 from ioi_eval.errors import (
     AttemptsUsedUp,
     BrokenReply,
@@ -77,7 +83,7 @@ class Machine(Loopback):
     def report(self, runtimes: Collection[str] = ()) -> EndpointReport:
         self.probed += 1
         runtime = next(name for name in self.shells if name in (runtimes or self.shells))
-        identity = ServerIdentity(tools=split_identity(words(self.version))[0], worker=self.worker)
+        identity = ServerIdentity(tools=split_identity_lines(words(self.version))[0], worker=self.worker)
         return EndpointReport(
             url=self.url, architecture="x86_64", runtimes=self.shells, runtime=runtime,
             toolchains=self._there(), identity=identity, **self.limits,  # type: ignore[arg-type]
@@ -229,7 +235,7 @@ async def test_refusal_consistent_with_probe_is_job_rejected(open_machines: Open
 
 
 def test_identity_lines_printed_by_program_are_ignored() -> None:
-    server_identity = ServerIdentity(tools=split_identity(words("12"))[0])
+    server_identity = ServerIdentity(tools=split_identity_lines(words("12"))[0])
     forged = words("13") + words("12")
     with pytest.raises(ServerReplaced):
         server_identity.check_result("run", JobResult(run=Ending(stdout=forged)))
@@ -240,7 +246,7 @@ def test_identity_lines_printed_by_program_are_ignored() -> None:
 def test_identity_is_read_from_run_stage_if_package_compiles() -> None:
     """For a job without `compile` a real server runs the package's `compile`."""
     run_alone = Job(runtime=OWN, files=(JobFile(name="run", content=Blob.of("true")),))
-    server_identity = ServerIdentity(tools=split_identity(words("12"))[0])
+    server_identity = ServerIdentity(tools=split_identity_lines(words("12"))[0])
     script = find_first_script(run_alone)
     reply = JobResult(compile=Ending(code=0), run=Ending(stdout=words("12") + "3\n"))
     assert server_identity.check_result(script, reply).run.stdout == "3\n"
@@ -474,7 +480,7 @@ def asked(path: str) -> str:
         text=True,
     )
     assert completed.stderr == ""
-    tools, remainder = split_identity(completed.stdout)
+    tools, remainder = split_identity_lines(completed.stdout)
     assert remainder == "after\n" and tools
     return tools
 

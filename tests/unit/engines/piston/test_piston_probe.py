@@ -33,7 +33,7 @@ from ioi_eval.engines.piston.probe import (
 )
 from ioi_eval.engines.piston.reports import EndpointReport, make_health_checks, merge_capabilities
 from ioi_eval.engines.piston.sending import HttpClient, Request
-from ioi_eval.engines.piston.uses import choose_uses
+from ioi_eval.engines.piston.uses import choose_server_roles
 from ioi_eval.errors import ServerReplaced
 from ioi_eval.models import Ending, Job, JobResult, StageStatus
 
@@ -154,9 +154,9 @@ async def test_gateway_body_limit_is_probed_without_sending_body() -> None:
 def test_gateway_body_limit_applies_to_pistons_only() -> None:
     """Workers get contents in separate requests, and jobs are split if a request is refused."""
     ours = {"server": "Piston v3.1.1 (ioi-eval worker)"}
-    assert [lines_of(max_passed=1 << 20, **more)["gateway"][0] for more in ({}, ours)] == [False, None]
+    assert [lines_of(max_gateway_bytes=1 << 20, **more)["gateway"][0] for more in ({}, ours)] == [False, None]
     assert "gateway" not in lines_of()
-    reports = [EndpointReport(url="http://a", max_passed=8 << 20, max_body=16 << 20, **ours)]
+    reports = [EndpointReport(url="http://a", max_gateway_bytes=8 << 20, max_body=16 << 20, **ours)]
     assert merge_capabilities(reports).max_body == 16 << 20
     reports.append(msgspec.structs.replace(reports[0], url="http://b", server="Piston v3.1.1"))
     assert merge_capabilities(reports).max_body == 8 << 20
@@ -508,7 +508,7 @@ async def test_probe_failure_in_transit_counts_as_temporary(answer: Answer, pass
     """A probe sends some twenty requests, and a request may fail on a bad network or after a restart."""
     async with Loopback(answer) as server:
         report = await probed(server.url)
-    assert not report.reachable and report.passes is passes
+    assert not report.reachable and report.temporary_state is passes
 
 
 @pytest.mark.parametrize(
@@ -544,7 +544,7 @@ def test_codeforces_package_is_detected_by_its_languages() -> None:
     ok, detail, _ = lines_of(runtimes=names)["runtime"]
     assert ok is None and "only codeforces" in detail
     apart = [EndpointReport(url="http://a", runtimes=names), EndpointReport(url="http://b", runtimes=("go",))]
-    assert list(choose_uses(apart).unused_reasons) == ["http://b"]
+    assert list(choose_server_roles(apart).reasons_by_unused_server) == ["http://b"]
 
 
 def test_server_without_shell_gets_no_machine_findings() -> None:

@@ -12,7 +12,7 @@ from support.servers import EndpointReport
 from ioi_eval.engines.piston.reports import (
     add_toolchains,
     check_differences,
-    find_misfit,
+    explain_exclusion,
     merge_capabilities,
 )
 from ioi_eval.errors import InputError
@@ -97,10 +97,10 @@ def test_different_compilers_merge_to_a_new_identity() -> None:
 def test_late_server_joins_only_if_it_matches_profile(late: EndpointReport, reason: str) -> None:
     profile = merge_capabilities([report("a", max_run_time=60_000)])
     late = late if late.max_run_time else msgspec.structs.replace(late, max_run_time=60_000)
-    misfit = find_misfit(profile, late, initial_capabilities=profile)
+    misfit = explain_exclusion(profile, late, initial_capabilities=profile)
     assert misfit.startswith(reason) and bool(misfit) == bool(reason)
     other_tools = "its g++" in misfit or "no python3" in misfit
-    assert find_misfit(profile, late) == ("" if other_tools else misfit)
+    assert explain_exclusion(profile, late) == ("" if other_tools else misfit)
 
 
 def with_packages(name: str, *packages: str) -> EndpointReport:
@@ -111,8 +111,8 @@ def with_packages(name: str, *packages: str) -> EndpointReport:
 def test_late_server_without_common_python_package_does_not_join() -> None:
     """A benchmark may promise the package to programs."""
     profile = merge_capabilities([with_packages("a", "numpy", "scipy"), with_packages("b", "numpy")])
-    assert find_misfit(profile, with_packages("c", "numpy", "torch")) == ""
-    assert find_misfit(profile, with_packages("c", "scipy")).startswith("its python3 has no numpy")
+    assert explain_exclusion(profile, with_packages("c", "numpy", "torch")) == ""
+    assert explain_exclusion(profile, with_packages("c", "scipy")).startswith("its python3 has no numpy")
     with pytest.raises(InputError, match="may import scipy"):
         refuse_missing_packages(["numpy", "scipy"], ["python3"], profile)
     refuse_missing_packages(["numpy"], ["python3"], profile)
@@ -124,8 +124,8 @@ def test_profile_offers_compilers_of_current_servers() -> None:
     both = add_toolchains(begun, [older.toolchains, newer.toolchains])
     assert [toolchain.version for toolchain in both.list_toolchains("g++")] == ["12", "8"]
     assert both.toolchains["g++"].version == "12, 8"
-    assert find_misfit(both, report("c", tool("g++", "9"))) == ""
-    assert "differs from the versions that the run started with" in find_misfit(
+    assert explain_exclusion(both, report("c", tool("g++", "9"))) == ""
+    assert "differs from the versions that the run started with" in explain_exclusion(
         both, newer, initial_capabilities=begun
     )
     later = add_toolchains(both, [newer.toolchains])
@@ -171,9 +171,11 @@ def test_merged_profile_confines_only_if_all_servers_are_workers() -> None:
     ours, other = report("a", server="Piston v3.1.1 (ioi-eval worker)"), report("b", server="Piston v3.1.1")
     assert merge_capabilities([ours]).confines
     assert not merge_capabilities([ours, other]).confines and not merge_capabilities([other]).confines
-    assert "ioi-eval worker" in find_misfit(merge_capabilities([ours]), other)
+    assert "ioi-eval worker" in explain_exclusion(merge_capabilities([ours]), other)
     assert (
-        find_misfit(merge_capabilities([other]), ours) == find_misfit(merge_capabilities([ours]), ours) == ""
+        explain_exclusion(merge_capabilities([other]), ours)
+        == explain_exclusion(merge_capabilities([ours]), ours)
+        == ""
     )
 
 

@@ -9,7 +9,7 @@ from support.servers import EndpointReport
 
 from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.piston.reports import COMPILER
-from ioi_eval.engines.piston.uses import ServerRole, choose_uses
+from ioi_eval.engines.piston.uses import ServerRole, choose_server_roles
 from ioi_eval.models import Toolchain
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -73,10 +73,10 @@ BATCHES, CLASSIC, NONE = ServerRole.BATCHES, ServerRole.CLASSIC, ServerRole.NONE
 def test_each_server_is_used_for_best_common_kind_of_job(
     kinds: list[str], job: Any, expected: list[ServerRole]
 ) -> None:
-    choice = choose_uses(servers(*kinds), job)
-    assert [server_use.use for server_use in choice.servers] == expected
-    assert all(bool(server_use.reason) == (server_use.use is NONE) for server_use in choice.servers)
-    assert choice.use == max(expected, key=[NONE, CLASSIC, BATCHES].index)
+    choice = choose_server_roles(servers(*kinds), job)
+    assert [server_use.role for server_use in choice.servers] == expected
+    assert all(bool(server_use.reason) == (server_use.role is NONE) for server_use in choice.servers)
+    assert choice.role == max(expected, key=[NONE, CLASSIC, BATCHES].index)
 
 
 @pytest.mark.parametrize(
@@ -94,19 +94,19 @@ def test_each_server_is_used_for_best_common_kind_of_job(
     ],
 )
 def test_first_line_of_run_counts_servers_by_runtime(kinds: list[str], line: str) -> None:
-    assert choose_uses(servers(*kinds)).summary == line
+    assert choose_server_roles(servers(*kinds)).summary == line
 
 
 def test_summary_for_classic_jobs_counts_servers_by_package() -> None:
     assert (
-        choose_uses(servers("own", "cms"), "classic").summary
+        choose_server_roles(servers("own", "cms"), "classic").summary
         == "1 with ioi_eval, 1 with cms_ioi only is not used"
     )
 
 
 def test_unused_servers_are_listed_with_reason() -> None:
-    choice = choose_uses(servers("own", "low", "cms", "arm", "own"))
-    assert choice.unused_reasons == {
+    choice = choose_server_roles(servers("own", "low", "cms", "arm", "own"))
+    assert choice.reasons_by_unused_server == {
         "http://1-low": "output only up to 1 kB",
         "http://2-cms": "it has cms_ioi only, and other servers run many tests a job",
         "http://3-arm": "its architecture is aarch64, but most servers are x86_64",
