@@ -211,13 +211,13 @@ class NoFittingEndpoint(Exception):
 class WaitTimes(Value):
     """Times in seconds. The defaults are for clusters; tests use shorter times."""
 
-    # A drought is a time without a usable endpoint. Seconds of a drought after which waiting jobs fail.
-    drought: float = SERVER.max_seconds
+    # An outage is a time in which jobs wait without a usable endpoint. Seconds after which these jobs fail.
+    max_outage: float = SERVER.max_seconds
     first_wait: float = SERVER.first_wait
     longest_wait: float = SERVER.longest_wait
     # Seconds between an endpoint's failure and its first inspection, and between later inspections.
-    first_rest: float = RECOVERY.first_wait
-    longest_rest: float = RECOVERY.longest_wait
+    first_pause: float = RECOVERY.first_wait
+    longest_pause: float = RECOVERY.longest_wait
     # Seconds without an answer to a job after which its endpoint is inspected.
     silence: float = LATE_JOB.max_seconds
 
@@ -226,12 +226,12 @@ class WaitTimes(Value):
         retry_rule = replace(SERVER, first_wait=self.first_wait, longest_wait=self.longest_wait)
         return retry_rule.wait_after(attempt)
 
-    def choose_rest_s(self, failed_inspections: int) -> float:
+    def choose_pause_s(self, failed_inspections: int) -> float:
         """Return a random time until the next inspection of a failed endpoint, in seconds.
 
         The time grows with the number of inspections that failed since then.
         """
-        retry_rule = replace(RECOVERY, first_wait=self.first_rest, longest_wait=self.longest_rest)
+        retry_rule = replace(RECOVERY, first_wait=self.first_pause, longest_wait=self.longest_pause)
         return retry_rule.wait_after(failed_inspections + 1)
 
 
@@ -299,7 +299,7 @@ class JobAttempts:
         """Raise AttemptsUsedUp after too many attempts, or if servers have been full for too long."""
         refused_s = loop_time_s() - self.overloaded_since if self.overloaded_since is not None else 0.0
         if self.attempts_left <= 0 or (
-            isinstance(error, EngineOverloaded) and refused_s > self.waits.drought
+            isinstance(error, EngineOverloaded) and refused_s > self.waits.max_outage
         ):
             context = f"(retry rule `{SERVER.name}`), on {self._join_tried_names()}"
             raise AttemptsUsedUp(
@@ -362,7 +362,7 @@ class Fleet(ABC, Generic[ReportT]):
     until an inspection succeeds, and then a single job on trial.
 
     A free slot goes to the first waiting job that it suits. Jobs that no working endpoint fits for
-    `wait_times.drought` seconds raise EngineUnavailable. If no endpoint works, later jobs raise it at once
+    `wait_times.max_outage` seconds raise EngineUnavailable. If no endpoint works, later jobs raise it at once
     until an endpoint is usable again. The clock stops while a fitting endpoint works. The next healthy
     endpoint resets the clock to zero, and an endpoint on trial does not.
     """
@@ -391,9 +391,9 @@ class Fleet(ABC, Generic[ReportT]):
         self._working_endpoints: dict[AnyEndpoint, None] = {}
         # Jobs that wait although no working endpoint fits them.
         self._stranded_requests = set[asyncio.Future[AnyEndpoint]]()
-        self._drought_timer: asyncio.TimerHandle | None = None
-        # Time at which the clock of the drought (see `WaitTimes`) was last started, and seconds before that.
-        self._drought_start = self._drought_elapsed = 0.0
+        self._outage_timer: asyncio.TimerHandle | None = None
+        # Time at which the clock of the outage (see `WaitTimes`) was last started, and seconds before that.
+        self._outage_start = self._outage_elapsed = 0.0
         self._refusal_reason = ""  # reason why no job gets a slot; empty if jobs get slots
         self._active_jobs = dict[_SentJob, None]()
         self._under_inspection = set[
@@ -493,7 +493,7 @@ class Fleet(ABC, Generic[ReportT]):
             ]
             self._fail_requests(unfit_requests, NoFittingEndpoint())
         if new_state is State.HEALTHY:
-            endpoint.failed_trials, self._drought_elapsed = 0, 0.0
+            endpoint.failed_trials, self._outage_elapsed = 0, 0.0
         if new_state is State.GONE and not endpoint.was_ever_fit:
             del self.endpoints[endpoint.url]
         if change is not None:
@@ -523,7 +523,7 @@ class Fleet(ABC, Generic[ReportT]):
             fits: returns False for endpoints that must not be chosen.
 
         Raises:
-            EngineUnavailable: no endpoint that fits has worked for `wait_times.drought` seconds.
+            EngineUnavailable: no endpoint that fits has worked for `wait_times.max_outage` seconds.
             NoFittingEndpoint: no endpoint that fits works, and a different endpoint became usable meanwhile.
         """
         if self._refusal_reason:
@@ -549,7 +549,7 @@ class Fleet(ABC, Generic[ReportT]):
             raise
         finally:
             self._remove_request(assigned_endpoint)
-            self._update_drought_timer()
+            self._update_outage_timer()
 
     def take_free_slot(
         self,
@@ -606,7 +606,7 @@ class Fleet(ABC, Generic[ReportT]):
             self._remove_request(assigned_endpoint)
             self._update_load(endpoint, +1)
             assigned_endpoint.set_result(endpoint)
-        self._update_drought_timer()
+        self._update_outage_timer()
 
     def _list_assignable_slots(self) -> Iterator[tuple[asyncio.Future[AnyEndpoint], AnyEndpoint]]:
         """Yield the waiting jobs that can have a slot now, in order, each with its endpoint."""
@@ -650,29 +650,29 @@ class Fleet(ABC, Generic[ReportT]):
     def _is_stranded(self, request: _SlotRequest) -> bool:
         return not any(map(request.fits, self._working_endpoints))
 
-    def _update_drought_timer(self) -> None:
-        """Start the timer if jobs wait and no working endpoint fits them, and stop the timer otherwise.
+    def _update_outage_timer(self) -> None:
+        """Start the outage's timer if no working endpoint fits a waiting job, and stop it otherwise.
 
         If no endpoint works, running jobs count as waiting: their endpoints are down.
         """
-        is_drought = bool(self._stranded_requests) or bool(
+        is_outage = bool(self._stranded_requests) or bool(
             self.busy and not self._working_endpoints and not self._refusal_reason
         )
-        if is_drought == (self._drought_timer is not None):
+        if is_outage == (self._outage_timer is not None):
             return
-        loop, max_drought_s = asyncio.get_running_loop(), self._wait_times.drought
-        if is_drought:
-            if not self._drought_elapsed:
-                self._on_event(JobsWait(seconds=max_drought_s))
-            self._drought_start = loop.time()
-            self._drought_timer = loop.call_later(
-                max(0.0, max_drought_s - self._drought_elapsed), self._fail_waiting_jobs
+        loop, max_outage_s = asyncio.get_running_loop(), self._wait_times.max_outage
+        if is_outage:
+            if not self._outage_elapsed:
+                self._on_event(JobsWait(seconds=max_outage_s))
+            self._outage_start = loop.time()
+            self._outage_timer = loop.call_later(
+                max(0.0, max_outage_s - self._outage_elapsed), self._fail_waiting_jobs
             )
-        elif self._drought_timer is not None:
-            self._drought_timer.cancel()
-            self._drought_timer, self._drought_elapsed = (
+        elif self._outage_timer is not None:
+            self._outage_timer.cancel()
+            self._outage_timer, self._outage_elapsed = (
                 None,
-                self._drought_elapsed + loop.time() - self._drought_start,
+                self._outage_elapsed + loop.time() - self._outage_start,
             )
 
     def _fail_waiting_jobs(self) -> None:
@@ -680,7 +680,7 @@ class Fleet(ABC, Generic[ReportT]):
 
         Called when no fitting endpoint has worked for the maximum time.
         """
-        self._drought_timer, self._drought_elapsed = None, self._wait_times.drought
+        self._outage_timer, self._outage_elapsed = None, self._wait_times.max_outage
         members_once_fit = [
             endpoint for _, endpoint in sorted(self.endpoints.items()) if endpoint.was_ever_fit
         ]
@@ -692,7 +692,7 @@ class Fleet(ABC, Generic[ReportT]):
             or "all"
         )
         subject = "server that can do this job" if self._working_endpoints else "server"
-        reason = f"no {subject} has been usable for {self._wait_times.drought:g} s; gone: {unusable_names}"
+        reason = f"no {subject} has been usable for {self._wait_times.max_outage:g} s; gone: {unusable_names}"
         if not self._working_endpoints:
             self._refusal_reason = reason  # makes later jobs fail at once
         self._fail_requests([*self._stranded_requests], EngineUnavailable(reason))
@@ -709,7 +709,7 @@ class Fleet(ABC, Generic[ReportT]):
             if not assigned_endpoint.done():
                 assigned_endpoint.set_exception(error)
             self._remove_request(assigned_endpoint)
-        self._update_drought_timer()
+        self._update_outage_timer()
 
     # --- jobs --------------------------------------------------------------------------------------------
 
@@ -999,7 +999,7 @@ class Fleet(ABC, Generic[ReportT]):
                 endpoint.inspections += 1
                 if earlier_inspections or not is_new:
                     RECOVERY.log(_log, endpoint.reason)
-                    await asyncio.sleep(self._wait_times.choose_rest_s(max(0, earlier_inspections - is_new)))
+                    await asyncio.sleep(self._wait_times.choose_pause_s(max(0, earlier_inspections - is_new)))
                 await self._inspect_once(endpoint)
         finally:
             self._under_inspection.discard(endpoint)

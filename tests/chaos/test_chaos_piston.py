@@ -69,8 +69,8 @@ PROFILE = msgspec.structs.replace(
 )  # fmt: skip
 # A missing reply is a failure after two seconds, not after the minutes of a real job.
 PATIENCE = Patience(
-    margin=0.5, first_look=0.5, connect=2.0, health=2.0, drought=60.0, first_wait=0.002, longest_wait=0.02,
-    first_rest=0.02, longest_rest=0.1,
+    margin=0.5, first_look=0.5, connect=2.0, health=2.0, max_outage=60.0, first_wait=0.002, longest_wait=0.02,
+    first_pause=0.02, longest_pause=0.1,
 )  # fmt: skip
 
 
@@ -268,7 +268,7 @@ async def test_server_failing_every_job_is_paused_and_all_submissions_are_scored
 
     rests_long = Patience(
         **{name: getattr(PATIENCE, name) for name in PATIENCE.__struct_fields__}
-        | {"first_rest": 600.0, "longest_rest": 600.0}
+        | {"first_pause": 600.0, "longest_pause": 600.0}
     )
     async with engine_behind() as engine, Server(engine) as good, Server(engine, [fault], 1.0) as bad:
         summary = await scored(

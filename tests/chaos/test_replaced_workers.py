@@ -28,8 +28,8 @@ from ioi_eval.models import Blob, Job, JobFile, Limits, Problem, Submission, Sub
 pytestmark = pytest.mark.nightly
 
 PATIENCE = Patience(
-    margin=120.0, connect=10.0, health=20.0, drought=400.0, first_wait=0.05, longest_wait=0.3,
-    first_rest=0.1, longest_rest=0.5,
+    margin=120.0, connect=10.0, health=20.0, max_outage=400.0, first_wait=0.05, longest_wait=0.3,
+    first_pause=0.1, longest_pause=0.5,
 )  # fmt: skip
 TESTS = {"1": "1 2", "2": "30 4", "3": "5 -6"}
 PROBLEM = Problem(

@@ -23,8 +23,8 @@ from ioi_eval.engines.contract import Change, JobsWait, ServerChanged, ServerEve
 from ioi_eval.models import Blob, Capabilities, Job, JobFile
 
 PATIENCE = Patience(
-    margin=120.0, connect=10.0, health=20.0, silence=2.0, drought=400.0, first_wait=0.05, longest_wait=0.3,
-    first_rest=0.1, longest_rest=0.5,
+    margin=120.0, connect=10.0, health=20.0, silence=2.0, max_outage=400.0, first_wait=0.05, longest_wait=0.3,
+    first_pause=0.1, longest_pause=0.5,
 )  # fmt: skip
 PROFILE = Capabilities(name="piston", architecture="x86_64", runtimes=("bash",))
 

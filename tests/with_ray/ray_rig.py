@@ -27,7 +27,7 @@ from ioi_eval.models import Problem, Submission, SubmissionResult  # noqa: E402
 from ioi_eval.plugins.ray.wire import NodePatience  # noqa: E402
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-PATIENT = NodePatience(look=0.3, first_look=240.0, start=120.0, health=240.0, drought=240.0)
+PATIENT = NodePatience(look=0.3, first_look=240.0, start=120.0, health=240.0, max_outage=240.0)
 _LONGEST = 900.0  # maximum seconds of an operation on a busy machine
 ROOM = 100 << 20  # bytes of each node's object store
 # Ray's settings. A killed node refuses connections, so it is dead after five health checks, here after 2 s

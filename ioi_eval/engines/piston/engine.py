@@ -223,7 +223,7 @@ class ServerFleet(Fleet[EndpointReport]):
                 if report.temporary_state:
                     self._emit_change(report.url, report.temporary_state, report.reason)
             FIRST_LOOK.log(_log, "; ".join(report.reason for report in self._sorted_reports()))
-            rest_s = self._patience.choose_rest_s(failed_searches)
+            rest_s = self._patience.choose_pause_s(failed_searches)
             if self._wire.is_elastic:
                 rest_s = min(rest_s, self._wire.search_interval_s or rest_s)
             await asyncio.sleep(rest_s)

@@ -101,7 +101,7 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
 async def told(ray: FakeCluster) -> AsyncIterator[list[ServerEvent]]:
     """Return the events of an engine with a single node."""
     ray.nodes, server_events = ["a:1"], list[ServerEvent]()
-    async with RayEngine(patience=NodePatience(look=0.05, drought=300.0)) as engine:
+    async with RayEngine(patience=NodePatience(look=0.05, max_outage=300.0)) as engine:
         engine.on_event = server_events.append
         ray.engine = engine  # type: ignore[attr-defined]
         yield server_events

@@ -26,8 +26,8 @@ from ioi_eval.engines.piston.wire import HttpWire
 from ioi_eval.models import Blob, Capabilities, Ending, Job, JobFile, JobResult
 
 QUICK = Patience(
-    margin=5.0, first_look=5.0, connect=5.0, health=5.0, drought=30.0, first_wait=0.001, longest_wait=0.01,
-    first_rest=0.01, longest_rest=0.05,
+    margin=5.0, first_look=5.0, connect=5.0, health=5.0, max_outage=30.0, first_wait=0.001, longest_wait=0.01,
+    first_pause=0.01, longest_pause=0.05,
 )  # fmt: skip
 PROFILE = Capabilities(name="piston", architecture="x86_64", runtimes=("ioi_eval", "bash"))
 Answer = Callable[["Loopback", web.Request, Job], Awaitable[web.StreamResponse]]

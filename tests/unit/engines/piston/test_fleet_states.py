@@ -72,7 +72,7 @@ def log_messages(caplog: pytest.LogCaptureFixture) -> list[str]:
 async def test_each_change_of_state_is_one_log_line_and_one_event(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, logger="ioi_eval.engines.fleet")
     heard = list[ServerEvent]()
-    wait_times = WaitTimes(first_wait=0.001, longest_wait=0.001, first_rest=0.001, longest_rest=0.001)
+    wait_times = WaitTimes(first_wait=0.001, longest_wait=0.001, first_pause=0.001, longest_pause=0.001)
     fleet = Failing(wait_times, tell=heard.append)
     fleet.has_begun = True
     fleet.join("http://a", 1)
@@ -99,7 +99,7 @@ async def test_each_change_of_state_is_one_log_line_and_one_event(caplog: pytest
     "error", [EngineUnavailable("HTTP 500"), BrokenReply("half a reply"), EngineOverloaded("HTTP 503")]
 )
 async def test_endpoint_gets_no_jobs_after_three_failures_of_any_kind(error: Exception) -> None:
-    fleet = Failing(WaitTimes(first_wait=0.001, longest_wait=0.001, first_rest=600.0, longest_rest=600.0))
+    fleet = Failing(WaitTimes(first_wait=0.001, longest_wait=0.001, first_pause=600.0, longest_pause=600.0))
     fleet.error = error
     bad, good = fleet.join("http://bad", 1), fleet.join("http://good", 1)
     fleet.put(good, State.DOWN)
@@ -119,7 +119,7 @@ async def test_endpoint_that_is_unfit_after_a_failure_is_left_out_and_inspected_
             return 1
 
     heard = list[ServerEvent]()
-    fleet = Changed(WaitTimes(first_rest=0.001, longest_rest=0.001), tell=heard.append)
+    fleet = Changed(WaitTimes(first_pause=0.001, longest_pause=0.001), tell=heard.append)
     fleet.has_begun = True
     endpoint = fleet.join("http://a", 1)
     fleet.suspend_endpoint(endpoint, Change.LOST, "HTTP 500")
@@ -140,7 +140,7 @@ def test_waits_of_fleet_follow_retry_rules(attempt: int) -> None:
 
     wait_times = WaitTimes()
     assert seeded_wait(wait_times.choose_wait_s, attempt) == seeded_wait(SERVER.wait_after, attempt)
-    assert seeded_wait(wait_times.choose_rest_s, attempt - 1) == seeded_wait(RECOVERY.wait_after, attempt)
+    assert seeded_wait(wait_times.choose_pause_s, attempt - 1) == seeded_wait(RECOVERY.wait_after, attempt)
 
 
 async def test_endpoint_rate_counts_answered_jobs() -> None:

@@ -191,7 +191,7 @@ async def test_engine_start_fails_if_server_stays_unusable(status: int, min_requ
 
 async def test_job_refused_by_full_servers_fails_after_the_maximum_wait() -> None:
     patience = Patience(
-        drought=0.05, first_wait=0.001, longest_wait=0.01, first_rest=0.001, longest_rest=0.01
+        max_outage=0.05, first_wait=0.001, longest_wait=0.01, first_pause=0.001, longest_pause=0.01
     )
     async with Loopback(always(503)) as server, engine_on(server, patience=patience) as engine:
         with pytest.raises(AttemptsUsedUp):

@@ -104,7 +104,7 @@ async def test_server_states_are_reported_at_start_and_end() -> None:
 
 
 async def test_job_fails_if_no_server_is_usable_for_the_maximum_wait() -> None:
-    patience = Patience(drought=0.02, first_rest=60.0, longest_rest=60.0, first_wait=0.001)
+    patience = Patience(max_outage=0.02, first_pause=60.0, longest_pause=60.0, first_wait=0.001)
     async with Loopback(hang_up) as server, engine_on(server, patience=patience) as engine:
         with pytest.raises(AttemptsUsedUp, match=r"no server has been usable.*closed the connection early"):
             await engine.execute(job())
@@ -129,7 +129,7 @@ async def test_job_on_hanging_server_fails_after_the_maximum_wait(jobs: int) -> 
             await clock.advance(1.0)
             await asyncio.sleep(0.001)
             seconds += 1
-            assert seconds < USUAL.silence * 2 + USUAL.drought + USUAL.longest_rest
+            assert seconds < USUAL.silence * 2 + USUAL.max_outage + USUAL.longest_pause
         assert fleet_of(engine).busy == 0
     assert all("no server has been usable for 300 s" in str(task.exception()) for task in tasks)
 

@@ -150,7 +150,7 @@ async def test_exception_in_background_task_is_raised_by_the_engine() -> None:
 
 
 async def test_endpoint_on_trial_goes_down_after_one_failed_job() -> None:
-    wait_times = WaitTimes(first_rest=600.0, longest_rest=600.0)
+    wait_times = WaitTimes(first_pause=600.0, longest_pause=600.0)
     fleet = StillFleet(wait_times)
     endpoint = fleet.join("http://a", 2)
     fleet.count_failure(endpoint, BrokenReply("half a reply"))

@@ -19,7 +19,7 @@ from ioi_eval.model.errors import AttemptsUsedUp, ServerReplaced
 def fleet_with(
     *slots: int, total: int | None = None, patience: float = 60.0
 ) -> tuple[StillFleet, list[Endpoint[int]]]:
-    fleet = StillFleet(WaitTimes(drought=patience), total=total)
+    fleet = StillFleet(WaitTimes(max_outage=patience), total=total)
     return fleet, [fleet.join(f"http://host-{index}", slot_count) for index, slot_count in enumerate(slots)]
 
 
@@ -122,7 +122,7 @@ async def test_endpoint_that_does_not_fit_is_never_used() -> None:
 async def test_job_without_fitting_endpoint_fails_after_the_maximum_wait() -> None:
     """Jobs of other endpoints continue."""
     clock, events = FastForwardClock(), list[object]()
-    fleet = StillFleet(WaitTimes(drought=300.0), tell=events.append)
+    fleet = StillFleet(WaitTimes(max_outage=300.0), tell=events.append)
     a, b = fleet.join("http://a", 1), fleet.join("http://b", 1)
     b.reason = "HTTP 500"
     fleet.put(b, State.DOWN)
@@ -248,7 +248,7 @@ async def test_job_waiting_for_busy_endpoint_has_no_timeout() -> None:
     assert await waiting is a
 
 
-# --- droughts ----------------------------------------------------------------------------------------
+# --- outages ----------------------------------------------------------------------------------------
 
 
 async def on_trial(fleet: StillFleet, endpoint: Endpoint[int]) -> None:
@@ -264,7 +264,7 @@ async def on_trial(fleet: StillFleet, endpoint: Endpoint[int]) -> None:
 async def test_failed_endpoint_trials_do_not_restart_the_maximum_wait() -> None:
     """The wait is reported only once."""
     clock, events = FastForwardClock(), list[str]()
-    fleet = StillFleet(WaitTimes(drought=300.0), tell=lambda event: events.append("drought"))
+    fleet = StillFleet(WaitTimes(max_outage=300.0), tell=lambda event: events.append("outage"))
     endpoint = fleet.join("http://host", 4)
     fleet.put(endpoint, State.DOWN)
     endpoint.reason = "HTTP 500"
@@ -273,7 +273,7 @@ async def test_failed_endpoint_trials_do_not_restart_the_maximum_wait() -> None:
     for _ in range(9):
         await clock.advance(30.0)
         await on_trial(fleet, endpoint)
-    assert sum(not task.done() for task in waiting) == 11 and events == ["drought"]
+    assert sum(not task.done() for task in waiting) == 11 and events == ["outage"]
     await clock.advance(31.0)
     failed = [task.exception() for task in waiting if task.done() and task.exception()]
     assert len(failed) == 11 and "300 s; gone: http://host (HTTP 500)" in str(failed[0]), failed
@@ -283,7 +283,7 @@ async def test_failed_endpoint_trials_do_not_restart_the_maximum_wait() -> None:
     later = asyncio.create_task(fleet.take_slot())
     await settle()
     await clock.advance(290.0)
-    assert not later.done() and events == ["drought"] * 2
+    assert not later.done() and events == ["outage"] * 2
     await clock.advance(11.0)
     assert isinstance(later.exception(), EngineUnavailable)
 
@@ -386,7 +386,7 @@ async def test_random_pool_operations_lose_or_duplicate_no_slot(seed: int) -> No
 
 
 async def test_overloaded_replies_end_a_job_after_the_maximum_wait() -> None:
-    clock, attempts = FastForwardClock(), JobAttempts(1, WaitTimes(drought=300.0))
+    clock, attempts = FastForwardClock(), JobAttempts(1, WaitTimes(max_outage=300.0))
     full, endpoint = EngineOverloaded("no room"), Endpoint("http://a")
     for _ in range(4):
         attempts.add_failure(endpoint, full)

@@ -17,9 +17,9 @@ from ioi_eval.errors import AttemptsUsedUp, BrokenReply, JobRejected
 from ioi_eval.model.errors import MachineAtFault
 from ioi_eval.models import Ending, Job, JobResult
 
-LONG_REST = Patience(
+LONG_PAUSE = Patience(
     **{name: getattr(QUICK, name) for name in QUICK.__struct_fields__}
-    | {"first_rest": 60.0, "longest_rest": 60.0}
+    | {"first_pause": 60.0, "longest_pause": 60.0}
 )
 
 
@@ -36,7 +36,7 @@ async def check(result: JobResult) -> JobResult:
 async def test_job_failed_by_full_disk_is_retried_on_another_server() -> None:
     async with Loopback(full_disk) as full, Loopback() as good:
         heard: list[ServerEvent] = []
-        async with engine_on(full, good, patience=LONG_REST) as engine:
+        async with engine_on(full, good, patience=LONG_PAUSE) as engine:
             engine.on_event = heard.append
             for number in range(12):
                 assert (await engine.execute(job(str(number)), check)).run.stdout == str(number)
@@ -52,7 +52,7 @@ async def test_server_that_fails_every_second_job_gets_no_jobs_for_a_while() -> 
     async with (
         Loopback(in_turn(*answers)) as full,
         Loopback() as good,
-        engine_on(full, good, patience=LONG_REST) as engine,
+        engine_on(full, good, patience=LONG_PAUSE) as engine,
     ):
         for number in range(30):
             assert (await engine.execute(job(str(number)), check)).run.stdout == str(number)
@@ -64,7 +64,7 @@ async def test_server_that_fails_every_fourth_job_keeps_getting_jobs() -> None:
     async with (
         Loopback(in_turn(*answers)) as failing,
         Loopback() as good,
-        engine_on(failing, good, patience=LONG_REST) as engine,
+        engine_on(failing, good, patience=LONG_PAUSE) as engine,
     ):
         for number in range(40):
             await engine.execute(job(str(number)), check)
@@ -76,7 +76,7 @@ async def test_job_failed_by_all_servers_is_tried_once_on_each() -> None:
     async with (
         Loopback(full_disk) as a,
         Loopback(full_disk) as b,
-        engine_on(a, b, patience=LONG_REST) as engine,
+        engine_on(a, b, patience=LONG_PAUSE) as engine,
     ):
         for _ in range(5):
             with pytest.raises(
@@ -117,10 +117,10 @@ async def test_server_on_trial_is_paused_again_after_one_useless_reply() -> None
             await engine.execute(job(str(number)), check)
         endpoint: Any = endpoints_of(engine)[full.url]
         await until(lambda: endpoint.state is State.TRIAL)
-        count_before, rests = len(full.executed), endpoint.inspections
+        count_before, inspections_before = len(full.executed), endpoint.inspections
         while len(full.executed) == count_before:
             await engine.execute(job(), check)
-        assert endpoint.inspections == rests + 1, "the server rests, for a short time in this test"
+        assert endpoint.inspections == inspections_before + 1, "the server was suspended for a short time"
         full.answer = fine
         await until(lambda: endpoint.state is State.TRIAL)
         while endpoint.state is not State.HEALTHY:
@@ -133,7 +133,7 @@ async def test_server_that_alone_refuses_jobs_gets_no_jobs_for_a_while() -> None
     async with (
         Loopback(refusing) as bad,
         Loopback() as good,
-        engine_on(bad, good, patience=LONG_REST) as engine,
+        engine_on(bad, good, patience=LONG_PAUSE) as engine,
     ):
         for number in range(12):
             try:
