@@ -42,7 +42,7 @@ from ioi_eval.engines.embedded.toolchains import (
     find_toolchains,
     is_in_system_folder,
 )
-from ioi_eval.engines.jobs.headers import BIG, make_empty_build_spec, make_header_spec
+from ioi_eval.engines.jobs.headers import BITS_STDCPP, make_empty_build_spec, make_header_spec
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.job import SHOW_OR_NAME, Toolchain
 from ioi_eval.model.languages import LANGUAGES, MAIN_MODULES, find_language
@@ -194,7 +194,7 @@ def check_headers(compiler: Toolchain | None, store: Store) -> list[HealthCheck]
         )
     ]
     detail = (
-        f"{BIG[0]}, precompiled for {', '.join(cached_standards)}"
+        f"{BITS_STDCPP[0]}, precompiled for {', '.join(cached_standards)}"
         if cached_standards
         else "none precompiled yet; the first builds start their compilation in the background"
     )

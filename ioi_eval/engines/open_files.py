@@ -1,4 +1,4 @@
-"""The number of files, connections among them, that this process may have open."""
+"""The limit of files and connections that this process may have open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work in a thread, and commands, that no cancellation can leave half done."""
+"""Runs functions in threads, and commands, which end before a cancellation of their caller takes effect."""
 
 from __future__ import annotations
 

@@ -28,7 +28,12 @@ import msgspec
 from ioi_eval.engines.contract import BUNDLED_HEADERS, BUNDLED_LIBRARY_HEADER, LIBRARY_HEADER
 from ioi_eval.engines.embedded.packages import INFO, INSTALLED
 from ioi_eval.engines.embedded.toolchains import find_command
-from ioi_eval.engines.jobs.headers import BIG, make_empty_build_spec, make_header_file_name, make_header_spec
+from ioi_eval.engines.jobs.headers import (
+    BITS_STDCPP,
+    make_empty_build_spec,
+    make_header_file_name,
+    make_header_spec,
+)
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import Language, find_language
 from ioi_eval.model.values import Value
@@ -206,8 +211,8 @@ def _precompile_header(language: Language, prefix: Path | None, folder: Path) ->
         output = Path(build_folder, build_spec.output)
         if process.returncode != 0 or not output.is_file():
             message = " ".join((process.stdout + process.stderr).split())[:400]
-            raise InputError(f"{compiler} cannot precompile {BIG[0]}: {message}", field="headers")
-        target = folder / language.standard / make_header_file_name(BIG)
+            raise InputError(f"{compiler} cannot precompile {BITS_STDCPP[0]}: {message}", field="headers")
+        target = folder / language.standard / make_header_file_name(BITS_STDCPP)
         target.parent.mkdir(parents=True)
         shutil.copyfile(output, target)
 

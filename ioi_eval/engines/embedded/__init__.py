@@ -1,4 +1,4 @@
-"""The embedded engine: a Piston without Docker, without root, and with nothing to install but a compiler."""
+"""The embedded engine: it executes jobs like a Piston server, without Docker, root or installed packages."""
 
 from __future__ import annotations
 

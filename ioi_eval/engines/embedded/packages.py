@@ -1,6 +1,7 @@
-"""Packages in Piston's layout, which `runtime` and `version` of a job name. They run in proctor sandboxes.
+"""Language packages in Piston's layout. A job names its package by `runtime` and `version`.
 
-LANGUAGE/VERSION/pkg-info.json, run, compile (optional), environment, .env, .ppman-installed
+A package is a folder LANGUAGE/VERSION with the files pkg-info.json, run, compile (optional), environment,
+.env and .ppman-installed. Its scripts run in proctor sandboxes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The persistent proctor: it executes the plans of many jobs in turn, in the same sandbox.
 
-It saves the time that other jobs need before their first test: two sandboxes, a shell, and the start of
-Python, because its fork servers outlive jobs. They never read data of a submission.
+It saves the time that other jobs need before their first test: for two sandboxes, a shell, and the start of
+Python. Its fork servers are started once for many jobs, and never read data of a submission.
 
 No error here is a verdict: the job runs without the persistent proctor, and the next job gets a new proctor.
 """

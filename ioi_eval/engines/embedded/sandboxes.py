@@ -1,8 +1,8 @@
-"""The folder of an engine's sandboxes, its removal, and the uids of sandboxes. Both are free after a crash.
+"""The folder of an engine's sandboxes, its removal, and the uids of sandboxes.
 
-The engine holds a lock on the file `owner` in its folder. A folder whose lock is free belongs to an engine
-that was killed, and the next engine that starts removes it. The file contains the number of bytes of the disk
-that the engine may fill. Engines of other processes do not use these.
+The engine holds a lock on the file `owner` in its folder. If the lock of a folder is free, its engine was
+killed, and the next engine that starts removes the folder. The file `owner` contains the number of bytes of
+the disk that the engine may fill. Engines of other processes do not use these bytes.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from ioi_eval.engines.contract import (
     WorkerArtifact,
 )
 from ioi_eval.engines.jobs.headers import (
-    BIG,
+    BITS_STDCPP,
     MAX_HEADERS,
     UseCounter,
     find_leading_includes,
@@ -107,7 +107,7 @@ def make_compile_script(
     build_lines = f"compile {shlex.join([tool.path, *options, *spec.command[1:]])}"
     leading_includes = find_leading_includes(spec)
     if (uses_prebuilt_files and (leading_includes or spec.shared)) or (
-        has_bundled_header and leading_includes == BIG
+        has_bundled_header and leading_includes == BITS_STDCPP
     ):
         arguments, prebuilt_path = shlex.join(spec.command[1:]), '"$begins"'
         if spec.shared:
@@ -121,7 +121,7 @@ def make_compile_script(
             spec,
             leading_includes,
             uses_prebuilt_files=uses_prebuilt_files,
-            has_bundled_header=has_bundled_header and leading_includes == BIG,
+            has_bundled_header=has_bundled_header and leading_includes == BITS_STDCPP,
         )
         build_lines = f"""{lookup_lines}
 # Retry rule `{PREBUILT.name}`: {PREBUILT.max_attempts} attempts in all.

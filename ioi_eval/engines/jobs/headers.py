@@ -1,22 +1,23 @@
-"""Precompiled headers, for each head of a source. A build produces the same bytes without them.
+"""Precompiled headers for the leading includes of a source. A build produces the same bytes without them.
 
-A *head* is the beginning of a source: `#include <bits/stdc++.h>`, or lines that are blank or include a header
-of the standard. The header is built from these includes alone, with the build's flags. Why the program is
-the same:
+The leading includes are the beginning of a source: `#include <bits/stdc++.h>`, or lines that are blank or
+include a header of the standard. The precompiled header is built from these includes alone, with the build's
+flags. Why the program is the same:
 
-- Nothing precedes the head in the source: no macro, pragma, comment, byte order mark or joined line. So g++
-  is in the same state when it has read the header as when it has read the lines. It refuses a header of other
-  flags, macros or another compiler.
+- Nothing precedes the leading includes: no macro, pragma, comment, byte order mark or joined line. So g++ is
+  in the same state when it has read the header as when it has read the lines. It refuses a header that was
+  built with other flags or macros, or by another compiler.
 - For `bits/stdc++.h`, g++ reads the precompiled header instead of the included file; nothing is read twice.
   Other headers are passed by `-include`, and then the lines are read again. This does not change g++'s state:
   these files have include guards, or define the same again (`assert.h`). A test checks this for each file.
 - The header is not visible in the search path, the source's name or lines, `__COUNTER__` or
-  `__INCLUDE_LEVEL__`. Its folder's name is a secret of the job. The option is `-isystem` instead of `-I`,
-  because the assembler would search the latter.
-- The numbers by which g++ identifies source locations differ. That shows if g++ has used up 1.5 billion
-  and forgets columns. So headers are used only for sources that cannot get there: short sources that include
-  only headers of the standard and files of the problem.
-- If g++ fails or prints anything, the source is compiled again without the header. Only this result counts.
+  `__INCLUDE_LEVEL__`. The source cannot guess the random name of the header's folder. The option is
+  `-isystem` instead of `-I`, because the assembler would search folders of `-I`.
+- The numbers by which g++ identifies source locations differ. A source could detect this only after g++ has
+  used 1.5 billion numbers and forgets columns. So headers are used only for sources that cannot use so many:
+  short sources that include only headers of the standard and files of the problem.
+- If g++ fails or prints anything, the source is compiled again without the header. Only the second result
+  counts.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from ioi_eval.model.languages import Language
 from ioi_eval.model.options import BuildLimits
 from ioi_eval.model.values import Blob, NamedBlob
 
-BIG = ("bits/stdc++.h",)
+BITS_STDCPP = ("bits/stdc++.h",)
 """The most frequent includes. Their header is built for the first source, unless a package bundles it."""
 MAX_HEADERS = 16  # maximum number of headers that a run or a worker builds; each header has 30 to 120 MB
 _MAX_SOURCE_BYTES = 64 << 10
@@ -79,14 +80,15 @@ def find_leading_includes(spec: BuildSpec) -> tuple[str, ...]:
     source = content.read()
     leading_includes, source_name = _parse_leading_includes(source), PurePosixPath(spec.main_source.name).name
     if not leading_includes or not _includes_only_known_files(
-        source, source_name, requires_single_include=leading_includes == BIG
+        source, source_name, requires_single_include=leading_includes == BITS_STDCPP
     ):
         return ()
     # If another source includes the same header, the header adds no text there.
     other_sources = (file.content.read() for file in spec.sources if file.name not in compiled_files)
     return (
         ()
-        if leading_includes == BIG and any(BIG[0].encode() in other_source for other_source in other_sources)
+        if leading_includes == BITS_STDCPP
+        and any(BITS_STDCPP[0].encode() in other_source for other_source in other_sources)
         else leading_includes
     )
 
@@ -98,8 +100,8 @@ def _parse_leading_includes(source: bytes) -> tuple[str, ...]:
         if line_match[1] is None:
             continue
         name = line_match[1].decode()
-        if not names and (name,) == BIG:
-            return BIG
+        if not names and (name,) == BITS_STDCPP:
+            return BITS_STDCPP
         if name not in NAMES:
             break
         names.append(name)
@@ -124,20 +126,20 @@ def _includes_only_known_files(source: bytes, source_name: str, *, requires_sing
             return False
         included_names.append((include_match[1] or b"").decode())
     return len(included_names) <= _MAX_INCLUDES and (
-        not requires_single_include or included_names.count(BIG[0]) == 1
+        not requires_single_include or included_names.count(BITS_STDCPP[0]) == 1
     )
 
 
 def make_header_file_name(leading_includes: Sequence[str]) -> str:
     """Return the file name of the precompiled header for the includes."""
-    return f"{BIG[0] if tuple(leading_includes) == BIG else 'ioi-eval-head.hpp'}{PRECOMPILED}"
+    return f"{BITS_STDCPP[0] if tuple(leading_includes) == BITS_STDCPP else 'ioi-eval-head.hpp'}{PRECOMPILED}"
 
 
 def make_header_options(leading_includes: Sequence[str], folder: str) -> str:
     """Return the options with which g++ reads the precompiled header for the includes from a folder."""
     option_pattern = (
         "-isystem {}"
-        if tuple(leading_includes) == BIG
+        if tuple(leading_includes) == BITS_STDCPP
         else f"-include {{}}/{make_header_file_name(leading_includes)[: -len(PRECOMPILED)]}"
     )
     return option_pattern.format(folder)
@@ -157,7 +159,7 @@ def make_empty_build_spec(language: Language, standard: str = "", command: str =
     )
 
 
-def make_header_spec(spec: BuildSpec, leading_includes: Sequence[str] = BIG) -> BuildSpec:
+def make_header_spec(spec: BuildSpec, leading_includes: Sequence[str] = BITS_STDCPP) -> BuildSpec:
     """Return the build spec of the precompiled header that contains some headers, with the flags of `spec`.
 
     `leading_includes`: names of the headers, by default `bits/stdc++.h`.
@@ -175,7 +177,7 @@ def make_header_spec(spec: BuildSpec, leading_includes: Sequence[str] = BIG) -> 
 
 def min_builds_for_header(leading_includes: Sequence[str]) -> int:
     """Return the number of builds with these leading includes after which their header is precompiled."""
-    return 1 if tuple(leading_includes) == BIG else 2
+    return 1 if tuple(leading_includes) == BITS_STDCPP else 2
 
 
 # Maximum number of keys that are counted. Without a maximum, submissions could fill the memory with keys.

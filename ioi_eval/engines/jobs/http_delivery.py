@@ -1,14 +1,13 @@
 """The delivery of jobs to servers: a request has the whole job, and the reply has a build's program as text.
 
-Contents have a gzip form, which a request may have instead. docs/protocol.md, "Delivery", is the reference
-for the output of a build. Only the job's script writes it. A compiler's output is never in it unencoded,
-because a source can make a compiler print anything.
+A request may contain compressed files. docs/protocol.md, "Delivery", is the reference for the output of a
+build. Only the job's script writes this output. It contains a compiler's messages only encoded, because a
+source can make a compiler print anything.
 
 In a server's sandbox a compiler can read too many files, which a source could include. So if the engine does
 not confine stages, the build of a submission contains the proctor: the sources and the compile script are in
 a separate folder, and the job's only script starts `proctor box` on it. The ending of the build is read from
 the proctor's report, never from a compiler's output.
-
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from ioi_eval.engines.contract import (
 from ioi_eval.engines.embedded.sandbox import SandboxLimits, SandboxSpec, decode_report
 from ioi_eval.engines.jobs.build import OBJECT, list_source_files, make_compile_script, make_unguessable_path
 from ioi_eval.engines.jobs.headers import (
-    BIG,
+    BITS_STDCPP,
     find_leading_includes,
     make_header_file_name,
     make_header_spec,
@@ -533,7 +532,7 @@ def _make_sandbox_spec(spec: BuildSpec, *, has_bundled_header: bool) -> SandboxS
     """
     limits, header_folders = (
         spec.limits,
-        ("@HEADERS@",) if has_bundled_header and find_leading_includes(spec) == BIG else (),
+        ("@HEADERS@",) if has_bundled_header and find_leading_includes(spec) == BITS_STDCPP else (),
     )
     wall_ms, cpu_ms = to_milliseconds(limits.wall_time), to_milliseconds(limits.cpu_time)
     return SandboxSpec(

@@ -1,4 +1,4 @@
-"""Sends jobs to servers, and before a job the contents that the server should store.
+"""Sends jobs to servers. Before a job, it sends the file contents that the server should store.
 
 A content that a server stores by its hash is sent once. A server that stores no contents, or has no space for
 more, receives all files with each job.

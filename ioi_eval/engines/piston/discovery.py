@@ -1,6 +1,6 @@
 """Discovery of servers: a fixed list, Slurm's queue, a Kubernetes service, a file of addresses.
 
-Each is a `Discovery`. A look that fails raises InputError or EngineUnavailable.
+Each of them is a `Discovery`. A search that fails raises InputError or EngineUnavailable.
 """
 
 from __future__ import annotations

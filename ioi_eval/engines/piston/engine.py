@@ -1,6 +1,7 @@
 """The engines for servers that join and leave.
 
-`FleetEngine` works over any wire. `PistonEngine` uses HTTP, to Piston servers and workers.
+`FleetEngine` works with any connection to servers (`Wire`). `PistonEngine` uses HTTP connections to Piston
+servers and workers.
 """
 
 from __future__ import annotations
@@ -173,8 +174,8 @@ class ServerFleet(Fleet[EndpointReport]):
         # Capabilities of the servers that the first search found; set only if all compilers must be the same.
         self._initial_capabilities: Capabilities | None = None
         self._inspection_slots = asyncio.Semaphore(_MAX_INSPECTIONS)
-        # Uses of the servers that the first search found; `None` if the caller passed capabilities.
-        self.uses: ServerRoles | None = None
+        # Roles of the servers that the first search found; `None` if the caller passed capabilities.
+        self.server_roles: ServerRoles | None = None
         self.reports = dict[str, EndpointReport]()  # last report of each server, by address
         self.capabilities = usage.capabilities or Capabilities(name="", architecture="")
 
@@ -185,8 +186,8 @@ class ServerFleet(Fleet[EndpointReport]):
             raise EngineUnavailable(self._wire.no_servers_message)
         reports = await self._search_first_servers()
         if self._usage.capabilities is None:
-            self.uses = choose_server_roles(reports, self._usage.job)
-            reasons_by_unused_server = self.uses.reasons_by_unused_server
+            self.server_roles = choose_server_roles(reports, self._usage.job)
+            reasons_by_unused_server = self.server_roles.reasons_by_unused_server
             used_reports = [report for report in reports if report.url not in reasons_by_unused_server]
             if self._usage.same_compiler and (differences := check_differences(used_reports)):
                 if not self._wire.is_elastic:
@@ -399,7 +400,7 @@ class FleetEngine(ABC):
         return self._open_fleet().exclusion_reasons
 
     def servers(self) -> Servers:
-        left_out_reasons, uses = self.exclusion_reasons, self._open_fleet().uses
+        left_out_reasons, server_roles = self.exclusion_reasons, self._open_fleet().server_roles
         used_reports = [
             server_report
             for server_report in self.reports
@@ -417,8 +418,8 @@ class FleetEngine(ABC):
             },
             differences=check_differences(used_reports),
             standings=tuple(endpoint.server_state for endpoint in self.endpoints),
-            uses="" if uses is None else uses.summary,
-            jobs="" if uses is None else uses.role,
+            uses="" if server_roles is None else server_roles.summary,
+            jobs="" if server_roles is None else server_roles.role,
             cores=self._usable_cores(used_reports),
         )
 

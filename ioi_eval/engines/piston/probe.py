@@ -1,4 +1,4 @@
-"""Probes servers: by small jobs, and by requests whose refusals name a limit."""
+"""Finds the tools and limits of servers by small jobs, and by requests that servers refuse with a limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ioi_eval.engines.contract import (
 )
 from ioi_eval.engines.fleet import LateAnswer
 from ioi_eval.engines.health_checks import parse_probe_output
-from ioi_eval.engines.jobs.headers import BIG, make_header_file_name
+from ioi_eval.engines.jobs.headers import BITS_STDCPP, make_header_file_name
 from ioi_eval.engines.jobs.piston_api import (
     ForeignReply,
     ServerFailed,
@@ -161,7 +161,7 @@ for _placeholder, _replacement in {
     "$HEADERS/LIBRARY": f"$HEADERS/{BUNDLED_LIBRARY_HEADER}",
     "HERE": LIBRARY_HEADER,
     "$HEADERS": f"${BUNDLED_HEADERS}",
-    "BIG": make_header_file_name(BIG),
+    "BIG": make_header_file_name(BITS_STDCPP),
     "FLAGS": " ".join(flag for flag in find_language("c++").flags if not flag.startswith("-std")),
 }.items():
     INSPECTION_SCRIPT = INSPECTION_SCRIPT.replace(_placeholder, _replacement)

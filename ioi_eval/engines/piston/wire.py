@@ -1,4 +1,4 @@
-"""The way from a client to its servers: the protocol `Wire`, and the wire that uses HTTP."""
+"""Connections to servers: the interface `Wire`, and `HttpWire`, which uses HTTP."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_sweep_does_not_interfere_with_closing_engine(base: Path, monkeypatch: p
     assert list(base.iterdir()) == []
 
 
-def test_sandbox_folder_swept_before_locking_is_created_again(
+def test_sandbox_folder_removed_before_locking_is_created_again(
     base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make = tempfile.mkdtemp
@@ -113,7 +113,7 @@ def test_sandbox_folder_swept_before_locking_is_created_again(
     boxes.close()
 
 
-def test_opening_sandboxes_sweeps_dead_folders(base: Path) -> None:
+def test_opening_sandboxes_removes_folders_of_dead_engines(base: Path) -> None:
     killed = Sandboxes(base)
     killed.open()
     os.close(killed._lock_fd)

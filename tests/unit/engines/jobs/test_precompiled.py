@@ -24,7 +24,7 @@ from support.engines import BuildSpec, submission_recipe
 from ioi_eval.engines.contract import BUNDLED_HEADERS, BUNDLED_LIBRARY_HEADER, LIBRARY_HEADER, Capabilities
 from ioi_eval.engines.jobs.build import OBJECT, make_compile_script, make_object_spec, make_unguessable_path
 from ioi_eval.engines.jobs.headers import (
-    BIG,
+    BITS_STDCPP,
     NAMES,
     UseCounter,
     find_leading_includes,
@@ -48,11 +48,11 @@ def graded(grader: str, header: str = "#pragma once\n") -> Problem:
 @pytest.mark.parametrize(
     ("source", "head"),
     [
-        (HELLO, BIG),
-        ("\n \t\n  # include<bits/stdc++.h>", BIG),
+        (HELLO, BITS_STDCPP),
+        ("\n \t\n  # include<bits/stdc++.h>", BITS_STDCPP),
         ("#include <cstdio>\r\n\r\n#include <vector>\r\nint a;\r\n", FEW),
         ("#include <cstdio>\n#include <vector>\n#include <ext/rope>\n", FEW),
-        ("#include <bits/stdc++.h>\n#include <vector>\n", BIG),
+        ("#include <bits/stdc++.h>\n#include <vector>\n", BITS_STDCPP),
         ("#include <vector>\n#include <bits/stdc++.h>\n", ("vector",)),
         ("#include <cstdio>\n#include <cstdarg>\n", ("cstdio",)),
         ("#include <bits/stdc++.h>\n#include <bits/stdc++.h>\n", ()),
@@ -202,7 +202,7 @@ def test_headers_included_twice_leave_macros_unchanged(seed: int) -> None:
     assert macros(head) == macros(twice)
     assert preprocessed(includes(head), "-P") == preprocessed(includes(twice), "-P")
     if not seed:
-        assert macros(BIG) != macros([*BIG, *BIG])
+        assert macros(BITS_STDCPP) != macros([*BITS_STDCPP, *BITS_STDCPP])
 
 
 # --- with the compiler itself ------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def run_build(
     header: Path | None = None,
     shared: bytes | None = None,
     refused: str = "",
-    brought: bool = False,
+    has_bundled_header: bool = False,
     readable: bool = False,
 ) -> bytes:
     """Run a build. With `readable`, programs can read their command line, unlike in a sandbox."""
@@ -241,7 +241,9 @@ def run_build(
                 link.symlink_to(content)
             else:
                 link.write_bytes(content)
-    script = make_compile_script(recipe, sandbox_tool(), uses_prebuilt_files=True, has_bundled_header=brought)
+    script = make_compile_script(
+        recipe, sandbox_tool(), uses_prebuilt_files=True, has_bundled_header=has_bundled_header
+    )
     if not readable:
         script = script.replace("/proc/$$/cmdline", "/nothing")
     completed = subprocess.run(["bash", "-c", script], cwd=box, capture_output=True, check=False)
@@ -276,7 +278,7 @@ def test_binary_with_precompiled_header_is_identical(
     tmp_path: Path, header: Path, source: str, problem: Problem | None
 ) -> None:
     build = recipe(source, problem)
-    if find_leading_includes(build) != BIG:
+    if find_leading_includes(build) != BITS_STDCPP:
         (tmp_path / "header").mkdir()
         run_build(tmp_path / "header", make_header_spec(build, find_leading_includes(build)))
         header = tmp_path / "header" / "header"
@@ -290,7 +292,7 @@ def test_programs_using_cpp_library_are_identical_with_precompiled_header(
 ) -> None:
     """43 programs use large parts of the library, such as threads, exceptions and regular expressions."""
     build = recipe(path.read_text())
-    assert find_leading_includes(build) == BIG
+    assert find_leading_includes(build) == BITS_STDCPP
     assert run_build(tmp_path / "with", build, header) == run_build(tmp_path / "without", build)
 
 
@@ -334,7 +336,7 @@ def test_precompiled_header_is_not_used_if_source_can_read_command(
     assert exit_code(tmp_path, marks()) == 8
 
 
-def test_precompiled_header_is_not_used_for_source_without_head(tmp_path: Path, marked_header: Path) -> None:
+def test_precompiled_header_is_not_used_without_leading_includes(tmp_path: Path, marked_header: Path) -> None:
     run_build(tmp_path, marks("// a comment\n"), marked_header)
     assert exit_code(tmp_path, marks()) == 8
 
@@ -398,7 +400,7 @@ def test_bundled_header_is_used_only_for_same_c_library_and_includes(
     for library, head in (("same", big), ("older", big), ("same", BEGINNING)):
         monkeypatch.setenv(BUNDLED_HEADERS, str(tmp_path / library))
         box = tmp_path / str(len(cases))
-        run_build(box, marks(head), brought=True)
+        run_build(box, marks(head), has_bundled_header=True)
         cases.append(exit_code(box, marks()))
     assert cases == [7, 8, 8]
 
