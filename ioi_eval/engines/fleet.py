@@ -961,7 +961,7 @@ class Fleet(ABC, Generic[ReportT]):
                 self._begin_inspection(self.add_endpoint(address))
 
     def add_endpoint(self, address: str) -> Endpoint[ReportT]:
-        """Return the endpoint of an address."""
+        """Return the endpoint of an address. A new endpoint is created if the address is new."""
         endpoint = self.endpoints.setdefault(address, Endpoint[ReportT](address))
         if endpoint.state is State.GONE:
             endpoint.inspections = 0

@@ -231,7 +231,7 @@ class NodesEngine(Protocol):
 
 
 def open_nodes(choice: EngineChoice, store: Store) -> NodesEngine:
-    """Return the engine for a choice of Ray."""
+    """Return the engine on the nodes of the Ray cluster that a choice names."""
     choice.check()
     return cast(NodesEngine, find_engine(choice.text)(EngineSetup(store=store, **_collect_fields(choice))))
 
@@ -242,7 +242,10 @@ Factory = Callable[[EngineSetup], Engine]
 
 
 def find_engine(engine_text: str) -> Factory:
-    """Return the factory of an engine. Raises InputError if there is none."""
+    """Return the function that creates the engine of a name or of addresses of servers.
+
+    Raises InputError if the name is unknown or an address is invalid.
+    """
     name = engine_text.partition(":")[0]
     factory: Factory | None = load_entry(Registry.ENGINES, name)
     if factory is not None:

@@ -170,7 +170,10 @@ def _make_stage_limits(job: Job, stage: str, max_file_bytes: int, max_processes:
 
 
 def _read_limit(job: Job, field: str, no_limit_value: int | None = None) -> int | None:
-    """Return a limit of a job, or None. Zero and values that no machine has mean no limit."""
+    """Return a limit of a job, or None if the job has no limit.
+
+    Zero, `no_limit_value`, and values that are larger than any machine's resources also mean no limit.
+    """
     limit: int | None = getattr(job, field)
     if limit is None or limit == no_limit_value or limit > _MAX_LIMIT:
         return None
@@ -317,6 +320,6 @@ def _make_common_spec(
 
 
 def remove_kept_files(result: JobEndings | JobResult) -> None:
-    """Remove the files that a job kept, if no caller receives its result."""
+    """Remove the files that were moved out of a job's sandbox. Called if no caller receives the result."""
     for path in result.kept.values():
         Path(path).unlink(missing_ok=True)

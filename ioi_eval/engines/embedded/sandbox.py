@@ -338,9 +338,10 @@ def move_out(sandbox: Path, file_name: str, target: Path) -> bool:
 def _open_parent_folder(
     sandbox: Path, file_name: str, has_wanted_type: Callable[[int], bool]
 ) -> Iterator[tuple[int | None, str]]:
-    """Yield a descriptor of the folder with a file, or `None` if it does not exist, and the file's last name.
+    """Yield a descriptor of the folder that contains a file, and the last component of the file's name.
 
-    Programs have stopped, but their files are not trusted: no link is followed.
+    The descriptor is `None` if no file of the wanted type exists. Programs have stopped, but their files are
+    not trusted: no link is followed.
     """
     *folders, base_name = file_name.split("/")
     with contextlib.ExitStack() as exit_stack:

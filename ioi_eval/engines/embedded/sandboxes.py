@@ -97,7 +97,10 @@ class Disk(msgspec.Struct, frozen=True):
         return min(requested_slots, max(self.free_bytes // MIN_SLOT_BYTES, 0 if self.held else 1))
 
     def plan_shares(self, requested_slots: int, *, max_bytes: int) -> DiskShares:
-        """Return the shares of the slots. If possible, they leave space for other engines."""
+        """Return the number of slots, and the bytes that each slot may fill.
+
+        If possible, the slots leave space for other engines.
+        """
         slots = self.count_slots(requested_slots)
         slot_count = max(1, slots)
         slot_bytes = max(MIN_SLOT_BYTES, self.free_bytes // 4 // slot_count)

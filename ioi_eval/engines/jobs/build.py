@@ -779,7 +779,10 @@ class Builder:
         return cached_outcome if isinstance(cached_outcome, BuildSuccess) else None
 
     def _start_in_background(self, key: str, build: Coroutine[Any, Any, BuildSuccess | CompileError]) -> None:
-        """Start a build in the background. If it fails, it is not repeated, and builds run without it."""
+        """Start the build of a shared artifact in the background.
+
+        If it fails, it is not repeated, and other builds run without the artifact.
+        """
         task = self._background_builds[key] = asyncio.create_task(build)
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 

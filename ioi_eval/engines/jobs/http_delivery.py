@@ -873,7 +873,10 @@ def _unpack_file(packed_text: str, size: int) -> _SentFile:
 
 
 def _was_killed(run_ending: Ending) -> bool:
-    """Return True if a limit, possibly of output, may have stopped a stage. Older servers do not name it."""
+    """Return True if a limit, possibly of output, may have stopped a stage.
+
+    Older servers do not report which limit stopped a stage.
+    """
     return run_ending.status is StageStatus.OL or run_ending.signal == "SIGKILL"
 
 

@@ -165,7 +165,7 @@ class ServerUsage(Value):
 
 
 class ServerFleet(Fleet[EndpointReport]):
-    """The servers that a wire reaches: the choice of servers to use, and their common capabilities."""
+    """Chooses which servers of a connection get jobs, and merges their capabilities."""
 
     def __init__(self, wire: Wire, usage: ServerUsage, patience: Patience, on_event: OnServer) -> None:
         super().__init__(patience, max_attempts=usage.attempts, max_jobs=usage.total, on_event=on_event)
@@ -349,7 +349,7 @@ class ServerFleet(Fleet[EndpointReport]):
 
 
 class FleetEngine(ABC):
-    """Sends each job to the server with the fewest jobs of this process. A wire connects it to the servers.
+    """Sends each job to the server with the fewest jobs of this process.
 
     A job that fails by a server's fault is tried again on another server. The output of programs has no
     influence on this. If the attempts are used up, `execute` raises AttemptsUsedUp.

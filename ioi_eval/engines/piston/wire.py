@@ -59,7 +59,7 @@ class Wire(Protocol):
         """Return an error if this process cannot open connections for `jobs` jobs on `servers` servers."""
 
     def complete_capabilities(self, capabilities: Capabilities) -> Capabilities:
-        """Return the servers' capabilities, with changes that apply to all servers of this wire."""
+        """Return the servers' capabilities, with changes that apply to all servers of this connection."""
 
     async def execute(
         self,
@@ -104,7 +104,7 @@ _NO_SUCH_API = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.
 
 
 class HttpWire:
-    """HTTP to Piston servers and workers."""
+    """HTTP connections to Piston servers and workers."""
 
     is_elastic = False
 
