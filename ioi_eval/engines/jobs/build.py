@@ -295,6 +295,7 @@ async def check_python_source(
 def _make_source_check_job(
     spec: BuildSpec, tool: Toolchain, nonce: str, *, proctor: Blob, fork_server_library: Blob
 ) -> Job:
+    """Return a job that runs the check script of a build like a submission, with the source as its input."""
     check_script, source = spec.sources
     submission, fork_server_files = attach_fork_server(
         PlanSubmission(argv=(tool.path, "-I", _SCRIPT), files=(_SCRIPT,), env={"PATH": "/usr/bin:/bin"}),

@@ -489,6 +489,7 @@ def _make_sandboxed_build_job(
     proctor: Blob,
     prebuilt: Sequence[JobFile] | None,
 ) -> Job:
+    """Return a build job that contains the proctor, whose sandbox confines the compiler."""
     limits, uses_prebuilt_files = spec.limits, prebuilt is not None
     # A compiler outside of the system's folders, as in a Piston package, is visible with its whole folder.
     script = f"""compiler=$(readlink -f "$(command -v {shlex.quote(tool.path)})")

@@ -119,7 +119,7 @@ asyncio.run(main(*sys.argv[1:]))
 @pytest.mark.nightly(unless="^2-all|^9-without")
 @pytest.mark.parametrize("layers", ["", "landlock,seccomp"], ids=["all", "without-namespaces"])
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGINT])
-async def test_killed_client_leaves_no_process_and_folder_is_swept(
+async def test_killed_client_leaves_no_process_and_its_folder_is_removed(
     store: Store, base: Path, layers: str, kind: signal.Signals
 ) -> None:
     marked = mark()

@@ -61,7 +61,7 @@ def test_closing_unopened_sandboxes_does_nothing(base: Path) -> None:
     assert list(base.iterdir()) == []
 
 
-def test_sweep_removes_folders_of_dead_engines_only(base: Path) -> None:
+def test_folders_of_dead_engines_are_removed_and_of_running_engines_kept(base: Path) -> None:
     living = Sandboxes(base)
     living.open()
     killed = Sandboxes(base)
@@ -76,7 +76,9 @@ def test_sweep_removes_folders_of_dead_engines_only(base: Path) -> None:
     living.close()
 
 
-def test_sweep_does_not_interfere_with_closing_engine(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_removing_abandoned_folders_does_not_disturb_closing_engine(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If both remove a folder, the closing engine must not fail."""
     boxes = Sandboxes(base)
     boxes.open()

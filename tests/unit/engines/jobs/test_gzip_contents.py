@@ -46,7 +46,7 @@ def test_file_edited_after_hashing_is_judge_failure(tmp_path: Path) -> None:
     assert pack_content(content).data == b"3\n"
 
 
-def test_weight_of_content_is_its_encoded_size_in_request() -> None:
+def test_request_bytes_of_content_are_its_encoded_size() -> None:
     assert pack_content(Blob.of("a\n\x00")).request_bytes == len('"a\\n\\u0000"')
     assert pack_content(Blob.of(b"\xff" * 300)).request_bytes == 400
 

@@ -31,13 +31,13 @@ def test_recorded_runtimes_listing_is_decoded_and_encoded_back() -> None:
     assert json.loads(encode_runtimes(runtimes)) == SAMPLES["runtimes"]["response"]["body"]
 
 
-def test_runtimes_listing_with_404_is_foreign_reply() -> None:
+def test_runtimes_listing_with_404_counts_as_not_from_piston() -> None:
     with pytest.raises(ForeignReply, match=r"HTTP 404$"):
         decode_runtimes(*reply("no_such_route"))
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 400, 404, 405, 410, 501])
-def test_runtimes_listing_with_client_error_is_foreign_reply(status: int) -> None:
+def test_runtimes_listing_with_client_error_counts_as_not_from_piston(status: int) -> None:
     with pytest.raises(ForeignReply, match=f"HTTP {status}$"):
         decode_runtimes(status, b"<!DOCTYPE HTML>")
 
@@ -48,7 +48,7 @@ def test_runtimes_listing_with_gateway_status_is_temporary_engine_error(status: 
         decode_runtimes(status, b"<!DOCTYPE HTML>")
 
 
-def test_malformed_runtimes_listing_is_foreign_reply() -> None:
+def test_malformed_runtimes_listing_counts_as_not_from_piston() -> None:
     for body in (b"", b"{}", b'[{"language": "x"}]', b"<html>"):
         with pytest.raises(ForeignReply, match="not a list of runtimes"):
             decode_runtimes(200, body)

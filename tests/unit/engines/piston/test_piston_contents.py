@@ -142,7 +142,7 @@ async def test_content_is_sent_again_after_worker_restart(engine: EmbeddedEngine
             assert (await received_contents(restarted))[0] == 1
 
 
-async def test_worker_replaced_by_version_without_cache_gets_full_jobs(
+async def test_worker_replaced_by_version_without_cache_gets_contents_inside_jobs(
     engine: EmbeddedEngine, place: Path
 ) -> None:
     async with sender() as client:
@@ -157,14 +157,14 @@ async def test_worker_replaced_by_version_without_cache_gets_full_jobs(
             assert (await received_contents(older))[1] > len(NOISE)
 
 
-async def test_worker_without_announced_content_cache_gets_full_jobs(engine: EmbeddedEngine) -> None:
+async def test_worker_without_content_cache_gets_contents_inside_jobs(engine: EmbeddedEngine) -> None:
     async with worker(engine, None) as server, sender() as client:
         endpoint = known_endpoint(server)
         assert told(await client.execute(endpoint, await job())) == HASH
         assert client.get_contents(endpoint).max_bytes == 0
 
 
-async def test_stock_piston_gets_file_contents_inside_jobs() -> None:
+async def test_stock_piston_gets_contents_inside_jobs() -> None:
     async with Loopback() as piston, sender() as client:
         shipped_job = await job()
         await client.execute(known_endpoint(piston, 0), shipped_job)

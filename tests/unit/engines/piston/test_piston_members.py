@@ -180,7 +180,7 @@ async def test_waiting_job_raises_toolchain_gone_if_endpoint_changes_tool() -> N
     await fleet.close()
 
 
-async def test_job_that_only_a_resting_endpoint_fits_waits_for_it() -> None:
+async def test_job_that_only_a_paused_endpoint_fits_waits_for_it() -> None:
     """A healthy endpoint without the tool never gets the job."""
     fleet = StillFleet()
     fits, lacks = fleet.join("http://fits", 1), fleet.join("http://lacks", 1)

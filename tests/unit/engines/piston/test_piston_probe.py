@@ -547,7 +547,7 @@ def test_codeforces_package_is_detected_by_its_languages() -> None:
     assert list(choose_server_roles(apart).reasons_by_unused_server) == ["http://b"]
 
 
-def test_server_without_shell_gets_no_machine_findings() -> None:
+def test_server_without_shell_runtime_gets_no_checks_of_its_machine() -> None:
     assert not {"machine", "C++ compiler", "python"} & lines_of(runtimes=("cms_ioi",)).keys()
     assert lines_of(architecture="x86_64")["C++ compiler"][0] is False
 

@@ -37,7 +37,7 @@ def report(name: str, *tools: Toolchain, **fields: Any) -> EndpointReport:
     )
 
 
-def test_merged_profile_has_smallest_limits() -> None:
+def test_common_capabilities_have_smallest_limits() -> None:
     a = report("a", max_run_time=60_000, max_body=1000, max_open_files=2048)
     b = report("b", max_run_time=30_000, max_output=7, max_open_files=240)
     c = report("c", max_compile_time=50_000, max_compile_cpu_time=40_000)
@@ -47,13 +47,13 @@ def test_merged_profile_has_smallest_limits() -> None:
     assert [tool.version for tool in profile.list_toolchains("g++")] == ["12.2.0"]
 
 
-def test_merged_profile_without_limits_is_unlimited() -> None:
+def test_common_capabilities_without_limits_are_unlimited() -> None:
     profile = merge_capabilities([report("a")])
     limits = (profile.max_run_time, profile.max_compile_time, profile.max_body, profile.max_output)
     assert limits == (None,) * 4 and profile.max_files == 500
 
 
-def test_merged_profile_has_tools_and_runtimes_of_all_servers() -> None:
+def test_common_capabilities_have_tools_and_runtimes_of_all_servers() -> None:
     a = report("a", tool("g++"), tool("go", "1.19"), runtimes=("ioi_eval",))
     b = report("b", tool("g++"), runtimes=("bash", "cms_ioi"))
     profile = merge_capabilities([a, b])
@@ -94,7 +94,7 @@ def test_different_compilers_merge_to_a_new_identity() -> None:
         (report("late", tool("g++", "8.3.0"), tool("python3", "3.11.2")), "its g++ 8.3.0 differs"),
     ],
 )
-def test_late_server_joins_only_if_it_matches_profile(late: EndpointReport, reason: str) -> None:
+def test_late_server_joins_only_if_it_has_common_capabilities(late: EndpointReport, reason: str) -> None:
     profile = merge_capabilities([report("a", max_run_time=60_000)])
     late = late if late.max_run_time else msgspec.structs.replace(late, max_run_time=60_000)
     misfit = explain_exclusion(profile, late, initial_capabilities=profile)
@@ -118,7 +118,7 @@ def test_late_server_without_common_python_package_does_not_join() -> None:
     refuse_missing_packages(["numpy"], ["python3"], profile)
 
 
-def test_profile_offers_compilers_of_current_servers() -> None:
+def test_capabilities_offer_compilers_of_current_servers() -> None:
     older, newer = report("a", tool("g++", "12")), report("b", tool("g++", "8"))
     begun = merge_capabilities([older])
     both = add_toolchains(begun, [older.toolchains, newer.toolchains])
@@ -167,7 +167,7 @@ async def test_same_compiler_option_refuses_servers_with_different_compilers(
             assert engine.exclusion_reasons == {} and engine.slots == 3
 
 
-def test_merged_profile_confines_only_if_all_servers_are_workers() -> None:
+def test_common_capabilities_confine_only_if_all_servers_are_workers() -> None:
     ours, other = report("a", server="Piston v3.1.1 (ioi-eval worker)"), report("b", server="Piston v3.1.1")
     assert merge_capabilities([ours]).confines
     assert not merge_capabilities([ours, other]).confines and not merge_capabilities([other]).confines
