@@ -260,7 +260,7 @@ def test_failed_persistent_proctor_is_restarted_after_some_jobs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Otherwise a short fault would slow down all later jobs."""
-    monkeypatch.setattr(persistent_proctor, "_JOBS_WITHOUT", 5)
+    monkeypatch.setattr(persistent_proctor, "_MAX_JOBS_WITHOUT_PROCTOR", 5)
     tries, full = list[int](), True
 
     def execute(self: object, job: object, kill_switch: object) -> bytes:
