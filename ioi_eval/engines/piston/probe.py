@@ -339,7 +339,7 @@ class Prober:
             "keeps_programs": health_info.keeps_programs,
             "exclusive": health_info.exclusive,
             "max_body": await self._find_body_limit(report.url),
-            "max_gateway_bytes": await self._find_gateway_limit(report.url),
+            "max_gateway_body": await self._find_gateway_limit(report.url),
         }
         if runtime:
             for field, name in ASKED_BY.items():

@@ -40,7 +40,7 @@ class EndpointReport(Value):
     reachable: bool = True
     reason: str = ""  # reason why the server cannot be reached; empty if it can be reached
     # State of a server that cannot be reached for a reason that may be temporary, or None.
-    temporary_state: Change | None = None
+    temporary_state: Change | None = msgspec.field(default=None, name="passes")
     unfit: str = ""  # reason why the server gets no jobs of any kind; empty if it can get jobs
     server: str = ""  # name that the server reports, such as Piston v3.1.1
     # True if the server uses isolate; older servers report neither statuses nor times.
@@ -66,9 +66,8 @@ class EndpointReport(Value):
     max_run_memory: int | None = None
     max_compile_memory: int | None = None
     max_body: int | None = None
-    max_gateway_bytes: int | None = (
-        None  # maximum bytes of a request that passes the gateway before the server
-    )
+    # Maximum bytes of a request that a gateway in front of the server lets through.
+    max_gateway_body: int | None = msgspec.field(default=None, name="max_passed")
     max_output: int | None = None
     max_file: int | None = None
     max_processes: int | None = None
@@ -320,11 +319,11 @@ def list_remedies(report: EndpointReport) -> tuple[str, ...]:
 
 def _check_gateway(report: EndpointReport) -> Iterator[HealthCheck]:
     """Yield the check of a gateway's limit. For workers it is no problem: files are sent before jobs."""
-    if report.max_gateway_bytes is not None:
+    if report.max_gateway_body is not None:
         yield HealthCheck(
             name=_GATEWAY,
-            ok=None if report.is_worker or report.max_gateway_bytes >= _MIN_BODY else False,
-            detail=f"refuses requests of more than {_format_amount(report.max_gateway_bytes, 'bytes')}",
+            ok=None if report.is_worker or report.max_gateway_body >= _MIN_BODY else False,
+            detail=f"refuses requests of more than {_format_amount(report.max_gateway_body, 'bytes')}",
             remedy="Raise its limit (client_max_body_size of nginx) to 512mb",
         )
 
@@ -456,7 +455,7 @@ def _get_limit(report: EndpointReport, name: str) -> int | None:
         return None
     # A server that is not a worker gets the whole job in a single request.
     if name == "max_body" and not report.is_worker:
-        return min_limit(limit, report.max_gateway_bytes)
+        return min_limit(limit, report.max_gateway_body)
     return min_limit(limit, report.max_compile_cpu_time) if name == "max_compile_time" else limit
 
 

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 
+import msgspec
+
 from ioi_eval.engines.contract import BASH, CLASSIC, OWN
 from ioi_eval.engines.piston.reports import CODEFORCES, COMPILER, EndpointReport, find_most_common
 from ioi_eval.model.options import JobShape
@@ -46,9 +48,11 @@ _ROLES_OF_SHAPE: dict[JobShape, tuple[ServerRole, ...]] = {
 
 
 class AssignedServer(Value):
+    """A server, and its role in a run."""
+
     url: str
     kind: str  # kind of the server, for display: "ioi_eval", "cms_ioi only", "bash and low limits"
-    role: ServerRole
+    role: ServerRole = msgspec.field(name="use")
     reason: str = ""  # reason why the server is not used; empty if it is used
 
 

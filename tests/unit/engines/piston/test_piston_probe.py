@@ -154,9 +154,9 @@ async def test_gateway_body_limit_is_probed_without_sending_body() -> None:
 def test_gateway_body_limit_applies_to_pistons_only() -> None:
     """Workers get contents in separate requests, and jobs are split if a request is refused."""
     ours = {"server": "Piston v3.1.1 (ioi-eval worker)"}
-    assert [lines_of(max_gateway_bytes=1 << 20, **more)["gateway"][0] for more in ({}, ours)] == [False, None]
+    assert [lines_of(max_gateway_body=1 << 20, **more)["gateway"][0] for more in ({}, ours)] == [False, None]
     assert "gateway" not in lines_of()
-    reports = [EndpointReport(url="http://a", max_gateway_bytes=8 << 20, max_body=16 << 20, **ours)]
+    reports = [EndpointReport(url="http://a", max_gateway_body=8 << 20, max_body=16 << 20, **ours)]
     assert merge_capabilities(reports).max_body == 16 << 20
     reports.append(msgspec.structs.replace(reports[0], url="http://b", server="Piston v3.1.1"))
     assert merge_capabilities(reports).max_body == 8 << 20
