@@ -198,7 +198,7 @@ class _ProcessRuntimes:
         """
         self.lock = threading.Lock()
         for inherited_runtime in self.runtimes.values():
-            inherited_runtime.close_in_forked_child()
+            inherited_runtime.close_inherited()
         self.inherited_runtimes.append(self.runtimes)
         self.runtimes = {}
 

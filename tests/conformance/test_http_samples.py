@@ -123,7 +123,7 @@ def outcome(body: dict[str, Any]) -> tuple[float, str]:
     return test.score, test.status
 
 
-def test_result_of_failed_compile_stage_is_also_result_of_run_stage(piston: PistonServer) -> None:
+def test_reply_shows_failed_compile_stage_as_run_stage_too(piston: PistonServer) -> None:
     piston.needs("cms_ioi")
     body = piston.able(send_sample(piston, "classic_ce")).body
     assert body["run"] == body["compile"]

@@ -174,7 +174,7 @@ async def test_compile_stage_files_reach_run_stage(engine: EmbeddedEngine, tmp_p
     ("compile", "fields", "status"),
     [("echo no >&2; exit 1", {}, "RE"), ("sleep 60", {"compile_timeout": 200}, "TO"), ("yes", {}, "OL")],
 )
-async def test_result_of_failed_compile_stage_is_also_result_of_run_stage(
+async def test_reply_shows_failed_compile_stage_as_run_stage_too(
     engine: EmbeddedEngine, compile: str, fields: dict[str, Any], status: str
 ) -> None:
     result = await engine.execute(script("echo ran", file("compile", compile), **fields))
