@@ -147,7 +147,7 @@ async def test_package_compiles_and_runs_in_sandbox(base: Path, store: Store) ->
 
 
 def test_package_invisible_to_sandbox_is_copied_or_refused(base: Path, tmp_path: Path) -> None:
-    """It is in /tmp, and sandboxes have a private /tmp."""
+    """The package is in /tmp, and sandboxes have a private /tmp."""
     package_folder = package(base)
     (package_folder / ".env").write_text(f"PATH={package_folder}/bin:/usr/bin")
     with pytest.raises(EngineUnavailable, match=r"jobs have a private /tmp"):

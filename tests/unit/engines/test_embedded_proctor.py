@@ -129,7 +129,7 @@ async def test_proctor_build_is_logged_once(
     level: int,
     level_name: str,
 ) -> None:
-    """It is a warning, so that Python shows it without any logging setup."""
+    """The message is a warning, so that Python shows it without any logging setup."""
     quick = compiler_in_shell(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo binary > "$2"')
     with caplog.at_level(level, logger="ioi_eval"):
         for _ in range(2):
@@ -140,7 +140,7 @@ async def test_proctor_build_is_logged_once(
 
 
 @pytest.fixture
-def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def bundled_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Return a package with an invalid proctor of the sources in `graders_folder`, as from a wheel."""
     graders, package = tmp_path / "graders", tmp_path / "package"
     (graders / "proctor").mkdir(parents=True)
@@ -154,9 +154,11 @@ def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield binaries
 
 
-async def test_packaged_proctor_needs_no_compiler(brought: Path, own_store: Store, tmp_path: Path) -> None:
+async def test_packaged_proctor_needs_no_compiler(
+    bundled_package: Path, own_store: Store, tmp_path: Path
+) -> None:
     graders, origin = tmp_path / "graders", f"came with the package, for {platform.machine()}"
-    (brought / WAITING).write_bytes(LOADABLE)
+    (bundled_package / WAITING).write_bytes(LOADABLE)
     proctor = await get_proctor_binary(None, graders / "proctor", own_store, tmp_path)
     library = await find_fork_server_library(None, PYTHON, graders, own_store, tmp_path)
     assert b"echo" in proctor.content and library.content == LOADABLE
@@ -168,7 +170,7 @@ NOT_OF_THESE_LIBRARIES = "the bundled binary does not work with this machine's l
 
 
 async def test_unloadable_packaged_library_is_rebuilt(
-    brought: Path, own_store: Store, tmp_path: Path
+    bundled_package: Path, own_store: Store, tmp_path: Path
 ) -> None:
     """A bundled library may be linked to another version of the C library."""
     graders = tmp_path / "graders"
@@ -204,15 +206,15 @@ def damaged(folder: Path, fault: str) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_unsuitable_packaged_proctor_is_rebuilt(
-    brought: Path, own_store: Store, tmp_path: Path, fault: str
+    bundled_package: Path, own_store: Store, tmp_path: Path, fault: str
 ) -> None:
-    damaged(brought, fault)
+    damaged(bundled_package, fault)
     quick = compiler_in_shell(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo binary > "$2"')
     built = await get_proctor_binary(quick, tmp_path / "graders" / "proctor", own_store, tmp_path)
     assert built == (b"binary\n", f"built here by g++ 1: {FAULTS[fault]}")
 
 
-def test_sources_digest_changes_with_source(brought: Path, tmp_path: Path) -> None:
+def test_sources_digest_changes_with_source(bundled_package: Path, tmp_path: Path) -> None:
     digest_before = hash_sources(tmp_path / "graders")
     (tmp_path / "graders" / "proctor" / "main.cpp").write_text("int main() { return 1; }\n")
     assert hash_sources(tmp_path / "graders") != digest_before

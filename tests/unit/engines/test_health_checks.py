@@ -73,7 +73,7 @@ async def test_health_check_reports_compiler_invisible_to_sandbox(
 async def test_health_check_names_origin_of_proctor_binaries(
     local_checks: dict[str, HealthCheck], store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a checkout they are built."""
+    """In a checkout, the proctor and the fork server's library are built."""
     gcc = find_compiler()
     assert gcc is not None
     reason = "the package has no bundled binaries, because it runs from its sources"

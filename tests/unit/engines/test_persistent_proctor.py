@@ -259,7 +259,7 @@ async def test_killed_persistent_proctor_gives_no_verdict(desk: Desk) -> None:
 def test_failed_persistent_proctor_is_restarted_after_some_jobs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Otherwise a short fault would slow down all later jobs."""
+    """Without a restart, a short fault would slow down all later jobs."""
     monkeypatch.setattr(persistent_proctor, "_MAX_JOBS_WITHOUT_PROCTOR", 5)
     tries, full = list[int](), True
 

@@ -19,7 +19,7 @@ DOCS = Path(__file__).parents[3] / "docs" / "extending.md"
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Install a distribution with the module and the entry point of the page."""
+    """Install a distribution with the module and the entry point of docs/extending.md."""
     section = DOCS.read_text().partition("## An engine")[2]
     code, entry = (re.findall(rf"```{kind}\n(.*?)```", section, re.DOTALL)[0] for kind in ("python", "toml"))
     (tmp_path / "folder_engine.py").write_text(code)

@@ -35,7 +35,7 @@ def test_sandbox_folder_is_created_private_and_removed(base: Path) -> None:
 
 
 def test_sandbox_modes_ignore_umask(base: Path) -> None:
-    """Otherwise every submission on an engine that root started would be a compile error."""
+    """With modes by the umask, every submission on an engine that root started would be a compile error."""
     boxes = Sandboxes(base)
     umask_before = os.umask(0o777)
     try:

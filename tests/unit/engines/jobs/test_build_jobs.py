@@ -131,7 +131,7 @@ async def test_delivered_gzip_data_is_reused_for_sending(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("damaged", [bytes(len(MADE)), MADE[:-1], b""], ids=["zeros", "cut off", "empty"])
 def test_artifact_changed_on_disk_is_built_again(tmp_path: Path, damaged: bytes) -> None:
-    """Otherwise it would crash, and the submission would be blamed."""
+    """A changed artifact could crash, and the submission would be blamed."""
 
     async def built() -> tuple[BuildSuccess | CompileError, int]:
         server = Server(GOOD)
@@ -254,7 +254,7 @@ async def test_full_cache_disk_is_judge_failure(tmp_path: Path, monkeypatch: pyt
 async def test_unwritable_cache_is_judge_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """For example if inodes, descriptors or permissions are missing."""
+    """The cache cannot be written, for example, if inodes, descriptors or permissions are missing."""
     open_file = os.open
 
     def full(path: str | Path, *flags: int, **options: int) -> int:
@@ -342,7 +342,7 @@ async def test_build_killed_without_exceeding_limit_is_judge_failure(
 
 
 async def test_compile_error_by_cpu_limit_is_not_reused_under_higher_limit(tmp_path: Path) -> None:
-    """The source and the store are the same."""
+    """Both builds have the same source and the same store."""
     stopped = JobResult(compile=Ending(signal="SIGKILL", status=StageStatus.TO, message=CPU_LIMIT), run=CUT)
     refusing, taking = Server(stopped), Server(GOOD)
     for server, seconds, kind in (
@@ -488,7 +488,10 @@ async def test_damaged_delivery_is_retried_then_judge_failure(tmp_path: Path) ->
     ids=["told", "cut off"],
 )
 async def test_artifact_too_large_to_deliver_is_uncached_compile_error(tmp_path: Path, run: Ending) -> None:
-    """For a checker it is a judge failure. It is not cached, because an engine with paths can judge it."""
+    """For a checker, too large an artifact is a judge failure.
+
+    The compile error is not cached, because an engine that takes paths can judge the program.
+    """
     server = Server(JobResult(compile=Ending(code=0), run=run))
     async with opened(tmp_path, server) as artifacts:
         for _ in range(2):

@@ -177,7 +177,7 @@ def test_engine_without_shell_runtime_names_package_to_install(
 
 @pytest.mark.parametrize("executes_plans", [False, True])
 async def test_files_are_sent_as_gzip_unless_engine_executes_plans(executes_plans: bool) -> None:
-    """An engine that only has the library of waiting runs the job's script, which unpacks the files."""
+    """The job's script unpacks the files. An engine that executes plans itself does not run the script."""
     capabilities = msgspec.structs.replace(
         SERVER, waiting=Blob.of("a library"), executes_plans=executes_plans
     )

@@ -391,7 +391,7 @@ def test_rebuild_without_header_cannot_read_first_artifact(tmp_path: Path, lean:
 def test_bundled_header_is_used_only_for_same_c_library_and_includes(
     tmp_path: Path, marked_header: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is not used with another version of the C library, or for another head."""
+    """With another version of the C library, or for other includes, the header is not used."""
     for library, features in (("same", Path(LIBRARY_HEADER).read_bytes()), ("older", b"of another version")):
         (tmp_path / library / "gnu++20/bits").mkdir(parents=True)
         (tmp_path / library / "gnu++20/bits/stdc++.h.gch").symlink_to(marked_header)

@@ -200,7 +200,7 @@ async def test_cancelled_squeue_query_leaves_no_process(cluster: Path) -> None:
 
 
 async def test_kubernetes_service_resolves_to_all_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is simulated, because no name server here has several addresses for a name."""
+    """The name server is simulated, because no name server here has several addresses for a name."""
 
     def answers(*_: object, **__: object) -> list[object]:
         four = [(socket.AF_INET, 0, 0, "", (f"10.0.0.{number}", 2100)) for number in (1, 2, 2)]

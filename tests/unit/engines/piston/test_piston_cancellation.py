@@ -77,7 +77,7 @@ async def reply_in_parts(server: Loopback, request: web.Request, received_job: J
 
 
 def once_each(answer: Answer) -> Answer:
-    """Reply so to the first copy of each job. Requests of cancelled jobs may still arrive later."""
+    """Give this answer to the first copy of each job. Requests of cancelled jobs may still arrive later."""
     answered_contents = set[Blob]()
 
     async def answered(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:

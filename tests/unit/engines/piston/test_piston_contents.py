@@ -222,7 +222,7 @@ async def test_first_script_is_sent_inside_job_whatever_its_size(engine: Embedde
 async def test_large_file_of_single_job_is_uploaded_before_the_job(
     engine: EmbeddedEngine, place: Path
 ) -> None:
-    """A submitted output that no other job has: in a request, its bytes would grow by a third."""
+    """The file is an output that only this job has. In a request, its bytes would grow by a third."""
     program = Blob.of(random.Random(3).randbytes(100_000))
     files = (JobFile(name="run", content=Blob.of("cksum made\n")), JobFile(name="made", content=program))
     async with worker(engine, place) as server, sender() as client:

@@ -116,7 +116,7 @@ async def test_probe_of_worker_with_stock_limits_names_remedies(store: Store) ->
 
 
 async def test_gateway_body_limit_is_probed_without_sending_body() -> None:
-    """nginx does so.
+    """The gateway, like nginx, refuses a request before it reads the body.
 
     A compressed body does not test the limit, and an uncompressed body would be sent in vain.
     """
@@ -163,7 +163,7 @@ def test_gateway_body_limit_applies_to_pistons_only() -> None:
 
 
 async def test_probe_runs_proctor_to_report_confinement(store: Store) -> None:
-    """Only servers other than ioi-eval workers need it."""
+    """Only servers other than ioi-eval workers need this probe."""
     async with HttpClient() as wire:
         prober = Prober(wire)
         async with EmbeddedEngine(store=store) as engine, Server(engine, ServerOptions(port=0)) as server:
@@ -331,7 +331,7 @@ async def test_probe_reports_of_servers_are_merged() -> None:
 
 
 async def test_probe_bodies_are_compressed_once_for_all_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The largest needs 32 MB uncompressed, and many servers are probed at the same time."""
+    """The largest body has 32 MB uncompressed, and many servers are probed at the same time."""
     packed = list[int]()
 
     def compressed(body: bytes) -> Request:

@@ -267,7 +267,7 @@ SHARING = msgspec.structs.replace(
 
 
 async def run_and_check_due(client: Client, endpoint: Endpoint) -> tuple[str, bool]:
-    """Execute a job. Return its compile output, and whether a shared build of it is due."""
+    """Execute a job. Return its compile output, and True if a shared build must start."""
     result = await client.execute(endpoint, SHARING)
     assert result.compile is not None
     return result.compile.stdout, client.should_build(endpoint, SHARED)

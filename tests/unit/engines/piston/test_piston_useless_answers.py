@@ -47,7 +47,7 @@ async def test_job_failed_by_full_disk_is_retried_on_another_server() -> None:
 
 
 async def test_server_that_fails_every_second_job_gets_no_jobs_for_a_while() -> None:
-    """Builds fail there, but small jobs do not."""
+    """Builds fail on the server, but small jobs do not."""
     answers = [fine if number % 2 else full_disk for number in range(30)]
     async with (
         Loopback(in_turn(*answers)) as full,
