@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
         ):
             return _try_servers([*filter(is_server, targets)], names)
         case ["write", which, *files] if files:
-            return _write_table([Path(file) for file in files], is_whole=which == "all")
+            return _write_table([Path(file) for file in files], has_all_attacks=which == "all")
         case ["mutate", *names] if not _find_unknown_names(names):
             return _run_mutations(names)
         case ["try", _, *names] | ["mutate", *names] | ["servers", *names]:
@@ -82,7 +82,10 @@ def _try_all_layers(output_file: Path, attacks: list[str]) -> int:
 
 
 def _try_servers(urls: list[str], attacks: list[str]) -> int:
-    """Try attacks (all if `attacks` is empty) on running servers, except attacks by a client's scripts."""
+    """Try attacks on running servers, and return 1 if an attack succeeds. If `attacks` is empty, try all.
+
+    Attacks by a client's scripts are not tried: they could attack only the server's own sandboxes.
+    """
     os.environ["API_KEY"] = SECRET
     faults = []
     with _make_folders() as (workshop, cache):
@@ -91,7 +94,7 @@ def _try_servers(urls: list[str], attacks: list[str]) -> int:
                 outcomes = asyncio.run(column(url, EVERYTHING, cache, environment, workshop, attacks))
             table_half = Half(_USER, {url: outcomes})
             print(
-                f"{url}: {table_half.attempts} attempts, {len(table_half.faults)} of them successful",
+                f"{url}: {table_half.attempts} attacks tried, {len(table_half.faults)} succeeded",
                 *table_half.faults,
                 sep="\n",
             )
@@ -103,22 +106,25 @@ def _print_progress(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def _write_table(files: list[Path], *, is_whole: bool) -> int:
+def _write_table(files: list[Path], *, has_all_attacks: bool) -> int:
+    """Update the table of attacks with the outcomes in these files, and return 1 if an outcome is wrong.
+
+    Unless the files contain the outcomes of all attacks, the other rows of the table stay.
+    """
     table_halves = [msgspec.json.decode(file.read_bytes(), type=Half) for file in files]
-    table = Table(table_halves, known="" if is_whole else table_of(_DOCUMENT))
+    table = Table(table_halves, known="" if has_all_attacks else table_of(_DOCUMENT))
     print(*table.faults, table.summary, sep="\n")
     document = _DOCUMENT.relative_to(_TOP)
     if _USER == _ROOT:
         put_into(_DOCUMENT, table.markdown())
         print(f"{document} has been updated.")
     else:
-        print(
-            f"{document} is unchanged: only root can attack as root and as nobody, and update the document."
-        )
+        print(f"{document} is unchanged: the table needs attacks as root and as nobody. Run this as root.")
     return 1 if table.faults else 0
 
 
 def _run_mutations(attacks: list[str]) -> int:
+    """Try each attack with its layers switched on and off, and return 1 if an outcome is unexpected."""
     fault_count = trial_count = 0
     adopt_orphans()
     with _make_folders() as (workshop, cache):

@@ -23,7 +23,8 @@ from support.pip_registry import for_uv, pip_settings
 UID = 1000
 HOME = "/home/stranger"
 SHARED = "/srv/shared"  # path of a shared folder, which is in no folder that apt writes to
-INSTALLS = "scripts/stranger"  # blocks that only this script runs may use the network
+# Only code blocks with the comment "run by scripts/stranger" may use the network.
+NETWORK_BLOCKS_RUN_BY = "scripts/stranger"
 BLOCK_TIMEOUT_S = 3600
 SUITE = ("./scripts/test", "./scripts/test tests/unit/rules/test_scoring.py")
 # Pages of tutorials. The first page installs the packages that all tutorials need.
@@ -67,7 +68,7 @@ class PageError(Exception):
 
 
 class InstallError(PageError):
-    """An installation failed. The page is correct if the installation succeeds on a new machine."""
+    """A command with access to the network failed. The part of the pages is tried again on a new machine."""
 
 
 def read_registry_settings() -> tuple[dict[str, str], tuple[str, ...]]:
@@ -185,7 +186,7 @@ class Machine:
         while process.returncode == 2 and (
             package_request := re.search(r"Install it with\n    sudo (.*)\n", process.stderr)
         ):
-            print(f"      {label} asks for: sudo {package_request[1]}", flush=True)
+            print(f"      {label} requests a package: sudo {package_request[1]}", flush=True)
             self.run_checked(f"{label}, as requested", f"sudo {package_request[1]}", root=True, network=True)
             process = self.run_command(command, root=root, network=network)
         if process.returncode != 0:
@@ -200,8 +201,8 @@ class Machine:
         print(f"ok    {label} ({time.monotonic() - start_time:.0f} s)", flush=True)
         return process.stdout
 
-    def follow_page(self, page: str, folder: str, *, whole_suite: bool = False) -> None:
-        """Run all blocks of a page in a new folder."""
+    def run_page(self, page: str, folder: str, *, whole_suite: bool = False) -> None:
+        """Run all code blocks of a page in a new folder, and compare their outputs with the page."""
         self.run_checked(f"{page}: a folder", f"mkdir -p {folder}; cd {folder}")
         last_output = ""
         for block in blocks(page):
@@ -211,7 +212,7 @@ class Machine:
                 self.compare_output(block, last_output)
             elif block.kind in ("sh", "python"):
                 code = block.code if whole_suite else block.code.replace(*SUITE)
-                if page != "README.md":  # only README is followed in a clone
+                if page != "README.md":  # only the commands of README run in a clone
                     code = code.replace("pip install . ", "pip install ioi-eval ")
                 if block.kind == "python":
                     code = f"python - <<'END'\n{code}END\n"
@@ -219,7 +220,7 @@ class Machine:
                     f"{block} {block.code.splitlines()[0]}",
                     code,
                     root=block.code.startswith("sudo "),
-                    network=block.run_by == INSTALLS,
+                    network=block.run_by == NETWORK_BLOCKS_RUN_BY,
                 )
 
     @staticmethod
@@ -232,25 +233,26 @@ class Machine:
             raise PageError(f"{block} shows\n{expected_output}\nbut the output is:\n{output}")
 
 
-def _find_uncloned_names(folder: str, names: list[str]) -> set[str]:
-    """Return the names that a clone would not contain, or does not need."""
+def _list_uncopied_names(folder: str, names: list[str]) -> set[str]:
+    """Return the names of files that are not copied, because a clone would not contain or need them."""
     unwanted_pattern = r"__pycache__|.*\.egg-info"
     if folder == str(ROOT):
         unwanted_pattern += r"|\.git|\.venv.*|\..*_cache|runs|build|dist"
     return {name for name in names if re.fullmatch(unwanted_pattern, name)}
 
 
-def follow_readme(machine: Machine, whole_suite: bool) -> None:
+def run_readme(machine: Machine, whole_suite: bool) -> None:
+    """Run the code blocks of README in a copy of this checkout."""
     clone = machine.root / HOME[1:] / "ioi_eval"
-    shutil.copytree(ROOT, clone, ignore=_find_uncloned_names, symlinks=True)
+    shutil.copytree(ROOT, clone, ignore=_list_uncopied_names, symlinks=True)
     subprocess.run(["chown", "-R", f"{UID}:{UID}", clone], check=True)
-    machine.follow_page("README.md", "ioi_eval", whole_suite=whole_suite)
+    machine.run_page("README.md", "ioi_eval", whole_suite=whole_suite)
 
 
-def follow_tutorials(machine: Machine) -> None:
-    """Follow all tutorials in order on a single machine."""
+def run_tutorials(machine: Machine) -> None:
+    """Run the code blocks of all tutorials in order on a single machine."""
     for page in TUTORIALS:
-        machine.follow_page(page, f"~/{Path(page).stem}")
+        machine.run_page(page, f"~/{Path(page).stem}")
 
 
 VENV = "python3 -m venv --clear one && . one/bin/activate"
@@ -280,7 +282,10 @@ grep '"interpreter": "forked"' runs/bare/run.json
 
 
 def check_installation(machine: Machine) -> None:
-    """Install in each way that README names, up to the first result. The extras are only resolved."""
+    """Install ioi_eval in each way that README names, and judge a first example with each installation.
+
+    The extras are not installed: uv only finds out which versions they need together.
+    """
     apt_install = "apt-get update && apt-get install -y"
     machine.run_checked(
         "python3-venv", f"{apt_install} --no-install-recommends python3-venv", root=True, network=True
@@ -317,7 +322,9 @@ def run_part(
 ) -> PageError | subprocess.TimeoutExpired | None:
     """Run a part on a new machine. Print and return its error, or return None."""
     print(f"--- {part}", flush=True)
-    machine = Machine.create(arguments.empty, arguments.place / part, arguments.place / "packages")
+    machine = Machine.create(
+        arguments.empty_system, arguments.work_folder / part, arguments.work_folder / "packages"
+    )
     try:
         action(machine)
     except (PageError, subprocess.TimeoutExpired) as error:
@@ -330,16 +337,20 @@ def run_part(
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("empty", type=Path, help="Folder of a Debian system that debootstrap installed.")
-    parser.add_argument("place", type=Path, help="Working folder, with a subfolder packages/.")
+    parser.add_argument("empty_system", type=Path, help="Folder of a Debian system without further packages.")
+    parser.add_argument(
+        "work_folder",
+        type=Path,
+        help="Working folder with a subfolder packages/, which contains the built packages.",
+    )
     parser.add_argument(
         "parts", nargs="*", help="Documents whose commands are run: readme, tutorials, installation."
     )
     parser.add_argument("--whole-suite", action="store_true")
     arguments = parser.parse_args()
     actions: dict[str, Callable[[Machine], None]] = {
-        "readme": lambda machine: follow_readme(machine, arguments.whole_suite),
-        "tutorials": follow_tutorials,
+        "readme": lambda machine: run_readme(machine, arguments.whole_suite),
+        "tutorials": run_tutorials,
         "installation": check_installation,
     }
     for part in arguments.parts or actions:
@@ -349,7 +360,7 @@ def main() -> int:
             error = run_part(part, actions[part], arguments)
         if error is not None:
             return 1
-    print("All pages can be followed.")
+    print("The commands of all pages succeeded.")
     return 0
 
 

@@ -58,8 +58,8 @@ def print_report(result: ValidatedSolutions) -> int:
     return 1 if result.validation.differences else 3 if result.validation.unjudged else 0
 
 
-class PackageLine(NamedTuple):
-    """A line of the table: a package, or the totals."""
+class PackageRow(NamedTuple):
+    """A row of the table: a package, or the totals."""
 
     package: str
     format: str = ""
@@ -79,20 +79,20 @@ class PackageLine(NamedTuple):
 
 
 async def print_table(sources: list[str], *, generates_tests: bool) -> int:
-    store, package_lines = Store.usual(), list[PackageLine]()
+    store, package_rows = Store.usual(), list[PackageRow]()
     print("| package | format | usable | solutions | expectations agreed | not judged | reason |")
     print("|---|---|---|--:|--:|--:|---|")
     with ExitStack() as folders:
         for package in find_packages(sources, store, folders, generates_tests=generates_tests):
-            package_lines.append(await validate_package(package, store))
-            print(f"| {' | '.join(map(str, package_lines[-1].cells))} |", flush=True)
-    totals = PackageLine(
-        package=f"{sum(line.usable for line in package_lines)} of {len(package_lines)} packages can be used",
-        usable=bool(package_lines) and all(line.usable for line in package_lines),
-        solutions=sum(line.solutions for line in package_lines),
-        compared=sum(line.compared for line in package_lines),
-        differences=sum(line.differences for line in package_lines),
-        unjudged=sum(line.unjudged for line in package_lines),
+            package_rows.append(await validate_package(package, store))
+            print(f"| {' | '.join(map(str, package_rows[-1].cells))} |", flush=True)
+    totals = PackageRow(
+        package=f"{sum(row.usable for row in package_rows)} of {len(package_rows)} packages can be used",
+        usable=bool(package_rows) and all(row.usable for row in package_rows),
+        solutions=sum(row.solutions for row in package_rows),
+        compared=sum(row.compared for row in package_rows),
+        differences=sum(row.differences for row in package_rows),
+        unjudged=sum(row.unjudged for row in package_rows),
     )
     print(f"| {' | '.join(map(str, totals.cells))} |")
     return 1 if totals.differences else 3 if totals.unjudged or not totals.usable else 0
@@ -124,18 +124,18 @@ def generate_tests(package: Package, store: Store, folders: ExitStack) -> Packag
     return msgspec.structs.replace(complete_package, where=package.where)
 
 
-async def validate_package(package: Package, store: Store) -> PackageLine:
+async def validate_package(package: Package, store: Store) -> PackageRow:
     if package.problem is None:
         more_errors = f"; and {len(package.errors) - 1} more" if len(package.errors) > 1 else ""
-        return PackageLine(package.where, package.format, reason=f"{package.errors[0]}{more_errors}")
+        return PackageRow(package.where, package.format, reason=f"{package.errors[0]}{more_errors}")
     problem_id, solution_count = package.problem.id, len(package.problem.solutions)
     if not solution_count:
-        return PackageLine(problem_id, package.format, usable=True, reason="it has no solutions")
+        return PackageRow(problem_id, package.format, usable=True, reason="it has no solutions")
     try:
         with tempfile.TemporaryDirectory(prefix="ioi-eval-validate-") as folder:
             validation = (await validate(Problems([package.problem]), out=folder, store=store)).validation
     except InputError as error:  # for example a checker that does not compile
-        return PackageLine(
+        return PackageRow(
             problem_id, package.format, solutions=solution_count, unjudged=solution_count, reason=str(error)
         )
     reasons = "; ".join(dict.fromkeys(unjudged_solution.reason for unjudged_solution in validation.unjudged))
@@ -145,7 +145,7 @@ async def validate_package(package: Package, store: Store) -> PackageLine:
         validation.differences,
         len(validation.unjudged),
     )
-    return PackageLine(problem_id, package.format, True, *solution_counts, reason=reasons)
+    return PackageRow(problem_id, package.format, True, *solution_counts, reason=reasons)
 
 
 if __name__ == "__main__":
