@@ -42,7 +42,10 @@ CORES = len(os.sched_getaffinity(0))
 
 
 class Bench:
-    """A folder with the tests, the bare loop, and a store that caches everything except the submissions."""
+    """A folder with the tests, and a store that caches everything except the submissions.
+
+    The folder also contains the bare loop, a program that runs the tests without limits or confinement.
+    """
 
     def __init__(self, folder: Path, count: int, tests: int, headers: Sequence[str]) -> None:
         self.folder, self.count, self.tests, self.headers = folder, count, tests, headers
@@ -57,7 +60,7 @@ class Bench:
         (folder / "checker.cpp").write_text(SLOW_CHECKER)
 
     def precompile(self) -> None:
-        """Precompile the first includes of the sources, as g++ can do by itself."""
+        """Precompile the first includes of the sources with g++, for the bare loop with the header."""
         (self.folder / "all.hpp").write_text(make_include_lines(self.headers))
         subprocess.run(["g++", *FLAGS, "-x", "c++-header", "all.hpp"], cwd=self.folder, check=True)
 
@@ -75,7 +78,7 @@ class Bench:
         tests: int = 0,
         flags: Sequence[str] = (),
     ) -> float:
-        """Return the seconds of the bare loop, which must judge all outputs right."""
+        """Return the seconds that the bare loop needs. All outputs must be right."""
         submission_count, tests = (self.count if compiling else 1), tests or self.tests
         command = ["./bare", str(cores), str(submission_count), str(tests), "./checker" if checker else "-"]
         process = subprocess.run(

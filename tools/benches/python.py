@@ -16,6 +16,7 @@ import resource
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from used import read_cpu_seconds
@@ -55,18 +56,26 @@ def measure_plain_loop(folder: Path, python: str, code: str, test_count: int) ->
     return (read_cpu_seconds() - cpu_before) / test_count * 1000
 
 
-async def measure_judge(scorer: Scorer, code: str, test_count: int) -> tuple[float, float, str]:
-    """Return CPU ms per test, CPU ms of the program per test, and how Python was run."""
+class TestTime(NamedTuple):
+    """The CPU times of judging a test with a Python program."""
+
+    total_ms: float  # of the judge and the program
+    program_ms: float
+    way: str  # `forked` or `started`, and the reason
+
+
+async def measure_judge(scorer: Scorer, code: str, test_count: int) -> TestTime:
+    """Judge a program on some tests, and return the mean times per test."""
     submission = Submission(key="bench", problem_id="sum", code=code, language="python")
     cpu_before = read_cpu_seconds()
     result = await scorer.score(make_problem(test_count), submission)
     spent_s = read_cpu_seconds() - cpu_before
     assert all(test.score == 1 for test in result.tests), result.tests[0]
     program_s = sum(test.cpu_time or 0.0 for test in result.tests)
-    return (
-        spent_s / test_count * 1000,
-        program_s / test_count * 1000,
-        str(result.confinement.get("interpreter", "started")),
+    return TestTime(
+        total_ms=spent_s / test_count * 1000,
+        program_ms=program_s / test_count * 1000,
+        way=str(result.confinement.get("interpreter", "started")),
     )
 
 
@@ -77,13 +86,13 @@ def can_import(python: str, code: str) -> bool:
 async def measure_program(folder: Path, python: str, rounds: int, test_count: int) -> None:
     store = Store(folder / "store")
     print(
-        f"CPU time per test in ms, {test_count} tests, minimum of {rounds} rounds; in brackets the program's"
+        f"CPU time per test in ms, {test_count} tests, minimum of {rounds} rounds; in brackets: program alone"
     )
     for name, code in PROGRAMS.items():
         if not await asyncio.to_thread(can_import, python, code):
             print(f"{name}: the imported packages are not installed for {python}")
             continue
-        loop_times_ms, judge_times = [], dict[bool, list[tuple[float, float, str]]]({False: [], True: []})
+        loop_times_ms, judge_times = [], dict[bool, list[TestTime]]({False: [], True: []})
         for waiting in (False, True):
             engine = EmbeddedEngine(store=store, slots=1, waiting=waiting, python=python)
             async with Scorer(engine, store=store) as scorer:
@@ -96,12 +105,13 @@ async def measure_program(folder: Path, python: str, rounds: int, test_count: in
         print_row(name, min(loop_times_ms), min(judge_times[False]), min(judge_times[True]))
 
 
-def print_row(
-    name: str, loop_ms: float, started: tuple[float, float, str], forked: tuple[float, float, str]
-) -> None:
-    way_texts = (f"{way} {total_ms:.1f} ({own_ms:.1f})" for total_ms, own_ms, way in (started, forked))
+def print_row(name: str, loop_ms: float, started: TestTime, forked: TestTime) -> None:
+    way_texts = (
+        f"{way} {total_ms:.1f} ({program_ms:.1f})" for total_ms, program_ms, way in (started, forked)
+    )
     print(
-        f"{name}: plain loop {loop_ms:.1f}, {', '.join(way_texts)}; {loop_ms / forked[0]:.1f} times as fast"
+        f"{name}: plain loop {loop_ms:.1f}, {', '.join(way_texts)};"
+        f" forked is {loop_ms / forked.total_ms:.1f} times as fast as the plain loop"
     )
 
 
@@ -116,7 +126,7 @@ async def measure_run(folder: Path, python: str, submissions: int) -> None:
     """Print the CPU time per submission of a run, without the start of the engine and the report."""
     store, code = Store(folder / "store"), PROGRAMS["usual imports"]
     problems = Problems([store_tests(make_problem(_TESTS), folder)])
-    # CPU seconds of this process and of all processes, by event.
+    # CPU seconds of this process and of all processes, by the type of the event at which they were read.
     cpu_by_event = dict[type, tuple[float, float]]()
 
     async with Scorer(EmbeddedEngine(store=store, python=python), store=store) as scorer:

@@ -95,9 +95,9 @@ def make_rows(
 DRAWN = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()));"
 
 
-# Script that measures the milliseconds until a choice is drawn. A message that is sent in a frame is received
-# after the frame.
-FIRST = """
+# Script that measures the milliseconds from a click or a choice until the browser has drawn the result. A
+# message that is posted before a frame is drawn is received after the frame.
+DRAWING_TIME_SCRIPT = """
     const [selector, place, entry, done] = arguments;
     const one = document.querySelectorAll(selector)[place];
     const channel = new MessageChannel();
@@ -119,7 +119,7 @@ def measure_filters(browser: Any) -> None:
 
     def measure_choice(selector: str, place: int, entry: int | None = None) -> float:
         time.sleep(0.6)
-        return float(browser.execute_async_script(FIRST, selector, place, entry))
+        return float(browser.execute_async_script(DRAWING_TIME_SCRIPT, selector, place, entry))
 
     browser.execute_script(
         "for (const one of document.querySelectorAll('.filters, .choice')) one.open = true"

@@ -115,24 +115,26 @@ def measure(work: Callable[[], Sequence[float | None]], rounds: int) -> Measurem
 
 # --- equal programs ----------------------------------------------------------------------------------
 
-_EQUALS = 16
+_GROUP_SIZE = 16
 
 
-def print_repetitions(reward: Callable[..., Sequence[float | None]], column: str, rounds: int) -> None:
+def print_times_of_similar_programs(
+    reward: Callable[..., Sequence[float | None]], column: str, rounds: int
+) -> None:
     """Print the CPU time of groups of similar programs. Every program is new, so no build of it is cached."""
     salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
     for language in PROGRAMS:
         completions_by_group: dict[str, Callable[[], list[str]]] = {
             "one": lambda language=language: make_similar_completions(language, [next(salt)]),
-            "equal": lambda language=language: make_similar_completions(language, [next(salt)] * _EQUALS),
+            "equal": lambda language=language: make_similar_completions(language, [next(salt)] * _GROUP_SIZE),
             "other comments": lambda language=language: make_similar_completions(
-                language, [next(salt)] * _EQUALS, with_comments=True
+                language, [next(salt)] * _GROUP_SIZE, with_comments=True
             ),
             "other names": lambda language=language: make_similar_completions(
-                language, [next(salt)] * _EQUALS, with_names=True, with_comments=True
+                language, [next(salt)] * _GROUP_SIZE, with_names=True, with_comments=True
             ),
             "distinct": lambda language=language: make_similar_completions(
-                language, [next(salt) for _ in range(_EQUALS)]
+                language, [next(salt) for _ in range(_GROUP_SIZE)]
             ),
         }
         for name, completions in completions_by_group.items():
@@ -159,7 +161,7 @@ def print_new_completions(
     completion_count: int,
     rounds: int,
 ) -> None:
-    """Print the time of a call with only new programs."""
+    """Print the time of a reward call whose completions are all new programs, so that no build is cached."""
     salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
     durations_s, cpu_before_s = [], read_cpu_seconds()
     for _ in range(rounds):
@@ -233,7 +235,7 @@ async def print_build_options(column: str, count: int, rounds: int) -> None:
                     else:
                         for code in make_new_codes():
                             await asyncio.to_thread(
-                                _run_by_gpp, Path(temporary_folder), code, inputs_and_outputs
+                                _compile_and_run, Path(temporary_folder), code, inputs_and_outputs
                             )
                     cpu_times_s.append(read_cpu_seconds() - cpu_before)
     for way, cpu_times_s in cpu_times_by_way.items():
@@ -242,7 +244,7 @@ async def print_build_options(column: str, count: int, rounds: int) -> None:
         )
 
 
-def _run_by_gpp(folder: Path, code: str, inputs_and_outputs: Sequence[tuple[str, str]]) -> None:
+def _compile_and_run(folder: Path, code: str, inputs_and_outputs: Sequence[tuple[str, str]]) -> None:
     (folder / "one.cpp").write_text(code)
     flags = ("-std=gnu++20", "-O2", "-static", "-s")
     subprocess.run(["g++", *flags, "-o", "one", "one.cpp"], cwd=folder, check=True)
@@ -283,8 +285,10 @@ def main() -> None:
         print_new_completions(reward, columns[0], language, number, options.rounds)
     print(f"{len(completions)} completions in C++ with new programs, {options.tests} tests each")
     asyncio.run(print_build_options(columns[0], len(completions), options.rounds))
-    print(f"CPU time of a call with {_EQUALS} completions of a prompt, and with one completion")
-    print_repetitions(reward, columns[0], options.rounds)
+    print(
+        f"CPU time of a call with a single completion (one), and with {_GROUP_SIZE} completions of a prompt"
+    )
+    print_times_of_similar_programs(reward, columns[0], options.rounds)
     close_all()
 
 

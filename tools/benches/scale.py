@@ -187,7 +187,7 @@ CURVE = (1, 2, 4, 8, 64, 512)
 _JOBS_EACH = 12  # number of jobs for each server in a measured curve; the first two jobs open its connection
 
 
-async def print_curve(arguments: argparse.Namespace) -> None:
+async def print_scaling_curve(arguments: argparse.Namespace) -> None:
     """Print the jobs per second of increasing numbers of servers, as a share of a linear speed-up."""
     capabilities = Capabilities(name="piston", architecture="x86_64", runtimes=("ioi_eval",))
     single_rate = 0.0
@@ -223,7 +223,7 @@ _PEAK = "VmHWM:"
 
 
 class RowCost(Value):
-    """The cost of judging a row, measured in one turn."""
+    """The cost of judging a row, measured in a single run of the client."""
 
     ms: float  # CPU time of the client for a row, in ms
     rate: float  # number of rows per second
@@ -270,10 +270,10 @@ def write_rows(folder: Path, arguments: argparse.Namespace) -> None:
 
 
 async def compare_checkouts(arguments: argparse.Namespace) -> None:
-    """Print the cost of a row, in turns with the other checkout."""
+    """Print the cost of judging a row. If --against is given, measure both checkouts alternately."""
     checkouts = [Path(__file__).parents[2], *([arguments.against] if arguments.against else [])]
     costs_by_checkout: dict[Path, list[RowCost]] = {}
-    print("| checkout | CPU of the client | rows/s | |")
+    print("| git checkout | CPU of the client for a row | rows/s | memory |")
     print("|---|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as cache:
         for turn in range(arguments.turns):
@@ -284,7 +284,7 @@ async def compare_checkouts(arguments: argparse.Namespace) -> None:
                 print(f"| {checkout.name} | {cost.ms:.2f} ms | {cost.rate:.0f} | {cost.memory} MiB |",
                       flush=True)  # fmt: skip
     for checkout, row_costs in sorted(costs_by_checkout.items()):
-        print_slots(checkout.name, row_costs, arguments)
+        print_slots_per_core(checkout.name, row_costs, arguments)
 
 
 async def measure_checkout(arguments: argparse.Namespace, workers: Simulated, checkout: Path) -> RowCost:
@@ -300,8 +300,8 @@ async def measure_checkout(arguments: argparse.Namespace, workers: Simulated, ch
         return RowCost(**json.loads(output.splitlines()[-1]))
 
 
-def print_slots(name: str, costs: list[RowCost], arguments: argparse.Namespace) -> None:
-    """Print the number of slots for which a single core is enough."""
+def print_slots_per_core(name: str, costs: list[RowCost], arguments: argparse.Namespace) -> None:
+    """Print how many slots of workers a client can use with a single core."""
     cpu_ms = statistics.median(cost.ms for cost in costs)
     rate = 1000 / cpu_ms
     slots = rate * arguments.judged
@@ -315,9 +315,11 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=1.0, help="duration of each job, in seconds")
     parser.add_argument("--body", type=int, default=4000, help="size of each job's files, in bytes")
-    parser.add_argument("--tests", type=int, default=20, help="number of lines in each job's reply")
+    parser.add_argument("--tests", type=int, default=20, help="number of tests in each job")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--curve", action="store_true", help="measure with 1, 2, 4, 8 and more servers")
+    parser.add_argument(
+        "--curve", action="store_true", help="measure the jobs per second with 1 to 512 servers"
+    )
     rows_group = parser.add_argument_group("whole rows")
     rows_group.add_argument("--rows", type=int, default=0)
     rows_group.add_argument(
@@ -341,7 +343,7 @@ def main() -> None:
         row_cost = asyncio.run(judge_run(arguments, arguments.urls, arguments.folder))
         print(json.dumps({name: getattr(row_cost, name) for name in RowCost.__struct_fields__}))
     elif arguments.curve:
-        asyncio.run(print_curve(arguments))
+        asyncio.run(print_scaling_curve(arguments))
     elif arguments.rows:
         asyncio.run(compare_checkouts(arguments))
     else:

@@ -105,7 +105,7 @@ class Workers:
     async def _make_build_reply(
         self, stored_hashes: set[str], request: _ExecuteRequest, body: bytes
     ) -> Reply:
-        """Answer like the first build of this kind, with another program."""
+        """Return the real worker's reply to the first build of this kind, naming a new program."""
         reply = await self._ask_once(
             ("build", request.keep), partial(self._ask_real_worker, "POST", f"{API}/execute", body)
         )
@@ -124,11 +124,12 @@ class Workers:
         await asyncio.sleep(self._seconds)
         return msgspec.structs.replace(reply, body=msgspec.json.encode(reply_fields))
 
-    async def _make_run_reply(self, plan: _File, body: bytes, program_hashes: list[str]) -> Reply:
-        plan_bytes = plan.content.encode()
-        plan_bytes = base64.b64decode(plan_bytes) if plan.encoding == "base64" else plan_bytes
+    async def _make_run_reply(self, plan_file: _File, body: bytes, program_hashes: list[str]) -> Reply:
+        """Return the real worker's reply to the first run of these tests, with the nonce of this plan."""
+        plan_bytes = plan_file.content.encode()
+        plan_bytes = base64.b64decode(plan_bytes) if plan_file.encoding == "base64" else plan_bytes
         sent_plan = msgspec.json.decode(
-            gzip.decompress(plan_bytes) if plan.name.endswith(".gz") else plan_bytes, type=_Plan
+            gzip.decompress(plan_bytes) if plan_file.name.endswith(".gz") else plan_bytes, type=_Plan
         )
         key = ("run", *(test.index for test in sent_plan.tests))
         if (reply_future := self._replies_by_request.get(key)) is not None:

@@ -20,7 +20,7 @@ LEFT, WIDTH, STEP = 290, 400, 30
 
 
 def read_rates() -> dict[str, float]:
-    """Return tests per second with white-diff, by row."""
+    """Return the tests per second with white-diff, by the first cell of the row in the table."""
     page = (DOCS / "performance.md").read_text()
     return {name: float(re.findall(rf"^\| {name} \| ([\d.]+) ", page, re.M)[0]) for name in NAMES}
 

@@ -41,13 +41,13 @@ _PAIRED = (TaskType.COMMUNICATION, TaskType.INTERACTIVE, TaskType.TWO_STEPS)
 def main(store: Store, mixture_names: Sequence[str]) -> int:
     embedded.toolchains = cache(embedded.toolchains)
     os.environ["API_KEY"] = SECRET
-    with _make_workshop() as workshop:
-        report = _probe_confinement(store, workshop)
+    with _make_work_folder() as work_folder:
+        report = _probe_confinement(store, work_folder)
         _print_status(report)
         outcomes = {}
-        for name, layers in _select_mixtures(report, mixture_names):
+        for name, layers in _select_layer_mixtures(report, mixture_names):
             _print_status(name)
-            outcomes[name] = asyncio.run(_try_mixture(store, layers, workshop))
+            outcomes[name] = asyncio.run(_try_layer_mixture(store, layers, work_folder))
     document = {
         "kernel": platform.release(),
         "user": getpass.getuser(),
@@ -58,10 +58,13 @@ def main(store: Store, mixture_names: Sequence[str]) -> int:
     return 0
 
 
-def _select_mixtures(
+def _select_layer_mixtures(
     report: Mapping[str, Any], mixture_names: Sequence[str]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the mixtures of layers to try. A mixture that equals all available layers is tried once."""
+    """Yield the names and layers of the mixtures to try; a mixture is a combination of sandbox layers.
+
+    If the kernel lacks Landlock or namespaces, only the mixture of all available layers is tried.
+    """
     has_both = report["landlock"] and report["namespaces"]
     for name, layers in MIXTURES.items():
         if name in (mixture_names or MIXTURES) and (has_both or name == "everything"):
@@ -73,7 +76,8 @@ def _print_status(message: object) -> None:
 
 
 @contextmanager
-def _make_workshop() -> Iterator[Path]:
+def _make_work_folder() -> Iterator[Path]:
+    """Yield a temporary folder in memory, which is removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix="ioi-eval-kernels-", dir="/dev/shm"))
     folder.chmod(0o711)
     try:
@@ -83,32 +87,35 @@ def _make_workshop() -> Iterator[Path]:
 
 
 async def _build_proctor(store: Store) -> bytes:
+    """Return the binary of the proctor, the program that supervises submissions."""
     async with EmbeddedEngine(store=store, slots=1) as engine:
         proctor = (await engine.capabilities()).proctor
         assert proctor is not None
         return proctor.read()
 
 
-def _probe_confinement(store: Store, workshop: Path) -> dict[str, Any]:
-    """Return the confinement report of this kernel."""
-    proctor_path = workshop / "proctor"
+def _probe_confinement(store: Store, work_folder: Path) -> dict[str, Any]:
+    """Return the proctor's report of the sandbox layers that this kernel supports."""
+    proctor_path = work_folder / "proctor"
     proctor_path.write_bytes(asyncio.run(_build_proctor(store)))
     proctor_path.chmod(0o755)
-    process = subprocess.run([proctor_path, "probe"], check=True, capture_output=True, cwd=workshop)
+    process = subprocess.run([proctor_path, "probe"], check=True, capture_output=True, cwd=work_folder)
     report: dict[str, Any] = msgspec.json.decode(process.stdout)
     return report
 
 
-async def _try_mixture(store: Store, layers: tuple[str, ...], workshop: Path) -> dict[str, list[Found]]:
+async def _try_layer_mixture(
+    store: Store, layers: tuple[str, ...], work_folder: Path
+) -> dict[str, list[Found]]:
     """Try all attacks by programs, functions, files and scripts under a mixture of layers."""
     outcomes: dict[str, list[Found]] = {}
-    sandbox_folder = workshop / f"boxes-{'-'.join(layers)}"
+    sandbox_folder = work_folder / f"boxes-{'-'.join(layers)}"
     sandbox_folder.mkdir(mode=0o711)
     engine = EmbeddedEngine(
         store=store, slots=1, layers=layers, sandboxes=sandbox_folder, max_disk=64 << 20, max_names=3000
     )
     options = JudgeOptions(all_tests=True, layers=layers)
-    with prepared(workshop) as environment:
+    with prepared(work_folder) as environment:
         async with Scorer(engine, store=store, options=options, builds=_BUILDS) as scorer:
             for title, start_round in _list_rounds(scorer, engine, environment, sandbox_folder):
                 for name, outcome in (await _run_round(title, start_round)).items():

@@ -38,7 +38,7 @@ class Environment(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """The parts of every environment."""
+    """Folders, interpreters and the seccomp profile that all environments use."""
 
     folder: Path  # folder of this run for configurations and caches
     real_python: str
@@ -69,8 +69,8 @@ class Setup(NamedTuple):
 # --- inside ------------------------------------------------------------------------------------------
 
 
-def run_inside(cache: str) -> None:
-    """Print as JSON the doctor's output, and True if all points are as expected."""
+def run_doctor_and_score(cache: str) -> None:
+    """Run `doctor` and score an example in this environment, and print the results as JSON."""
     import os
 
     tree = Path(__file__).parents[2]
@@ -103,7 +103,7 @@ def run_inside(cache: str) -> None:
         "code": score_process.returncode,
         "said": score_process.stderr[-2000:],
     }
-    results["equal"] = score_process.returncode == 0 and _read_points(run_folder) == _read_expected(
+    results["equal"] = score_process.returncode == 0 and _read_points(run_folder) == _read_expected_points(
         tree, run_folder
     )
     print(json.dumps(results))
@@ -114,7 +114,7 @@ def _read_points(run_folder: Path) -> dict[str, float]:
     return {row["uuid"]: row["points"] for row in rows}
 
 
-def _read_expected(tree: Path, run_folder: Path) -> dict[str, float]:
+def _read_expected_points(tree: Path, run_folder: Path) -> dict[str, float]:
     lines = (tree / "examples" / "generations.expected.tsv").read_text().splitlines()[1:]
     rows = (line.split("\t") for line in lines)
     return {row[0]: float(row[2]) for row in rows if row[0] in _read_points(run_folder)}
@@ -123,16 +123,16 @@ def _read_expected(tree: Path, run_folder: Path) -> dict[str, float]:
 # --- containers --------------------------------------------------------------------------------------
 
 
-def make_container(name: str, *, user: int, capabilities: Sequence[str] = (), **how: Any) -> Environment:
-    """Return a container of crun. `has_seccomp`: Docker's seccomp profile; `confined`: no new privileges."""
-    helps: str = how.pop("helps", "")
+def make_container(name: str, *, user: int, capabilities: Sequence[str] = (), **options: Any) -> Environment:
+    """Return a container of crun. `options` are the options of `_make_configuration`, and `helps`."""
+    helps: str = options.pop("helps", "")
 
     def command(setup: Setup) -> list[str]:
         bundle = setup.folder / f"bundle-{name.replace(' ', '-').replace('/', '-').replace(':', '')}"
         for path in ("run", "var/lib"):  # in images, these folders are writable for root
             (bundle / "root" / path).mkdir(parents=True)
         configuration = _make_configuration(
-            setup, user, [f"CAP_{capability}" for capability in capabilities], **how
+            setup, user, [f"CAP_{capability}" for capability in capabilities], **options
         )
         (bundle / "config.json").write_text(json.dumps(configuration))
         crun_command = ["crun", "--cgroup-manager=disabled", "run", f"--bundle={bundle}", bundle.name]
@@ -149,21 +149,34 @@ def _make_configuration(
     capabilities: Sequence[str],
     *,
     has_seccomp: bool = True,
-    without: Sequence[str] = (),
-    masked: bool = True,
-    confined: bool = False,
+    removed_calls: Sequence[str] = (),
+    masks_proc: bool = True,
+    no_new_privileges: bool = False,
     read_only: bool = False,
-    boxes: bool = False,
+    has_sandbox_folder: bool = False,
 ) -> dict[str, Any]:
+    """Return the configuration of a container for crun.
+
+    Args:
+        setup: Folders and interpreters.
+        user: Uid of the container's process.
+        capabilities: Capabilities of the container.
+        has_seccomp: Use Docker's seccomp profile.
+        removed_calls: System calls to remove from the seccomp profile.
+        masks_proc: Hide parts of /proc, and make other parts read-only.
+        no_new_privileges: Forbid new privileges.
+        read_only: Make the root folder read-only.
+        has_sandbox_folder: Mount a folder for sandboxes from which programs can be executed.
+    """
     capability_sets = ("bounding", "effective", "permitted") if user == 0 else ("bounding",)
     linux: dict[str, Any] = {
         "namespaces": [{"type": name} for name in _NAMESPACES],
-        "maskedPaths": _MASKED if masked else [],
-        "readonlyPaths": _READ_ONLY if masked else [],
+        "maskedPaths": _MASKED if masks_proc else [],
+        "readonlyPaths": _READ_ONLY if masks_proc else [],
     }
     if has_seccomp:
-        linux["seccomp"] = _make_seccomp_profile(setup.docker, capabilities, without)
-    environment = ["PATH=/usr/local/bin:/usr/bin:/bin", *(["TMPDIR=/boxes"] if boxes else [])]
+        linux["seccomp"] = _make_seccomp_profile(setup.docker, capabilities, removed_calls)
+    environment = ["PATH=/usr/local/bin:/usr/bin:/bin", *(["TMPDIR=/boxes"] if has_sandbox_folder else [])]
     return {
         "ociVersion": "1.0.0",
         "process": {
@@ -172,15 +185,15 @@ def _make_configuration(
             "env": environment,
             "cwd": "/",
             "capabilities": {name: list(capabilities) for name in capability_sets},
-            "noNewPrivileges": confined,
+            "noNewPrivileges": no_new_privileges,
         },
         "root": {"path": "root", "readonly": read_only},
-        "mounts": _make_mounts(setup, user, boxes),
+        "mounts": _make_mounts(setup, user, has_sandbox_folder),
         "linux": linux,
     }
 
 
-def _make_mounts(setup: Setup, user: int, boxes: bool) -> list[dict[str, Any]]:
+def _make_mounts(setup: Setup, user: int, has_sandbox_folder: bool) -> list[dict[str, Any]]:
     def make_mount(path: str, kind: str, *options: str) -> dict[str, Any]:
         return {"destination": path, "type": kind, "source": kind, "options": options}
 
@@ -198,7 +211,11 @@ def _make_mounts(setup: Setup, user: int, boxes: bool) -> list[dict[str, Any]]:
         make_mount("/dev/shm", "tmpfs", "nosuid", "noexec", "nodev", "mode=1777", "size=65536k"),
         make_mount("/sys", "sysfs", "nosuid", "noexec", "nodev", "ro"),
         make_mount("/tmp", "tmpfs", "nosuid", "nodev", "mode=1777"),
-        *([make_mount("/boxes", "tmpfs", "nosuid", "nodev", "mode=1777", "size=4g")] if boxes else []),
+        *(
+            [make_mount("/boxes", "tmpfs", "nosuid", "nodev", "mode=1777", "size=4g")]
+            if has_sandbox_folder
+            else []
+        ),
         *(bind_path(path, "ro") for path in system_paths),
         bind_path(str(setup.source_folder), "ro"),
         bind_path(environment, "ro"),
@@ -209,7 +226,7 @@ def _make_mounts(setup: Setup, user: int, boxes: bool) -> list[dict[str, Any]]:
 def _make_seccomp_profile(
     docker_profile: Mapping[str, Any], capabilities: Sequence[str], removed_calls: Sequence[str]
 ) -> dict[str, Any]:
-    """Return Docker's seccomp profile for a container with these capabilities, in the format of a runtime."""
+    """Return Docker's seccomp profile for these capabilities, in the format of container runtimes."""
     allowed_rules = []
     for rule in docker_profile["syscalls"]:
         includes, excludes = rule.get("includes") or {}, rule.get("excludes") or {}
@@ -284,7 +301,7 @@ def _make_gvisor_command(setup: Setup) -> list[str]:
     ]
 
 
-_ALONE = {"user": WORKER, "confined": True, "boxes": True}
+_ALONE = {"user": WORKER, "no_new_privileges": True, "has_sandbox_folder": True}
 PLACES = (
     Environment("a machine, as root", lambda setup: setup.make_inside_command(0)),
     Environment("a machine, as a user", lambda setup: [*_DROPPED, *setup.make_inside_command(WORKER)]),
@@ -297,8 +314,10 @@ PLACES = (
         "docker run, root", user=0, capabilities=_DOCKER, helps="`--security-opt seccomp=unconfined`"
     ),
     make_container("piston/docker/compose.yaml", **_ALONE, helps="the three options in its comment"),
-    make_container("the same, unconfined", **_ALONE, has_seccomp=False, masked=False),
-    make_container("Docker before Landlock was let through", **_ALONE, without=_LANDLOCK, helps="Docker 23"),
+    make_container("the same, unconfined", **_ALONE, has_seccomp=False, masks_proc=False),
+    make_container(
+        "Docker before Landlock was let through", **_ALONE, removed_calls=_LANDLOCK, helps="Docker 23"
+    ),
     make_container(
         "piston/kubernetes, restricted",
         **_ALONE,
@@ -313,7 +332,7 @@ PLACES = (
         helps="`procMount: Unmasked` (and `hostUsers: false`)",
     ),
     make_container(
-        "the same, and procMount: Unmasked", **_ALONE, read_only=True, has_seccomp=False, masked=False
+        "the same, and procMount: Unmasked", **_ALONE, read_only=True, has_seccomp=False, masks_proc=False
     ),
     Environment("Apptainer", _make_bubblewrap_command),
     Environment("pyxis, remapped root", _make_pyxis_command),
@@ -349,11 +368,12 @@ def format_row(environment: Environment, results: Mapping[str, Any]) -> str:
 
 
 def main(folder: str, real_python: str, python: str, *names: str) -> None:
+    """Print the table of the environments. If `names` are given, print only these environments."""
     (profile,) = Path(folder, "docker").rglob("profiles/seccomp/default.json")
     setup = Setup(Path(folder), real_python, python, json.loads(profile.read_text()))
     print(
-        "| environment | active layers of confinement | other results of `ioi-eval"
-        " doctor` | rows | remedy |\n|---|---|---|---|---|"
+        "| environment | active layers of confinement | problems that `ioi-eval"
+        " doctor` found | rows | remedy |\n|---|---|---|---|---|"
     )
     for environment in PLACES:
         if not names or environment.name in names:
@@ -363,4 +383,4 @@ def main(folder: str, real_python: str, python: str, *names: str) -> None:
 
 
 if __name__ == "__main__":
-    run_inside(sys.argv[2]) if sys.argv[1] == "--inside" else main(*sys.argv[1:])
+    run_doctor_and_score(sys.argv[2]) if sys.argv[1] == "--inside" else main(*sys.argv[1:])
