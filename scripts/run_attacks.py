@@ -65,16 +65,19 @@ def _make_folders() -> Iterator[tuple[Path, Path]]:
 
 
 def _try_all_layers(output_file: Path, attacks: list[str]) -> int:
-    """Try attacks (all if `attacks` is empty) on all engines and mixtures of layers, as the current user."""
+    """Try attacks on all engines and combinations of layers, as the current user.
+
+    If `attacks` is empty, try all.
+    """
     os.environ["API_KEY"] = SECRET
     outcomes_by_column = {}
-    with _make_folders() as (workshop, cache):
+    with _make_folders() as (work_folder, cache):
         for engine, (name, layers) in product(ENGINES, MIXTURES.items()):
             title, start_time = f"{engine}, {name}", time.monotonic()
             _print_progress(f"{title}, as {_USER} ...")
-            with prepared(workshop) as environment:
+            with prepared(work_folder) as environment:
                 outcomes_by_column[title] = asyncio.run(
-                    column(engine, layers, cache, environment, workshop, attacks)
+                    column(engine, layers, cache, environment, work_folder, attacks)
                 )
             _print_progress(f"    {time.monotonic() - start_time:.0f} s")
     output_file.write_bytes(msgspec.json.encode(Half(_USER, outcomes_by_column)))
@@ -88,10 +91,10 @@ def _try_servers(urls: list[str], attacks: list[str]) -> int:
     """
     os.environ["API_KEY"] = SECRET
     faults = []
-    with _make_folders() as (workshop, cache):
+    with _make_folders() as (work_folder, cache):
         for url in urls:
-            with prepared(workshop) as environment:
-                outcomes = asyncio.run(column(url, EVERYTHING, cache, environment, workshop, attacks))
+            with prepared(work_folder) as environment:
+                outcomes = asyncio.run(column(url, EVERYTHING, cache, environment, work_folder, attacks))
             table_half = Half(_USER, {url: outcomes})
             print(
                 f"{url}: {table_half.attempts} attacks tried, {len(table_half.faults)} succeeded",
@@ -127,7 +130,7 @@ def _run_mutations(attacks: list[str]) -> int:
     """Try each attack with its layers switched on and off, and return 1 if an outcome is unexpected."""
     fault_count = trial_count = 0
     adopt_orphans()
-    with _make_folders() as (workshop, cache):
+    with _make_folders() as (work_folder, cache):
         proctor = built_once(cache / "proctor", partial(build_proctor, TEST_BUILD))
 
         def compile_program(code: str) -> Path:
@@ -135,7 +138,7 @@ def _run_mutations(attacks: list[str]) -> int:
 
         library = waiting_library(cache, "waiting", TEST_BUILD)
         bench = Bench(
-            workshop=workshop,
+            workshop=work_folder,
             proctor=proctor,
             compiled=compile_program,
             layers=EVERYTHING,
