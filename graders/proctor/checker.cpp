@@ -95,7 +95,7 @@ checker_result::CheckerResult Checker::check_with_program(
 
 bool Checker::is_output_to_blame(const sys::Failure& failure, const checker_result::CheckerOutput& output) const {
   const bool can_be_caused =
-      !failure.is_own_fault && !output.ending.is_stalled && checker_result::may_be_caused_by_submission(output);
+      !failure.is_problem_fault && !output.ending.is_stalled && checker_result::may_be_caused_by_submission(output);
   return can_be_caused && program_->sandbox().layers.is_enabled("blame");
 }
 

@@ -49,13 +49,13 @@ int64_t read_number_in_proc(const sandbox::Sandbox& sandbox, const char* name, c
 }
 
 // Returns the number of processes and threads of all users, or `unlimited` if it cannot be read.
-int64_t count_system_tasks(const sandbox::Sandbox& sandbox) {
+int64_t count_machine_tasks(const sandbox::Sandbox& sandbox) {
   return read_number_in_proc(sandbox, "loadavg", "%*s %*s %*s %*d/%lld");
 }
 
 // Returns a limit far above what any submission may have. The exact limit is the supervisor's. The value does not
 // depend on the machine's other tasks, so that the submission learns nothing about them.
-int64_t choose_submission_task_limit(const sandbox::Sandbox& sandbox, const Program& program) {
+int64_t choose_submission_nproc_limit(const sandbox::Sandbox& sandbox, const Program& program) {
   if (!program.may_use_threads && program.max_processes <= 1) return unlimited;
   if (sandbox.counts_own_tasks) return program.limits.threads == unlimited ? 4096 : program.limits.threads + 4096;
   const int64_t max_pid = read_number_in_proc(sandbox, "sys/kernel/pid_max", "%lld");
@@ -65,12 +65,12 @@ int64_t choose_submission_task_limit(const sandbox::Sandbox& sandbox, const Prog
 // Returns the value for RLIMIT_NPROC. In a separate user namespace, only the program's tasks count. Otherwise all
 // tasks of the same user count, so the supervisor has the exact limit, and this limit is far above it. It leaves enough
 // pids for other processes if the program starts many between two looks.
-int64_t choose_task_limit(const sandbox::Sandbox& sandbox, const Program& program) {
-  if (program.profile == seccomp::Profile::submission) return choose_submission_task_limit(sandbox, program);
+int64_t choose_nproc_limit(const sandbox::Sandbox& sandbox, const Program& program) {
+  if (program.profile == seccomp::Profile::submission) return choose_submission_nproc_limit(sandbox, program);
   const int64_t reserved_tasks = program.starts_sandboxes ? 16384 : 4096;
   const int64_t limit = program.limits.processes;
   if (limit == unlimited || sandbox.counts_own_tasks) return limit;
-  const int64_t system_tasks = count_system_tasks(sandbox);
+  const int64_t system_tasks = count_machine_tasks(sandbox);
   return system_tasks == unlimited ? unlimited : system_tasks + limit + reserved_tasks;
 }
 
@@ -275,17 +275,17 @@ void confine_process(const sandbox::Sandbox& sandbox, const Program& program) {
   place_standard_descriptors(program);
   for (const int fd : program.inherited_fds) fcntl(fd, F_SETFD, 0);
   if (sandbox.layers.is_enabled("privileges")) drop_capabilities();
-  const int64_t max_tasks = choose_task_limit(sandbox, program);
+  const int64_t max_tasks = choose_nproc_limit(sandbox, program);
   enforce_landlock(sandbox, program);  // before set_resource_limits, because it may need descriptors above that limit
   set_resource_limits(sandbox, program, max_tasks);
 }
 
-// Restores what an exec would reset: the supervisor may inspect the process, and the kernel forgets the list of robust
-// futexes, which it would otherwise walk through when the process exits.
-void restore_state_of_exec() {
+// Resets the state that an exec resets: the supervisor may inspect the process, and the kernel forgets the list of
+// robust futexes, which it would otherwise walk through when the process exits.
+void reset_state_like_exec() {
   constexpr size_t robust_list_head_bytes = 3 * sizeof(void*);
   if (prctl(PR_SET_DUMPABLE, 1) != 0 || syscall(SYS_set_robust_list, nullptr, robust_list_head_bytes) != 0)
-    sys::fail_errno("cannot restore the state of an exec");
+    sys::fail_errno("cannot reset the state that an exec resets");
 }
 
 // Calls the program's entry point, after closing the descriptor that an exec would close.
@@ -312,7 +312,7 @@ void install_seccomp(const sandbox::Sandbox& sandbox, const Program& program, in
   if (program.max_processes > 1 && !sandbox.has_seccomp) sys::fail("processes cannot be counted without seccomp");
   if (!sandbox.has_seccomp) return;
   if (needs_thread_permission(sandbox, program) || program.max_processes > 1) {
-    const sys::Fd listener = seccomp::install_start_listener(needs_thread_permission(sandbox, program));
+    const sys::Fd listener = seccomp::install_task_start_listener(needs_thread_permission(sandbox, program));
     if (listener.valid())
       send_listener(listener_socket, listener);
     else if (program.max_processes > 1)
@@ -379,7 +379,7 @@ void confine_and_exec(
     confine_process(sandbox, program);
     close_unneeded_descriptors(sandbox, program, start_pipe, listener_socket);
     reset_signals(program);
-    if (program.entry_point) restore_state_of_exec();
+    if (program.entry_point) reset_state_like_exec();
     message.started_us = sys::now_us();
     if (write(start_pipe, &message, sizeof message) != sizeof message)
       sys::fail_errno("cannot report to the supervisor");

@@ -45,7 +45,7 @@ class SymbolReader {
       } else if (is_blank(c)) {
         blank = true;
       } else {
-        return take_visible_symbol(c, blank && has_line_started_);
+        return find_symbol_before(c, blank && has_line_started_);
       }
     }
   }
@@ -53,13 +53,13 @@ class SymbolReader {
  private:
   static constexpr int no_byte = -2;
 
-  // Returns the symbol before a visible byte, if any, and stores the byte. Otherwise returns the byte.
-  int take_visible_symbol(int c, bool has_space_before) {
+  // Returns the white space symbol before a visible byte and stores the byte. Without white space, returns the byte.
+  int find_symbol_before(int visible_byte, bool has_space_before) {
     has_line_started_ = true;
     const bool is_first = !std::exchange(has_visible_byte_, true);
     if (!keeps_blank_lines_) line_breaks_ = is_first ? 0 : std::min<int64_t>(line_breaks_, 1);
-    if (line_breaks_ == 0 && !has_space_before) return c;
-    pending_byte_ = c;
+    if (line_breaks_ == 0 && !has_space_before) return visible_byte;
+    pending_byte_ = visible_byte;
     if (line_breaks_ == 0) return ' ';
     pending_newlines_ = line_breaks_ - 1;
     line_breaks_ = 0;
@@ -520,14 +520,15 @@ bool is_accepted_by_any_criterion(int output_fd, int answer_fd, bool is_prime_co
 constexpr size_t max_json_bytes = 16 << 20;
 constexpr int max_json_depth = 500;
 
-bool is_written_whole(const ::json::Value& value) {
+// Returns whether a number is written without a fraction and an exponent.
+bool is_written_as_integer(const ::json::Value& value) {
   return value.text.find_first_not_of("0123456789", value.text[0] == '-' ? 1 : 0) == std::string::npos;
 }
 
 // Returns the digits of a whole number of any length, or an empty string if the number has a fraction.
 std::string format_whole_number(const ::json::Value& value) {
   std::string digits = value.text;
-  if (!is_written_whole(value)) {
+  if (!is_written_as_integer(value)) {
     if (value.number != std::floor(value.number)) return "";
     char exact[400];
     std::snprintf(exact, sizeof exact, "%.0f", value.number);
@@ -561,7 +562,7 @@ class JsonComparison {
   // Compares exactly, like Python: numbers that are written as whole numbers are not rounded to floats. The tolerance
   // does not apply to two of these.
   bool is_same_number(const ::json::Value& actual, const ::json::Value& expected) const {
-    const bool is_actual_whole = is_written_whole(actual), is_expected_whole = is_written_whole(expected);
+    const bool is_actual_whole = is_written_as_integer(actual), is_expected_whole = is_written_as_integer(expected);
     if (is_actual_whole || is_expected_whole ? format_whole_number(actual) == format_whole_number(expected)
                                              : actual.number == expected.number)
       return true;
@@ -674,11 +675,11 @@ bool matches_float_lines(int output_fd, int answer_fd, const TokenRules&) {
   return has_same_lines(output_fd, answer_fd, is_same_line) || has_same_lines(output_fd, answer_fd, are_close_floats);
 }
 
-bool matches_like_apps(int output_fd, int answer_fd, const TokenRules&) {
+bool matches_by_apps_rules(int output_fd, int answer_fd, const TokenRules&) {
   return is_accepted_by_any_criterion(output_fd, answer_fd, false);
 }
 
-bool matches_like_prime_code(int output_fd, int answer_fd, const TokenRules&) {
+bool matches_by_prime_code_rules(int output_fd, int answer_fd, const TokenRules&) {
   return is_accepted_by_any_criterion(output_fd, answer_fd, true);
 }
 
@@ -692,13 +693,13 @@ bool matches_json_or_wrapped_json(int output_fd, int answer_fd, const TokenRules
 
 Comparison find_comparison(const std::string& name) {
   static const std::map<std::string, Comparison> comparisons = {
-      {"apps", matches_like_apps},
+      {"apps", matches_by_apps_rules},
       {"exact", matches_exactly},
       {"float-lines", matches_float_lines},
       {"json", matches_json},
       {"json-wrapped", matches_json_or_wrapped_json},
       {"lines", matches_lines_or_numbers},
-      {"prime-code", matches_like_prime_code},
+      {"prime-code", matches_by_prime_code_rules},
       {"stripped", matches_stripped_file},
       {"stripped-lines", matches_stripped_lines},
       {"tokens", matches_tokens},

@@ -44,10 +44,10 @@ bool matches_float_lines(int output_fd, int answer_fd, const TokenRules& rules =
 
 // Compares like the harness of APPS, which accepts an output if any of its comparisons does: the stripped file, line by
 // line, as floats, as sets of the tokens of lines, as sets of rounded numbers.
-bool matches_like_apps(int output_fd, int answer_fd, const TokenRules& rules = {});
+bool matches_by_apps_rules(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Compares like verl's prime_code: the comparisons of APPS without the sets. Lines of digits alone are not floats.
-bool matches_like_prime_code(int output_fd, int answer_fd, const TokenRules& rules = {});
+bool matches_by_prime_code_rules(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Returns whether both files contain equal JSON values. Spaces, the order of an object's fields and the spelling of a
 // number are ignored; true equals 1, as in Python. Numbers may differ by the tolerance unless both are whole.

@@ -19,9 +19,9 @@ constexpr const char* musl_loader = "/lib/ld-musl-aarch64.so.1";
 
 // The loader that compilers use here. A program that names a different libc's loader cannot be started.
 #ifdef __GLIBC__
-constexpr const char* compiler_loader = glibc_loader;
+constexpr const char* standard_loader = glibc_loader;
 #else
-constexpr const char* compiler_loader = musl_loader;
+constexpr const char* standard_loader = musl_loader;
 #endif
 
 // Reads a structure at an offset of the program file. Returns false if the file is too short.
@@ -31,11 +31,12 @@ bool read_structure_at(int program_fd, uint64_t offset, Structure& structure) {
       static_cast<ssize_t>(sizeof structure);
 }
 
-bool is_compiler_loader(const std::string& path) {
-  return path == std::string(compiler_loader, std::strlen(compiler_loader) + 1);
+// Returns whether a path is the ELF interpreter that compilers name in programs.
+bool is_standard_loader(const std::string& path) {
+  return path == std::string(standard_loader, std::strlen(standard_loader) + 1);
 }
 
-// Returns whether the program names another ELF interpreter than compilers do.
+// Returns whether the program names an ELF interpreter other than the standard loader.
 bool has_foreign_loader(int program_fd, const Elf64_Ehdr& header) {
   for (unsigned i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
@@ -44,7 +45,7 @@ bool has_foreign_loader(int program_fd, const Elf64_Ehdr& header) {
     char path[64];
     const ssize_t length = pread(program_fd, path, sizeof path, static_cast<off_t>(segment.p_offset));
     return length < 0 || segment.p_filesz > static_cast<uint64_t>(length) ||
-        !is_compiler_loader(std::string(path, segment.p_filesz));
+        !is_standard_loader(std::string(path, segment.p_filesz));
   }
   return false;
 }

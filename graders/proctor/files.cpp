@@ -162,7 +162,7 @@ void empty_file(int fd) {
   reset_file_times(fd);
 }
 
-bool is_unwritten(int fd) {
+bool was_never_written(int fd) {
   struct stat status;
   if (fstat(fd, &status) != 0) sys::fail_errno("cannot read the time of a file");
   return status.st_mtim.tv_sec == 0 && status.st_mtim.tv_nsec == 0;

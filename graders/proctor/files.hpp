@@ -38,7 +38,7 @@ void reset_file_times(int fd);
 void empty_file(int fd);  // removes the content and resets the times
 
 // Returns whether no program has written or truncated the file since `reset_file_times`.
-bool is_unwritten(int fd);
+bool was_never_written(int fd);
 
 void copy_content(int source_fd, int target_fd);  // copies the whole file; fails (sys::Failure) on an error
 

@@ -35,8 +35,8 @@ void IdleClock::mark_program_started(size_t clock_index, int64_t started_us, int
 
 void IdleClock::mark_program_ended(size_t clock_index) { shared_page_->programs[clock_index].has_ended = true; }
 
-void IdleClock::report_times(size_t clock_index, int64_t now, int64_t busy_us, int64_t unconfirmed_us) {
-  shared_page_->programs[clock_index].unconfirmed_us = unconfirmed_us;
+void IdleClock::report_times(size_t clock_index, int64_t now, int64_t busy_us, int64_t unconfirmed_wait_us) {
+  shared_page_->programs[clock_index].unconfirmed_wait_us = unconfirmed_wait_us;
   // Written before the time, so that a reader of the time gets values that are at least as recent.
   shared_page_->programs[clock_index].busy_us = busy_us;
   shared_page_->programs[clock_index].reported_at_us = now;
@@ -81,9 +81,9 @@ int64_t IdleClock::idle_us(size_t clock_index, int64_t now) const {
   return std::max<int64_t>(0, elapsed_us(reported_until) - busy_us);
 }
 
-int64_t IdleClock::unconfirmed_us() const {
+int64_t IdleClock::unconfirmed_wait_us() const {
   int64_t total_us = 0;
-  for (size_t i = 0; i < program_count_; ++i) total_us += shared_page_->programs[i].unconfirmed_us;
+  for (size_t i = 0; i < program_count_; ++i) total_us += shared_page_->programs[i].unconfirmed_wait_us;
   return total_us;
 }
 
@@ -91,7 +91,7 @@ void DiskWaitCounter::observe(int64_t now, bool is_blocked, int64_t disk_activit
   has_disk_activity_ = has_disk_activity_ || (is_blocked_ && disk_activity != disk_activity_);
   if (is_blocked) current_us_ += now - observed_at_;
   if (!is_blocked) {
-    (has_disk_activity_ ? confirmed_us_ : unconfirmed_us_) += current_us_;
+    (has_disk_activity_ ? confirmed_us_ : unconfirmed_wait_us_) += current_us_;
     current_us_ = 0, has_disk_activity_ = false;
   }
   observed_at_ = now, disk_activity_ = disk_activity, is_blocked_ = is_blocked;
@@ -112,7 +112,7 @@ void TimeAccount::start_measuring(int64_t now) {
   clock_.mark_program_started(clock_index_, now, rules_.max_idle_us);
 }
 
-void TimeAccount::observe(const Observation& observation) {
+void TimeAccount::observe(const ProgramObservation& observation) {
   disk_wait_.observe(observation.now, observation.is_blocked, observation.disk_activity);
   if (!clock_.needs_reports(observation.now)) return;
   stolen_time_.observe(observation.now, observation.computed_us + observation.waited_us, observation.is_ready);
@@ -122,15 +122,15 @@ void TimeAccount::observe(const Observation& observation) {
 void TimeAccount::report_to_clock(int64_t now, int64_t computed_us, int64_t waited_us) {
   const int64_t awake_us = now - started_us_ - slept_us_;
   const int64_t busy_us = (rules_.cpu_time_is_idle ? 0 : computed_us) + waited_us + this->waited_us() + awake_us;
-  clock_.report_times(clock_index_, now, busy_us, rules_.is_trusted ? 0 : disk_wait_.unconfirmed_us());
+  clock_.report_times(clock_index_, now, busy_us, rules_.is_trusted ? 0 : disk_wait_.unconfirmed_wait_us());
 }
 
 TimeAccount::Outcome TimeAccount::find_outcome(int64_t now) const {
   const auto is_over = [](int64_t time, int64_t limit) { return limit >= 0 && time > limit; };
-  const int64_t idle_us = clock_.idle_us(clock_index_, now), unconfirmed_us = clock_.unconfirmed_us();
+  const int64_t idle_us = clock_.idle_us(clock_index_, now), unconfirmed_wait_us = clock_.unconfirmed_wait_us();
   if (is_over(idle_us, rules_.max_idle_us)) return Outcome::idled;
-  const bool may_have_idled = is_over(idle_us + unconfirmed_us, rules_.max_idle_us),
-             is_mostly_unconfirmed = is_over(2 * unconfirmed_us, rules_.max_idle_us);
+  const bool may_have_idled = is_over(idle_us + unconfirmed_wait_us, rules_.max_idle_us),
+             is_mostly_unconfirmed = is_over(2 * unconfirmed_wait_us, rules_.max_idle_us);
   if (may_have_idled && rules_.is_exclusive && !is_mostly_unconfirmed) return Outcome::idled;
   return (may_have_idled && is_mostly_unconfirmed) || is_over(clock_.elapsed_us(now), rules_.max_elapsed_us)
       ? Outcome::stalled

@@ -26,9 +26,9 @@ class IdleClock {
   void mark_program_started(size_t clock_index, int64_t started_us, int64_t max_idle_us);
   void mark_program_ended(size_t clock_index);
 
-  // Reports how long the program's processes have computed and waited, in total, up to `now`. `unconfirmed_us` is the
-  // part of it that only the kernel's process state shows, such as a wait for a disk on which no disk worked.
-  void report_times(size_t clock_index, int64_t now, int64_t busy_us, int64_t unconfirmed_us);
+  // Reports how long the program's processes have computed and waited, in total, up to `now`. `unconfirmed_wait_us` is
+  // the part of it that only the kernel's process state shows, such as a wait for a disk during which no disk worked.
+  void report_times(size_t clock_index, int64_t now, int64_t busy_us, int64_t unconfirmed_wait_us);
 
   // Returns the time since the last program started, or 0 if some program has not started.
   int64_t elapsed_us(int64_t now) const;
@@ -39,19 +39,19 @@ class IdleClock {
   // Makes all supervisors report from now on.
   void request_supervisor_reports() { shared_page_->are_reports_requested = true; }
 
-  // Returns a program's idle time by its last report, relative to an arbitrary start; nullopt if it has not reported
-  // since `since`.
+  // Returns a program's idle time by its supervisor's last report, relative to an arbitrary start; nullopt if the
+  // report is older than `since`.
   std::optional<int64_t> reported_idle_us(size_t clock_index, int64_t since) const;
 
   // Returns how long all programs have been idle, by their reports up to `now`. The result is never too long.
   int64_t idle_us(size_t clock_index, int64_t now) const;
 
   // Returns the total time in which the programs may have waited or may have been idle.
-  int64_t unconfirmed_us() const;
+  int64_t unconfirmed_wait_us() const;
 
  private:
   struct ProgramRecord {
-    std::atomic<int64_t> max_idle_us, started_us, reported_at_us, busy_us, unconfirmed_us;
+    std::atomic<int64_t> max_idle_us, started_us, reported_at_us, busy_us, unconfirmed_wait_us;
     std::atomic<bool> has_ended;
   };
   struct SharedPage {
@@ -85,13 +85,13 @@ class DiskWaitCounter {
   // blocked, and once afterwards.
   void observe(int64_t now, bool is_blocked, int64_t disk_activity);
   bool is_blocked() const { return is_blocked_; }
-  int64_t total_us() const { return confirmed_us_ + unconfirmed_us_ + current_us_; }
-  int64_t unconfirmed_us() const {
-    return unconfirmed_us_ + (has_disk_activity_ ? 0 : current_us_);
+  int64_t total_us() const { return confirmed_us_ + unconfirmed_wait_us_ + current_us_; }
+  int64_t unconfirmed_wait_us() const {
+    return unconfirmed_wait_us_ + (has_disk_activity_ ? 0 : current_us_);
   }  // no disk has worked in the current wait
 
  private:
-  int64_t observed_at_ = 0, disk_activity_ = 0, current_us_ = 0, confirmed_us_ = 0, unconfirmed_us_ = 0;
+  int64_t observed_at_ = 0, disk_activity_ = 0, current_us_ = 0, confirmed_us_ = 0, unconfirmed_wait_us_ = 0;
   bool is_blocked_ = false, has_disk_activity_ = false;
 };
 
@@ -99,8 +99,8 @@ class DiskWaitCounter {
 // cores and caches are shared, and the same work needs more CPU time. Sleep and disk waits do not count.
 bool is_machine_crowded(int64_t cpu_limit_us, int64_t waited_us);
 
-// What a supervisor measures when it checks its program once.
-struct Observation {
+// The values that a supervisor measures at a single check of its program.
+struct ProgramObservation {
   int64_t now;
   // total times of all processes of the program; `waited_us` is the time without a processor
   int64_t computed_us, waited_us;
@@ -134,14 +134,14 @@ class TimeAccount {
   // stopped with all other processes, and this time is not idle time of the program.
   void add_sleep(int64_t us) { slept_us_ += us; }
 
-  // Returns whether the supervisor must measure exactly and report from now on.
+  // Returns whether the supervisor must measure exactly and report times to the clock from now on.
   bool needs_reports(int64_t now) const { return clock_.needs_reports(now); }
 
   // Returns whether the supervisor must read the program's disk activity for the next observation.
   bool must_read_disk_activity(bool is_blocked) const {
     return !rules_.is_trusted && (is_blocked || disk_wait_.is_blocked());
   }
-  void observe(const Observation& observation);
+  void observe(const ProgramObservation& observation);
   Outcome find_outcome(int64_t now) const;
 
   // Records the final values after the program has terminated.
@@ -149,7 +149,7 @@ class TimeAccount {
     report_to_clock(now, computed_us, waited_us);
   }
   int64_t idle_us(int64_t now) const {
-    return clock_.idle_us(clock_index_, now) + (rules_.is_exclusive ? clock_.unconfirmed_us() : 0);
+    return clock_.idle_us(clock_index_, now) + (rules_.is_exclusive ? clock_.unconfirmed_wait_us() : 0);
   }
   // Returns the time that the program waited for a disk, and the time that a hypervisor withdrew its processor.
   int64_t waited_us() const { return disk_wait_.total_us() + stolen_time_.total_us(); }

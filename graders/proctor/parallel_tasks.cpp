@@ -64,7 +64,8 @@ verdict::Verdict wait_for_processes(
     add_process_ending(verdict, ending, find_end_reason(ending, limits, error_bytes), submission_process.error_fd);
   }
   if (!failure.empty()) sys::fail(failure, verdict.ending.is_killed_from_outside);
-  if (!is_limit_exceeded(verdict.end_reason) && verdict.ending.is_killed_from_outside) fail_killed_from_outside();
+  if (!is_limit_exceeded(verdict.end_reason) && verdict.ending.is_killed_from_outside)
+    fail_because_killed_from_outside();
   if (cpu_limit_scope == CpuLimitScope::sum_of_processes && !is_limit_exceeded(verdict.end_reason) &&
       limits.cpu_us != process::unlimited &&
       verdict.ending.cpu_us >= process::find_cpu_limit_us(limits, verdict.ending.is_machine_crowded))
@@ -73,7 +74,7 @@ verdict::Verdict wait_for_processes(
 }
 
 // Returns whether the judge's program was killed at its limit after the submission had exceeded the limit of an output.
-bool is_judge_exhausted_by_output(
+bool is_judge_killed_after_large_output(
     const process::Ending& judge_ending, const verdict::Verdict& verdict, const process::Limits& limits) {
   return judge_ending.kill_reason != process::KillReason::none && limits.file_size_bytes != process::unlimited &&
       verdict.ending.written_bytes > limits.file_size_bytes;
@@ -189,7 +190,7 @@ class CommunicationTask : public ParallelTask {
     // Also if the manager failed afterwards, because the process that failed had left it.
     const bool assigns_blame = sandbox_.layers.is_enabled("blame");
     if (verdict.end_reason != verdict::EndReason::ok && assigns_blame) return verdict;
-    if (assigns_blame && is_judge_exhausted_by_output(manager_result.ending, verdict, choose_verdict_limits())) {
+    if (assigns_blame && is_judge_killed_after_large_output(manager_result.ending, verdict, choose_verdict_limits())) {
       verdict.end_reason = verdict::EndReason::output;
       return verdict;
     }
@@ -251,13 +252,13 @@ class CommunicationTask : public ParallelTask {
   // Sets the verdict from the manager's result. If the plan has a checker, the checker judges the manager's output
   // file, or the manager's standard output if it wrote no file.
   void set_verdict(verdict::Verdict& verdict, const plan::Test& test,
-      const checker_result::CheckerOutput& program_output, int manager_output) const {
+      const checker_result::CheckerOutput& program_output, int manager_output_fd) const {
     if (checker_.is_program()) {
       const process::Ending& ending = program_output.ending;
       if (ending.kill_reason != process::KillReason::none || ending.exit_code != 0 || ending.signal != 0 ||
           !ending.failure.empty())
         read_judge_program_result("cms", program_output);
-      check_output(verdict, test, manager_output);
+      check_output(verdict, test, manager_output_fd);
       return;
     }
     const checker_result::CheckerResult result = read_judge_program_result(plan_.manager.kind, program_output);
@@ -332,7 +333,8 @@ class InteractiveTask : public ParallelTask {
     const bool has_passes = plan_.checker.max_passes > 1;
     if (has_passes) next_input = manager_->take_next_input();
     manager_->collect_feedback(interactor_output, has_passes);
-    if (assigns_blame && is_judge_exhausted_by_output(interactor_output.ending, verdict, choose_verdict_limits())) {
+    if (assigns_blame &&
+        is_judge_killed_after_large_output(interactor_output.ending, verdict, choose_verdict_limits())) {
       verdict.end_reason = verdict::EndReason::output;
       return verdict;
     }

@@ -13,12 +13,12 @@ Pipe make_pipe() {
 
 std::string make_fd_path(const sys::Fd& end) { return "/proc/self/fd/" + std::to_string(end.get()); }
 
-void discard_output_until(const sys::Fd& end, int stop_fd) {
+void discard_output_until(const sys::Fd& read_end, int stop_fd) {
   char buffer[1 << 16];
-  pollfd polled[2] = {{end.get(), POLLIN, 0}, {stop_fd, POLLIN, 0}};
+  pollfd polled[2] = {{read_end.get(), POLLIN, 0}, {stop_fd, POLLIN, 0}};
   while (poll(polled, 2, -1) >= 0 || errno == EINTR) {
     if (polled[1].revents != 0) return;
-    if (polled[0].revents != 0 && read(end.get(), buffer, sizeof buffer) <= 0) polled[0].fd = -1;
+    if (polled[0].revents != 0 && read(read_end.get(), buffer, sizeof buffer) <= 0) polled[0].fd = -1;
   }
 }
 

@@ -20,7 +20,7 @@ Pipe make_pipe();
 // program does not wait for a partner that died before it opened its end.
 std::string make_fd_path(const sys::Fd& end);
 
-// Discards what is written to `end` until `stop_fd` is readable, so that the writer is not killed by SIGPIPE.
-void discard_output_until(const sys::Fd& end, int stop_fd);
+// Reads and discards the data of a pipe until `stop_fd` is readable, so that the writer is not killed by SIGPIPE.
+void discard_output_until(const sys::Fd& read_end, int stop_fd);
 
 }  // namespace pipes

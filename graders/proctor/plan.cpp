@@ -87,7 +87,7 @@ Checker read_checker(const json::Value& value) {
   return checker;
 }
 
-bool read_fifo_io(const json::Value& value) {
+bool uses_fifo_io(const json::Value& value) {
   const std::string name = value.text_or("std_io", "user_io");
   if (name != "std_io" && name != "fifo_io") sys::fail("user_io: std_io or fifo_io expected, not " + name);
   return name == "fifo_io";
@@ -188,7 +188,7 @@ Plan parse_plan(const std::string& source) {
   plan.checker = read_checker(value.at("checker"));
   plan.manager = read_manager(value.at("manager"));
   plan.process_count = read_process_count(value.at("processes"));
-  plan.uses_fifos = read_fifo_io(value.at("user_io"));
+  plan.uses_fifos = uses_fifo_io(value.at("user_io"));
   for (const json::Value& group : value.at("groups").as_list("groups")) plan.groups.push_back(read_group(group));
   for (const json::Value& test : value.at("tests").as_list("tests"))
     plan.tests.push_back(read_test(test, plan.groups.size()));

@@ -64,7 +64,7 @@ struct Program {
   size_t clock_index = 0;  // index of the program on `clock`
 };
 
-inline seccomp::Permissions make_seccomp_permissions(const Program& program) {
+inline seccomp::SubmissionPermissions make_seccomp_permissions(const Program& program) {
   return {program.may_use_threads, program.max_processes > 1};
 }
 

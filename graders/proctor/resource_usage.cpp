@@ -51,7 +51,7 @@ int64_t parse_number_after(const std::string& text, const char* label) {
 
 // Returns the memory that is not in the resident set: swapped pages, huge pages, and page tables. A process may have
 // far more page tables than memory, because all pages that were only read share a single page.
-int64_t parse_extra_memory_bytes(const std::string& status) {
+int64_t parse_nonresident_memory_bytes(const std::string& status) {
   int64_t kilobytes = 0;
   for (const char* field : {"\nVmPTE:", "\nVmSwap:", "\nHugetlbPages:"}) kilobytes += parse_number_after(status, field);
   return kilobytes * 1024;
@@ -189,7 +189,7 @@ Usage measure_process(int proc_fd, pid_t pid_in_proc, pid_t local_pid) {
   clockid_t clock;
   if (clock_getcpuclockid(local_pid, &clock) == 0) usage.cpu_us = read_clock_us(clock);
   const std::string status = read_status_file(proc_fd, pid_in_proc);
-  usage.memory_bytes = find_resident_bytes(proc_fd, pid_in_proc) + parse_extra_memory_bytes(status);
+  usage.memory_bytes = find_resident_bytes(proc_fd, pid_in_proc) + parse_nonresident_memory_bytes(status);
   usage.is_waiting_for_disk = status.find("\nState:\tD") != std::string::npos;
   usage.is_ready = status.find("\nState:\tR") != std::string::npos;
   usage.task_count = 1;
@@ -263,7 +263,7 @@ int64_t measure_proportional_memory_bytes(int proc_fd, const std::vector<pid_t>&
     const int64_t tables = parse_number_after(read_status_file(proc_fd, pid), "\nVmPTE:");
     bytes += kilobytes > 0
         ? (kilobytes + tables) * 1024
-        : find_resident_bytes(proc_fd, pid) + parse_extra_memory_bytes(read_status_file(proc_fd, pid));
+        : find_resident_bytes(proc_fd, pid) + parse_nonresident_memory_bytes(read_status_file(proc_fd, pid));
   }
   return bytes;
 }
@@ -272,7 +272,8 @@ Usage measure_descendants(int proc_fd, pid_t own_pid) {
   Usage usage;
   int64_t max_memory = -1;
   for (const pid_t pid : list_descendants(proc_fd, own_pid)) {
-    const int64_t memory = find_resident_bytes(proc_fd, pid) + parse_extra_memory_bytes(read_status_file(proc_fd, pid));
+    const int64_t memory =
+        find_resident_bytes(proc_fd, pid) + parse_nonresident_memory_bytes(read_status_file(proc_fd, pid));
     const ProcessStat process_stat = read_process_stat(proc_fd, pid);
     usage.cpu_us += process_stat.cpu_us;
     usage.memory_bytes += memory;

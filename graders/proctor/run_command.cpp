@@ -171,7 +171,7 @@ class SandboxSession {
     return *sandbox_;
   }
 
-  bool is_entered() const { return sandbox_.has_value(); }
+  bool has_entered_sandbox() const { return sandbox_.has_value(); }
 
   streams::SubmissionStreams& streams() { return streams_; }
 
@@ -254,7 +254,8 @@ class ForkServerRequest {
     return refusal_.empty() ? session_.find_or_start_fork_server(plan, refusal_) : nullptr;
   }
 
-  std::string describe_start() const {
+  // Returns how the submission is started: forked, or started anew, with the reason. Empty if no fork server is wanted.
+  std::string describe_program_start() const {
     return !is_requested_ ? "" : refusal_.empty() ? "forked" : "started: " + text::make_printable(refusal_, 500);
   }
 
@@ -276,13 +277,13 @@ void judge_plan(const std::string& path, verdict::VerdictLines& lines, SandboxSe
   const sys::Fd file = files::open_job_file(path);
   const plan::Plan plan = plan::parse_plan(files::read_all(file.get(), max_plan_bytes));
   lines.set_nonce(plan.nonce);
-  lines.set_text_made_printable(plan.layers.is_enabled("cleaning"));
+  lines.set_makes_text_printable(plan.layers.is_enabled("cleaning"));
   if (!plan.layers.is_enabled("streams")) dup2(lines.fd(), STDOUT_FILENO);
   checker::Checker checker(plan.checker);
   std::unique_ptr<judge_program::JudgeProgram> manager;
   if (!plan.manager.argv.empty())
     manager = std::make_unique<judge_program::JudgeProgram>("the manager", plan.manager.argv, plan.manager.limits);
-  make_submission_folder(plan, submission_uid, session.is_entered());
+  make_submission_folder(plan, submission_uid, session.has_entered_sandbox());
   ForkServerRequest fork_server_request(plan, session);
   task::OpenFiles files = open_job_files(plan, checker.is_program() || manager);
   const sandbox::Sandbox& sandbox = session.enter_sandbox(plan);
@@ -293,7 +294,7 @@ void judge_plan(const std::string& path, verdict::VerdictLines& lines, SandboxSe
   fork_server::ForkServer* const server = fork_server_request.start_fork_server(plan);
   const std::unique_ptr<task::Task> task =
       make_task({plan, sandbox, files, checker, session.streams(), manager.get(), server});
-  lines.write_start(sandbox.format_confinement(fork_server_request.describe_start()));
+  lines.write_start(sandbox.format_confinement(fork_server_request.describe_program_start()));
   judge_tests(plan, *task, session.streams(), lines);
 }
 

@@ -141,7 +141,7 @@ void build_root(
 }
 
 // Returns whether this kernel executes a descriptor only if /dev/fd/N exists, like older Debian kernels with TOMOYO.
-bool check_exec_needs_fd_path() {
+bool needs_fd_path_for_exec() {
   umount2("/proc", MNT_DETACH);
   umount2("/proc", MNT_DETACH);
   char* const empty_argv[] = {nullptr};
@@ -152,7 +152,7 @@ bool check_exec_needs_fd_path() {
 // Exit codes of the process that tries namespaces. Any other code means that it died, such as the sanitizers' 1.
 constexpr int exit_available = 60, exit_exec_needs_fd_path = 61, exit_refused = 62;
 
-bool is_trial_exit(int status) {
+bool is_namespace_trial_exit(int status) {
   return WIFEXITED(status) && WEXITSTATUS(status) >= exit_available && WEXITSTATUS(status) <= exit_refused;
 }
 
@@ -176,11 +176,12 @@ int try_pid_namespace(int pipe_fd) {
   if (child == 0) {
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
       _exit(report_refusal(pipe_fd, sys::errno_message("own /proc")));
-    _exit(check_exec_needs_fd_path() ? exit_exec_needs_fd_path : exit_available);
+    _exit(needs_fd_path_for_exec() ? exit_exec_needs_fd_path : exit_available);
   }
   int status = 0;
   waitpid(static_cast<pid_t>(child), &status, 0);
-  return is_trial_exit(status) ? WEXITSTATUS(status) : report_refusal(pipe_fd, "pid namespace: its first process died");
+  return is_namespace_trial_exit(status) ? WEXITSTATUS(status)
+                                         : report_refusal(pipe_fd, "pid namespace: its first process died");
 }
 
 // The result of trying all namespaces in another process.
@@ -207,7 +208,7 @@ NamespaceTrial try_namespaces() {
   }
   int status = 0;
   waitpid(child, &status, 0);
-  const int exit_code = is_trial_exit(status)
+  const int exit_code = is_namespace_trial_exit(status)
       ? WEXITSTATUS(status)
       : report_refusal(ends[1], "user namespace: the process that tried it died");
   char reason[256];

@@ -34,7 +34,7 @@ struct SandboxSpec {
   bool has_proc = true;
 };
 
-void read_profile(const std::string& name, process::Program& program) {
+void set_profile_by_name(const std::string& name, process::Program& program) {
   if (name != "tool" && name != "stage") sys::fail("profile: tool or stage expected, not " + name);
   program.starts_sandboxes = name == "stage";
   program.profile = program.starts_sandboxes ? seccomp::Profile::stage : seccomp::Profile::tool;
@@ -61,7 +61,7 @@ SandboxSpec read_spec(const json::Value& value) {
     else
       spec.readable_paths.push_back(path);
   spec.has_proc = value.at("proc").boolean_or(true, "proc");
-  read_profile(value.at("profile").as_text("profile"), spec.program);
+  set_profile_by_name(value.at("profile").as_text("profile"), spec.program);
   // For scripts. Programs that an inner proctor starts do not see it.
   if (spec.program.starts_sandboxes) spec.readable_paths.push_back("/dev/zero");
   spec.uid = static_cast<long>(value.at("uid").integer_or(0, "uid"));
@@ -96,7 +96,7 @@ std::vector<sys::Fd> link_host_files(SandboxSpec& spec) {
   return linked_files;
 }
 
-void chown_link_folders(const SandboxSpec& spec) {
+void chown_folders_of_linked_files(const SandboxSpec& spec) {
   if (!sandbox::can_drop_privileges()) return;
   for (const auto& file : spec.files)
     for (size_t slash = file.first.find('/'); slash != std::string::npos; slash = file.first.find('/', slash + 1))
@@ -168,11 +168,12 @@ void make_pipes_unreadable() {
   }
 }
 
+// Runs the program of a sandbox spec, and returns the report on its ending as JSON.
 std::string run_in_sandbox(SandboxSpec& spec) {
   if (chdir(spec.folder.c_str()) != 0) sys::fail_errno("cannot enter " + spec.folder);
   const sys::Fd termination_fd = open_termination_signals();
   const std::vector<sys::Fd> linked_files = link_host_files(spec);
-  chown_link_folders(spec);
+  chown_folders_of_linked_files(spec);
   if (!spec.program.starts_sandboxes) make_pipes_unreadable();
   std::vector<mounts::HostPath> readable = sandbox::open_readable_paths(spec.readable_paths, spec.layers);
   sandbox::drop_privileges(spec.uid, spec.layers);

@@ -82,7 +82,7 @@ FilterProgram allow_argument_bits(unsigned argument, uint32_t mask, bool must_be
 
 // Refuses to truncate a file that is opened for reading: before ABI 3, Landlock permits that to a process that may read
 // the file. For the same reason, truncate() is in no rule.
-FilterProgram refuse_truncating_read(unsigned argument) {
+FilterProgram refuse_truncating_read_only_open(unsigned argument) {
   return {load_argument_low_half(argument), instruction(BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE),
       jump_if(BPF_JMP | BPF_JEQ | BPF_K, O_TRUNC | O_RDONLY, 0, 1), return_action(errno_action(EACCES)),
       return_action(allow_action)};
@@ -147,7 +147,7 @@ FilterProgram allow_private_or_waiting_futex() {
 
 // Refuses shared memory without a file: MADV_DONTNEED removes it from the resident set but does not free it, so that no
 // limit counts it. Refuses huge pages: their number is visible to all processes of the machine.
-FilterProgram allow_countable_memory() {
+FilterProgram refuse_uncounted_memory() {
   return {load_argument_low_half(3), jump_if(BPF_JMP | BPF_JSET | BPF_K, MAP_HUGETLB, 2, 0),
       jump_if(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 2), jump_if(BPF_JMP | BPF_JSET | BPF_K, MAP_SHARED, 0, 1),
       return_action(errno_action(EPERM)), return_action(allow_action)};
@@ -219,13 +219,13 @@ FilterProgram build_condition_filter(system_calls::Condition condition, pid_t ow
     case Condition::self_or_enosys: return allow_argument_values(0, {0, own_pid_bits}, ENOSYS);
     case Condition::self_or_zero: return allow_argument_values(0, {0, own_pid_bits}, 0);
     case Condition::own_clock: return allow_own_clock(own_pid);
-    case Condition::no_truncating_open: return refuse_truncating_read(1);
-    case Condition::no_truncating_openat: return refuse_truncating_read(2);
+    case Condition::no_truncating_open: return refuse_truncating_read_only_open(1);
+    case Condition::no_truncating_openat: return refuse_truncating_read_only_open(2);
     case Condition::setrlimit_per_process: return allow_per_process_limits(0);
     case Condition::prlimit_of_caller: return allow_prlimit_of_caller(own_pid);
     case Condition::private_futex: return allow_argument_bits(1, FUTEX_PRIVATE_FLAG, true, EINVAL);
     case Condition::private_or_waiting_futex: return allow_private_or_waiting_futex();
-    case Condition::countable_memory: return allow_countable_memory();
+    case Condition::countable_memory: return refuse_uncounted_memory();
     case Condition::own_page_advice: return allow_argument_values(2, own_page_advice_values, EINVAL);
     case Condition::no_flags: return allow_argument_values(5, {0}, EOPNOTSUPP);
     case Condition::shared_descriptor_table:
@@ -254,7 +254,7 @@ struct CallRule {
   FilterProgram program;
 };
 
-unsigned find_profile_bit(Profile profile, Permissions permissions) {
+unsigned find_profile_bit(Profile profile, SubmissionPermissions permissions) {
   switch (profile) {
     case Profile::submission:
       if (permissions.may_fork)
@@ -271,7 +271,7 @@ std::vector<CallRule> list_profile_rules(unsigned profile, pid_t own_pid) {
   std::vector<CallRule> rules;
   for (const system_calls::Rule& rule : system_calls::list_rules())
     if (rule.profiles & profile)
-      for (const system_calls::Call& call : rule.calls)
+      for (const system_calls::SystemCall& call : rule.calls)
         rules.push_back({call.number, build_condition_filter(rule.condition, own_pid)});
   return rules;
 }
@@ -373,11 +373,11 @@ void replace_placeholder_pid(FilterProgram& program, pid_t own_pid) {
 
 }  // namespace
 
-void prepare_filter(Profile profile, Permissions permissions) {
+void prepare_filter(Profile profile, SubmissionPermissions permissions) {
   get_cached_filter(find_profile_bit(profile, permissions));
 }
 
-std::string install_filter(Profile profile, Permissions permissions, pid_t own_pid) {
+std::string install_filter(Profile profile, SubmissionPermissions permissions, pid_t own_pid) {
   FilterProgram program = get_cached_filter(find_profile_bit(profile, permissions));
   replace_placeholder_pid(program, own_pid);
   const sock_fprog filter = {static_cast<unsigned short>(program.size()), program.data()};
@@ -411,7 +411,7 @@ constexpr unsigned long ioctl_receive = _IOWR('!', 0, SeccompNotification), ioct
 
 }  // namespace
 
-sys::Fd install_start_listener(bool includes_threads) {
+sys::Fd install_task_start_listener(bool includes_threads) {
   FilterProgram program = {load_argument_low_half(0), jump_if(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
       return_action(includes_threads ? notify_action : allow_action), return_action(notify_action)};
   const FilterProgram load_call = {instruction(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};

@@ -18,21 +18,21 @@ enum class Profile {
 };
 
 // Whether a submission may have several threads, and several processes.
-struct Permissions {
+struct SubmissionPermissions {
   bool may_use_threads, may_fork;
 };
 
 // Builds and caches a filter, so that programs started from now on need not build it.
-void prepare_filter(Profile profile, Permissions permissions);
+void prepare_filter(Profile profile, SubmissionPermissions permissions);
 
 // Installs the filter for the calling process permanently. Returns an empty string, or the error. `own_pid` is its pid
 // in its namespace, the only target that a submission's kill may have. no_new_privs must be set.
-std::string install_filter(Profile profile, Permissions permissions, pid_t own_pid);
+std::string install_filter(Profile profile, SubmissionPermissions permissions, pid_t own_pid);
 
 // Installs a filter that makes each process start by the caller and its descendants wait for an answer through the
 // returned descriptor; with `includes_threads`, thread starts as well. Must be installed before the other filter, which
 // decides which calls are starts at all. Invalid, with errno set, if the kernel does not support it.
-sys::Fd install_start_listener(bool includes_threads);
+sys::Fd install_task_start_listener(bool includes_threads);
 
 // The supervisor's side of the listener. It decides whether the program may start another process or thread.
 class TaskStartListener {

@@ -17,14 +17,14 @@ class BatchTask : public Task {
   verdict::Verdict judge(const plan::Test& test) override {
     checker_.begin_test();
     return judge_in_passes(files_.find_fd(test.input), [&](int input_fd, sys::Fd& next_input) {
-      const verdict::Verdict verdict = judge_pass(test, input_fd);
+      const verdict::Verdict verdict = judge_single_pass(test, input_fd);
       next_input = checker_.take_next_input();
       return verdict;
     });
   }
 
  private:
-  verdict::Verdict judge_pass(const plan::Test& test, int input_fd) {
+  verdict::Verdict judge_single_pass(const plan::Test& test, int input_fd) {
     const int error_fd = streams_.get_empty_file("error"),
               output_fd = plan_.output_file.empty() ? streams_.get_empty_file("output") : make_empty_output_file();
     const bool is_one_way = sandbox_.layers.is_enabled("one-way");
@@ -75,7 +75,8 @@ class BatchTask : public Task {
 
   int make_empty_output_file() { return make_empty_file(output_file_, plan_.output_file); }
 
-  // Returns the same file for all tests, because tests with different inode numbers could be distinguished.
+  // Empties a file of the submission and returns its descriptor. All tests use the same file, because the submission
+  // could distinguish tests with different inode numbers.
   static int make_empty_file(sys::Fd& file, const std::string& name) {
     if (!file.valid()) {
       unlink(make_submission_path(name).c_str());

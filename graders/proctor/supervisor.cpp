@@ -66,7 +66,7 @@ class Supervisor {
       wait_for_event();
       if (only_answered_request_ && sys::now_us() < next_check_at_) continue;
       next_check_at_ = sys::now_us() + submission_poll_ns / 1000;
-      add_own_sleep();
+      add_supervisor_sleep();
       update_cpu_waits();  // must happen before a process that has exited is reaped
       tick_time_us_ = std::max(tick_time_us_, resource_usage::read_tick_time_us(child_pid_));  // before reaping as well
       if (program_.counts_written_bytes)
@@ -80,7 +80,7 @@ class Supervisor {
     report_.wall_us = ended_at_ - started_at_;
     report_.idle_us = time_account_.idle_us(ended_at_);
     report_.waited_us = cpu_waits_.total_us() + time_account_.waited_us();
-    leave_idle_clock();
+    mark_program_ended();
     if (sandbox_.layers.is_enabled("order"))
       kill_all();
     else
@@ -117,7 +117,7 @@ class Supervisor {
   }
 
   // Ends the program on the idle clock, so that other supervisors do not wait for reports about it.
-  void leave_idle_clock() { clock_.mark_program_ended(program_.clock_index); }
+  void mark_program_ended() { clock_.mark_program_ended(program_.clock_index); }
 
   // Only for tests in which the ending is reported before all processes are dead.
   void kill_all_after_delay() {
@@ -129,7 +129,7 @@ class Supervisor {
  private:
   // Sets up the supervisor's own signals, descriptors and /proc.
   void prepare_own_process() {
-    close_foreign_descriptors();
+    close_unneeded_descriptors();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     sigset_t watched;
@@ -185,9 +185,9 @@ class Supervisor {
     last_cpu_wait_us_ = read_own_cpu_wait_us();
   }
 
-  // Closes all foreign descriptors, such as hundreds of tests' files, so that the child need not close them again. An
-  // open end of another program's pipe would make its reader wait.
-  void close_foreign_descriptors() const {
+  // Closes all descriptors that neither the program nor the supervisor needs, such as hundreds of tests' files, so that
+  // the child need not close them again. An open end of another program's pipe would make its reader wait.
+  void close_unneeded_descriptors() const {
     if (!sandbox_.layers.is_enabled("descriptors")) return;
     std::vector<int> kept_fds = program_.inherited_fds;
     for (const sandbox::AccessGrant& grant : sandbox_.system_grants) kept_fds.push_back(grant.fd.get());
@@ -214,7 +214,7 @@ class Supervisor {
   // Waits for the exit of a process, a request of the program, a signal, or the time of the next check.
   void wait_for_event() {
     const timespec max_wait = {
-        0, has_many_processes_ || is_submission_ ? submission_poll_ns : find_tree_poll_ns(program_.limits)};
+        0, has_many_processes_ || is_submission_ ? submission_poll_ns : find_process_tree_poll_ns(program_.limits)};
     const int64_t started_us = sys::now_us();
     const int signal =
         listener_ ? wait_for_signal_or_request(max_wait) : sigtimedwait(&watched_signals_, nullptr, &max_wait);
@@ -223,7 +223,7 @@ class Supervisor {
     if (signal == SIGTERM) kill_program(KillReason::kill_switch);
   }
 
-  static long find_tree_poll_ns(const Limits& limits) {
+  static long find_process_tree_poll_ns(const Limits& limits) {
     for (const int64_t limit : {limits.cpu_us, limits.wall_us, limits.elapsed_us, limits.memory_bytes})
       if (limit != unlimited) return poll_tree_ns;
     return poll_unlimited_tree_ns;
@@ -231,7 +231,7 @@ class Supervisor {
 
   // Adds the time that the supervisor slept, except the time that it waited for a processor. During that, a program
   // that has asked for a start waits for its answer, and is not idle.
-  void add_own_sleep() {
+  void add_supervisor_sleep() {
     time_account_.add_sleep(
         std::clamp<int64_t>(wait_time_us_ - (read_own_cpu_wait_us() - last_cpu_wait_us_), 0, intended_sleep_us_));
     wait_time_us_ = intended_sleep_us_ = 0;
@@ -361,13 +361,13 @@ class Supervisor {
   // Counts the threads here, because RLIMIT_NPROC counts all threads of the same user.
   bool has_too_many_threads(int64_t cpu_us) {
     if (program_.limits.threads == unlimited) return false;
-    if (held_request_) return is_held_too_long(cpu_us);
+    if (held_request_) return is_thread_held_too_long(cpu_us);
     thread_count_ = count_threads();
     return thread_count_ > find_max_threads() && !(listener_ && needs_thread_permission(sandbox_, program_));
   }
 
   // Returns whether the program must be killed because a thread above the limit was held long enough.
-  bool is_held_too_long(int64_t cpu_us) {
+  bool is_thread_held_too_long(int64_t cpu_us) {
     thread_count_ = count_threads() + 1;
     if (thread_count_ <= find_max_threads()) {
       release_held_threads();
@@ -498,7 +498,7 @@ void supervise_and_exit(const sandbox::Sandbox& sandbox, const Program& program,
   try {
     result = supervisor.supervise_program();
   } catch (const sys::Failure& failure) {
-    supervisor.leave_idle_clock();
+    supervisor.mark_program_ended();
     std::strncpy(result.failure, failure.message.c_str(), sizeof result.failure - 1);
   }
   const ssize_t written = write(report_pipe, &result, sizeof result);

@@ -59,11 +59,11 @@ struct Failure {
   std::string message;
   bool is_provoked = false;             // whether a submission may have caused the failure
   bool is_killed_from_outside = false;  // whether a program was killed, but not by the judge
-  bool is_own_fault = false;            // whether a program of the problem is at fault, whatever the submission wrote
+  bool is_problem_fault = false;        // whether a program of the problem is at fault for any submission
 };
 
-[[noreturn]] inline void fail(std::string message, bool is_killed_from_outside = false, bool is_own_fault = false) {
-  throw Failure{std::move(message), false, is_killed_from_outside, is_own_fault};
+[[noreturn]] inline void fail(std::string message, bool is_killed_from_outside = false, bool is_problem_fault = false) {
+  throw Failure{std::move(message), false, is_killed_from_outside, is_problem_fault};
 }
 [[noreturn]] inline void fail_errno(const std::string& action) { throw Failure{errno_message(action)}; }
 

@@ -239,7 +239,7 @@ std::string format_markdown_table() {
   for (const Rule& rule : all_rules) {
     if (rule.calls.empty()) continue;  // of another architecture
     text += "|";
-    for (const Call& call : rule.calls) text += std::string(" ") + call.name;
+    for (const SystemCall& call : rule.calls) text += std::string(" ") + call.name;
     for (const unsigned profile : {single, threaded, forking, forking_threaded, tool, stage, flat_stage}) {
       text += rule.profiles & profile ? " | yes" : " |";
     }

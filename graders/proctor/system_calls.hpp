@@ -49,7 +49,7 @@ enum class Condition {
 };
 
 // A system call by number and name.
-struct Call {
+struct SystemCall {
   unsigned number;
   const char* name;
 };
@@ -58,7 +58,7 @@ struct Call {
 struct Rule {
   unsigned profiles;
   Condition condition;
-  std::vector<Call> calls;
+  std::vector<SystemCall> calls;
   const char* reason;
 };
 

@@ -54,7 +54,7 @@ checker_result::CheckerResult Task::read_judge_program_result(
   try {
     return checker_result::read_result(kind, program_output);
   } catch (sys::Failure& failure) {
-    failure.is_provoked = sandbox_.layers.is_enabled("blame") && !failure.is_own_fault &&
+    failure.is_provoked = sandbox_.layers.is_enabled("blame") && !failure.is_problem_fault &&
         checker_result::may_be_caused_by_submission(program_output);
     throw;
   }
@@ -103,10 +103,10 @@ verdict::Verdict Task::run_and_check(const process::Program& program, const plan
   verdict.end_reason = find_end_reason(verdict.ending, choose_verdict_limits(),
       std::max(files::read_size_bytes(output_fd), files::read_size_bytes(error_fd)));
   if (verdict.end_reason == verdict::EndReason::signal && verdict.ending.is_killed_from_outside)
-    fail_killed_from_outside();
+    fail_because_killed_from_outside();
   if (verdict.end_reason != verdict::EndReason::ok)
     verdict.feedback = summarize_error(error_fd);
-  else if (!plan_.output_file.empty() && files::is_unwritten(output_fd) && files::read_size_bytes(output_fd) == 0)
+  else if (!plan_.output_file.empty() && files::was_never_written(output_fd) && files::read_size_bytes(output_fd) == 0)
     verdict.feedback = "The program wrote no file " + plan_.output_file;
   else
     check_output(verdict, test, input_fd, output_fd, mode);
@@ -182,7 +182,7 @@ std::string summarize_error(int error_fd) {
   return summary.size() > max_bytes ? summary.substr(summary.size() - max_bytes) : summary;
 }
 
-void fail_killed_from_outside() { sys::fail("the program was killed from outside, not by a limit", true); }
+void fail_because_killed_from_outside() { sys::fail("the program was killed from outside, not by a limit", true); }
 
 verdict::EndReason find_end_reason(
     const process::Ending& ending, const process::Limits& limits, int64_t written_bytes) {

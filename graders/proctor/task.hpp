@@ -115,7 +115,7 @@ class Task {
 std::string summarize_error(int error_fd);
 
 // Fails because a signal that neither the judge nor the program sent has killed the program.
-[[noreturn]] void fail_killed_from_outside();
+[[noreturn]] void fail_because_killed_from_outside();
 
 // Returns why a program stopped, under the plan's limits. A limit has precedence over exit code and signal.
 // `written_bytes` is the size of its largest output.

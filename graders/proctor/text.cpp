@@ -39,7 +39,7 @@ bool is_control(uint32_t code) {
   return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029;
 }
 
-bool is_misleading(uint32_t code) {
+bool is_invisible_or_reordering(uint32_t code) {
   return (code >= 0x200B && code <= 0x200F) || (code >= 0x202A && code <= 0x202E) ||
       (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
 }
@@ -49,7 +49,7 @@ std::string replace_unprintable(const std::string& raw, size_t max_bytes, const 
   for (size_t position = 0; position < raw.size();) {
     const DecodedCharacter character = decode_character(raw, position);
     std::string printable;
-    if (character.length == 0 || is_misleading(character.code))
+    if (character.length == 0 || is_invisible_or_reordering(character.code))
       printable = replacement_character;
     else if (is_control(character.code) &&
         !(character.code && character.code < 0x20 && std::strchr(kept_controls, static_cast<int>(character.code))))

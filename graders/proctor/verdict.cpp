@@ -33,10 +33,10 @@ std::string format_number(double value) {
 }  // namespace
 
 std::string VerdictLines::quote_as_line(const std::string& raw) const {
-  return json::quote(is_text_made_printable_ ? text::make_printable(raw, max_feedback_bytes) : raw);
+  return json::quote(makes_text_printable_ ? text::make_printable(raw, max_feedback_bytes) : raw);
 }
 std::string VerdictLines::quote_as_lines(const std::string& raw) const {
-  return json::quote(is_text_made_printable_ ? text::make_printable_lines(raw, raw.size() * 3) : raw);
+  return json::quote(makes_text_printable_ ? text::make_printable_lines(raw, raw.size() * 3) : raw);
 }
 
 void VerdictLines::write_line(const std::string& fields, bool is_last) {

@@ -28,7 +28,7 @@ class VerdictLines {
   VerdictLines(sys::Fd output_fd, bool is_buffered) : output_fd_(std::move(output_fd)), is_buffered_(is_buffered) {}
 
   void set_nonce(const std::string& nonce);
-  void set_text_made_printable(bool is_text_made_printable) { is_text_made_printable_ = is_text_made_printable; }
+  void set_makes_text_printable(bool makes_text_printable) { makes_text_printable_ = makes_text_printable; }
   int fd() const { return output_fd_.get(); }
   void write_start(const std::string& confinement);
   void write_verdict(int64_t test, const Verdict& verdict);
@@ -45,7 +45,7 @@ class VerdictLines {
   sys::Fd output_fd_;
   bool is_buffered_;
   std::string unwritten_;
-  bool is_text_made_printable_ = true;  // whether programs' output in the lines is made printable
+  bool makes_text_printable_ = true;  // whether programs' output in the lines is made printable
   std::string line_start_ = "{\"v\":2,\"nonce\":\"\"";
 };
 

@@ -197,9 +197,9 @@ void fuzz_comparison(const std::string& input) {
   check(compare::matches_float_lines(longer.get(), theirs.get()) == compare::matches_float_lines(ours.get(), theirs.get()), "empty lines at an output's end are ignored");
   check(compare::matches_float_lines(visible.get(), visible.get()), "lines that end with a visible one equal themselves");
   const bool plain = a.find_first_of("\r\v\f\x1c\x1d\x1e\xc2\xe2") == std::string::npos;
-  check(!plain || plain_stripped(a) != plain_stripped(b) || compare::matches_like_apps(ours.get(), theirs.get()), "APPS first compares the stripped files");
-  const bool prime = compare::matches_like_prime_code(ours.get(), theirs.get());
-  check(!prime || compare::matches_like_apps(ours.get(), theirs.get()), "prime_code accepts only what APPS accepts");
+  check(!plain || plain_stripped(a) != plain_stripped(b) || compare::matches_by_apps_rules(ours.get(), theirs.get()), "APPS first compares the stripped files");
+  const bool prime = compare::matches_by_prime_code_rules(ours.get(), theirs.get());
+  check(!prime || compare::matches_by_apps_rules(ours.get(), theirs.get()), "prime_code accepts only what APPS accepts");
   check(!compare::matches_stripped_file(ours.get(), theirs.get()) || compare::matches_stripped_lines(ours.get(), theirs.get()), "stripped lines accept more");
   const bool values = compare::matches_json(ours.get(), theirs.get());
   check(a != b || values, "equal texts are equal values");
