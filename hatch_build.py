@@ -21,7 +21,10 @@ INSIDE = "ioi_eval/_data"
 
 
 class BinariesHook(BuildHookInterface):  # type: ignore[type-arg]
-    """hatchling finds it by its base."""
+    """Adds the proctor and the fork server's library, compiled for each architecture, to the wheel.
+
+    hatchling finds this class because its base class is BuildHookInterface.
+    """
 
     PLUGIN_NAME = "custom"
 

@@ -39,7 +39,7 @@ MARK = "ioi_eval apps: "  # prefix of an error that this script reports
 MAX_ERROR, MAX_TRACEBACK = 4000, 8000  # in characters
 MODULES = (string, re, datetime, collections, heapq, bisect, copy, math, random, statistics, itertools)
 MODULES += (functools, operator, io, sys, json)
-LANGUAGE = (builtins, typing)  # modules whose names override the names of MODULES
+OVERRIDING_MODULES = (builtins, typing)  # modules whose names override the names of MODULES
 NAME, FUNCTION = "tmp_sol_std_input", "code"
 IMPORTS = ("from ", "import ")
 AS_PROGRAM = "__name__ == '__main__'"
@@ -106,7 +106,7 @@ def load_module(source):
 
 def wrap_in_function(source):
     """Return the source of a module in which the program is the body of a function."""
-    header_lines = [f"from {module.__name__} import *" for module in MODULES + LANGUAGE]
+    header_lines = [f"from {module.__name__} import *" for module in MODULES + OVERRIDING_MODULES]
     header_lines += [f"import {module.__name__}" for module in MODULES]
     header_lines.append("sys.setrecursionlimit(6*10**5)")
     program = textwrap.dedent(remove_main_guard(source))
@@ -155,7 +155,10 @@ def call_with_input(program_function, input_text):
 
 
 def set_stream_input(stream, input_text):
-    """Make a stream that the program stored while it was loaded return the input."""
+    """Replace a stream's read methods, which then return the input.
+
+    The program may have stored the stream while it was loaded.
+    """
     remaining_lines = iter(input_text.split("\n"))
     stream.read = lambda *args: input_text
     stream.readlines = lambda *args: [line + "\n" for line in input_text.split("\n")]

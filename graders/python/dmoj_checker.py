@@ -124,10 +124,12 @@ def is_same_word(actual_word, expected_word, is_close, epsilon):
 
 
 def floatsabs(process_output, judge_output, precision=6, **_):
+    """Return whether all numbers are close by absolute error."""
     return floats(process_output, judge_output, precision, "absolute")
 
 
 def floatsrel(process_output, judge_output, precision=6, **_):
+    """Return whether all numbers are close by relative error."""
     return floats(process_output, judge_output, precision, "relative")
 
 

@@ -50,7 +50,7 @@ int find_python_minor_version() {
 }
 
 // Returns whether the interpreter records in which thread its main function runs (3.12 and newer).
-bool marks_main_thread() { return find_python_minor_version() >= 12; }
+bool records_main_thread() { return find_python_minor_version() >= 12; }
 
 // Returns the field of the runtime that points to the main thread, which receives signals (3.13 and newer). It follows
 // the system's id of this thread among the first fields.
@@ -80,7 +80,7 @@ void delete_thread(PyThreadState* thread) {
 // handles the fork.
 void reset_after_fork() {
   PyInterpreterState* const interpreter = PyInterpreterState_Get();
-  if (marks_main_thread()) {
+  if (records_main_thread()) {
     PyOS_AfterFork_Child();
     _PyInterpreterState_SetNotRunningMain(interpreter);
     PyThreadState** const main_thread_field = find_python_minor_version() >= 13 ? find_main_thread_field() : nullptr;
@@ -144,7 +144,7 @@ void fail_if_memory_is_shared() {
 
 // Makes malloc join freed pieces with a large request: once here, instead of in each forked process, which would copy a
 // page for each piece.
-void consolidate_heap() {
+void merge_freed_memory() {
   void* volatile large_block = std::malloc(1 << 16);
   std::free(large_block);
 }
@@ -153,7 +153,7 @@ void consolidate_heap() {
 void fork_and_run_program(const sandbox::Sandbox& sandbox, const messages::Message& message) {
   process::Program program = messages::decode_program(message);
   program.entry_point = run_script;
-  consolidate_heap();
+  merge_freed_memory();
   PyOS_BeforeFork();
   pid_t supervisor = -1;
   std::string error;
@@ -182,7 +182,7 @@ void serve_requests() {
   messages::Message message;
   if (!messages::receive_message(control_fd, message)) return;
   const sandbox::Sandbox sandbox = messages::decode_sandbox(message);
-  if (marks_main_thread() && !_PyInterpreterState_SetNotRunningMain)
+  if (records_main_thread() && !_PyInterpreterState_SetNotRunningMain)
     sys::fail("this interpreter cannot run its main function again");
   if (find_python_minor_version() >= 13) find_main_thread_field();
   fail_if_other_threads_run();

@@ -4,7 +4,7 @@
 
 ARGUMENTS is a JSON list. An object in it whose names are all whole numbers becomes a dict with these numbers
 as keys, because JSON has no such keys. Or ARGUMENTS is a Python tuple literal; then the result distinguishes
-tuples and sets from lists (`tag_value`). FUNCTION is a function of the submission, a method of its class
+tuples and sets from lists (`tag_types`). FUNCTION is a function of the submission, a method of its class
 Solution, or Class.method.
 
 The submission shares this process and may change anything in it. It gains nothing by that, because the
@@ -73,7 +73,7 @@ def main():
         write(2, format_exception())
         exit_process(1)
     try:
-        encoded_result = encode(tag_value(result, encode) if is_literal else result).encode("ascii")
+        encoded_result = encode(tag_types(result, encode) if is_literal else result).encode("ascii")
     except BaseException:
         write(2, b"the result cannot be written as JSON\n")
         exit_process(0)
@@ -101,14 +101,14 @@ def convert_numpy_number(value):
     return value.item()
 
 
-def tag_value(value, encode):
+def tag_types(value, encode):
     """Return a JSON value that distinguishes tuples, sets and other types from lists.
 
-    ioi_eval/rules/json_tests.py encodes answers in the same way.
+    `encode` returns a JSON value as text. ioi_eval/rules/json_tests.py encodes answers in the same way.
     """
 
     def tag_items(items):
-        return [tag_value(item, encode) for item in items]
+        return [tag_types(item, encode) for item in items]
 
     def sort_items(items):
         return sorted(items, key=lambda item: encode(unify_numbers(item)))
@@ -117,7 +117,7 @@ def tag_value(value, encode):
         return value
     if isinstance(value, complex):
         return (
-            {"complex": tag_items([value.real, value.imag])} if value.imag else tag_value(value.real, encode)
+            {"complex": tag_items([value.real, value.imag])} if value.imag else tag_types(value.real, encode)
         )
     if isinstance(value, list):
         return tag_items(value)

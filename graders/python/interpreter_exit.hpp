@@ -8,7 +8,8 @@ namespace interpreter_exit {
 // Called in the fork server, after all imports.
 void prepare_early_exit();
 
-// Called in a forked process, before it runs a script. Not for an archive, whose first frame is not the script's.
+// Finds out from now on whether the script changes modules, and when its main code ends. Called in a forked process
+// before it runs a script, but not before it runs an archive, whose first frame is not the script's.
 void watch_script();
 
 }  // namespace interpreter_exit

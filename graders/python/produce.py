@@ -12,11 +12,12 @@ import shutil
 import subprocess
 import sys
 
-# Script that runs without an interactor after a program failed, to test whether the machine is at fault.
+# Name of the script that tests after a program's failure if the machine is at fault. It uses no interactor.
 CONTROL = "ioi-eval-control.py"
 
 
 def make_command(program_path):
+    """Copy a program into the current folder, and return the command that runs the copy."""
     # Copy the program, because the path may be a link that only this process can follow.
     program_copy = f"own-{os.path.basename(program_path)}"
     shutil.copyfile(program_path, program_copy)

@@ -24,7 +24,10 @@ def make_files_executable(folder):
 
 
 def build_archive(archive_path, folder, control_path=""):
-    """Build the archive. If `control_path`, a program that tests Python itself, is set, copy it instead."""
+    """Build the archive of a submission's files.
+
+    If `control_path` is set, the archive is a copy of this program, which only tests that Python works.
+    """
     if control_path:
         shutil.copyfile(control_path, archive_path)
         return

@@ -3,6 +3,7 @@ _FRESH = tuple(name for name in globals() if name not in ("__file__", "__cached_
 
 
 def _make_main_module(create_module):
+    """Return a new module `__main__`, with the variables that a main module has before its code runs."""
     main_module = create_module("__main__")
     main_module.__dict__.update((name, globals()[name]) for name in _FRESH)
     main_module.__doc__ = None
@@ -10,10 +11,10 @@ def _make_main_module(create_module):
 
 
 def _wait_for_requests():
-    """Import the modules that the proctor names, and serve as a fork server through the library.
+    """Import the modules that the proctor names, and run the fork server, which is a C++ extension module.
 
-    Everything else stays as after a start. Only names of modules come from the proctor, which has chosen them
-    from a fixed list. Descriptor 3 is the socket to the proctor, 4 is the library.
+    All other state of the interpreter stays as after its start. The proctor sends only names of modules from
+    a fixed list. Descriptor 3 is the socket to the proctor, and descriptor 4 is the extension module.
     """
     import _imp
     import os
@@ -40,8 +41,8 @@ def _wait_for_requests():
         os.register_at_fork(after_in_child=main_thread._set_native_id)
     # Forget how this path was imported, because the next script at the same path may be an archive.
     sys.path_importer_cache.pop(os.path.abspath(sys.argv[0]), None)
-    # Use a new list, which is destroyed together with the modules, because the interpreter keeps the first
-    # list.
+    # Use a new list, which is destroyed together with the modules. The interpreter keeps the original list
+    # alive.
     sys.path_hooks = [*sys.path_hooks[:-1], FileFinder.path_hook(*_get_supported_file_loaders())]
     for name in set(sys.modules) - loaded_modules:
         del sys.modules[name]

@@ -193,7 +193,7 @@ def test_json_comparison_distinguishes_tuples_and_sets_from_lists(
     one_bench: Bench, pairs: list[tuple[Any, Any]]
 ) -> None:
     """The harness encodes the result, and the benchmark encodes the answer."""
-    tagged = load_function_harness()["tag_value"]
+    tagged = load_function_harness()["tag_types"]
     encode = json.JSONEncoder(allow_nan=False).encode
     written = [(encode(tagged(a, encode)), format_result(b)) for a, b in pairs]
     assert verdicts(one_bench, PlanChecker(kind="json"), encoded(written)) == [a == b for a, b in pairs]
@@ -480,7 +480,7 @@ _near = st.lists(
         max_size=60,
     )
 )
-def test_prime_code_comparison_equals_its_python_version(
+def test_proctor_and_python_prime_code_comparison_agree(
     one_bench: Bench, pairs: list[tuple[str, str]]
 ) -> None:
     expected = [as_prime_code(a, b) for a, b in pairs]

@@ -40,7 +40,7 @@ def test_covered_proc_is_detected_before_namespaces_are_entered(proctor: Path) -
     assert report["landlock"] > 0 and report["seccomp"]
 
 
-def test_programs_are_judged_with_covered_proc(shared_cache: Path, tmp_path: Path) -> None:
+def test_programs_are_judged_if_mounts_hide_parts_of_proc(shared_cache: Path, tmp_path: Path) -> None:
     write_package(tmp_path / "problems" / "add", checker=_CHECKER)
     rows = [row("right", PYTHON, language="python"), row("wrong", WRONG)]
     cli = CommandLine(folder=tmp_path, cache=shared_cache)

@@ -157,7 +157,9 @@ ARCHIVES = {
 
 
 @pytest.mark.parametrize("name", ARCHIVES)
-def test_forked_python_archive_ends_like_a_started_archive(room: Bench, library: bytes, name: str) -> None:
+def test_forked_python_zip_archive_ends_like_a_started_archive(
+    room: Bench, library: bytes, name: str
+) -> None:
     compare(room, library, archive(**ARCHIVES[name]), GIVEN)
 
 

@@ -64,7 +64,7 @@ def family(processes: int, threads: int = 1, *words: str) -> PlanSubmission:
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_runner_process_may_start_two_phases_of_a_solution(bench: Bench, threads: int) -> None:
+def test_submission_process_may_fork_one_helper_process(bench: Bench, threads: int) -> None:
     submission = family(2, threads)
     line = bench.one(TWO_PHASES, given="21\n", answer="42", submission=submission, limits=LIMITS)
     assert (line.end, line.score, line.processes) == ("ok", 1, 2)

@@ -282,7 +282,7 @@ void blocked() {
   idle_time::DiskWaitCounter blocked;
   long long now, is, work;
   while (scanf("%lld %lld %lld", &now, &is, &work) == 3) blocked.observe(now, is, work);
-  printf("%lld %lld", static_cast<long long>(blocked.total_us()), static_cast<long long>(blocked.unconfirmed_us()));
+  printf("%lld %lld", static_cast<long long>(blocked.total_us()), static_cast<long long>(blocked.unconfirmed_wait_us()));
 }
 void lent() {
   idle_time::StolenTimeCounter lent;
@@ -525,14 +525,14 @@ def test_crowded_machine_uses_crowded_cpu_limit(bench: Bench) -> None:
 
 
 @pytest.mark.nightly
-def test_program_over_crowded_cpu_limit_is_killed(bench: Bench) -> None:
+def test_program_over_cpu_limit_for_crowded_machine_is_killed(bench: Bench) -> None:
     with single_processor(), busy_processes(2):
         line = bench.one(BURNS, answer="7", limits=msgspec.structs.replace(CROWDED, crowded_cpu_ms=250))
     assert (line.end, line.score) == ("cpu", 0) and line.cpu_us > 250_000, line
 
 
 @pytest.mark.nightly
-def test_summed_processes_use_crowded_cpu_limit(bench: Bench) -> None:
+def test_sum_of_cpu_times_uses_cpu_limit_for_crowded_machine(bench: Bench) -> None:
     with single_processor(), busy_processes(2):
         line = talk(bench, f"int main() {{ {BURN} {ANSWER} }}", limits=CROWDED)
     assert (line.end, line.score) == ("ok", 1), line

@@ -52,7 +52,7 @@ def test_crash_writes_and_pipes_no_core_dump(bench: Bench) -> None:
     assert (line.end, line.score) == ("ok", 1), line
 
 
-def test_output_file_cannot_be_read_again(bench: Bench) -> None:
+def test_program_cannot_read_its_output_file(bench: Bench) -> None:
     """Otherwise files in memory would be uncounted memory."""
     line = bench.one(WRITER, answer="x")
     assert (line.end, line.score) == ("ok", 1), line

@@ -299,7 +299,7 @@ def test_tests_of_decided_groups_are_skipped(bench: Bench) -> None:
     assert [result.tests[i].skipped for i in range(4)] == [False, True, False, False]
 
 
-def test_threshold_group_is_decided_by_score_of_zero_or_above_the_threshold(bench: Bench) -> None:
+def test_threshold_group_skips_tests_after_score_of_zero_or_above_threshold(bench: Bench) -> None:
     """Each group has two tests, of which the second scores 0.5."""
     prints_output = """#include <cstdio>
 int main(int, char** v) { FILE* output = fopen(v[3], "r"); for (int c; (c = getc(output)) != EOF;) putchar(c); }"""
@@ -328,7 +328,7 @@ def test_job_runs_hundreds_of_tests(bench: Bench, number: int, request: pytest.F
     assert sum(line.score for line in result.tests.values()) == number
 
 
-def test_invalid_plan_ends_the_proctor_with_a_fatal_line(bench: Bench) -> None:
+def test_proctor_reports_fatal_error_for_invalid_plan(bench: Bench) -> None:
     result = bench.judge(SUM, [("1 2", "3")], input_file="../x")
     assert result.lines == []  # no nonce was read
     assert '"fatal":"input_file: a file name expected"' in result.boxed.stdout

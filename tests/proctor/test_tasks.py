@@ -156,7 +156,7 @@ def test_broken_manager_gives_no_verdict(bench: Bench) -> None:
     assert line.provoked
 
 
-def test_failure_reported_by_manager_is_marked_as_provoked(bench: Bench) -> None:
+def test_failure_reported_by_manager_is_marked_as_possibly_provoked_by_submission(bench: Bench) -> None:
     """tests/unit/judge/test_blame.py tests how a right solution shows whose fault it is."""
     source = '#include <cstdio>\nint main(){fputs("FAIL cannot parse", stderr); return 3;}'
     line = talk(bench, "int main(){}", manager=source).tests[0]
@@ -214,7 +214,7 @@ def test_batch_and_output_scores_program_and_files(bench: Bench) -> None:
     assert [result.tests[i].score for i in range(2)] == [1, 0.5]
 
 
-def test_submitted_file_precedes_the_program(bench: Bench) -> None:
+def test_submitted_output_is_judged_instead_of_the_program(bench: Bench) -> None:
     checker = '#include <cstring>\n#include <cstdio>\nint main(int, char** v) { puts(strcmp(v[4], "batch") ? "0.5" : "1"); }'
     result = bench.judge(
         "int main() { return 3; }",

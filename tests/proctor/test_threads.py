@@ -131,7 +131,7 @@ def test_joined_threads_that_still_exit_do_not_exceed_the_thread_limit(bench: Be
 @pytest.mark.parametrize(
     ("often_us", "end", "score"), [(0, "ok", 1), (2000, "wall", 0)], ids=["once", "often"]
 )
-def test_held_thread_does_not_count_as_blocked_on_disk(
+def test_thread_held_by_supervisor_does_not_count_as_blocked_on_disk(
     bench: Bench, often_us: int, end: str, score: float
 ) -> None:
     """The kernel shows this state for a thread that is held by seccomp and gets a signal."""
