@@ -85,7 +85,7 @@ def missing_plugin_error(subject: str, plugin: str) -> MissingPlugin:
 
 
 def find_removed_plugin(entry: EntryPoint) -> str:
-    """Return the name of an entry's plugin if it was removed from `ioi_eval/plugins`, else an empty name."""
+    """Return the name of an entry point's plugin if `ioi_eval/plugins` lacks it, else an empty string."""
     if not entry.module.startswith(f"{_PLUGINS}."):
         return ""
     plugin = entry.module.split(".")[2]

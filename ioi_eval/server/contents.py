@@ -80,6 +80,7 @@ class ContentCache:
         return msgspec.structs.replace(result, kept={}, stayed=stored_programs)
 
     def _move_programs(self, result: JobResult) -> dict[str, Blob]:
+        """Move a job's built programs into the cache. Return the cached programs, by name."""
         stored_programs = dict[str, Blob]()
         try:
             for name, path in result.kept.items():

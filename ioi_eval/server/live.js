@@ -1,4 +1,4 @@
-// Keeps the strip above the report current, and loads the page again when the server has a newer report.
+// Keeps the status bar above the report current, and loads the page again when the server has a newer report.
 
 const MIN_AGE_MS = 5000; // of a page that is loaded again
 const strip = document.getElementById("live"), ownVersion = strip.dataset.version;

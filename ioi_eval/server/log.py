@@ -21,7 +21,8 @@ _MAX_MESSAGES = 256  # maximum number of different messages whose repetition is 
 class Event(Value):
     """An event of the worker's log, for its operator."""
 
-    # Kind of the event: started, refused, failed, full, room, tokens, job, draining, drained, note or error.
+    # Kind of the event: started, refused, failed, full (the queue), room (in the queue again), tokens, job,
+    # draining, drained, note or error.
     name: str
     message: str
     facts: Mapping[str, Any] = {}

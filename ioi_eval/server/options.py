@@ -201,7 +201,7 @@ def check_address(host: str, *, token: str | bool, open_to_all: bool | None) -> 
 def check_hosts(headers: CIMultiDictProxy[str], options: ServerOptions) -> None:
     """Raise RefusedRequest for an unknown host name in `Host`, or for another site's page in `Origin`."""
     if options.requires_token:
-        return  # web pages do not know the token
+        return  # without the token, another site's page cannot call the worker
     hosts = {_parse_host_name(f"//{host}") for host in headers.getall("Host", [])}
     for host in hosts:
         is_own_host = host in {options.host.lower(), *options.allow_hosts} or is_loopback(host)

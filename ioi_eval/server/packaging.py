@@ -130,7 +130,7 @@ def publish_package(
             url=f"{url.rstrip('/')}/{name}",
         )
         _write_file(folder / name, archive)
-        # Lines of other packages stay in the file.
+        # Replace the package's own line in the index, and keep the lines of all other packages.
         index_path = folder / "index"
         old_lines = index_path.read_text().splitlines() if index_path.is_file() else []
         prefix = f"{index_line.language},{index_line.version},"

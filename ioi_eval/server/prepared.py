@@ -42,14 +42,14 @@ _TEMPORARY = re.compile(r"\b(killed|signal|memory|space|resources?|unavailable)\
 
 
 class CachedBuild(Value):
-    """The exit of a build's compiler, and the files that it wrote for later jobs."""
+    """How a build's compiler ended, and the files that the compiler wrote for later jobs."""
 
     stage: Ending
     files: tuple[JobFile, ...] = ()
 
 
 class BuildCache:
-    """Builds in a store; without a store, nothing is cached. Blocks; safe in several threads."""
+    """Caches builds in a store, or nothing without a store. Its methods block. Several threads may use it."""
 
     def __init__(self, store: Store | None) -> None:
         self._store = store
@@ -149,7 +149,7 @@ _OUTPUTS = {  # names of the files that a build may write, by kind
 
 
 class ClassicJobEngine:
-    """Executes classic jobs on another engine, with cached builds; passes on all other jobs unchanged."""
+    """Executes jobs on another engine. Caches the builds of classic jobs, which contain a single test."""
 
     def __init__(self, engine: PackagedEngine, store: Store, *, memory: int | None = None) -> None:
         """Create the engine.

@@ -35,9 +35,10 @@ class RequestQueue:
     """The requests of a worker: requests with a slot, and a limited number of waiting requests.
 
     A request counts from its first byte, because its body occupies memory long before its job has a slot.
-    Free slots go to the tokens in turn, and for each token to its first waiting request.
+    Free slots go to the clients' tokens in turn, and for each token to its first waiting request.
 
-    No method that changes the queue awaits. A cancelled request can leave it at any time.
+    Methods that change the queue contain no `await`, so that a cancelled request can leave the queue at any
+    time.
     """
 
     def __init__(self, slots: int, max_waiting: int, max_bytes: int) -> None:
@@ -195,7 +196,7 @@ class RequestQueue:
             waiting_entries = self._waiting_by_token.pop(token_name)
             entry = waiting_entries.popleft()
             if waiting_entries:
-                # The token is now after all other tokens.
+                # Move the token behind all other tokens, so that their requests get the next slots.
                 self._waiting_by_token[token_name] = waiting_entries
             self._running_entries.add(entry)
             self._served_counts[token_name] += 1
@@ -216,7 +217,7 @@ class QueueEntry:
     def __init__(self, queue: RequestQueue, token_name: str) -> None:
         self._queue, self.token_name = queue, token_name
         self.size = 0  # number of bytes of the request's body
-        # True if the client was asked to repeat the request, so that the repeated request counts instead.
+        # True while the client is asked to repeat the request. Then only the repeated request counts.
         self.is_away = False
         self.entrance_s = 0.0  # seconds for which the request waited to enter the queue
         # Seconds for which the request waited for its slot, until a job reports this time.
@@ -244,13 +245,13 @@ class QueueEntry:
         self.unreported_s = time.monotonic() - start_s
 
     def release_place(self) -> None:
-        """Free the place of this entry for the repeated request of its client."""
+        """Stop counting this request as a request in the queue, because its client will repeat it."""
         self.is_away = True
         self._queue.notify_waiting()
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Hold the entry for work that may outlast the request."""
+        """Keep the request's place and slot during work that may outlast the request."""
         if not self._holder_count:
             self._queue.add(self)
         self._holder_count += 1
@@ -266,6 +267,6 @@ _current: ContextVar[QueueEntry] = ContextVar("entry")
 
 
 def hold_current_entry() -> AbstractContextManager[None]:
-    """Return a context in which the entry of the current request, if any, is held."""
+    """Return a context in which the current request, if any, keeps its place and slot in the queue."""
     entry = _current.get(None)
     return entry.hold() if entry else nullcontext()

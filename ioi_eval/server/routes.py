@@ -255,7 +255,7 @@ class Routes:
     async def _send_reply(self, request: web.Request, pieces: Iterator[bytes]) -> web.StreamResponse:
         """Send a reply. A large reply is sent in pieces while it is encoded.
 
-        Its job occupies its slot until everything is sent, which limits the memory of all replies.
+        A job occupies its slot until its reply is sent, which limits the memory of all replies.
         """
         reply_start, piece = b"", b""
         while len(reply_start) < _MAX_UNSTREAMED_BYTES and (piece := next(pieces, b"")):
@@ -284,6 +284,7 @@ class Routes:
     # --- files that jobs name by their hash ------------------------------------------------------------
 
     async def _answer_file_check(self, request: web.Request) -> web.Response:
+        """Return HTTP status 200 if the named content is cached, else 404."""
         is_cached = self._content_cache.has_file(request.match_info["sha256"])
         return web.Response(status=HTTPStatus.OK if is_cached else HTTPStatus.NOT_FOUND)
 

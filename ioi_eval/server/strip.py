@@ -1,4 +1,4 @@
-"""The live strip above a run's report: progress, submissions in progress, servers, and how to continue."""
+"""The status bar (strip) above a live report: progress, running submissions, servers, and how to continue."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _SERVER_STATES = {
 def make_strip_html(
     state: RunState, pages: Iterable[str], version: str, clock: Callable[[], float] = time.time
 ) -> str:
-    """Return the strip. live.js replaces the parts that differ from the page's strip.
+    """Return the status bar of the live page. live.js replaces the parts of the bar that have changed.
 
     Args:
         state: The run's state.
         pages: Names of plugins' pages.
-        version: Names the report that the server would send now.
+        version: Version of the report that the server would send now.
         clock: Returns the seconds since 1970.
     """
     now_s = clock()
@@ -51,7 +51,7 @@ def make_strip_html(
         pages=[*pages, "metrics"],
         condition=_describe_condition(state, now_s),
         age=_describe_last_result(state, now_s),
-        tiles=list(_list_tiles(state)),
+        tiles=list(_list_key_numbers(state)),
         tables=list(_make_tables(state, now_s)),
     )
 
@@ -106,7 +106,7 @@ def _describe_last_result(state: RunState, now: float) -> str:
     return "No result yet." if state.last is None else f"Last result {format_duration(now - state.last)} ago."
 
 
-def _list_tiles(state: RunState) -> Iterator[tuple[str, str]]:
+def _list_key_numbers(state: RunState) -> Iterator[tuple[str, str]]:
     """Yield names and values of the most important numbers."""
     yield "Done", f"{state.rows:,}" if state.total is None else f"{state.rows:,} of {state.total:,}"
     if not state.ended:
@@ -115,7 +115,7 @@ def _list_tiles(state: RunState) -> Iterator[tuple[str, str]]:
         yield "Time left", NOTHING if state.left is None else f"about {format_duration(state.left)}"
         yield "Being judged", f"{state.under_way:,}"
     elif state.timeline is not None and state.timeline.counts:
-        yield "A minute, on average", _format_rate(_mean_per_minute(state.timeline))
+        yield "A minute, on average", _format_rate(_compute_results_per_minute(state.timeline))
     yield "Not judged", f"{state.unscored:,}"
 
 
@@ -187,7 +187,8 @@ def make_timeline_section(timeline: Timeline | None) -> Section | None:
     return Section(
         title="Results per minute",
         text=[
-            f"{_format_rate(_mean_per_minute(timeline))} on average, at most {_format_rate(max_per_minute)}."
+            f"{_format_rate(_compute_results_per_minute(timeline))} on average, at most"
+            f" {_format_rate(max_per_minute)}."
         ],
         figures=[
             make_figure(
@@ -205,7 +206,7 @@ def _format_rate(rate: float) -> str:
     return f"{rate:,.0f}" if rate >= 100 else f"{rate:,.1f}"
 
 
-def _mean_per_minute(timeline: Timeline) -> float:
+def _compute_results_per_minute(timeline: Timeline) -> float:
     result_count = sum(sum(counts.values()) for counts in timeline.counts)
     return 60 * result_count / (len(timeline.counts) * timeline.step)
 

@@ -1,4 +1,4 @@
-"""The server of `ioi-eval view`: the report so far with a live strip above it, and counts for Prometheus.
+"""The server of `ioi-eval view`: the report so far, with a live status bar, and counts for Prometheus.
 
 It reads the run's folder and never writes there: the pages of report/ are written to a temporary folder.
 """
@@ -29,7 +29,7 @@ from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.server import listen_at_address
 from ioi_eval.server.strip import make_strip_html, make_timeline_section
 
-_POLL_INTERVAL_S = 1.0  # seconds between two checks of the folder, and between two updates of the strip
+_POLL_INTERVAL_S = 1.0  # seconds between two checks of the folder, and between two updates of the status bar
 _KEEPALIVE_S = 15.0  # maximum seconds between two events that viewers receive
 # Minimum seconds between two updates of the page, and of the pages in report/.
 _MIN_PAGE_AGE_S, _MIN_FOLDER_AGE_S = 5.0, 30.0
@@ -49,7 +49,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _Result = TypeVar("_Result")
 
 
-class PacedResult(Generic[_Result]):
+class RateLimitedResult(Generic[_Result]):
     """A result computed from a run's rows. It is computed again for a newer state, but not too often."""
 
     def __init__(
@@ -60,7 +60,7 @@ class PacedResult(Generic[_Result]):
     ) -> None:
         """`compute_result` runs in a thread.
 
-        After each call, the pause is `pause_factor` times its CPU time or longer.
+        The pause after a call of `compute_result` is at least `pause_factor` times the call's CPU time.
         """
         self._compute_result, self._min_age_s, self._pause_factor = compute_result, min_age_s, pause_factor
         self._lock, self._stale_at = asyncio.Lock(), 0.0
@@ -84,7 +84,7 @@ class PacedResult(Generic[_Result]):
 
 
 def make_report_version(state: RunState) -> str:
-    """Return a name of everything in the state that changes the report."""
+    """Return a string that changes whenever the report would change."""
     return f"{state.judged}-{state.unscored}-{int(state.ended)}"
 
 
@@ -94,8 +94,8 @@ class LivePage:
     def __init__(self, run: Path, report_folder: Path, options: ServerOptions) -> None:
         self._monitor, self._interim_report = RunMonitor(run), InterimReport(run)
         self._run, self._report_folder, self._options = run, report_folder, options
-        self._page = PacedResult(self._make_page, _MIN_PAGE_AGE_S)
-        self._pages_folder = PacedResult(self._make_pages_folder, _MIN_FOLDER_AGE_S)
+        self._page = RateLimitedResult(self._make_page, _MIN_PAGE_AGE_S)
+        self._pages_folder = RateLimitedResult(self._make_pages_folder, _MIN_FOLDER_AGE_S)
         self._state: RunState | None = None
         self._read_event, self._shutdown_event = asyncio.Event(), asyncio.Event()
         self._strip_json, self._strip_key = b"", (0.0, "")
@@ -163,9 +163,9 @@ class LivePage:
     # --- pages ---------------------------------------------------------------------------------------
 
     async def _send_page(self, request: web.Request) -> web.Response:
-        """Return the report so far, with the strip above it.
+        """Return the report so far, with the status bar above it.
 
-        If events go to some viewers, return the latest page at once, because it is updated for them anyway.
+        If some viewers receive events, return the latest page at once, because it is updated for them anyway.
         """
         state = await self._wait_for_state()
         if self._viewer_count and self._page.latest is not None:
@@ -180,7 +180,7 @@ class LivePage:
         return self._interim_report.render_html(live_block, make_timeline_section(state.timeline))
 
     async def _send_events(self, request: web.Request) -> web.StreamResponse:
-        """Send the strip as server-sent events, whenever it has changed, until the server stops."""
+        """Send the status bar as server-sent events, whenever it has changed, until the server stops."""
         reply = web.StreamResponse(headers={"Content-Type": "text/event-stream", **_HEADERS})
         await reply.prepare(request)
         sent_strip, sent_at = b"", 0.0
@@ -204,7 +204,7 @@ class LivePage:
         return reply
 
     def _make_strip(self, state: RunState) -> bytes:
-        """Return the strip as JSON. All viewers share it for a second."""
+        """Return the status bar as JSON. All viewers get the same status bar for a second."""
         version = make_report_version(state if self._page.latest is None else self._page.latest[0])
         strip_key = (time.monotonic() // _POLL_INTERVAL_S, version)
         if strip_key != self._strip_key:

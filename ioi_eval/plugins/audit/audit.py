@@ -78,7 +78,7 @@ async def audit(
     options, choice, out = options or AuditOptions(), choice or BenchmarkOptions(), Path(out)
     if options.column is not None and not options.solutions:
         remedy = "Name the dump with solutions=FILE"
-        raise InputError("only a dump of solutions has a column of verdicts", field="column", remedy=remedy)
+        raise InputError("`column` needs a dump of solutions", field="column", remedy=remedy)
     with contextlib.closing(open_problems(source, choice, store)) as source_problems:
         problems, excluded = with_references(source_problems, options.references)
         dump_solutions = (
@@ -134,7 +134,7 @@ async def audit(
 def _make_origin(
     source: str, choice: BenchmarkOptions, options: AuditOptions, dump_names: frozenset[str]
 ) -> Origin:
-    """Return the origin of the problems and solutions. `dump_names`: names of the dump's solutions."""
+    """Return the sources of the audit's problems and solutions. `dump_names`: the dump's solutions."""
     benchmark = benchmark_of(source)
     return Origin(
         source=source,

@@ -205,7 +205,7 @@ async def _run_audit(
 
 
 def _rename_column_option(error: InputError) -> InputError:
-    """Return the error, with the key `expected-column` instead of its name in other commands."""
+    """Return the error, with `column`, the name in other commands, replaced by `expected-column`."""
     remedy = re.sub(r"\bcolumn=NAME", "--set expected-column=NAME", error.remedy)
     if error.field != "column" and remedy == error.remedy:
         return error

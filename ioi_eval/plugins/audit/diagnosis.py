@@ -126,7 +126,7 @@ def add_stop_at_failure(problem: Problem) -> Problem:
 
 
 async def judge_skipped_tests(judged_problem: JudgedProblem, probes: ProbeRunner) -> JudgedProblem:
-    """Return the problem after the rejected right solutions have run on the tests that they had skipped.
+    """Run the rejected right solutions on the tests that they skipped, and return the completed results.
 
     A solution stops if it exceeds a limit for the second time. After that, solutions whose first failure is
     an exceeded limit do not run again.
@@ -184,7 +184,7 @@ class Diagnoser:
         if self._failures:
             try:
                 await self._probe_limits()
-                await self._probe_comparisons()
+                await self._try_looser_comparisons()
                 self._explain_other_failures()
             except (JudgeFailure, InputError) as failure:  # then the reason for the rejection is unknown
                 self._diagnoses.clear()
@@ -346,10 +346,10 @@ class Diagnoser:
         )
 
     async def _judge_with_raised_limits(self, key: str, exceeded_tests: Sequence[str]) -> TestResult | None:
-        """Return a solution's result on a test under raised limits, or None if it fails all tests.
+        """Return a solution's result under raised limits, on a test that needs more than the limits, or None.
 
-        First the largest test runs that the solution has not passed, then each of `exceeded_tests`, on which
-        it exceeded a limit. If its output is wrong there, this result replaces the exceeded limit.
+        The solution runs on the largest test that it has not passed, then on each of `exceeded_tests`, on
+        which it exceeded a limit. A wrong output is stored as the solution's failure on this test.
         """
         judged_problem, limits = self._judged_problem, self._judged_problem.problem.limits
         input_sizes = {test.name: test.input.size for test in judged_problem.problem.tests}
@@ -380,7 +380,7 @@ class Diagnoser:
             "memory": (result.memory or 0) / limits.memory if limits.memory else 0.0,
         }
 
-    async def _probe_comparisons(self) -> None:
+    async def _try_looser_comparisons(self) -> None:
         """Judge rejected outputs by the loosest comparison and, if that accepts them, by all looser ones."""
         judged_problem, problem = self._judged_problem, self._judged_problem.problem
         wrong_outputs = self._group_failed_tests(_WRONG_OUTPUT)
@@ -420,7 +420,7 @@ class Diagnoser:
         fitting_names = [
             name
             for name, checker in list_looser_checkers(problem.checker)
-            if await self._accepts_only_right(checker, accepted_by_key)
+            if await self._accepts_only_right_solutions(checker, accepted_by_key)
         ]
         tests_phrase = f"on {_format_names(_sort_tests(problem, accepted_tests), 'test')}"
         if fitting_names:
@@ -460,9 +460,11 @@ class Diagnoser:
     def _select_with_checker(self, tests: Collection[str], checker: Checker) -> Problem:
         return replace(self._judged_problem.select_tests(tests), checker=checker)
 
-    async def _accepts_only_right(self, checker: Checker, tests_by_right: Mapping[str, set[str]]) -> bool:
+    async def _accepts_only_right_solutions(
+        self, checker: Checker, tests_by_right_solution: Mapping[str, set[str]]
+    ) -> bool:
         """Return True if a comparison accepts these right solutions and no further wrong solutions."""
-        for key, tests in tests_by_right.items():
+        for key, tests in tests_by_right_solution.items():
             results = await self._judge_probe(self._select_with_checker(tests, checker), key)
             if any(result.status is not Verdict.AC for result in results.values()):
                 return False

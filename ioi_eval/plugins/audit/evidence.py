@@ -25,7 +25,7 @@ class Origin(Value):
 
 
 class EvidenceCommands:
-    """Builds the commands for a problem."""
+    """Creates commands that reproduce the findings about a problem."""
 
     def __init__(self, origin: Origin, label: str) -> None:
         self._origin = origin
@@ -39,7 +39,7 @@ class EvidenceCommands:
         """Return the command that judges solutions by their names.
 
         Args:
-            solution_names: Names of the solutions. If only some are from the dump, these are omitted.
+            solution_names: Names of the solutions. If only some are in the dump, the command omits these.
             factor: Factor on the time limits, in addition to the factor of the audit.
             checker: A comparison instead of the audit's, ignored if commands cannot name it.
         """

@@ -168,7 +168,10 @@ class MutantRun:
 
 
 def generate_inputs(problem: Problem, seed: int) -> Iterator[str]:
-    """Yield changed inputs of small tests: random numbers of their line's range replace some numbers."""
+    """Yield inputs of small tests in which random numbers replace some numbers.
+
+    A random number is between the least and the greatest number of its line.
+    """
     small_inputs = [test.input for test in problem.tests if test.input.size <= _MAX_INPUT_BYTES]
     random = Random(f"{seed} {problem.id}")
     earlier_inputs = set[str]()

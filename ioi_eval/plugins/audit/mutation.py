@@ -60,7 +60,7 @@ def _generate_python_mutants(code: str) -> Iterator[Mutant]:
 
 def _list_possible_changes(node: ast.AST) -> Iterator[tuple[str, Callable[[ast.AST], None]]]:
     if isinstance(node, ast.Compare) and type(node.ops[0]) in _OTHER_BOUND:
-        yield "wrong bound", _change_bound
+        yield "wrong bound", _change_comparison_operator
     if isinstance(node, ast.Compare) and any(map(_is_integer_constant, node.comparators)):
         yield "off by one", lambda copied: _add_one_to_integer(copied.comparators)  # type: ignore[attr-defined]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
@@ -79,7 +79,7 @@ def _is_integer_constant(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int
 
 
-def _change_bound(node: ast.AST) -> None:
+def _change_comparison_operator(node: ast.AST) -> None:
     assert isinstance(node, ast.Compare)
     node.ops[0] = _OTHER_BOUND[type(node.ops[0])]()
 

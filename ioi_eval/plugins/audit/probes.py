@@ -52,7 +52,7 @@ class ProbeRunner:
 
 
 def _read_stored_results(path: Path) -> Iterator[tuple[str, SubmissionResult]]:
-    """Yield the results in a file by the hash of their probe. Remove an incomplete last line."""
+    """Yield the results of earlier probes in a file, with their hashes. Remove an incomplete last line."""
     content = path.read_bytes() if path.exists() else b""
     complete_size = content.rfind(b"\n") + 1
     if complete_size < len(content):

@@ -91,10 +91,9 @@ class ProblemAudit(Value):
     right: Rate  # share of right solutions that the tests accept
     wrong: Rate  # share of wrong solutions that the tests reject
     unusable: Mapping[str, str] = {}  # reasons why solutions do not count, by key of the solution
-    # Keys in `unusable` of solutions with judge failures, which the next call judges again.
+    # Keys of the solutions in `unusable` that caused judge failures. The next call judges them again.
     unjudged: tuple[str, ...] = ()
-    # Names of tests without which the same wrong solutions would be rejected. Empty if there are no wrong
-    # solutions.
+    # Names of tests that reject neither a wrong solution nor a wrong mutant. Empty without wrong programs.
     undecided: tuple[str, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     diagnoses: tuple[Diagnosis, ...] = ()
@@ -102,6 +101,7 @@ class ProblemAudit(Value):
 
     @property
     def rejects_right(self) -> bool:
+        """Return True if the tests reject a right solution."""
         return self.right.number < self.right.of
 
 

@@ -278,7 +278,10 @@ async def _serve_client(server: Any, session: Session) -> None:
 
 
 def _set_up_log(quiet: bool) -> None:
-    """Log on standard error before the SDK does, which would show this package's lines a second time."""
+    """Send all log messages to standard error. Called before the SDK sets up its log.
+
+    Otherwise the SDK would print this package's messages a second time.
+    """
     console.set_log_output(of_other_packages=True)
     console.set_quiet(quiet)
 
@@ -320,7 +323,7 @@ _EXPORT_EXAMPLES = """
 def export(
     form: Annotated[
         Literal["harbor"],
-        typer.Argument(metavar="harbor", help="Export problem packages as tasks of Harbor."),
+        typer.Argument(metavar="harbor", help="Format of the tasks: `harbor`."),
     ],
     source: Source,
     folder: Annotated[

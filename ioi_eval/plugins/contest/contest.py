@@ -73,7 +73,7 @@ _JUDGE_FAILED = "the judge failed; this costs nothing, and you may try again"
 _MANAGER_FAILED = (
     "the package's sample manager did not work on this input, or the judge failed; this costs nothing"
 )
-# Names of a row's columns, in addition to the columns of a result.
+# Columns that a contest adds to the rows of results. `compiler_told` contains the compiler's messages.
 PARTICIPANT, ATTEMPT, AT, COMPILER = "participant", "attempt", "contest_seconds", "compiler_told"
 PROBLEM, CODE, LANGUAGE, OUTPUTS, COST = "problem_id", "code", "language", "outputs", "cost"
 
@@ -121,7 +121,7 @@ class _Attempts:
         self.steps.append((time_s, points, self.last_gain_s))
 
     def find_points(self, time_s: float | None) -> tuple[float, float | None]:
-        """Return the points and the time of the last gain, at a time of the contest. None means now."""
+        """Return the points before `time_s`, and when they last rose. `None` as `time_s` means now."""
         if time_s is None:
             return self.points, self.last_gain_s
         visible_steps = [step for step in self.steps if step[0] < time_s]
@@ -299,7 +299,7 @@ class Contest:
     def _find_participant(self, name: str) -> _Participant:
         if name not in self._participants:
             self._participants[name] = _Participant(name, self.rules.at_once)
-            self._names.register(name)
+            self._names.add_unchecked(name)
         return self._participants[name]
 
 
@@ -335,7 +335,8 @@ class Session:
     def statement(self, problem: str, *, characters: int | None = None) -> Statement:
         """Return a problem's text, limits, samples and attachments.
 
-        `characters`: the maximum length of all texts together. `attachment` reads the rest of a text.
+        `characters`: the maximum length of all texts together. The method `attachment` returns the rest of a
+        text.
         """
         if characters is None:
             return self._make_statement(problem)
@@ -349,7 +350,7 @@ class Session:
                 ", ".join(text_name for text_name, content in available_texts.items() if content), 1000
             )
             raise RefusedCall(
-                f"{problem} has no text {visible(str(name)[:80])!r}: its texts are {text_names}"
+                f"{problem} has no text named {visible(str(name)[:80])!r}: its texts are {text_names}"
             )
         text_length = len(available_texts[name])
         if not 0 <= offset <= text_length:
@@ -428,7 +429,7 @@ class Session:
                 raise RefusedCall(f"all {max_runs} runs for {problem} are used up")
             attempts.runs += 1
             try:
-                with self._protect_call(CallInProgress(problem=problem, call="run")):
+                with self._protect_from_cancellation(CallInProgress(problem=problem, call="run")):
                     result, _ = await self._judge(
                         problem_definition,
                         submission,
@@ -471,7 +472,7 @@ class Session:
 
     async def _run_samples(self, problem: str, definition: Problem, submission: Submission) -> SamplesReply:
         async with self._take_slot():
-            with self._protect_call(CallInProgress(problem=problem, call="test")):
+            with self._protect_from_cancellation(CallInProgress(problem=problem, call="test")):
                 result, compiler = await self._judge(definition, submission, keep_only_samples)
         if not result.compiles:
             return SamplesReply(compiles=False, compiler=compiler)
@@ -580,7 +581,7 @@ class Session:
         pending_row = {"key": key, **row, PROBLEM: problem, LANGUAGE: submission.language, OUTPUTS: files}
         submission = msgspec.structs.replace(submission, key=key, row=row)
         with (
-            self._protect_call(CallInProgress(problem=problem, call="submit", number=number)),
+            self._protect_from_cancellation(CallInProgress(problem=problem, call="submit", number=number)),
             self._store_while_judged(pending_row),
         ):
             result, compiler = await self._judge_tracked(definition, submission)
@@ -611,6 +612,7 @@ class Session:
     async def _judge_tracked(
         self, definition: Problem, submission: Submission
     ) -> tuple[SubmissionResult, str]:
+        """Return the result and the compiler's messages. Meanwhile the submission is shown as in progress."""
         with track_submission(submission.key, submission.problem_id) as active_submission:
             self._contest.under_way[active_submission] = None
             try:
@@ -638,8 +640,8 @@ class Session:
         return task.result()
 
     @contextlib.contextmanager
-    def _protect_call(self, call: CallInProgress) -> Iterator[None]:
-        """Context manager: the current task continues if its caller is cancelled."""
+    def _protect_from_cancellation(self, call: CallInProgress) -> Iterator[None]:
+        """Context manager in which the current task continues if its caller is cancelled."""
         task = asyncio.current_task()
         self._state.in_progress[task] = call
         try:
@@ -779,9 +781,10 @@ class Session:
             raise UnjudgedCall(failure_message) from error
 
     def _store_row(self, method_name: str, row: Mapping[str, Any]) -> None:
-        """Store a row with the record's method of this name. Raise UnjudgedCall if that is impossible.
+        """Store a row with the method `method_name` of the contest's record.
 
-        So no result is reported that could be lost. The log has the reason for the organizer.
+        Raises UnjudgedCall if that fails, because a result that is not stored must not be reported. The
+        reason is logged for the organizer.
         """
         if (contest_record := self._contest._record) is not None:
             with self._convert_write_errors():

@@ -19,7 +19,9 @@ _ALONE = "participant"
 
 
 class Episodes:
-    """Makes episodes of a source of problems, by `JudgingOptions`, `BenchmarkOptions` and `Rules`.
+    """Starts episodes: contests of a single participant with a single problem of a source.
+
+    The options are the fields of `JudgingOptions`, `BenchmarkOptions` and `Rules`.
 
     episode = Episodes("packages", {"submissions": 5, "feedback": "points"}).start("tide")
     """
@@ -107,7 +109,7 @@ class Episode:
 
     @property
     def unjudged(self) -> str:
-        """Return why the last submission was not judged, else "". Such an episode must not get a score."""
+        """Return why the last submission was not judged, or "". An episode with a reason has no score."""
         return self._record.reason
 
     @property
@@ -162,6 +164,7 @@ class Episode:
         )
 
     async def _count_repeats(self, call: Coroutine[Any, Any, Struct]) -> Struct:
+        """Return the call's reply. Counts submissions that repeat an earlier program."""
         reply = await call
         if isinstance(reply, SubmissionReply):
             self._repeated_submissions += reply.repeats

@@ -123,14 +123,18 @@ def write_tasks(
 def _write_task(
     task_folder: Path, package_folder: Path, task_name: str, problem: Problem, statement: Statement
 ) -> None:
-    """Write a task's files. Raise InputError if a copy of the package would be read as another problem."""
+    """Write a task's files. Raises InputError if the package's copy in the task is read differently."""
     # Some package formats use the name of the folder as the problem's id.
     package_copy = task_folder / "tests" / "package" / problem.id
     shutil.copytree(package_folder, package_copy)
     if [problem_digest(loaded) for loaded in load_problems(package_copy).values()] != [
         problem_digest(problem)
     ]:
-        raise InputError("a copy of the package is read as another problem", where=problem.source)
+        raise InputError(
+            "the package's copy in the task is read as a different problem",
+            where=problem.source,
+            remedy="Make the package independent of its folder's location and name",
+        )
     solution_files = [file for language, file in SOLUTIONS.items() if language in statement.languages]
     file_names = " or ".join(f"`/app/{file}`" for file in solution_files)
     if len(solution_files) > 1:

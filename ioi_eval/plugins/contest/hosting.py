@@ -90,7 +90,7 @@ from ioi_eval.store.folder import (
 )
 from ioi_eval.store.result_log import ResultLog
 
-# Seconds between two updates of progress.json, and of the time in it.
+# Seconds between two updates of progress.json, and resolution in seconds of the time in progress.json.
 _PROGRESS_INTERVAL_S, _ALIVE_INTERVAL_S = 1.0, 10
 
 
@@ -153,7 +153,7 @@ async def open_contest(
         )
         with open_journal(work, setup) as journal:
             if choose_language is None:  # otherwise the stored replies contain all programs
-                _refuse_lost_results(journal)
+                _refuse_changed_problems(journal)
             async with open_judge(setup, problems.packages) as (judge, _):
                 if choose_language is None:
                     await judge.check_packages(problems.packages, languages)
@@ -167,14 +167,14 @@ async def open_contest(
                 available_languages = await _find_available_languages(judge)
                 if rules.languages and (missing_languages := sorted(languages - available_languages)):
                     raise InputError(
-                        f"{', '.join(missing_languages)}: the languages are not available",
+                        f"no compiler or interpreter is available for {', '.join(missing_languages)}",
                         field="languages",
                         remedy=f"Allow only available languages: {', '.join(sorted(available_languages))}",
                     )
                 journal.start_run()
                 pending_folder = _PendingFolder(journal, problems)
                 time_limits = create_time_limits(judge, setup, journal)
-                with contextlib.closing(_Ledger(journal)) as ledger:
+                with contextlib.closing(_FolderRecord(journal)) as ledger:
                     contest = Contest(
                         problems,
                         rules,
@@ -185,7 +185,7 @@ async def open_contest(
                         add_time_limit=time_limits.with_limits,
                         languages=available_languages,
                         language=language_of(source),
-                        started=_read_or_write_start(setup.folder, clock, participants or ()),
+                        started=_read_or_write_start_time(setup.folder, clock, participants or ()),
                         clock=clock,
                     )
                     ledger.restore(contest)
@@ -219,8 +219,8 @@ async def _find_available_languages(judge: Judge) -> set[str]:
     return {language.name for language in LANGUAGES if language.command in toolchains}
 
 
-def _refuse_lost_results(journal: ResultLog) -> None:
-    """Raise InputError if problems with results have changed: these submissions would be lost."""
+def _refuse_changed_problems(journal: ResultLog) -> None:
+    """Raise InputError if a problem with results has changed, because its submissions would be lost."""
     if lost_problems := [journal.read_row(key)["problem_id"] for key in journal.superseded]:
         raise InputError(
             f"{', '.join(sorted({*lost_problems}))}: changed or renamed since the contest began, so that"
@@ -312,8 +312,8 @@ def _read_pending_row(path: Path, journal: ResultLog, problems: Collection[str])
     return row
 
 
-class _Ledger:
-    """Writes results, failures and runs into the run's folder, before calls return."""
+class _FolderRecord:
+    """Stores the rows of results, failures and runs in the run's folder, before calls return."""
 
     def __init__(self, journal: ResultLog) -> None:
         self._journal, path = journal, journal.folder / RUNS
@@ -339,8 +339,10 @@ class _Ledger:
         self._runs.close()
 
 
-def _read_or_write_start(folder: Path, clock: Callable[[], float], participants: Collection[str]) -> float:
-    """Return the contest's start: the time in contest.json, or now. Write the participants there."""
+def _read_or_write_start_time(
+    folder: Path, clock: Callable[[], float], participants: Collection[str]
+) -> float:
+    """Return the contest's start time: from contest.json, or now. Write it and the participants there."""
     path, remedy = folder / CONTEST, "Restore the file, or give fresh=True to start over"
     stored_start = read_value(path, ContestStart, "does not contain the contest's start", remedy)
     start_time = clock() if stored_start is None else stored_start.started
@@ -376,7 +378,7 @@ class ContestOutcome(Value):
     scoreboard: tuple[ScoreboardRow, ...]
     summary: Summary
     unwritten: Mapping[str, str]  # reasons why models stopped early, by participant and problem
-    # Pairs in `unwritten` for which another call would request no reply either.
+    # Keys of `unwritten` whose problem cannot be judged, so that no call requests replies for the problem.
     unasked: tuple[str, ...] = ()
 
 
@@ -515,7 +517,7 @@ async def _open_author(
         return
     if serving is None:
         remedy = "Pass serving=ioi_eval.plugins.contest.mcp.serving"
-        raise InputError("the contest is not served to agents", field="serving", remedy=remedy)
+        raise InputError("an agent needs a server for the contest", field="serving", remedy=remedy)
     tokens = {name: secrets.token_urlsafe(24) for name in participant_names}
     async with serving(contest, tokens) as address:
         access = McpAccess(address=address, tokens=tuple(tokens.values()))

@@ -74,23 +74,23 @@ class ParticipantNames:
 
     def add(self, name: str, field: str = "participant") -> None:
         """Add a name. Raise InputError if it is not allowed or looks like another participant's name."""
-        if fault := _find_fault(name):
+        if fault := _find_name_fault(name):
             message, remedy = fault
             shown_name = visible(name[:80])
             raise InputError(
                 f"{shown_name!r} cannot be a participant's name: {message}", field=field, remedy=remedy
             )
-        if (similar_name := self.register(name)) != name:
+        if (similar_name := self.add_unchecked(name)) != name:
             message = f"{visible(name)!r} and {visible(similar_name)!r} look alike"
             raise InputError(message, field=field, remedy="Give one of the two participants another name")
 
-    def register(self, name: str) -> str:
-        """Add a name without checks, and return the first name that looks like it."""
-        return self._names_by_key.setdefault(_make_appearance_key(name), name)
+    def add_unchecked(self, name: str) -> str:
+        """Add a name without checks. Return the first added name with the same appearance."""
+        return self._names_by_key.setdefault(_make_lookalike_key(name), name)
 
 
-def _find_fault(name: str) -> tuple[str, str] | None:
-    """Return the fault of a name and the remedy, or None. Letters may be of any script."""
+def _find_name_fault(name: str) -> tuple[str, str] | None:
+    """Return the fault of a name and the remedy, or None. Letters of any alphabet are allowed."""
     if (
         not 1 <= len(name) <= _MAX_NAME
         or name != " ".join(name.split())
@@ -106,7 +106,7 @@ def _find_fault(name: str) -> tuple[str, str] | None:
         )
     if (word_count := len(name.split())) > _MAX_WORDS:
         return f"it has {word_count} words", f"Use at most {_MAX_WORDS} words"
-    if len(scripts := {script for char in name if (script := _find_script(char))}) > 1:
+    if len(scripts := {script for char in name if (script := _find_writing_system(char))}) > 1:
         return (
             f"it mixes scripts: {', '.join(sorted(scripts))}",
             "Write the name in the letters of one script",
@@ -118,8 +118,8 @@ def _is_allowed_character(char: str) -> bool:
     return char in f" {_MARKS}{_OTHER_MARKS}" or unicodedata.category(char)[0] in "LMN"
 
 
-def _find_script(char: str) -> str:
-    """Return the script of a letter or digit; "" for characters that all scripts share."""
+def _find_writing_system(char: str) -> str:
+    """Return a character's writing system, such as `Latin`; "" if all writing systems use the character."""
     if char in f"0123456789 {_MARKS}{_OTHER_MARKS}":
         return ""
     unicode_name = unicodedata.name(char, "")
@@ -129,7 +129,7 @@ def _find_script(char: str) -> str:
     return "" if first_word in _OF_ALL_SCRIPTS else _SCRIPTS.get(first_word, first_word.title())
 
 
-def _make_appearance_key(name: str) -> str:
+def _make_lookalike_key(name: str) -> str:
     """Return a key that is the same for all names that look alike."""
     plain_name = unicodedata.normalize("NFD", name).translate(_ALIKE).casefold()
     return plain_name.replace("rn", "m")

@@ -160,9 +160,9 @@ class Rules(Value):
             )
 
     def frozen_from(self, elapsed_s: float) -> float | None:
-        """Return when the scoreboard freezes, in seconds from the start, or None if it hides no results.
+        """Return when the scoreboard freezes, in seconds from the start, or None without a freeze.
 
-        `elapsed_s`: seconds since the start. The freeze is lifted when the contest is over.
+        `elapsed_s`: seconds since the start. When the contest is over, there is no freeze.
         """
         if self.freeze is None or self.seconds is None or elapsed_s >= self.seconds:
             return None
@@ -425,7 +425,10 @@ def make_participant_version(problem: Problem) -> Problem | None:
 
 
 def _add_sample_manager(problem: Problem) -> Problem | None:
-    """Return a Communication task with the sample manager, which has the kind of the judge's manager."""
+    """Return a Communication task with the sample manager of its attachments, or None without one.
+
+    The sample manager is built and run like the judge's manager.
+    """
     if (judge_manager := problem.manager) is None or problem.task_type is not TaskType.COMMUNICATION:
         return None
     manager_name = f"manager{PurePosixPath(judge_manager.sources[0].name).suffix}"
@@ -523,7 +526,7 @@ def make_statement(
 
 
 def list_statement_texts(statement: Statement) -> dict[str, str]:
-    """Return the texts of a statement by their names in calls of `attachment`."""
+    """Return the texts of a statement, by the names that the tool `attachment` accepts."""
     shown_texts = {_STATEMENT: statement.text, _STARTER: statement.starter_code}
     for sample in statement.samples:
         shown_texts |= {

@@ -57,7 +57,7 @@ class ContestProblem(Value):
 
 
 class ProblemProgress(Value):
-    """A participant's submissions for a problem."""
+    """A participant's points and submissions for a problem."""
 
     problem_id: str
     points: float
@@ -149,7 +149,7 @@ def read_scoreboard(folder: Path, frozen_from: float | None = None) -> Scoreboar
                 for name, points in sorted(max_points.items())
             ),
             entrants=tuple(
-                _make_entrant(name, submissions, mode, frozen_from)
+                _make_scoreboard_row(name, submissions, mode, frozen_from)
                 for name, submissions in submissions_by_participant.items()
             ),
             medals=medal_rule,
@@ -176,7 +176,7 @@ def _make_rank_key(entrant: Entrant) -> tuple[float, float]:
     return -entrant.points, entrant.gained or 0.0
 
 
-def _make_entrant(
+def _make_scoreboard_row(
     participant: str,
     submissions_by_problem: Mapping[str, list[_Submission]],
     mode: ScoreMode,
@@ -189,7 +189,7 @@ def _make_entrant(
         visible_submissions = [
             attempt for attempt in all_submissions if frozen_from is None or attempt.at < frozen_from
         ]
-        points, gain_time_s, steps = 0.0, None, tuple(_list_point_steps(visible_submissions, mode))
+        points, gain_time_s, steps = 0.0, None, tuple(_list_points_over_time(visible_submissions, mode))
         for time_s, new_points in steps:
             if new_points != points:
                 point_changes.append((time_s, new_points - points))
@@ -218,7 +218,9 @@ def _make_entrant(
     )
 
 
-def _list_point_steps(submissions: Iterable[_Submission], mode: ScoreMode) -> Iterator[tuple[float, float]]:
+def _list_points_over_time(
+    submissions: Iterable[_Submission], mode: ScoreMode
+) -> Iterator[tuple[float, float]]:
     """Yield the time of each submission, and the problem's points from then on."""
     counted_results, points = list[SubmissionResult](), 0.0
     for submission in submissions:
@@ -273,7 +275,10 @@ class ScoreboardPart(ReportPart):
 
 
 def _find_limited_points(model: ModelSummary | None) -> float | None:
-    """Return a participant's points by the report's rule, or `None` if a problem has no subtasks."""
+    """Return a participant's points if a limited number of submissions counts, as in the report.
+
+    `None` means that a problem has no subtasks.
+    """
     if model is None or not all(problem.budgets for problem in model.problems):
         return None
     return model.budgets.get(Budget.LIMITED)
@@ -287,7 +292,7 @@ def make_scoreboard_sections(
     Args:
         board: The scoreboard.
         get_page_url: Returns the address of a problem's page.
-        submission_limit: Submissions for each problem that the report's own rule counts.
+        submission_limit: Number of submissions for each problem that the report counts.
     """
     has_columns = len(board.problems) <= _MAX_COLUMNS
     explanation = (
@@ -397,7 +402,7 @@ def _make_progress_cell(
 
 
 def _encode_replay(board: Scoreboard, shown_problems: Sequence[ContestProblem]) -> str:
-    """Return the data of the replay as JSON, or "" for a single submission or too many submissions."""
+    """Return the data of the replay as JSON, or "" if there are too few or too many submissions."""
     rows = [
         {progress.problem_id: progress.steps for progress in entrant.problems} for entrant in board.entrants
     ]

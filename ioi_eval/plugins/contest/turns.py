@@ -15,7 +15,10 @@ from ioi_eval.plugins.contest.rules import Rules
 def in_turns(
     author: ModelOptions | AgentOptions, turns: Turns, feedback: Feedback
 ) -> Callable[..., Coroutine[Any, Any, ContestOutcome]]:
-    """Return `compete` with an author's arguments: a model has turns, an agent submits over MCP."""
+    """Return a function that calls `compete` with the rules and turns of a model or an agent.
+
+    A model writes a program in each turn. An agent submits programs over MCP.
+    """
     if not isinstance(author, AgentOptions):
         rules = Rules(feedback=feedback, submissions=None)
         return partial(compete, author=author, turns=turns, rules=rules)

@@ -56,7 +56,7 @@ class Dmoj(DeclaredFormat[DmojHeader]):
         full_marks = 100.0 if is_percentage else max_points
         checker = read_checker(folder, header, reader.checkers, full_marks)
         checker_kind = interactor.kind if interactor else checker.kind
-        # With testlib's exit codes, `points X` in a checker's message means X of the case's points.
+        # With testlib's exit codes, `points X` in a checker's message is an absolute number of points.
         has_own_points = checker_kind is CheckerKind.TESTLIB and not is_percentage
         own_points = {*reader.points.values()} - {0, max_points} if has_own_points else set[float]()
         graders, prelude = read_graders(header, files)

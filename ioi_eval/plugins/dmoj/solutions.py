@@ -68,7 +68,7 @@ def _read_solution(keys: SuiteKeys, path: Path, test_names: Sequence[str], fault
     else:
         codes_by_test = dict(_read_case_codes(keys, test_names, faults))
         other_tests = tuple(name for name in test_names if name not in codes_by_test)
-        # If a score is expected, AC means any number of points.
+        # If the solution has an expected score, its tests with AC may have only a part of their points.
         has_score = keys.has_field("score") or keys.has_field("score_cases")
         expected_result = "accepted" if codes == {"AC"} and not codes_by_test and not has_score else ""
         rules = [] if expected_result else list(_make_rules("", codes, other_tests))
@@ -106,7 +106,10 @@ def _read_codes(value: Any, keys: SuiteKeys, key: str) -> set[str]:
 
 
 def _make_rules(scope: str, codes: set[str], tests: tuple[str, ...]) -> Iterator[KeywordForTests]:
-    """Yield the rule that all tests must have these codes or, if tests may be skipped, that one test must."""
+    """Yield the rule for the verdicts of tests.
+
+    All tests must have one of the verdicts `codes`. If tests may be skipped, a single such test is enough.
+    """
     verdicts = sorted({_VERDICTS[code] for code in codes if code in _VERDICTS})
     if not tests or _ANY in codes or not verdicts:
         return

@@ -167,7 +167,7 @@ class Italy(DeclaredFormat[ItalyHeader]):
         output_tests = _read_numbered_tests(
             header, "output_only_testcases", header.output_only_testcases, test_names
         )
-        # These optional tests are judged like all tests, so only their numbers are checked.
+        # Optional tests are judged like all other tests. This call only checks that the tests exist.
         _read_numbered_tests(
             header, "output_optional_testcases", header.output_optional_testcases, test_names
         )
@@ -307,7 +307,10 @@ def _find_program(folder: Path, stems: Sequence[str], faults: Faults) -> Executa
 
 
 def _refuse_misnamed_programs(folder: Path, faults: Faults) -> None:
-    """Report sources in the folders of checkers, for a package without a checker and a manager."""
+    """Report sources in check/ and cor/ whose names are not a checker's or a manager's.
+
+    Called if the package has neither a checker nor a manager.
+    """
     for folder_name in ("check", "cor"):
         for path in list_visible_paths((folder / folder_name).glob("*")):
             if path.stem in _GENERATING_STEMS:

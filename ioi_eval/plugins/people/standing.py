@@ -23,7 +23,7 @@ _NAME = "people"  # name of the entry in the registry of report sections
 
 
 class PeoplePart(ReportPart):
-    """The part of reports that compares models with people."""
+    """The part of reports that compares models with human contestants."""
 
     files = (PEOPLE,)
 
@@ -95,7 +95,7 @@ class PeopleStanding(Value):
     """
 
     source: str  # source of the results of human contestants
-    of: int = 0  # number of contests, or of problems with ratings
+    of: int = 0  # number of contests, or number of problems with ratings, in the averages
     percentile: float | None = None  # percentage of contestants with fewer points; the mean over contests
     percentile_low: float | None = None
     percentile_high: float | None = None

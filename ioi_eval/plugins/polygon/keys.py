@@ -73,7 +73,7 @@ def _declare_file(meaning: str, key_name: str) -> Key[str]:
 
 
 def _declare_pattern(meaning: str, key_name: str) -> Key[str]:
-    """Declare a key for a pattern of paths such as tests/%02d. Its value is empty after a fault."""
+    """Return a key whose value is a pattern of paths, such as tests/%02d. A bad value becomes ""."""
 
     def read(fields: Fields, name: str, _: object) -> str:
         value = (fields.raw_value(name) or "").strip()

@@ -145,7 +145,7 @@ def _find_language(source_type: str, path: str) -> str:
 
 
 class _Group(NamedTuple):
-    """A group of tests."""
+    """A group of a Polygon testset: tests that earn points together, after the groups they depend on."""
 
     name: str
     is_complete: bool  # True if the group earns its points only if all its tests pass
@@ -282,7 +282,10 @@ class _Reader:
         )
 
     def _read_second_run(self, keys: JudgingKeys) -> str:
-        """Return how solutions run again: `alone` or `together` with the interactor, or "" if they do not."""
+        """Return how a solution's second run on a test works, or "" if a solution runs once.
+
+        `alone`: without the interactor. `together`: with the interactor.
+        """
         run_count, interactor = keys.run_count, self._root.find("assets/interactor")
         if self._root.find("tags/tag[@value='run-twice']") is not None and not keys.has_field("run-count"):
             keys.report_fault(
@@ -398,7 +401,7 @@ class _Reader:
             for input_path, answer_path in paths
             if self._is_file(input_path) and not self._is_file(answer_path)
         ]
-        if missing_inputs:  # the commands in the package's doall.sh write the missing files
+        if missing_inputs:
             commands = [
                 f"{element.get('cmd')} > {input_path}"
                 for element, input_path in missing_inputs

@@ -81,8 +81,8 @@ async def wait_for_answer(address: str, seconds: float) -> None:
     raise EngineUnavailable(
         f"no Ray server answered at {cluster_address}, the address of the Ray cluster, for {seconds:g} s"
         f" ({last_error}; retry rule `{RAY_ADDRESS.name}`)."
-        " Start it (ray start --head), or correct the address: that of the engine, of RAY_ADDRESS, or of the"
-        " file /tmp/ray/ray_current_cluster, which may name a cluster that is gone: remove it then"
+        " Start Ray (ray start --head), or correct the engine's address or RAY_ADDRESS. If neither is set,"
+        " Ray reads the file /tmp/ray/ray_current_cluster. Remove the file if the cluster is gone"
     )
 
 
@@ -105,12 +105,15 @@ async def _check_http2(host: str, port: int) -> None:
 
 
 def _find_cluster_address(address: str) -> str:
-    """Return the address that Ray would use, or an empty string if Ray has joined or starts a cluster."""
+    """Return the address that Ray would use.
+
+    It is empty if this process has joined a cluster, or if Ray would start a new cluster.
+    """
     import ray
 
     if ray.is_initialized() or address:
         return "" if ray.is_initialized() else address
-    # The public function that reads the address is `ray.init`.
+    # A private function, because the only public function that reads the address, `ray.init`, also joins.
     from ray._private.services import get_ray_address_from_environment
 
     try:

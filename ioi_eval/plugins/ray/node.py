@@ -31,7 +31,7 @@ PROCTOR, LIBRARY = Blob.of("the node's own proctor"), Blob.of("the node's own li
 """Placeholders in jobs for files that each node has, so they are never sent."""
 
 _CACHE = 8 << 30  # maximum bytes of stored contents and builds
-_DISK_PARTS = 4  # divisor of the free disk space: stored contents may fill one such part
+_DISK_PARTS = 4  # stored contents may fill the free disk space divided by this number
 
 
 class NodeError(Value):
@@ -111,7 +111,7 @@ class Node:
         return (await self._open_engine()).contents.has_file(name)
 
     async def put(self, name: str, data: bytes) -> NodeError | None:
-        """Store a content."""
+        """Store a content under its hash `name`."""
         try:
             await (await self._open_engine()).contents.receive_file(name, _yield_data(data))
         except RefusedRequest as error:
@@ -172,6 +172,7 @@ class _OpenNode:
         return await self.contents.store_programs(result) if result.kept else result
 
     def _replace_placeholder(self, file: JobFile) -> JobFile:
+        """Return a job's file, with the node's proctor or library if its content is the placeholder."""
         if file.content.sha256 not in self._files_by_placeholder:
             return file
         content = self._files_by_placeholder[file.content.sha256]

@@ -159,7 +159,7 @@ def make_rented_engine(engine_text: str, provider: Provider, **options: Any) -> 
 
 
 class E2b:
-    """Sandboxes of E2B, by its SDK (`pip install e2b`) and the key in its variable E2B_API_KEY."""
+    """Rents sandboxes of E2B. Needs the SDK (`pip install e2b`) and a key in the variable E2B_API_KEY."""
 
     async def start(self, image: str, token: str) -> RentedServer:
         try:

@@ -250,7 +250,7 @@ class SandboxFusion:
     async def run_code(self, body: bytes, entry: QueueEntry) -> bytes:
         """Run a program.
 
-        Raises ResultPending just before the client would give up, so that it tries again.
+        Raises ResultPending just before the client would give up. The client then repeats the request.
         """
         request = _decode_request(body, RunCode)
         patience_s = PATIENCE - entry.entrance_s
@@ -444,7 +444,7 @@ class _Program:
 def _find_language(name: str) -> Language:
     if name not in _LANGUAGES:
         raise JobFailed(f"the language {name!r} is not supported: the languages are {', '.join(_LANGUAGES)}")
-    # A shell script is handled like a Python script.
+    # A shell script is built like a Python script: its source file is the program.
     return find_language("python" if name == "bash" else name)
 
 

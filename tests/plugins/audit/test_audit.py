@@ -206,7 +206,7 @@ def test_audit_finds_no_fault_in_example_packages(cli: CommandLine) -> None:
     assert "0.0 % of this dataset's problems reject a right solution" in completed.stdout
 
 
-def test_expected_column_without_dump_is_refused(cli: CommandLine) -> None:
+def test_audit_refuses_expected_column_without_solutions(cli: CommandLine) -> None:
     source = write_rows(cli.folder, row("add", [ADD + "print(a + b)"]))
     completed = cli("audit", source.name, "--set", "expected-column=verdict")
     assert (

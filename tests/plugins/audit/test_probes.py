@@ -112,7 +112,7 @@ async def test_slow_solution_and_wrong_solution_of_one_test_get_separate_diagnos
     ]
 
 
-async def test_difference_of_truncated_output_is_not_a_missing_word(tmp_path: Path) -> None:
+async def test_truncated_output_is_not_reported_as_missing_a_word(tmp_path: Path) -> None:
     numbers = [str(number) for number in range(1000, 1400)]
     answer = " ".join(numbers)
     failures = failed(Verdict.WA, answer[:400]), failed(Verdict.WA, " ".join(["7", *numbers[1:60]]))
@@ -128,7 +128,7 @@ async def test_difference_of_truncated_output_is_not_a_missing_word(tmp_path: Pa
     ]
 
 
-async def test_command_for_exceeded_memory_raises_no_time_limit(tmp_path: Path) -> None:
+async def test_command_for_exceeded_memory_has_no_time_factor(tmp_path: Path) -> None:
     result = TestResult(test_name="1", score=1.0, status=Verdict.AC, cpu_time=0.1, memory=300 << 20)
     diagnosis = await diagnosed(tmp_path, judged_problem(failed(Verdict.MLE)), FakeScorer(result))
     assert "needs up to 2 times the memory" in diagnosis.sentence
@@ -188,7 +188,7 @@ def test_evidence_command_has_dataset_file_and_multiplied_time_factor() -> None:
     )
 
 
-def test_command_for_solutions_of_dump_and_source_names_only_those_in_source() -> None:
+def test_validate_command_omits_dump_solutions_next_to_source_solutions() -> None:
     origin = Origin(
         source="packages", benchmark="", references=5, dump="d.jsonl", dump_names=frozenset({"row"})
     )

@@ -92,7 +92,7 @@ def test_harbor_reward_without_program_is_zero(cli: CommandLine, task: Path) -> 
     assert rewarded(cli, task, cpp=b"\xff\xfe") == 0.0
 
 
-def test_harbor_empty_python_file_yields_to_cpp(cli: CommandLine, task: Path) -> None:
+def test_harbor_task_uses_cpp_file_if_python_file_is_empty(cli: CommandLine, task: Path) -> None:
     assert rewarded(cli, task, py=b"", cpp=RIGHT) == 1.0
     assert rewarded(cli, task, py=b"print(0)", cpp=RIGHT) == 0.0
 

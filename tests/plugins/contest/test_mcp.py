@@ -172,7 +172,7 @@ async def test_long_statement_is_read_in_parts(letter: str) -> None:
         notes_read = await told(otter, "attachment", problem="sum", name="statement.md")
         assert notes_read == {"name": "statement.md", "characters": 5, "offset": 0, "text": "notes"}
         for wrong, message in (
-            ({"name": "hidden"}, "sum has no text 'hidden': its texts are _statement.md"),
+            ({"name": "hidden"}, "sum has no text named 'hidden': its texts are _statement.md"),
             ({"name": "long.h", "offset": -1}, "the offset must be 0 to 80000, not -1"),
             ({"name": "long.h", "offset": 80_001}, "the offset must be 0 to 80000, not 80001"),
             ({"name": "long.h", "offset": "x"}, "`offset` must be a whole number"),

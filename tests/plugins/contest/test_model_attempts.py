@@ -103,7 +103,7 @@ async def test_attempts_end_when_subtasks_of_several_programs_give_full_marks(
     assert len(server.asked) == 2
 
 
-async def test_resumed_attempts_request_no_reply_twice(tmp_path: Path, requests: list[StubRequest]) -> None:
+async def test_resumed_run_repeats_no_answered_request(tmp_path: Path, requests: list[StubRequest]) -> None:
     def first(request: StubRequest) -> StubReply:
         return program(request.number) if request.number < 2 else json_reply({"error": "down"}, status=500)
 

@@ -152,9 +152,9 @@ async def test_changed_rules_are_refused_even_before_first_submission(tmp_path: 
     [
         (
             ("haskell",),
-            r"haskell: the languages are not available. Allow only available languages: .*c\+\+",
+            r"no compiler or interpreter is available for haskell. Allow only available languages: .*c\+\+",
         ),
-        (("haskell", "c++", "pascal"), "haskell, pascal: the languages are not available"),
+        (("haskell", "c++", "pascal"), "no compiler or interpreter is available for haskell, pascal"),
         (("welsh",), "field 'languages': unknown language 'welsh'"),
     ],
 )

@@ -217,7 +217,7 @@ async def test_last_submission_counts_in_mode_max_tokened_last(tmp_path: Path) -
     assert otter.curve == ((0, 0), (60, 25), (120, 0), (400, 100), (3725, 200))
 
 
-async def test_scoreboard_shows_contest_points_and_points_by_dump_rule(tmp_path: Path) -> None:
+async def test_scoreboard_shows_points_by_contest_rule_and_with_limited_submissions(tmp_path: Path) -> None:
     """By the rule for dumps the best of each subtask counts; here only the best submission counted."""
     problems = load_problems(examples_folder() / "problems", only={"lanterns"}, cache=tmp_path / "cache")
     async with open_contest(

@@ -213,7 +213,7 @@ def test_humaneval_test_loop_is_expanded_to_separate_tests(tmp_path: Path, name:
 
 @pytest.mark.nightly(unless="HumanEval/38")
 @pytest.mark.parametrize("name", LOOPS)
-async def test_expanded_humaneval_loop_accepts_right_and_rejects_wrong_program(
+async def test_tests_from_humaneval_loop_accept_right_and_reject_wrong_program(
     scorer: Scorer, tmp_path: Path, name: str
 ) -> None:
     problem, (_, program, _) = problem_of_loop(tmp_path, name), LOOPS[name]

@@ -1,4 +1,4 @@
-"""`ioi-eval view`: the report, the strip above it, and access to both. It writes nothing."""
+"""`ioi-eval view`: the report, the status bar above it, and access to both. It writes nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from ioi_eval.runs.events import (
 from ioi_eval.server import ServerOptions
 from ioi_eval.server.monitor import RunMonitor, RunState, format_prometheus
 from ioi_eval.server.strip import make_strip_html, make_timeline_section
-from ioi_eval.server.view import PacedResult, make_report_version, serve_live_page
+from ioi_eval.server.view import RateLimitedResult, make_report_version, serve_live_page
 from ioi_eval.store.folder import (
     PROGRESS,
     RESULTS,
@@ -358,7 +358,7 @@ def test_unreadable_progress_file_is_none(tmp_path: Path) -> None:
     assert read_progress(tmp_path) is None
 
 
-# --- the strip ---------------------------------------------------------------------------------------
+# --- the status bar ----------------------------------------------------------------------------------
 
 
 def strip_of(folder: Path, at: float = 100.0) -> str:
@@ -522,7 +522,7 @@ async def test_live_page_is_rebuilt_when_run_ends(folder: Path, address: str) ->
             assert "Scores of 4 submissions" in await answer.text()
 
 
-async def test_live_page_of_run_without_rows_has_strip(tmp_path: Path) -> None:
+async def test_live_page_of_run_without_rows_shows_progress(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "empty", [])
     write_progress(folder, Progress(total=10, at=1.0))
     async with (
@@ -542,12 +542,16 @@ async def test_live_page_of_broken_run_shows_the_reason(folder: Path, address: s
         assert "the line is not a valid result" in page and 'id="live"' in page
 
 
-async def test_paced_result_is_rebuilt_only_for_newer_state(folder: Path) -> None:
+async def test_paced_result_is_computed_again_only_for_newer_state(folder: Path) -> None:
     def make(state: RunState) -> int:
         row_counts.append(state.rows)
         return state.rows
 
-    monitor, row_counts, paced = RunMonitor(folder), list[int](), PacedResult(make, 0.0, pause_factor=0.0)
+    monitor, row_counts, paced = (
+        RunMonitor(folder),
+        list[int](),
+        RateLimitedResult(make, 0.0, pause_factor=0.0),
+    )
     first = monitor.poll()
     assert [await paced.get(first), await paced.get(first)] == [3, 3] and row_counts == [3]
     write_run(folder, [row("d")])
@@ -555,7 +559,7 @@ async def test_paced_result_is_rebuilt_only_for_newer_state(folder: Path) -> Non
 
 
 async def test_paced_result_stays_until_its_age_is_reached(folder: Path) -> None:
-    monitor, paced = RunMonitor(folder), PacedResult(lambda state: state.rows, 1000.0)
+    monitor, paced = RunMonitor(folder), RateLimitedResult(lambda state: state.rows, 1000.0)
     await paced.get(monitor.poll())
     write_run(folder, [row("d")])
     state = monitor.poll()
