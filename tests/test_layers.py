@@ -272,7 +272,7 @@ def test_module_imports_follow_layer_rules(path: Path) -> None:
         ("model.languages", "COMMAND = ['rustc', '--edition=2021', '--workers']"),
     ],
 )
-def test_layer_rules_detect_offences(module: str, source: str) -> None:
+def test_layer_rules_report_forbidden_code(module: str, source: str) -> None:
     assert [offence for rule in RULES for offence in rule(module, ast.parse(source))] != []
 
 

@@ -250,7 +250,7 @@ _STREAMS = (
 @pytest.mark.parametrize(
     "how", ['#include "{}"\n', 'asm(".incbin \\"{}\\"");\n'], ids=["included", "assembled"]
 )
-async def test_source_that_includes_a_stream_is_built_once(
+async def test_source_that_includes_a_standard_stream_file_is_built_once(
     tmp_path: Path, store: Store, layers: Sequence[str] | None, how: str
 ) -> None:
     """It must not idle until it is built again exclusively."""

@@ -181,7 +181,7 @@ async def test_flood_of_calls_does_not_starve_another_participant(flood: Flood, 
         assert not find_hidden_strings(*answers)
 
 
-async def test_closed_connections_count_as_submissions(shared_cache: Path) -> None:
+async def test_submission_whose_client_disconnects_counts(shared_cache: Path) -> None:
     """A program runs long if a bit of a hidden input is set. Its author checks the progress of judging, disconnects
     before the answer, and sends a program for the next bit. All these programs count as submissions.
     """

@@ -85,7 +85,7 @@ def test_submission_that_floods_the_judge_exceeds_output_limit(
 
 
 @pytest.mark.parametrize("task_type", ["Communication", "Interactive"])
-def test_slow_judge_that_was_not_flooded_is_a_judge_failure(bench: Bench, task_type: str) -> None:
+def test_slow_manager_without_excessive_input_is_a_judge_failure(bench: Bench, task_type: str) -> None:
     slow_manager = PlanManager(argv=("manager",), limits=PlanLimits(cpu_ms=100))
     line = bench.one("int main() {}", task_type=task_type, manager_source=TIRELESS, manager=slow_manager)
     assert line.failure == "the manager ran out of CPU time"

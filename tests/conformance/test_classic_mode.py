@@ -78,7 +78,7 @@ async def test_score_subtasks_of_pipeline_scores_on_embedded_engine(engine: Embe
     assert [test.status for test in results[1].test_results] == ["AC", "WA", "SKIPPED"]
 
 
-async def test_pipeline_functions_score_on_cluster(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_open_r1_functions_score_on_worker(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serve(store=store, options=ServerOptions(port=0), slots=2) as server:
         monkeypatch.setenv("PISTON_ENDPOINTS", f"{server.url}/api/v2")
         monkeypatch.setenv("PISTON_MAX_REQUESTS_PER_ENDPOINT", "2")

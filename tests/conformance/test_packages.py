@@ -73,7 +73,7 @@ async def test_forking_package_validates_on_worker(tmp_path: Path, store: Store)
     ("package", "sample"),
     [pytest.param("berries", "AC", id="raw-scores"), pytest.param("hollow", "WA", id="sample-of-0")],
 )
-async def test_full_points_are_solved_regardless_of_sample_score(
+async def test_solution_with_full_points_is_solved_regardless_of_sample_score(
     package: str, sample: str, tmp_path: Path, shared_cache: Path
 ) -> None:
     """The sample is worth 0 points, and the validator's score for it is not a fraction."""

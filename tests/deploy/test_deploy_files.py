@@ -95,7 +95,7 @@ def test_official_piston_starts_with_raised_request_body_limit(
     )  # as after a restart of the container
 
 
-def test_start_script_leaves_configurable_server_and_warns_of_unknown_server(tmp_path: Path) -> None:
+def test_start_script_keeps_known_server_code_and_warns_of_unknown_code(tmp_path: Path) -> None:
     patched_line = "app.use(body_parser.json({ limit: config.request_body_limit }));\n"
     assert run_start_script(tmp_path, patched_line, entrypoint=False) == ("node src", patched_line)
     output, _ = run_start_script(tmp_path, "app.use(express.json());\n", entrypoint=False)
@@ -406,7 +406,7 @@ def test_image_registry_is_set_in_one_file(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["PodMonitor", "PrometheusRule"])
-def test_prometheus_operator_models_know_every_field(kind: str) -> None:
+def test_manifest_has_only_fields_that_prometheus_operator_accepts(kind: str) -> None:
     """The package's models drop unknown fields."""
     try:
         from cloudcoil.models.prometheus_operator import v1

@@ -47,7 +47,7 @@ def test_library_arguments_in_messages_are_translated_to_options() -> None:
     assert untranslated == []
 
 
-def test_translated_names_occur_in_messages() -> None:
+def test_every_name_that_the_console_replaces_occurs_in_a_message() -> None:
     messages = [message for _, message in texts()]
     assert [
         name for name in console._REPLACEMENTS if not any(name.rstrip("/") in message for message in messages)

@@ -288,6 +288,8 @@ def waited_for(submission: PlanSubmission, contents: dict[str, bytes], library: 
 
 @dataclass(frozen=True)
 class Judged:
+    """The lines that the proctor wrote for a plan, and how the proctor ended."""
+
     boxed: Boxed
     lines: list[TestReport] = field(default_factory=list)
 
@@ -299,4 +301,5 @@ class Judged:
 
     @property
     def tests(self) -> dict[int, TestReport]:
+        """Return the lines about tests, by the number of the test."""
         return {line.test: line for line in self.lines if line.test is not None}

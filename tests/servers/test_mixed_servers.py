@@ -108,7 +108,7 @@ def test_classic_only_server_is_unused_next_to_batch_server(
     assert all(row["compiler"].startswith("g++ ") for row in results(folder).values())
 
 
-def test_job_classic_uses_server_with_classic_package(desk: Any, parts: tuple[PartOf, PartOf]) -> None:
+def test_option_job_classic_uses_server_with_classic_package(desk: Any, parts: tuple[PartOf, PartOf]) -> None:
     shell, classic = parts
     desk.cli.set_keys(job="classic")
     log, folder, settings = scored(desk, shell.url, classic.url)

@@ -115,7 +115,7 @@ def test_full_disk_on_server_gives_no_score(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 @pytest.mark.parametrize("free_bytes", [0, 1 << 20, 2_500_000], ids=["boxes", "unpacked", "compiled"])
-def test_server_whose_disk_fills_up_rests_and_every_row_is_judged(
+def test_server_with_full_disk_gets_few_jobs_and_every_row_is_judged(
     desk: Any, real: dict[str, str], spare: Any, free_bytes: int
 ) -> None:
     programs = distinct_sources(4 * NUMBER)

@@ -45,7 +45,7 @@ def test_tests_of_harbor_task_are_in_a_separate_verifier_image(exported: ExportR
         assert task.paths.test_path.stat().st_mode & 0o111
 
 
-def test_solution_copied_by_harbor_oracle_is_an_artifact(exported: ExportResult) -> None:
+def test_harbor_task_lists_its_solution_file_as_artifact(exported: ExportResult) -> None:
     with_solutions = [entry for entry in map(Task, exported.tasks) if entry.paths.discovered_solve_path]
     assert len(with_solutions) >= 20
     for task in with_solutions:

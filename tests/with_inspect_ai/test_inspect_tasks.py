@@ -208,7 +208,7 @@ def test_inspect_integration_import_loads_no_heavy_packages() -> None:
     )
 
 
-def test_custom_task_can_use_the_judged_scorer(tmp_path: Path) -> None:
+def test_custom_inspect_task_can_use_the_scorer_judged(tmp_path: Path) -> None:
     """As in docs/inspect_ai.md: sample ids are problem ids."""
     from inspect_ai import Task, eval
     from inspect_ai.dataset import Sample

@@ -300,7 +300,7 @@ async def test_kept_name_outside_job_folder_is_refused(call: Client, place: Path
         assert (status, "cannot be a file's name" in reply["message"], inside(place)) == (400, True, [])
 
 
-async def test_worker_without_content_cache_ignores_keep(
+async def test_worker_without_content_cache_ignores_field_keep(
     engine: EmbeddedEngine,
 ) -> None:
     async with Server(engine, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
@@ -424,7 +424,7 @@ async def test_job_cannot_read_contents_it_does_not_name(call: Client, place: Pa
 
 
 @needs_plugin("sandbox_fusion")
-async def test_hash_in_text_of_job_names_no_content(call: Client) -> None:
+async def test_hash_in_source_or_input_of_job_is_not_replaced_by_content(call: Client) -> None:
     """Sources, arguments and inputs are text. SandboxFusion's API cannot name contents either."""
     await call.put(TEXT, NAME)
     _, reply = await call.run(f'cat; echo "$@" # {{"sha256": "{NAME}"}}', stdin=f'{{"sha256": "{NAME}"}}')

@@ -245,7 +245,7 @@ async def test_abandoned_build_keeps_slot_of_its_request(watched: Watched, tmp_p
         assert (await other)[0] == 200
 
 
-async def test_build_reads_named_sources_before_it_outlives_its_request(
+async def test_build_reads_sources_named_by_hash_before_its_request_ends(
     watched: Watched, tmp_path: Path
 ) -> None:
     """The worker may drop the content that a request named as soon as the request is over."""
@@ -323,7 +323,7 @@ async def test_codeforces_job_uses_files_and_checker(prepared: ClassicJobEngine)
 
 
 @pytest.mark.parametrize(("code", "lasts"), [(0, True), (1, True), (3, False), (None, False)])
-def test_build_cache_keeps_only_repeatable_endings(tmp_path: Path, code: int | None, lasts: bool) -> None:
+def test_build_cache_stores_only_final_endings(tmp_path: Path, code: int | None, lasts: bool) -> None:
     build_cache = BuildCache(Store(tmp_path / "cache"))
     stage = Ending(code=code, stdout="said")
     assert build_cache.add("abcd", stage, {}).stage == stage

@@ -166,7 +166,7 @@ class Doors:
             await self.leave.acquire()
 
 
-async def test_requests_enter_in_their_order_and_tokens_in_turn() -> None:
+async def test_requests_of_token_enter_queue_in_order_and_tokens_take_turns() -> None:
     doors = Doors(queue(max_waiting=0))
     await doors.come("a1", "a2", "a3", "a4", "b1", "b2")
     assert doors.inside == ["a1"]
@@ -358,7 +358,7 @@ async def test_request_that_is_cancelled_while_it_waits_to_enter_lets_the_next_o
 
 
 @pytest.mark.parametrize("steps", range(4))
-async def test_slot_of_request_cancelled_at_that_moment_goes_to_the_next_request(steps: int) -> None:
+async def test_slot_of_request_cancelled_on_assignment_goes_to_next_request(steps: int) -> None:
     requests = Requests(queue())
     await requests.come("a1", "a2", "a3")
     requests.ends["a1"].set()
