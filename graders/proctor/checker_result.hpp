@@ -8,7 +8,7 @@
 
 namespace checker_result {
 
-// What a checker, manager or interactor decided.
+// The result of a checker, manager or interactor.
 struct CheckerResult {
   double score = 0;
   std::string feedback;

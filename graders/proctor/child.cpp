@@ -64,7 +64,7 @@ int64_t choose_submission_nproc_limit(const sandbox::Sandbox& sandbox, const Pro
 
 // Returns the value for RLIMIT_NPROC. In a separate user namespace, only the program's tasks count. Otherwise all
 // tasks of the same user count, so the supervisor has the exact limit, and this limit is far above it. It leaves enough
-// pids for other processes if the program starts many between two looks.
+// pids for other processes if the program starts many between two checks.
 int64_t choose_nproc_limit(const sandbox::Sandbox& sandbox, const Program& program) {
   if (program.profile == seccomp::Profile::submission) return choose_submission_nproc_limit(sandbox, program);
   const int64_t reserved_tasks = program.starts_sandboxes ? 16384 : 4096;

@@ -10,7 +10,7 @@ namespace process {
 void set_up_shared_mounts(const sandbox::Sandbox& sandbox);
 
 // Returns whether a program must get permission for each new thread. Without that, many threads started between two
-// looks could use up the per-user limit, which counts all of a user's tasks outside of a user namespace. And on a busy
+// checks could use up the per-user limit, which counts all of a user's tasks outside of a user namespace. And on a busy
 // machine, threads that are about to exit would count as too many.
 bool needs_thread_permission(const sandbox::Sandbox& sandbox, const Program& program);
 

@@ -9,7 +9,7 @@
 namespace files {
 
 // Opens a file of the job. A link to /proc/self/fd/N means the inherited descriptor N. Any other file is unlinked
-// once it is open, so that no program can open it by its path. Only tests set `hide` to false.
+// once it is open, so that no program can open it by its path. Only tests set `unlinks_file` to false.
 sys::Fd open_job_file(const std::string& name, bool unlinks_file = true);
 
 // Loads the files of a bundle into memory, replaces the previous bundle, and returns the name of the first file.

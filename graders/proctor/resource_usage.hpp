@@ -1,4 +1,4 @@
-// What running processes have used so far, read from /proc. `proc_fd` is a descriptor of a /proc.
+// The resource usage of running processes so far, read from /proc. `proc_fd` is a descriptor of a /proc.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,7 @@ class SubmissionStreams {
   // Frees the memory that the last test used.
   void truncate_all();
 
-  // Makes all files and pipes anew for the next test, because a process of the last test may still be alive.
+  // Creates new files and pipes for the next test, because a process of the last test may still be alive.
   void recreate_all() { files_.clear(), pipes_.clear(); }
 
  private:

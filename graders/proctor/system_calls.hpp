@@ -13,7 +13,7 @@ constexpr unsigned all_forking = forking | forking_threaded, all_threaded = thre
                    non_forking = single | threaded, submission = non_forking | all_forking, stages = stage | flat_stage,
                    trusted = tool | stages, all_profiles = submission | trusted;
 
-// What is checked before a call is allowed. seccomp.cpp turns conditions into filter programs.
+// Conditions under which a call is allowed. seccomp.cpp turns them into filter programs.
 enum class Condition {
   none,
   no_effect,    // succeeds without an effect

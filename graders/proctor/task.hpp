@@ -16,7 +16,7 @@
 
 namespace task {
 
-// Everything that was opened before the first untrusted instruction.
+// The job's files that are opened before any untrusted program runs.
 struct OpenFiles {
   std::map<std::string, sys::Fd> test_files;  // inputs, answers and submitted files, by their names in the plan
   // the submission's program file; invalid if argv[0] is a program of the system
@@ -28,7 +28,7 @@ struct OpenFiles {
 // The folder below the job's folder that holds the files that the submission may see.
 constexpr const char* submission_folder = "own";
 
-// Everything that a task type uses to judge tests.
+// The objects with which a task type judges tests.
 struct TaskContext {
   const plan::Plan& plan;
   const sandbox::Sandbox& sandbox;

@@ -70,7 +70,7 @@ class RequestQueue:
 
     @contextmanager
     def enter(self, token_name: str = "") -> Iterator[QueueEntry]:
-        """Add a request to the queue while the context is open.
+        """Context manager: add a request to the queue, and remove it when the context is left.
 
         Raises EngineOverloaded if the queue is full.
         """
@@ -158,7 +158,7 @@ class RequestQueue:
         self._assign_slots()
 
     def join_line(self, entry: QueueEntry) -> None:
-        """Let an entry wait for a slot; it gets a free slot at once. Raises Draining."""
+        """Give an entry a free slot, or add it to the entries that wait for a slot. Raises Draining."""
         if self.draining:
             raise Draining
         self._waiting_by_token.setdefault(entry.token_name, deque()).append(entry)
@@ -172,7 +172,7 @@ class RequestQueue:
                 del self._waiting_by_token[entry.token_name]
 
     def notify_waiting(self) -> None:
-        """Let requests that wait to enter look for a free place."""
+        """Wake up the requests that wait to enter the queue, which then check again if it is full."""
         self._change_event.set()
 
     def has_slot(self, entry: QueueEntry) -> bool:

@@ -134,7 +134,7 @@ def audit(
     """Check how reliable the tests of SOURCE are, by solutions known to be right or wrong.
 
     The solutions that the source calls right or wrong are judged by all tests. The folder gets audit.json,
-    which `score --trust` takes, and audit.html. The same command again goes on where the last one stopped.
+    which `score --trust` reads, and audit.html. The same command continues an audit that was stopped.
 
     Exit code 0: nothing was found; 1: some problems are not to be trusted; 2: bad input; 3: nothing was
     found, but some solutions could not be judged; 130: interrupted.

@@ -584,7 +584,7 @@ def _is_complete_output(output: str) -> bool:
 
 
 def _describe_output(output: str, answer: Blob) -> str:
-    """Return how an output differs from the answer. If the output may be truncated, so is the answer."""
+    """Return how an output differs from the answer, or from its beginning if the output may be truncated."""
     if _is_complete_output(output):
         return describe_difference(output, answer.read().decode(errors="replace"))
     return describe_difference(output, answer.read_beginning(len(output.encode(errors="replace"))))

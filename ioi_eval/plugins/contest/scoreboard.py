@@ -334,8 +334,8 @@ def make_scoreboard_table(
     Args:
         board: The scoreboard.
         get_page_url: Returns the address of a problem's page; an empty address means no link.
-        submission_limit: Submissions for each problem that the report's rule counts. `None` omits the points
-        by that rule and the data of the replay.
+        submission_limit: Number of submissions for each problem that the report counts. `None` omits the
+        points with this limit and the data of the replay.
     """
     shown_problems = board.problems if len(board.problems) <= _MAX_COLUMNS else ()
     first_solved, has_medals = board.first_solved(), board.medals is not MedalRule.NONE

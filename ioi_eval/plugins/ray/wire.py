@@ -161,7 +161,7 @@ class RayWire:
         return EndpointReport(url=address, reachable=False, reason=reason)
 
     async def _describe_node(self, address: str) -> NodeCapabilities:
-        """Return the description of a node, whose actor is started if there is none."""
+        """Return the description of a node. Starts the node's actor if there is none."""
         if address not in self._seen_nodes:
             raise NodeLost("the node left the Ray cluster")
         if address not in self._nodes:
