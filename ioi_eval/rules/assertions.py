@@ -506,7 +506,7 @@ _MAX_ITEMS = 1_000_000
 
 
 def _compute_repetition_length(left: Any, right: Any) -> float:
-    """Return the length of a repetition such as `[0] * 5`, or infinity if it is not a small repetition."""
+    """Return the length of a repetition such as `[0] * 5`, or infinity for any other product."""
     times, items = (left, right) if isinstance(left, int) else (right, left)
     is_small = isinstance(times, int) and times <= 10_000 and isinstance(items, str | bytes | list | tuple)
     return times * len(items) if is_small else float("inf")
@@ -684,7 +684,8 @@ def read_evalplus_test(source: str, function: str) -> Asserted:
     loop_nodes = [node for node in test_body if isinstance(node, ast.For)]
     if "inputs" not in assigned_values or not loop_nodes:
         raise unparsable_tests(
-            "the test has no list `inputs` or no loop over it (for plain HumanEval, use --problems humaneval)"
+            "the test has no list `inputs` or no loop over it"
+            " (for plain HumanEval, choose the benchmark humaneval)"
         )
     inputs = evaluate_literal(assigned_values["inputs"])
     results = (
