@@ -171,7 +171,7 @@ class EngineOverloaded(EngineError):
 
 
 class EngineUnavailable(EngineError):
-    """The engine, or one of its servers, does not respond or cannot start anything."""
+    """The engine, or one of its servers, does not respond or cannot start programs."""
 
 
 class AttemptsUsedUp(EngineError):

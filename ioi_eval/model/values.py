@@ -333,7 +333,7 @@ class Subtask(Value):
 
 
 class KeywordForTests(Value):
-    """An author's keyword about some tests, next to those about the solution and about subtasks."""
+    """An author's keyword about some tests, in addition to keywords about the solution and about subtasks."""
 
     subtask: str  # name of the group of these tests; empty means all tests
     keyword: str

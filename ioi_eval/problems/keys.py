@@ -298,7 +298,7 @@ def enum_key(
     members: Sequence[W] = (),
     **key_options: Any,
 ) -> Key[W]:
-    """Declare a member of an enum, by its value: any member, or one of `members`."""
+    """Declare a member of an enum by its value. `members`: the allowed members (default: all members)."""
     choices = [member.value for member in members or kind]
     return Key(
         lambda fields, name, default: kind(fields.read_choice(name, choices, default)),
@@ -317,7 +317,7 @@ def choice_key(
     default: str | None = None,
     **key_options: Any,
 ) -> Key[str]:
-    """Declare one of these strings."""
+    """Declare a string that must be one of `choices`."""
     return Key(
         lambda fields, name, default: fields.read_choice(name, choices, default),
         default,

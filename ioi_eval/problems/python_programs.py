@@ -100,7 +100,7 @@ def _find_program_problems(
 def find_problems_in_file(
     file: NamedBlob, package_modules: Set[str] = frozenset(), submission_modules: Sequence[str] = ()
 ) -> Iterator[Finding]:
-    """Yield the findings about one source.
+    """Yield the problems in a source file.
 
     Args:
         file: The source.

@@ -139,7 +139,7 @@ def list_unknown_keywords(solution: Solution) -> tuple[str, ...]:
 
 
 def find_similar_keyword(keyword: str) -> str:
-    """Return the supported keyword that is most similar to an unknown one; empty if none is similar."""
+    """Return the supported keyword that is most similar to an unknown keyword, or "" if none is similar."""
     name, keywords = keyword.lower().replace("-", "_"), sorted(_SUPPORTED_KEYWORDS)
     beginnings = (known for known in keywords if known.startswith(f"{name}_"))
     return next(iter(find_similar_names(name, keywords)), "") or next(beginnings, "")
@@ -160,7 +160,7 @@ def _is_status_rule(keyword: str) -> bool:
 
 
 def list_tests_that_count(problem: Problem) -> tuple[str, ...]:
-    """Return the names of the tests in subtasks, each once, or of all tests without subtasks."""
+    """Return the names of the tests in subtasks, or of all tests if the problem has no subtasks."""
     if not problem.subtasks:
         return tuple(test.name for test in problem.tests)
     counting_names = {name for subtask in problem.subtasks for name in subtask.tests}

@@ -69,7 +69,7 @@ def join_answer_text(parts: Iterable[Any]) -> str:
 
 
 def _remove_reasoning(text: str) -> str:
-    """Return the generation without its reasoning, whether the reasoning is finished or cut off."""
+    """Return the generation without its reasoning, which may be finished or cut off."""
     text_pieces: list[str] = []
     is_open, position = False, 0
     for tag in _REASONING.finditer(text):
@@ -133,7 +133,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A fenced block. It holds positions in the text, so a generation with many blocks is not copied."""
+    """A fenced block as positions in the text, so that a generation with many blocks is not copied."""
 
     tag: str
     fence: str
@@ -337,7 +337,10 @@ _PASCAL_OUTPUT = re.compile(r"\bwrite(?:ln)?\s*+[(;]", re.I)
 
 
 def _remove_comments_and_literals(text: str, lexeme: re.Pattern[str] = _LEXEME) -> str:
-    """Return code in a language with braces without comments. Each literal and directive is one character."""
+    """Return the code without comments, and with a single character instead of each literal and directive.
+
+    The code is in a language with braces.
+    """
     return lexeme.sub(lambda match: _REPLACEMENTS[match.lastgroup or ""], text)
 
 

@@ -279,7 +279,7 @@ def _insert_commas(text: str) -> str:
 
 
 class _LiteralReplacer(ast.NodeTransformer):
-    """Replaces names and calls that print like values, such as `nan` and `Counter(...)`, by literals."""
+    """Replaces names and calls in printed values, such as `nan` and `Counter(...)`, by literals."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return ast.Constant(_NUMBERS[node.id]) if node.id in _NUMBERS else node

@@ -169,7 +169,7 @@ def refuse_invalid_problem(problem: Problem) -> None:
 
 
 def _refuse_wrong_types(value_object: Value, where: str) -> None:
-    """Raise InputError if a field has a value of another type, such as a string type of a data frame."""
+    """Raise InputError if a field has a value of a wrong type, such as a string type of a data frame."""
     fields = msgspec.structs.asdict(value_object)
     type_name, remedy = (
         type(value_object).__name__,

@@ -318,7 +318,10 @@ _HARMLESS_OPERATIONS = frozenset({"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", 
 
 
 def unpack_tests(packed: str, *, max_bytes: int = MAX_UNPACKED_BYTES) -> str:
-    """Return the string in packed tests. Raises CasesError for anything else."""
+    """Return the JSON text in packed tests: a pickled string, compressed by zlib, in base64.
+
+    Raises CasesError for other strings.
+    """
     return read_pickled_string(decompress_base64(packed, max_bytes))
 
 

@@ -120,7 +120,7 @@ def order_by_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
 
 
 def _list_targets_in_round_order(subtasks: Sequence[SubtaskResult]) -> list[str | None]:
-    """Return what attempts may aim at: the whole problem (None), then the subtasks from last to first.
+    """Return the targets of attempts: the whole problem (None), then the subtasks from last to first.
 
     This is the order in which each round of submissions goes over the targets.
     """

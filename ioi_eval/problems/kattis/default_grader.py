@@ -255,9 +255,10 @@ def _read_range_end(group: DataGroup) -> float | None:
 
 
 def _list_problem_subtasks(root: _Node, validator_awards_points: bool) -> Iterator[Subtask]:
-    """Yield the problem's subtasks, whose points add up to those of the root group.
+    """Yield the problem's subtasks. The sum of their points is the points of the root group.
 
-    The problem is one subtask if its groups cannot be scored separately. Ignored samples have 0 points.
+    If the groups cannot be scored separately, the whole problem is a single subtask. Ignored samples have 0
+    points.
     """
     rules, *sample_nodes, secret_node = root.grading, *root.subgroups
     if not rules.last_counts or (sample_nodes and rules.stops):

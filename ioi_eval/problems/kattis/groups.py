@@ -174,7 +174,7 @@ class _DataReader:
                 keys.check_keys(sorted(keys.values))
 
     def _belongs_to_test(self, path: Path) -> bool:
-        """Return True if the file holds the settings of a single test."""
+        """Return True if the file contains the settings of a single test."""
         has_test_name = path.suffix == ".yaml" and path.name not in (_NEWER_SETTINGS, _LEGACY_SETTINGS)
         return self._new and has_test_name and path.with_suffix(".in").is_file() and path.is_file()
 

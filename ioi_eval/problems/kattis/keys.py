@@ -94,7 +94,7 @@ def _declare_score_key(meaning: str, default: float) -> Key[float]:
 
 
 class GradingKeys(Keys):
-    """The keys that legacy packages have in testdata.yaml, and older ones also in `grading` of the header."""
+    """The keys of testdata.yaml in legacy packages. Older packages also have them in the header."""
 
     accept_score = _declare_score_key("points of a test that passes", 1.0)
     reject_score = _declare_score_key("points of a test that fails", 0.0)

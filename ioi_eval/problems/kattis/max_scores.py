@@ -165,7 +165,7 @@ class _MaxScores:
     # --- settings that a group does not inherit -------------------------------------------------------------
 
     def _read_mode(self, group: DataGroup, default: str) -> str:
-        """Return how the group's score is made from its tests: one of `_MODES`."""
+        """Return how the group's score is computed from its tests: a mode in `_MODES`."""
         if "score_aggregation" not in group.own_keys:
             return default
         return group.fields.read_choice("score_aggregation", _MODES)

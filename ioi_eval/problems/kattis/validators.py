@@ -16,9 +16,9 @@ from ioi_eval.problems.package import Executable, language_of, list_visible_path
 
 
 def read_validator_flags(header: KattisHeader, data: DataGroup) -> tuple[tuple[str, ...], bool]:
-    """Return the validator's arguments for all tests, and whether all tests have the same arguments.
+    """Return the validator's common arguments, and True if all tests have the same arguments.
 
-    If they have, the tests' arguments are included. Otherwise each test adds its arguments itself.
+    If it is True, the common arguments include the arguments of the tests. Otherwise each test adds its own.
     """
     distinct_arguments = {test.arguments for test in data.all_tests}
     header_flags = tuple(header.validator_flags.split())
@@ -103,7 +103,7 @@ _MAINS = ("__main__", "validate", "validator", "output_validator", "interactor",
 
 
 def find_only_program(folder: Path, subfolder: str, remedy: str, faults: Faults) -> Executable | None:
-    """Return the only program in a subfolder. Without exactly one program, report a fault."""
+    """Return the only program in a subfolder. Report a fault if the subfolder has no program or several."""
     visible_paths = list_visible_paths((folder / subfolder).glob("*"))
     programs = [path for path in visible_paths if path.is_dir() or find_language_by_suffix(path.suffix)]
     if len(programs) != 1:
