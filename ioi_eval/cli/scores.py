@@ -20,7 +20,7 @@ from ioi_eval.reports.comparison import (
 )
 from ioi_eval.reports.document import Section, format_number, format_percent, format_share
 from ioi_eval.reports.headline import Entry
-from ioi_eval.reports.parts import make_part_sections
+from ioi_eval.reports.parts import make_report_part_sections
 from ioi_eval.rules.metrics import PassAtK
 from ioi_eval.runs.references import (
     Reference,
@@ -156,7 +156,7 @@ def _add_model_tables(screen: _ScreenPrinter, model_entries: Sequence[Entry], un
     screen.add("pass@k", _format_pass_at_k(model_entries, unscored))
     for section in (
         sections.make_medals_section(model_entries),
-        *make_part_sections(model_entries),
+        *make_report_part_sections(model_entries),
         sections.make_budgets_section(model_entries),
     ):
         if section is not None:

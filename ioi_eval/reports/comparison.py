@@ -549,7 +549,7 @@ def describe_differences(run_differences: Differences) -> str:
 
 
 def make_difference_sections(run_differences: Differences) -> Iterator[Section]:
-    """Yield the tables of submissions that both runs have, and of those with different results."""
+    """Yield the tables of the submissions in both runs, and of the submissions whose results differ."""
     author = run_differences.author.capitalize()
     unshared = [
         f"{format_count(submission_count, 'submission')} only in {name}"

@@ -139,7 +139,7 @@ class Meter(Value):
         return _METER.format(f"{full_percent:.2f}", *_draw_whisker(self.low, self.high, 0, 1))
 
 
-class Offset(Value):
+class DifferenceBar(Value):
     """A cell that draws a number and its interval relative to a line at 0."""
 
     text: str
@@ -199,7 +199,7 @@ class Links(Value):
         return ", ".join(map(str, self.links))
 
 
-class Squares(Value):
+class VerdictSquares(Value):
     """A cell with a coloured square for each test."""
 
     tests: Sequence[tuple[str, str]]  # pairs of a test's name and its verdict
@@ -233,7 +233,7 @@ class Outputs(Value):
     expected: str
 
 
-Cell = str | Meter | Offset | Link | Links | Squares
+Cell = str | Meter | DifferenceBar | Link | Links | VerdictSquares
 
 
 class TableBlock(Value):
@@ -564,9 +564,9 @@ def render_rows(table: TableBlock) -> Any:
 def _render_cell(cell: Cell, side: str) -> str:
     from markupsafe import escape
 
-    if isinstance(cell, Meter | Offset):
+    if isinstance(cell, Meter | DifferenceBar):
         return f'<td><div class="meter">{cell.drawing}<span>{escape(cell.text)}</span></div></td>'
-    if isinstance(cell, Squares):
+    if isinstance(cell, VerdictSquares):
         return f"<td>{cell.html()}</td>"
     if isinstance(cell, Links):
         return f'<td class="text">{", ".join(map(_render_link, cell.links))}</td>'
@@ -598,7 +598,7 @@ def choose_shade(share: float) -> str:
 
 def choose_cell_style(cell: Cell, alignment: str) -> str:
     """Return the classes of a cell. Verdicts, medals and a few other keywords have colours."""
-    if isinstance(cell, Meter | Offset | Links | Squares):
+    if isinstance(cell, Meter | DifferenceBar | Links | VerdictSquares):
         return ""
     classes = ["number"] if alignment == "r" else ["text"] if len(str(cell)) > _SHORT else []
     if isinstance(cell, Link):

@@ -16,9 +16,9 @@ from ioi_eval.reports.document import (
     NOTHING,
     Cell,
     CodeLines,
+    DifferenceBar,
     Link,
     Meter,
-    Offset,
     Section,
     TableBlock,
     format_number,
@@ -314,7 +314,7 @@ def make_headline_sentence(entries: Sequence[Entry]) -> str:
 
 
 def _explain_missing_interval(row: HeadlineRow, measure: Measure) -> str:
-    """Return why several problems give no interval; empty if there is one, or if none is expected."""
+    """Return why a headline of several problems has no interval, or an empty string if it needs no reason."""
     if row.value is None or row.low is not None or row.problems < 2 or measure is Measure.SOLVED:
         return ""
     return "no interval, because all problems have the same result"
@@ -408,7 +408,7 @@ def make_mean_difference_cells(differences: Sequence[MeanDifference]) -> list[Ce
     ]
     scale_min, scale_max = min([0.0, *bounds]), max([0.0, *bounds])
     return [
-        Offset(
+        DifferenceBar(
             text=format_difference(difference) or NOTHING,
             value=difference.mean,
             low=difference.low,
@@ -554,7 +554,7 @@ def format_percent_or_dash(value: float | None) -> str:
 def make_difference_sentence(
     first_name: str, second_name: str, measure: Measure, difference: MeanDifference
 ) -> str:
-    """Return a sentence on whether two models differ, with the interval of their difference."""
+    """Return a sentence about the difference of two models, with its interval."""
     if difference.mean is None:
         return f"No problem has scored submissions of both {first_name} and {second_name}."
     problems = format_count(difference.number, "problem")
@@ -581,13 +581,13 @@ def make_difference_sentence(
 
 
 def format_signed_percent(value: float) -> str:
-    """Return a share in percent with its sign, as +5.7. A share that rounds to 0.0 has no sign."""
+    """Return a share in percent with its sign, such as +5.7. A share that rounds to 0.0 has no sign."""
     digits_text = f"{abs(100 * round(value, 9)):.1f}"
     return digits_text if digits_text == "0.0" else f"{MINUS if value < 0 else '+'}{digits_text}"
 
 
 def format_difference(difference: MeanDifference) -> str:
-    """Return a difference with its interval, as +5.7 (+1.1 to +10.3)."""
+    """Return a difference with its interval, such as +5.7 (+1.1 to +10.3)."""
     if difference.mean is None:
         return ""
     if difference.low is None or difference.high is None:

@@ -49,7 +49,7 @@ from ioi_eval.reports.pages import (
     ignore_progress,
     write_pages,
 )
-from ioi_eval.reports.parts import make_first_part_sections
+from ioi_eval.reports.parts import make_first_report_part_sections
 from ioi_eval.reports.records import (
     ModelSummary,
     PageChoice,
@@ -71,7 +71,7 @@ from ioi_eval.reports.summary import (
     summarize_run,
 )
 from ioi_eval.reports.tables import TESTS, TestsTableState, open_tests_table
-from ioi_eval.reports.trust import make_trust_section
+from ioi_eval.reports.trust import make_trusted_problems_section
 from ioi_eval.reports.validation import make_sections
 from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.store.files import make_draft_path, read_value, remove_stale_drafts, replace
@@ -181,7 +181,7 @@ def make_run_document(
         data=sections.make_explorer_json(entries, run) if has_scores else "",
         sections=[
             *(make_sections(validation) if validation is not None else ()),
-            *filter(None, [make_trust_section(run)]),
+            *filter(None, [make_trusted_problems_section(run)]),
             *_make_overview_sections(run, entries, selection, has_model_pages=has_model_pages),
             *(
                 msgspec.structs.replace(section, tab=PROBLEMS, is_whole=True)
@@ -207,7 +207,7 @@ def needs_model_pages(run: Summary) -> bool:
 
 
 def choose_pages(run: Summary, options: ReportOptions) -> PageChoice:
-    """Return which submissions get pages: the choice in the options, else all, or a sample of many."""
+    """Return which submissions get pages: the choice in the options, or else all, or a sample of many."""
     return options.pages or (PageChoice.ALL if run.scored <= _MAX_PAGES else PageChoice.SAMPLE)
 
 
@@ -232,7 +232,7 @@ def _make_overview_sections(
     run: Summary, entries: Sequence[Entry], selection: PageSelection, *, has_model_pages: bool
 ) -> Iterator[Section]:
     has_several = len(entries) > 1
-    yield from make_first_part_sections(run)
+    yield from make_first_report_part_sections(run)
     if entries:
         leaderboard_section = headline.make_leaderboard_section(entries, has_model_pages=has_model_pages)
         notes = [_MODES[run.mode]] if _has_subtasks(*run.models) else []

@@ -50,7 +50,7 @@ from ioi_eval.reports.document import (
     read_asset,
     render_html,
 )
-from ioi_eval.reports.parts import list_part_files
+from ioi_eval.reports.parts import list_report_part_files
 from ioi_eval.reports.plots import draw_columns, make_figure
 from ioi_eval.reports.records import VALIDATION, LimitUsage, PageChoice, ReportOptions, Summary
 from ioi_eval.reports.statements import StatementHtml
@@ -206,7 +206,7 @@ class SubmissionLists:
         self._row_database.execute("DROP TABLE asked")
         return known_keys
 
-    def find_coloured_keys(self) -> frozenset[str] | None:
+    def find_keys_with_coloured_code(self) -> frozenset[str] | None:
         """Return the keys of the submissions whose code gets syntax colours, or None for all submissions."""
         [[row_count]] = self._row_database.execute("SELECT count(*) FROM rows")
         if row_count <= _COLOURED:
@@ -383,7 +383,7 @@ class ProgressCounter:
 def write_pages(
     folder: Path,
     stamp: Stamp,
-    covered: RowsDigest,
+    covered_rows: RowsDigest,
     lists: SubmissionLists,
     selection: PageSelection,
     extra_pages: Mapping[str, Document],
@@ -397,7 +397,7 @@ def write_pages(
     Args:
         folder: The run's folder.
         stamp: The state of the run that the report shows.
-        covered: The rows that the report shows.
+        covered_rows: The rows that the report shows.
         lists: All rows of the run.
         selection: The submissions that have pages.
         extra_pages: Further pages by their file names.
@@ -415,10 +415,10 @@ def write_pages(
         (draft / _CHOICES).write_text(f"const CHOICES = {filters};\n", "utf-8")
         for name, page in extra_pages.items():
             _write_html(draft / name, page)
-        coloured_keys, confinement_reports = lists.find_coloured_keys(), read_confinements(folder)
+        coloured_keys, confinement_reports = lists.find_keys_with_coloured_code(), read_confinements(folder)
         page_sources = PageSources(
             stamp=stamp,
-            covered=covered,
+            covered=covered_rows,
             selection=selection.sha256,
             step=selection.step,
             pages=selection.pages,
@@ -933,7 +933,7 @@ class Stamp(Value):
             hashlib.sha256(msgspec.json.encode((options, is_being_written(folder)))),
             hashlib.sha256(),
         )
-        for name in (RUN, FAILURES, VALIDATION, TRUST, TASKS, *list_part_files()):
+        for name in (RUN, FAILURES, VALIDATION, TRUST, TASKS, *list_report_part_files()):
             path = folder / name
             content = path.read_bytes() if path.exists() else b""
             other_files.update(content)

@@ -70,24 +70,24 @@ def collect_run_numbers(models: Sequence[ModelSummary], folder: Path) -> dict[st
     return {name: value for name, value in values.items() if value is not None}
 
 
-def list_part_files() -> list[str]:
+def list_report_part_files() -> list[str]:
     """Return the names of the files in a run's folder that the registered report parts read."""
     return sorted({name for report_part in _load_registered_parts().values() for name in report_part.files})
 
 
-def collect_part_warnings(folder: Path) -> Iterator[str]:
+def collect_report_part_warnings(folder: Path) -> Iterator[str]:
     """Yield the warnings of all registered report parts, in the order of the parts' names."""
     for report_part in _load_registered_parts().values():
         yield from report_part.warnings(folder)
 
 
-def make_first_part_sections(run: Summary) -> Iterator[Section]:
+def make_first_report_part_sections(run: Summary) -> Iterator[Section]:
     """Yield the report parts' sections that a report shows first, in the order of the parts' names."""
     for report_part in _load_registered_parts().values():
         yield from report_part.first_sections(run)
 
 
-def make_part_sections(entries: Sequence[Entry]) -> Iterator[Section]:
+def make_report_part_sections(entries: Sequence[Entry]) -> Iterator[Section]:
     """Yield the sections of all registered report parts, in the order of the parts' names."""
     for report_part in _load_registered_parts().values():
         yield from report_part.sections(entries)

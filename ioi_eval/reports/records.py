@@ -475,7 +475,7 @@ def _format_cause(verdict: str, line: str) -> str:
     return shorten(visible(f"{verdict}: {line}" if line else str(verdict)), _MAX_CAUSE)
 
 
-class Causes(msgspec.Struct):
+class FailureCauses(msgspec.Struct):
     """Collects the causes of a run's submissions, with examples. The order of the rows does not matter."""
 
     # Keys of submissions by cause, those with the lowest sample numbers.

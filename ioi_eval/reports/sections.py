@@ -39,7 +39,7 @@ from ioi_eval.reports.headline import (
     format_limits,
     make_headline_column_heading,
 )
-from ioi_eval.reports.parts import make_part_sections
+from ioi_eval.reports.parts import make_report_part_sections
 from ioi_eval.reports.plots import shorten_names
 from ioi_eval.reports.records import LanguageSummary, Measure, ProblemSummary, Summary
 from ioi_eval.rules.metrics import PassAtK, mean
@@ -193,7 +193,7 @@ def make_points_sections(entries: Sequence[Entry], unscored_count: int) -> Itera
             make_pass_at_k_section(entries, unscored_count),
             make_budgets_section(entries),
             make_medals_section(entries),
-            *make_part_sections(entries),
+            *make_report_part_sections(entries),
         ),
     )
     yield from (msgspec.structs.replace(section, is_whole=True) for section in present_sections)
@@ -213,7 +213,7 @@ def make_medals_section(entries: Sequence[Entry]) -> Section | None:
         ],
         table=TableBlock(
             heads=[choose_author_heading(entries), "Contest", "All", format_limits(entries), "One", "Remark"],
-            rows=[row for entry in entries for row in _make_award_rows(entry)],
+            rows=[row for entry in entries for row in _make_medal_rows(entry)],
             align="lrrrrl",
         ),
     )
@@ -235,7 +235,7 @@ def _explain_missing_medals(entries: Sequence[Entry]) -> Iterator[str]:
         yield f"{year}: {'; '.join(sentences)}."
 
 
-def _make_award_rows(entry: Entry) -> Iterator[list[str]]:
+def _make_medal_rows(entry: Entry) -> Iterator[list[str]]:
     """Yield a row with a model's points and medals for each year of a contest."""
     for year in sorted({budget_award.award.year for budget_award in entry.model.awards}):
         awards = {

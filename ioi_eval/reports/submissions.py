@@ -28,8 +28,8 @@ from ioi_eval.reports.document import (
     Link,
     Outputs,
     Section,
-    Squares,
     TableBlock,
+    VerdictSquares,
     format_number,
     make_model_anchor,
     name_attempts_script,
@@ -248,7 +248,7 @@ def _make_compilation_sections(result: SubmissionResult) -> Iterator[Section]:
 
 def _make_squares_cell(tests: Sequence[TestResult]) -> Cell:
     visible_tests = [(test.test_name, str(test.status)) for test in tests[:_MAX_SQUARES]]
-    return Squares(tests=visible_tests) if visible_tests else NOTHING
+    return VerdictSquares(tests=visible_tests) if visible_tests else NOTHING
 
 
 def _make_tests_section(result: SubmissionResult) -> Section:

@@ -27,11 +27,11 @@ from ioi_eval.model.text import format_count
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports.headline import make_headline, sort_models
 from ioi_eval.reports.medals import award_medal, find_contest_problems, load_known_contests
-from ioi_eval.reports.parts import add_model_numbers, collect_part_warnings, collect_run_numbers
+from ioi_eval.reports.parts import add_model_numbers, collect_report_part_warnings, collect_run_numbers
 from ioi_eval.reports.records import (
     BudgetAward,
-    Causes,
     EndingCounts,
+    FailureCauses,
     Failures,
     Headline,
     LanguageSummary,
@@ -88,7 +88,7 @@ _TRUE = frozenset({"true", "yes", "1"})
 
 
 def make_attempt(row: Mapping[str, Any], result: SubmissionResult) -> Attempt:
-    """Return a row as an attempt, from which selections choose."""
+    """Return a row as an attempt, for score modes that choose some of the attempts."""
     target_subtask, metadata = row.get("target_subtask"), _parse_mapping(row.get("metadata"))
     usage = _parse_mapping(metadata.get("usage"))
     token_counts = (number for name in _TOKENS if (number := as_number(usage.get(name))) is not None)
@@ -300,12 +300,12 @@ def measure_limit_usage(result: SubmissionResult, task: Task) -> Iterator[tuple[
     cpu_times_s = [test.cpu_time for test in result.tests if test.cpu_time is not None]
     memory_sizes_bytes = [test.memory for test in result.tests if test.memory is not None]
     if cpu_times_s and task.cpu_time:
-        yield "time", _find_limit_step(max(cpu_times_s) / task.cpu_time)
+        yield "time", _count_limit_steps(max(cpu_times_s) / task.cpu_time)
     if memory_sizes_bytes and task.memory:
-        yield "memory", _find_limit_step(max(memory_sizes_bytes) / task.memory)
+        yield "memory", _count_limit_steps(max(memory_sizes_bytes) / task.memory)
 
 
-def _find_limit_step(share: float) -> int:
+def _count_limit_steps(share: float) -> int:
     """Return a used share of a limit, as a number of steps of `LimitUsage.STEP`, rounded up."""
     # A row that was edited may contain a negative value.
     return max(0, min(_MAX_STEPS, math.ceil(share / LimitUsage.STEP)))
@@ -383,7 +383,7 @@ class ModelSummarizer:
         *,
         has_feedback: bool = False,
     ) -> None:
-        """Take a model's counts.
+        """Store a model's counts.
 
         Args:
             model: The model's name.
@@ -487,7 +487,7 @@ class ModelSummarizer:
             mean_points=None if self._has_feedback else tally.mean_points,
             best_pass_rate=None if max_points is not None else tally.best_pass_rate,
             verdicts=count_verdicts([tally.verdicts]),
-            subtasks=select_best_subtasks(tally),
+            subtasks=select_best_subtask_results(tally),
             difficulty=traits.difficulty,
             tags=traits.tags,
             year=traits.year,
@@ -547,7 +547,7 @@ def summarise(submissions: Iterable[tuple[str, Attempt]], options: ReportOptions
     tallies: dict[str, Tally] = {}
     for label, attempt in submissions:
         tallies.setdefault(label, Tally(SubmissionPool(options.submissions))).add(attempt)
-    best_by_label = {label: select_best_subtasks(tally) for label, tally in tallies.items()}
+    best_by_label = {label: select_best_subtask_results(tally) for label, tally in tallies.items()}
     max_points = {
         label: math.fsum(subtask.points for subtask in subtasks)
         for label, subtasks in best_by_label.items()
@@ -556,7 +556,7 @@ def summarise(submissions: Iterable[tuple[str, Attempt]], options: ReportOptions
     return ModelSummarizer("", tallies, options).make_summary(max_points, {})
 
 
-def select_best_subtasks(tally: Tally) -> tuple[BestSubtask, ...]:
+def select_best_subtask_results(tally: Tally) -> tuple[BestSubtask, ...]:
     """Return the best result of each subtask over all submissions to a problem."""
     bests = scoring.collect_best_subtasks(collect_results(tally.pool.select(Budget.UNLIMITED)))
     return next((best.subtasks for best in bests.values()), ())
@@ -629,7 +629,7 @@ class RowCounts(msgspec.Struct):
     ends: dict[str, EndingCounts] = {}  # by model
     # Subtasks and their points, by problem.
     points_of_subtasks: dict[str, tuple[tuple[str, float], ...]] = {}
-    causes: Causes = msgspec.field(default_factory=Causes)
+    causes: FailureCauses = msgspec.field(default_factory=FailureCauses)
     repeated: int = 0
     repeated_tests: int = 0
     saved: int = 0
@@ -713,7 +713,7 @@ class RowCounter:
 
     @property
     def reusable_counts(self) -> RowCounts | None:
-        """Return the counts from which a later pass can continue, or None if it must read all rows."""
+        """Return the counts from which a later report can continue, or None if it must read all rows."""
         return None if self._has_feedback else self._row_counts
 
     def make_summary(self) -> Summary:
@@ -750,7 +750,7 @@ class RowCounter:
                 f"The last line of {RESULTS} is incomplete and in no number here. Repeat the command that"
                 " made the run, which judges that submission again. If only the newline is missing, add it."
             )
-        warnings.extend(collect_part_warnings(self._folder))
+        warnings.extend(collect_report_part_warnings(self._folder))
         return Summary(
             mode=self._options.mode,
             submission_limit=self._options.submissions,
@@ -764,7 +764,7 @@ class RowCounter:
             verdicts=count_verdicts(model.verdicts for model in models),
             models=models,
             headline=self._make_headline(models),
-            trust=self._make_trusted_headline(tallies, traits),
+            trust=self._make_trusted_problems_headline(tallies, traits),
             failures=_group_failures(self._failures.values()),
             causes=counts.causes.count_causes(models),
             date=_format_progress_date(read_progress(self._folder)),
@@ -777,7 +777,7 @@ class RowCounter:
             settings=counts.facts.make_settings(self._info),
         )
 
-    def _make_trusted_headline(
+    def _make_trusted_problems_headline(
         self, tallies: Mapping[tuple[str, str], Tally], traits: dict[str, ProblemTraits]
     ) -> TrustSummary | None:
         """Return the headline over the problems that the run's audit trusts, or None if no audit is set."""
@@ -832,7 +832,9 @@ class RowCounter:
         self, tallies: Mapping[tuple[str, str], Tally], traits: dict[str, ProblemTraits]
     ) -> tuple[ModelSummary, ...]:
         # Find the maximum points of each problem with subtasks that has any scored submission.
-        best_parts = ((problem, select_best_subtasks(tally)) for (_, problem), tally in tallies.items())
+        best_parts = (
+            (problem, select_best_subtask_results(tally)) for (_, problem), tally in tallies.items()
+        )
         max_points = {
             problem: math.fsum(best.points for best in bests) for problem, bests in best_parts if bests
         }

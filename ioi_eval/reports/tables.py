@@ -145,7 +145,7 @@ _read_test_fields = attrgetter(*_TEST_FIELDS)
 
 
 class TestsTableState(Value):
-    """The row groups of a table that later rows do not change. The next table starts with them."""
+    """The row groups of a table that are complete, so that the next table can copy them."""
 
     begin: int = 0  # offset in results.jsonl of the first row whose tests are not in the written row groups
     size: int = 0  # size of the table up to and including the written row groups, in bytes
@@ -153,7 +153,7 @@ class TestsTableState(Value):
     footer: bytes = b""  # footer of a table that contains only the written row groups
 
     def is_prefix_of(self, table: Path) -> bool:
-        """Return True if a table starts with these groups."""
+        """Return True if a table starts with these row groups."""
         digest = hashlib.sha256()
         with contextlib.suppress(OSError):
             for piece in _read_pieces(table, self.size):

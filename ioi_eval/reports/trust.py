@@ -68,7 +68,7 @@ def make_trust_sentence(run: Summary) -> str:
     )
 
 
-def make_trust_section(run: Summary) -> Section | None:
+def make_trusted_problems_section(run: Summary) -> Section | None:
     """Return the headlines over all and over trusted problems, and a table of the untrusted problems."""
     if (trust := run.trust) is None:
         return None
