@@ -44,8 +44,8 @@ class BinariesHook(BuildHookInterface):  # type: ignore[type-arg]
             machine_folder = folder / machine
             machine_folder.mkdir()
             units = [path.name for path in (graders / "proctor").glob("*.cpp")]
-            proctor = compiling.proctor_arguments(units, str(machine_folder / compiling.PROCTOR))
-            library = compiling.fork_server_arguments(str(machine_folder / compiling.WAITING))
+            proctor = compiling.proctor_compiler_arguments(units, str(machine_folder / compiling.PROCTOR))
+            library = compiling.fork_server_compiler_arguments(str(machine_folder / compiling.WAITING))
             try:
                 subprocess.run([compiler, *proctor], cwd=graders / "proctor", check=True)
                 subprocess.run([compiler, *library], cwd=graders, check=True)

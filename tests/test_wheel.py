@@ -22,9 +22,9 @@ from ioi_eval.store.compiling import (
     BINARIES,
     PROCTOR,
     WAITING,
-    fork_server_arguments,
+    fork_server_compiler_arguments,
     hash_sources,
-    proctor_arguments,
+    proctor_compiler_arguments,
 )
 from ioi_eval.store.compiling import SOURCES as DIGEST
 
@@ -113,8 +113,8 @@ def compiled(machine: str, folder: Path) -> dict[str, bytes]:
     if shutil.which(compiler) is None:
         skip_or_fail_in_ci(f"g++-{machine.replace('_', '-')}-linux-gnu")
     units = [path.name for path in SOURCES.glob("*.cpp")]
-    call(compiler, *proctor_arguments(units, str(folder / PROCTOR)), cwd=SOURCES)
-    call(compiler, *fork_server_arguments(str(folder / WAITING)), cwd=SOURCES.parent)
+    call(compiler, *proctor_compiler_arguments(units, str(folder / PROCTOR)), cwd=SOURCES)
+    call(compiler, *fork_server_compiler_arguments(str(folder / WAITING)), cwd=SOURCES.parent)
     return {f"{machine}/{name}": (folder / name).read_bytes() for name in (PROCTOR, WAITING)}
 
 

@@ -95,7 +95,7 @@ def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime
 
 
 def read_classic_result(test: Test, result: JobResult, *, uses_own_scripts: bool) -> TestResult:
-    """Return the result of a test, which the result of its classic job shows.
+    """Return the result of a test from the result of its classic job.
 
     `uses_own_scripts`: the bundled scripts ran. Their exit codes distinguish failures of judge and program.
     """
@@ -104,7 +104,7 @@ def read_classic_result(test: Test, result: JobResult, *, uses_own_scripts: bool
 
 
 def raise_judge_failures(test: Test, result: JobResult, *, uses_own_scripts: bool) -> None:
-    """Raise JudgeFailure for exit codes that report a failure of the judge, which other pipelines score 0."""
+    """Raise JudgeFailure if the exit code reports a failure of the judge. Other pipelines score this as 0."""
     compile_ending, run_ending = result.compile, result.run
     if compile_ending is not None and compile_ending.code == _JUDGE_AT_FAULT:
         reason = _find_failure_reason(compile_ending.stderr)
@@ -155,7 +155,7 @@ def _make_header_name(problem: Problem) -> str:
 
 
 def _list_header_names(problem: Problem) -> Iterator[str]:
-    """Yield the headers from which the package `cms_ioi` derives the submission's name: it uses the first."""
+    """Yield the headers that the package `cms_ioi` finds; it names the submission after the first header."""
     for file in problem.grader_files:
         path = PurePosixPath(file.name)
         if path.match("graders/*.h") and path.name != "testlib.h" and file.content.size:
@@ -393,7 +393,7 @@ class _ClassicJudging:
 
 
 async def _raise_server_faults(result: JobResult) -> JobResult:
-    """Return the result. Raise MachineAtFault if its server may have failed: another server is asked.
+    """Return the job's result. Raise MachineAtFault if the server may be at fault: another server tries next.
 
     The server may lack space, or kill compilers. By the contract, a program that is killed when it runs
     exceeded its time limit.

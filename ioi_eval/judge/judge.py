@@ -392,9 +392,9 @@ class _SubmissionJudging:
         return results
 
     async def _run_batch(self, batch: Batch) -> tuple[TestReports, dict[str, TestResult]]:
-        """Run a batch. Return the engine's answers, and the results by test, including identical tests.
+        """Run a batch. Return the engine's reports, and the results by test, including identical tests.
 
-        Raises JudgeFailure if an answer reports a failure of the judge.
+        Raises JudgeFailure if a report contains a failure of the judge.
         """
         test_reports = await self.tests.run(batch)
         if self.control is not None:

@@ -181,7 +181,7 @@ class PreparedProblem:
         )
 
     def sources(self, language: Language) -> SubmissionSources:
-        """Return the sources for submissions in a language. Raises JobRejected if they cannot be built."""
+        """Return the creator of build specs for a language. Raises JobRejected if nothing can be built."""
 
         def compute() -> SubmissionSources:
             name = language.helper

@@ -24,7 +24,7 @@ from ioi_eval.model.values import (
 )
 from ioi_eval.rules.languages import find_grader, grader_name, list_source_suffixes
 from ioi_eval.rules.limits import MAX_SOURCE_BYTES
-from ioi_eval.store.compiling import proctor_arguments
+from ioi_eval.store.compiling import proctor_compiler_arguments
 
 CHECKER, MANAGER, GRADER, PROCTOR = "checker", "manager", "grader", "proctor"
 _SCRIPTS = "ioi-eval-scripts.py"
@@ -57,15 +57,15 @@ _JUDGE_FILES = frozenset(
 
 
 class SubmissionSources:
-    """The description of how submissions to a problem in a language are built.
+    """Creates the build specs of submissions to a problem in a language.
 
-    The sources are the grader, the headers, and last the submission. No test is among them.
+    The sources of a build are the grader, the headers, and last the submission. No test is among them.
     """
 
     def __init__(
         self, problem: Problem, language: Language, limits: BuildLimits, helpers: Iterable[NamedBlob] = ()
     ) -> None:
-        """Create the builds. `helpers` are files of the language itself, see `Language.helper`."""
+        """Prepare the parts that all builds share. `helpers`: files of the language (`Language.helper`)."""
         self._problem, self._language, self._limits, self._helpers = problem, language, limits, helpers
         options, included_by_path = problem.options, dict[str, NamedBlob]()
         # The problem's files for submissions. A file for the language replaces the default file of the same
@@ -81,7 +81,7 @@ class SubmissionSources:
         self._prelude = ""
         if language.command in DRIVERS:
             self._prelude = options.prelude + (_LINE_BUFFERED if options.line_buffered else "")
-        self._spec_without_files = self._build_spec(())
+        self._spec_without_files = self._make_spec_without_program(())
 
     def create_build_spec(self, submission: Submission) -> BuildSpec:
         """Return the build spec of a submission.
@@ -89,7 +89,11 @@ class SubmissionSources:
         Raises JobRejected for sources that are too large or have invalid names: that is the submission's
         fault, and must not become a failure of the judge.
         """
-        spec = self._build_spec(submission.files) if submission.files else self._spec_without_files
+        spec = (
+            self._make_spec_without_program(submission.files)
+            if submission.files
+            else self._spec_without_files
+        )
         code = submission.code or ""
         if self._prelude:
             # Number the lines, so that the compiler's messages refer to lines of the submission.
@@ -109,7 +113,7 @@ class SubmissionSources:
             sources=(*spec.sources[:-1], NamedBlob(name=spec.main_source.name, content=Blob.of(source_code))),
         )
 
-    def _build_spec(self, files: Sequence[NamedBlob]) -> BuildSpec:
+    def _make_spec_without_program(self, files: Sequence[NamedBlob]) -> BuildSpec:
         """Return the build spec with a submission's files, and with an empty program as its last source."""
         problem, language, grader = self._problem, self._language, self._grader
         other_files = (*self._submission_files(files), *self._included)
@@ -230,7 +234,7 @@ def make_proctor_build_spec(sources: Iterable[NamedBlob], limits: BuildLimits) -
     """Return the build spec of the proctor (docs/protocol.md) from the C++17 files of graders/proctor."""
     files = tuple(sorted(sources, key=lambda file: file.name))
     compiled_names = [file.name for file in files if file.name.endswith(".cpp")]
-    command = ("g++", *proctor_arguments(compiled_names, PROCTOR))
+    command = ("g++", *proctor_compiler_arguments(compiled_names, PROCTOR))
     return BuildSpec(
         kind=PROCTOR,
         output=PROCTOR,

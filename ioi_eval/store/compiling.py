@@ -20,7 +20,7 @@ BINARIES, SOURCES = "binaries", "sources.sha256"
 
 def hash_sources(graders: Path) -> str:
     """Return a hash of everything that the binaries are built from."""
-    arguments = repr((proctor_arguments((), PROCTOR), fork_server_arguments(WAITING)))
+    arguments = repr((proctor_compiler_arguments((), PROCTOR), fork_server_compiler_arguments(WAITING)))
     return hash_files(graders, [*graders.glob("proctor/*.?pp"), *graders.glob("python/*.?pp")], arguments)
 
 
@@ -33,7 +33,7 @@ def hash_files(folder: Path, files: Iterable[Path], extra: str = "") -> str:
     return digest.hexdigest()
 
 
-def proctor_arguments(sources: Iterable[str], output: str) -> tuple[str, ...]:
+def proctor_compiler_arguments(sources: Iterable[str], output: str) -> tuple[str, ...]:
     """Return the arguments of a C++17 compiler that builds the proctor from the names of all its .cpp files.
 
     All files are compiled as one unit, so that the library's headers, which take most of the time, are read
@@ -64,7 +64,7 @@ _CONFINING_SOURCES = (
 WAITING = "waiting.so"
 
 
-def fork_server_arguments(output: str) -> tuple[str, ...]:
+def fork_server_compiler_arguments(output: str) -> tuple[str, ...]:
     """Return the arguments of a C++17 compiler that builds the fork server's library in the folder `graders`.
 
     A fork server starts Python programs as forks of one interpreter. Its library confines the programs with

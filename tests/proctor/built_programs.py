@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from ioi_eval.store.compiling import fork_server_arguments, hash_sources, proctor_arguments
+from ioi_eval.store.compiling import fork_server_compiler_arguments, hash_sources, proctor_compiler_arguments
 
 SOURCES = Path(__file__).parents[2] / "graders" / "proctor"
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
@@ -42,14 +42,14 @@ def of_these_sources(name: str) -> str:
 
 
 def build_proctor(flags: Sequence[str], output: Path) -> None:
-    arguments = proctor_arguments([path.name for path in SOURCES.glob("*.cpp")], str(output))
+    arguments = proctor_compiler_arguments([path.name for path in SOURCES.glob("*.cpp")], str(output))
     # later flags override earlier flags
     subprocess.run(["g++", *arguments, *WARNINGS, *flags], check=True, cwd=SOURCES)
 
 
 def build_sanitized(output: Path) -> None:
     """Build with AddressSanitizer and UndefinedBehaviorSanitizer, which do not support static programs."""
-    arguments = proctor_arguments([path.name for path in SOURCES.glob("*.cpp")], str(output))
+    arguments = proctor_compiler_arguments([path.name for path in SOURCES.glob("*.cpp")], str(output))
     supported = [argument for argument in arguments if argument not in ("-static", "-s", "-O1")]
     subprocess.run(["g++", *SANITIZERS, *supported, *WARNINGS], check=True, cwd=SOURCES)
 
@@ -89,7 +89,9 @@ def waiting_library(binaries: Path, name: str, flags: Sequence[str]) -> bytes:
 
     def build(output: Path) -> None:
         subprocess.run(
-            ["g++", *fork_server_arguments(str(output)), *WARNINGS, *flags], check=True, cwd=SOURCES.parent
+            ["g++", *fork_server_compiler_arguments(str(output)), *WARNINGS, *flags],
+            check=True,
+            cwd=SOURCES.parent,
         )
 
     return built_once(binaries / f"{name}-{hash_sources(SOURCES.parent)[:16]}", build).read_bytes()

@@ -20,9 +20,9 @@ from ioi_eval.store import Store
 from ioi_eval.store.compiling import (
     PROCTOR,
     WAITING,
-    fork_server_arguments,
+    fork_server_compiler_arguments,
     hash_sources,
-    proctor_arguments,
+    proctor_compiler_arguments,
 )
 from ioi_eval.store.contents import convert_store_errors
 from ioi_eval.store.resources import find_bundled_binary, load_proctor_sources
@@ -53,7 +53,9 @@ async def get_proctor_binary(
         raise EngineUnavailable(
             f"no C++ compiler was found in {STAGE_PATH}, and {bundled}. Install one: {INSTALL_COMPILER}"
         )
-    arguments = proctor_arguments(_list_source_files(sources_folder), str(build_folder / "proctor-built"))
+    arguments = proctor_compiler_arguments(
+        _list_source_files(sources_folder), str(build_folder / "proctor-built")
+    )
     return await _build_once(
         make_proctor_key(compiler, sources_folder), compiler, arguments, sources_folder, store, bundled
     )
@@ -69,9 +71,9 @@ async def find_fork_server_library(
     if compiler is None:
         raise EngineUnavailable(f"a C++ compiler is missing, and {bundled}")
     source_files = [*load_proctor_sources(graders / "proctor"), *load_proctor_sources(graders / "python")]
-    command = (compiler.command, *fork_server_arguments(WAITING))
+    command = (compiler.command, *fork_server_compiler_arguments(WAITING))
     key = artifact_key("waiting", platform.machine(), compiler, command, source_files)
-    arguments = fork_server_arguments(str(build_folder / WAITING))
+    arguments = fork_server_compiler_arguments(str(build_folder / WAITING))
     return await _build_once(key, compiler, arguments, graders, store, bundled)
 
 
@@ -139,7 +141,7 @@ async def _build_once(
 
 
 def make_proctor_key(compiler: Toolchain, sources_folder: Path) -> str:
-    command = (compiler.command, *proctor_arguments(_list_source_files(sources_folder), "proctor"))
+    command = (compiler.command, *proctor_compiler_arguments(_list_source_files(sources_folder), "proctor"))
     return artifact_key(
         "proctor", platform.machine(), compiler, command, load_proctor_sources(sources_folder)
     )
