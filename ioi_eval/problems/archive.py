@@ -20,7 +20,7 @@ from typing import NamedTuple
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.store import Store
-from ioi_eval.store.contents import Pin
+from ioi_eval.store.contents import EntryPin
 from ioi_eval.store.files import raise_read_errors
 
 _CHUNK_BYTES = 1 << 20
@@ -58,7 +58,7 @@ class ExtractedArchive(NamedTuple):
     """An extracted archive in the cache."""
 
     folder: Path
-    pin: Pin  # pin of the cache entry, which keeps the folder until the pin is released
+    pin: EntryPin  # pin of the cache entry, which keeps the folder until the pin is released
 
 
 def extract_archive(archive: Path, store: Store, limits: ArchiveLimits | None = None) -> ExtractedArchive:

@@ -91,7 +91,7 @@ def _find_differences(shard: ShardFolder, other_shard: ShardFolder) -> list[str]
         )
         if value != other_value
     ]
-    differences += list_fingerprint_changes(fingerprint, other_fingerprint, include_reading=True)
+    differences += list_fingerprint_changes(fingerprint, other_fingerprint, include_reading_options=True)
     # The hash of a dump is unknown if the dump was not read completely.
     were_both_dumps_read = not shard.info.unread and not other_shard.info.unread
     differences += (

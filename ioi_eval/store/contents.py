@@ -82,7 +82,7 @@ def private_folder(parent: Path | None = None, name: str | None = None) -> Path:
 
 
 def find_default_root(user_folder: str | None) -> Path:
-    """Return the folder that the user named, else the default cache folder.
+    """Return the folder that the user named, or else the default cache folder.
 
     If HOME is missing or not writable, return a private folder.
     """
@@ -120,7 +120,7 @@ def convert_store_errors(store: Store, create_error: Callable[[str], IoiEvalErro
         raise create_error(f"{problem_text}. {remedy}") from error
 
 
-class Pin(contextlib.AbstractContextManager["Pin"]):
+class EntryPin(contextlib.AbstractContextManager["EntryPin"]):
     """Protects an existing or future entry from eviction until it is released or the process ends."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
@@ -232,21 +232,21 @@ class Store:
 
         return self._get_or_make(key, make)
 
-    def pin(self, key: str) -> Pin:
+    def pin(self, key: str) -> EntryPin:
         """Protect a key from eviction by any process. Each pin uses one file descriptor."""
         pin_path = self._pins_folder / self._entry_path(key).name
         while True:
             descriptor = _open_file(pin_path)
             _try_lock_file(descriptor, fcntl.LOCK_SH)
             if _is_file_at(pin_path, descriptor):
-                return Pin(pin_path, descriptor)
+                return EntryPin(pin_path, descriptor)
             # Another process removed the lock file after it was opened here and before it was locked.
             os.close(descriptor)
             CACHE_PIN.log(_log, f"{pin_path.name} was removed")
 
     @contextlib.asynccontextmanager
     async def creation_lock(self, key: str) -> AsyncIterator[None]:
-        """Let processes make an entry one after another, so that only the first has to make it.
+        """Context manager: let processes make an entry one after another, so that only the first makes it.
 
         The wait is bounded, because the process ahead may be stopped or fail to store the entry. If the lock
         file cannot be created, do not wait.
@@ -392,7 +392,7 @@ class Store:
                     return True
             return False
         finally:
-            Pin(pin_path, descriptor).release()
+            EntryPin(pin_path, descriptor).release()
 
     def _delete_entry(self, path: Path) -> None:
         """Remove an entry: hide it in one step, then delete it, which may take long."""

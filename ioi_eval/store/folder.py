@@ -144,7 +144,7 @@ def write_rejected_rows(folder: Path, errors: Sequence[InputError]) -> Path:
 def read_rows(
     folder: Path, start: int = 0, is_selected: Callable[[ResultHead], bool] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of results.jsonl in order of completion, with their tests written out.
+    """Yield the rows of results.jsonl in order of completion, with a mapping for each test.
 
     `start`: offset of the first row. `is_selected`: selects rows by their main columns.
     """
@@ -186,7 +186,7 @@ def _line_number(path: Path, offset: int) -> int:
 def read_rows_with_offsets(
     folder: Path, start: int = 0, is_selected: Callable[[ResultHead], bool] | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield offset and row of each row of results.jsonl. The row's tests stay compact."""
+    """Yield offset and row of each row of results.jsonl. Tests of rows keep their stored form."""
     confinements_by_name = read_confinements(folder)
     for offset, row in decode_lines(folder / RESULTS, dict[str, Any], start, is_selected, needs_key=True):
         confinement_name = row.get("confinement")
@@ -199,7 +199,7 @@ def read_rows_with_offsets(
 def read_row_at(
     folder: Path, offset: int, confinements_by_name: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return the row of results.jsonl at an offset, with its tests written out."""
+    """Return the row of results.jsonl at an offset, with a mapping for each test."""
     for _, row in decode_lines(folder / RESULTS, dict[str, Any], offset):
         with add_line_to_errors(folder / RESULTS, offset):
             return expand_row(expand_confinement(row, confinements_by_name), {})
@@ -317,13 +317,13 @@ class Fingerprint(Value):
 
 
 def list_fingerprint_changes(
-    old: Fingerprint, new: Fingerprint, *, include_reading: bool = False
+    old: Fingerprint, new: Fingerprint, *, include_reading_options: bool = False
 ) -> tuple[str, ...]:
     """Return a message for each difference between two fingerprints that prevents continuing a run.
 
     Options have the names that they have in `ioi-eval.toml`.
 
-    `include_reading`: also compare the options for reading rows of a dump.
+    `include_reading_options`: also compare the options for reading rows of a dump.
     """
     compared_groups = (("option", old.options, new.options), ("version of", old.versions, new.versions))
     compared_values = (
@@ -334,7 +334,9 @@ def list_fingerprint_changes(
             as_json_value(new_value.get(name)),
         )
         for group_name, old_value, new_value in compared_groups
-        for name in sorted({*old_value, *new_value} - (frozenset() if include_reading else _READING_OPTIONS))
+        for name in sorted(
+            {*old_value, *new_value} - (frozenset() if include_reading_options else _READING_OPTIONS)
+        )
     )
     return tuple(
         f"{setting_name}: {_format_value(old_value)} -> {_format_value(new_setting)}"
@@ -379,9 +381,11 @@ def has_measured_limits(problem: Problem) -> bool:
     return is_time_limit_measured(problem) or bool(problem.forks_by)
 
 
-def set_process_count(problem: Problem, forks: int) -> Problem:
-    """Return the problem with `forks`, the number of processes that the problem's included files start."""
-    return msgspec.structs.replace(problem, options=msgspec.structs.replace(problem.options, forks=forks))
+def set_process_count(problem: Problem, process_count: int) -> Problem:
+    """Return the problem with the measured number of processes that its included files start."""
+    return msgspec.structs.replace(
+        problem, options=msgspec.structs.replace(problem.options, forks=process_count)
+    )
 
 
 def set_cpu_limit(problem: Problem, seconds: float) -> Problem:

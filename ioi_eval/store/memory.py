@@ -158,7 +158,7 @@ class LruCache(Generic[T]):
         return self._values[key][0]
 
     def keep(self, key: str, value: T, size: int = 1) -> None:
-        """Store a value, and remove others if the total size exceeds the maximum."""
+        """Store a value, and remove other values if the total size exceeds the maximum."""
         if key in self._values:
             self.forget([key])
         self._values[key] = value, size
@@ -234,7 +234,7 @@ class SharedCalls(Generic[T]):
                 call.alone = asyncio.get_running_loop().call_later(
                     self._linger_seconds, self._cancel, key, call
                 )
-                call.task.add_done_callback(lambda task: self._on_done(key, call))
+                call.task.add_done_callback(lambda task: self._remove_finished_call(key, call))
             elif is_over or not call.waiting:
                 if self._calls.get(key) is call:  # no new caller may join a finished or cancelled call
                     del self._calls[key]
@@ -255,7 +255,7 @@ class SharedCalls(Generic[T]):
             del self._calls[key]
         call.task.cancel()
 
-    def _on_done(self, key: str, call: _Call[T]) -> None:
+    def _remove_finished_call(self, key: str, call: _Call[T]) -> None:
         """Remove a call that finished without callers.
 
         Its exception is dropped, because a new call would raise it again.

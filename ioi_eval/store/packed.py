@@ -68,7 +68,7 @@ class PackedByteStrings(Collection[bytes]):
         return slot
 
     def add(self, item: bytes) -> bool:
-        """Add an item; return True if it is new. Its index is then the last one."""
+        """Add an item. Return True if it is new, so that it got the next free index."""
         if self._slots[slot := self._find_slot(item)]:
             return False
         self._slots[slot] = next_index = len(self._item_ends)

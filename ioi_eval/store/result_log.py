@@ -281,16 +281,16 @@ class ResultLog:
 
     def find_result(self, identity: str, problem: str) -> dict[str, Any] | None:
         """Return the row of a submission with the same identity, if the problem is unchanged, or None."""
-        return self._find_by_identity(_hash_identity(identity, self._get_problem_digest(problem)))
+        return self._find_row_by_identity(_hash_identity(identity, self._get_problem_digest(problem)))
 
     def find_program(self, identity: str) -> dict[str, Any] | None:
         """Return the row of a program with this identity, which includes problem and limits, or None."""
-        return self._find_by_identity(_hash_identity(identity))
+        return self._find_row_by_identity(_hash_identity(identity))
 
-    def _find_by_identity(self, short_identity: bytes) -> dict[str, Any] | None:
+    def _find_row_by_identity(self, identity_hash: bytes) -> dict[str, Any] | None:
         """Return the row with the hash of an identity, from the first source that has such a row."""
         location = self._execute(
-            "SELECT source, offset FROM identities WHERE identity = ? ORDER BY source", short_identity
+            "SELECT source, offset FROM identities WHERE identity = ? ORDER BY source", identity_hash
         ).fetchone()
         if location is None:
             return None
@@ -337,7 +337,7 @@ class ResultLog:
         return int(self._select_value("SELECT offset FROM results WHERE key = ?", key))
 
     def _read_row(self, path: Path, offset: int) -> dict[str, Any]:
-        """Return the row at an offset of a file, with its tests written out."""
+        """Return the row at an offset of a file, with a mapping for each test."""
         with path.open("rb") as stream:
             stream.seek(offset)
             with add_line_to_errors(path, offset):
@@ -696,12 +696,12 @@ class ResultLog:
         self._start_digest()
 
     def _start_digest(self) -> None:
-        """Start with no indexed bytes of results.jsonl."""
+        """Reset the hash of the indexed bytes of results.jsonl."""
         self._digest, self._indexed_bytes = hashlib.sha256(), 0
         self._saved_bytes, self._next_save_bytes = 0, _FIRST_SAVE_BYTES
 
     def _hash_new_results(self, end: int | None = None) -> None:
-        """Hash the bytes of results.jsonl after the indexed ones, up to offset `end` or to the file's end."""
+        """Hash the bytes of results.jsonl that are not indexed, up to offset `end` or to the file's end."""
         with suppress(FileNotFoundError), (self.folder / RESULTS).open("rb") as stream:
             stream.seek(self._indexed_bytes)
             while block := stream.read(
