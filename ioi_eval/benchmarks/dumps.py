@@ -581,7 +581,7 @@ class _FirstPass:
             if counts.replies == counts.programs:
                 remedy = "Give always_extract=True to take the programs from the replies in the other column"
             problem = (
-                f"{counts.fenced} of {counts.programs} programs contain code fences, so they are replies"
+                f"{counts.fenced} of {counts.programs} programs contain fenced blocks, so they are replies"
             )
             where = ", ".join(file.label for file in files)
             raise InputError(problem, where=where, field=code_column, remedy=remedy)
