@@ -96,7 +96,7 @@ _COLUMNS = DeclaredOption(
     "columns",
     CliOption(
         metavar="K=NAME",
-        help="Column of each field: problem=meta.id,code=out.",
+        help="Column or path of each field: problem=meta.id,code=out.",
     ),
     list[str],
     None,

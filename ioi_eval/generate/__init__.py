@@ -7,7 +7,8 @@ This package makes prompts, sends requests and writes dumps. `benchmarks` reads 
 from __future__ import annotations
 
 from ioi_eval.generate.agents import SOLUTIONS, Agent, AgentOptions, read_command_name
-from ioi_eval.generate.asks import (
+from ioi_eval.generate.generations import FailedRequestEvent, Generations, RequestRunner, StoredReplyEvent
+from ioi_eval.generate.model_requests import (
     Author,
     BudgetOptions,
     BudgetTracker,
@@ -19,7 +20,6 @@ from ioi_eval.generate.asks import (
     make_requests,
     sample_key,
 )
-from ioi_eval.generate.generations import FailedRequestEvent, Generations, RequestRunner, StoredReplyEvent
 
 __all__ = [
     "SOLUTIONS",

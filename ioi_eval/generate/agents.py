@@ -19,7 +19,7 @@ from shlex import quote
 from typing import Annotated
 
 from ioi_eval.engines.open_files import make_open_file_limit_command
-from ioi_eval.generate.asks import GeneratedReply, GenerationFailed, ModelRequest
+from ioi_eval.generate.model_requests import GeneratedReply, GenerationFailed, ModelRequest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import find_language
 from ioi_eval.model.options import CliOption

@@ -21,7 +21,13 @@ from typing import Any, Self
 import httpx
 import msgspec
 
-from ioi_eval.generate.asks import BudgetTracker, GeneratedReply, GenerationFailed, ModelOptions, ModelRequest
+from ioi_eval.generate.model_requests import (
+    BudgetTracker,
+    GeneratedReply,
+    GenerationFailed,
+    ModelOptions,
+    ModelRequest,
+)
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.retry import MODEL, MODEL_ADDRESS

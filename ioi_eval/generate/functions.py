@@ -6,16 +6,16 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 
-from ioi_eval.generate.asks import GeneratedReply, ModelRequest
+from ioi_eval.generate.model_requests import GeneratedReply, ModelRequest
 from ioi_eval.model.errors import InputError
 
-Function = Callable[[str], str | Awaitable[str]]
+PromptFunction = Callable[[str], str | Awaitable[str]]
 
 
 class FunctionAuthor:
     """An author that is a function. A function that is not `async` runs in several threads."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: PromptFunction) -> None:
         self._function = function
 
     @property
@@ -36,7 +36,7 @@ class FunctionAuthor:
         return GeneratedReply(generation=reply)
 
 
-def function_name(function: Function) -> str:
+def function_name(function: PromptFunction) -> str:
     """Return a function's name, or `function` if it has none."""
     name = getattr(function, "__name__", type(function).__name__)
     return name if name.isidentifier() else "function"

@@ -16,7 +16,13 @@ from typing import Any, Self
 
 import msgspec
 
-from ioi_eval.generate.asks import Author, GeneratedReply, GenerationFailed, ModelRequest, OutOfBudget
+from ioi_eval.generate.model_requests import (
+    Author,
+    GeneratedReply,
+    GenerationFailed,
+    ModelRequest,
+    OutOfBudget,
+)
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.quoting import encode_terminal_safe_json

@@ -30,7 +30,7 @@ from ioi_eval.generate import (
     sample_key,
 )
 from ioi_eval.generate.agents import McpAccess
-from ioi_eval.generate.functions import Function, FunctionAuthor, function_name
+from ioi_eval.generate.functions import FunctionAuthor, PromptFunction, function_name
 from ioi_eval.judge import Judge
 from ioi_eval.judge.needs import refuse_language
 from ioi_eval.model.errors import InputError, JudgeFailure
@@ -62,7 +62,7 @@ from ioi_eval.store.folder import read_failures, read_rows
 from ioi_eval.store.rows import read_result
 
 INSTANCES = "instances.jsonl"
-AnyAuthor = ModelOptions | AgentOptions | Function
+AnyAuthor = ModelOptions | AgentOptions | PromptFunction
 
 
 class Asking(Value):
@@ -168,14 +168,12 @@ def create_prompts(
 ) -> list[str]:
     """Return the prompts of the problems: for an agent if `agent` is true, otherwise for a model."""
     with _open_nonempty_source(problems, choice, store or Store.private()) as loaded_problems:
-        return [
-            ask.prompt
-            for ask in _create_requests(problems, loaded_problems, asking or Asking(), agent=agent).asks
-        ]
+        request_list = _create_requests(problems, loaded_problems, asking or Asking(), agent=agent)
+        return [request.prompt for request in request_list.requests]
 
 
 class _RunArguments(NamedTuple):
-    """The arguments of a call of `run`."""
+    """The arguments of a call of the function `run`."""
 
     source: Source
     author: AnyAuthor
@@ -197,7 +195,7 @@ async def _generate_and_judge(call: _RunArguments, problems: Problems, rejudge: 
     request_list = _create_requests(
         call.source, problems, call.asking, agent=isinstance(call.author, AgentOptions)
     )
-    requests = request_list.asks
+    requests = request_list.requests
     requests_fingerprint = fingerprint(requests, call.name, settings)
     with Generations(setup.folder, requests_fingerprint, call.name, fresh=setup.options.fresh) as generations:
         result_settings = {name: value for name, value in setup.result_settings.items() if value}
@@ -260,7 +258,7 @@ def _open_nonempty_source(
 class _RequestList(NamedTuple):
     """The requests to an author, and the problems without requests."""
 
-    asks: tuple[ModelRequest, ...]
+    requests: tuple[ModelRequest, ...]
     refused: Mapping[str, str]  # reasons why no program can be judged, by label of the problem
 
 
@@ -459,7 +457,7 @@ async def _stream_submissions(
     async with (
         open_author(call.author, call.setup.folder, budget, call.key) as author,
         RequestRunner(
-            request_list.asks, author, generations, max_concurrent=call.asking.concurrency
+            request_list.requests, author, generations, max_concurrent=call.asking.concurrency
         ) as answers,
     ):
         async for answer in answers:
@@ -500,8 +498,8 @@ def _make_instance_lines(
     """Yield a line for each requested program, and for each problem without requests."""
     results = {row["key"]: row for row in read_rows(out)}
     failures = read_failures(out)
-    has_several_samples = len({ask.number for ask in request_list.asks}) > 1
-    for ask in request_list.asks:
+    has_several_samples = len({ask.number for ask in request_list.requests}) > 1
+    for ask in request_list.requests:
         label = problems.label(problems.find(ask.problem_id, ask.year))
         instance_columns = {"instance_id": label, **({"sample": ask.number} if has_several_samples else {})}
         if ask.key in results:

@@ -150,7 +150,7 @@ class ServersFound(Value):
     left_out: Mapping[str, str]  # reasons why reachable servers are not used, by address
     differences: tuple[HealthCheck, ...]
     uses: str = ""  # number of servers of each kind, and their use; empty if all servers are of the same kind
-    jobs: str = ""  # how the servers run tests; empty means many tests per job
+    jobs: str = ""  # kind of jobs: with one test or many tests each; empty means many tests
     cores: int = 0  # total number of the servers' cores, if it exceeds the default number of jobs
 
     @property

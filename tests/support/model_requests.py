@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ioi_eval.generate import BudgetTracker, Generations, ModelOptions
-from ioi_eval.generate.asks import GeneratedReply, GenerationFailed, ModelRequest, OutOfBudget
 from ioi_eval.generate.chat import ChatModel
+from ioi_eval.generate.model_requests import GeneratedReply, GenerationFailed, ModelRequest, OutOfBudget
 
 __all__ = [
     "BudgetTracker",

@@ -22,7 +22,7 @@ import msgspec
 from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.generate import Agent, AgentOptions, BudgetOptions, BudgetTracker, ModelOptions, ModelRequest
 from ioi_eval.generate.agents import McpAccess
-from ioi_eval.generate.asks import (
+from ioi_eval.generate.model_requests import (
     Author,
     GeneratedReply,
     GenerationFailed,
