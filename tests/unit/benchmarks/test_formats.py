@@ -96,7 +96,7 @@ def test_damaged_compressed_file_is_input_error(
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
-def test_broken_line_in_compressed_file_is_named(tmp_path: Path, suffix: str) -> None:
+def test_error_about_broken_line_in_compressed_file_has_line_number(tmp_path: Path, suffix: str) -> None:
     plain = tmp_path / "x.jsonl"
     plain.write_text('{"a": 1}\n{"a": \n')
     assert failing(packed(plain, suffix)).row == 2

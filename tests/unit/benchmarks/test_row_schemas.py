@@ -310,7 +310,7 @@ def test_humaneval_prompt_and_completion_are_judged_together(cli: CommandLine, t
 
 
 @needs_plugin("functions")
-def test_failed_batch_requests_are_listed_and_others_scored(cli: CommandLine, tmp_path: Path) -> None:
+def test_failed_batch_requests_are_listed_and_other_rows_are_scored(cli: CommandLine, tmp_path: Path) -> None:
     rows = write_jsonl(tmp_path / "humaneval.jsonl", [SUMS])
     reply = "```python\ndef total(numbers):\n    return sum(numbers)\n```"
     body = {"choices": [{"message": {"content": reply}}]}

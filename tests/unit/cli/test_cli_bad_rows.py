@@ -60,7 +60,7 @@ def test_list_of_rejected_rows_is_not_written_into_folder_of_other_files(
     assert [path.name for path in (cli.folder / "other").iterdir()] == ["thesis.tex"]
 
 
-def test_dump_files_of_unknown_format_are_named(cli: CommandLine, problems: Path) -> None:
+def test_dump_files_of_unknown_format_are_listed(cli: CommandLine, problems: Path) -> None:
     """Otherwise the user would not notice that a model's rows are missing."""
     (cli.folder / "dumps").mkdir()
     write_dump(cli.folder / "dumps/a.jsonl", [row("good", RIGHT)])

@@ -204,7 +204,7 @@ def test_doctor_prints_every_check_of_single_server(capsys: pytest.CaptureFixtur
     assert {"server", "runtime", "output", "open files"} <= {line[8:].split("  ")[0] for line in lines}
 
 
-def test_doctor_counts_server_without_compiler_if_another_has_one() -> None:
+def test_doctor_counts_server_without_compiler_if_another_server_has_it() -> None:
     compiler = HealthCheck(name=COMPILER, ok=False, detail="no g++")
     lacking = msgspec.structs.replace(report("b"), findings=(compiler,), toolchains={})
     assert combine_reports([report("a"), lacking]).good == ("http://a:2000", "http://b:2000")

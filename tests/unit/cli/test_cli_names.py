@@ -95,7 +95,7 @@ def lacking(cli: CommandLine) -> str:
     ],
     ids=lambda c: c[0],
 )
-def test_missing_promised_package_ends_command_before_judging(
+def test_missing_package_of_packages_option_ends_command_before_judging(
     cli: CommandLine, problems: Path, command: tuple[str, ...]
 ) -> None:
     """Nothing is written."""

@@ -53,7 +53,7 @@ def test_verdicts_of_a_program_are_coloured(cli: CommandLine, package: Path) -> 
     assert "\x1b" not in piped.stdout + piped.stderr
 
 
-def test_coloured_table_is_aligned_like_plain_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_coloured_table_is_aligned_like_plain_table(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [["AC", "WA", "1"], ["other", "SKIPPED", "20"], ["last", "ACM", "3"]]
     plain = list(console.format_table(("name", "verdict", "n"), rows, right_aligned_heads=("n",)))
     monkeypatch.setattr(sys, "stdout", Terminal())

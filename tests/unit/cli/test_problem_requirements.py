@@ -42,7 +42,7 @@ async def looked(packages: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyP
     return list(await check_needs(str(packages), BenchmarkOptions(), EngineChoice(), store=store))
 
 
-async def test_missing_tool_of_all_problems_is_one_check(
+async def test_tool_that_all_problems_lack_is_a_single_health_check(
     packages: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, compiler = await looked(packages, engine := without("g++"), monkeypatch)

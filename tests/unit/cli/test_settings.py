@@ -150,7 +150,7 @@ def test_table_in_settings_file_is_refused(cli: CommandLine) -> None:
     )
 
 
-def test_misspelt_command_message_has_one_mark_after_suggestion(cli: CommandLine) -> None:
+def test_message_about_misspelt_command_suggests_similar_command(cli: CommandLine) -> None:
     expected = "error: no such command 'scroe'. Did you mean 'score'? See ioi-eval --help\n"
     assert cli("scroe").stderr == expected
 

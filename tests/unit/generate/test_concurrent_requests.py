@@ -90,7 +90,7 @@ async def test_slow_consumer_does_not_stop_generation(tmp_path: Path) -> None:
             assert len(author.ended) == 50
 
 
-async def test_failed_generation_is_reported_and_others_go_on(tmp_path: Path) -> None:
+async def test_failed_generation_is_reported_and_other_requests_continue(tmp_path: Path) -> None:
     author = Scripted(free=True)
     author.faults = {"a": lambda: GenerationFailed("lost"), "b": lambda: OutOfBudget("spent")}
     with Generations(tmp_path, "x", "m") as generations:

@@ -12,7 +12,7 @@ from ioi_eval.integrations.runtime import close_all
 DOCS = Path(__file__).parents[3] / "docs" / "apps.md"
 
 
-def test_eval_protocol_docs_example_prints_promised_result(
+def test_eval_protocol_docs_example_prints_documented_result(
     shared_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("IOI_EVAL_CACHE", str(shared_cache))

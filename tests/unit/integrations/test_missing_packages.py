@@ -58,7 +58,7 @@ def test_missing_package_at_a_call_names_the_extra(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.usefixtures("closing_reward_runtimes")
-def test_missing_promised_packages_are_found_before_model_is_asked(tmp_path: Path) -> None:
+def test_missing_packages_are_found_before_model_is_asked(tmp_path: Path) -> None:
     rows, tests = tmp_path / "apps.jsonl", json.dumps({"inputs": ["1"], "outputs": ["1"]})
     rows.write_text(json.dumps({"question": "Print it.", "input_output": tests, "difficulty": "easy"}) + "\n")
     # No Python has all of these packages.

@@ -568,7 +568,7 @@ def test_completion_text_ignores_messages_of_other_roles(role: str) -> None:
         ((), {}, "the call has no completions"),
     ],
 )
-def test_misnamed_arguments_of_reward_are_named(
+def test_wrong_arguments_of_reward_are_refused_with_remedy(
     arguments: tuple[list[str], ...], columns: dict[str, list[str]], message: str
 ) -> None:
     with pytest.raises(InputError, match=re.escape(message)):

@@ -148,7 +148,7 @@ def test_duplicate_line_does_not_hide_unjudged_row(tmp_path: Path, read: list[in
 
 
 @pytest.mark.parametrize("change", ["row", "problem", "option", "index", "code", "other dump between"])
-def test_dump_is_read_again_if_it_or_options_may_have_changed(
+def test_dump_is_read_again_if_file_or_options_may_have_changed(
     tmp_path: Path, read: list[int], change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package(tmp_path / "problems")

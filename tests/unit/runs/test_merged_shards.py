@@ -218,7 +218,7 @@ def test_resumed_shard_judges_only_its_new_rows(dump: Path, problems: Path) -> N
     assert rows_before < len(keys_after) and all(Shard.parse("1/3").contains(key) for key in keys_after)
 
 
-def test_warning_of_many_missing_shards_counts_them(dump: Path, problems: Path) -> None:
+def test_warning_about_many_missing_shards_has_their_number(dump: Path, problems: Path) -> None:
     folder = scored(dump, problems, dump.with_name("part"), "2/2000")
     assert "1,999 of 2,000 shards are missing" in summary_of(folder)["warnings"][0]
 
