@@ -189,7 +189,9 @@ def _check_source_kind(solutions: Source, problems: Source | None) -> None:
     if problems is not None and (suffix in ARCHIVES or isinstance(solutions, Problems)):
         remedy = "Leave problems=... out, or name a file of solutions"
         raise InputError(
-            "problems=... is only for a file of solutions, not for packages", where=name, remedy=remedy
+            "a source of problems is only for a file of solutions, not for packages",
+            where=name,
+            remedy=remedy,
         )
 
 
