@@ -47,7 +47,7 @@ async def test_engine_from_docs_extending_judges_submissions(installed: None, sh
 
 @needs_plugin("ray")
 def test_unknown_engine_name_is_input_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="or embedded, ray, slurm"):
+    with pytest.raises(InputError, match="or name an engine: embedded, ray, slurm"):
         find_engine("coin:heads")
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=r"Ray is not installed.*pip install '.\[ray\]'"):
@@ -85,5 +85,5 @@ def test_engine_name_without_scheme_is_a_host_only_if_it_resolves(monkeypatch: p
 
 
 def test_unknown_engine_error_lists_installed_engines(installed: None) -> None:
-    with pytest.raises(InputError, match="or folder, embedded"):
+    with pytest.raises(InputError, match="or name an engine: folder, embedded"):
         find_engine("dice:six")
