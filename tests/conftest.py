@@ -35,7 +35,7 @@ __all__ = ["bench", "binaries", "compiled", "kept", "library", "proctor", "share
 # Property tests have no deadline, because a busy machine is slow. By default they try the same few examples
 # in every run; scripts/test --nightly tries many random examples (--hypothesis-profile=random).
 _patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("derandomized", _patient, derandomize=True, max_examples=25)
+settings.register_profile("derandomized", _patient, derandomize=True, max_examples=10)
 settings.register_profile("random", _patient, print_blob=True, max_examples=150)
 settings.load_profile("derandomized")
 

@@ -314,8 +314,12 @@ def test_replaced_evaluator_runs_programs_with_caller_packages(
 def test_examined_interpreter_lists_folders_that_sandbox_must_show(python: Path) -> None:
     examined, prefix = examine_interpreter(python), python.parent.parent
     assert examined is not None and examined.why_not == "" and examined.modules == ("networkx",)
-    assert {Path(path) for path in examined.read} >= {prefix / "bin", prefix / "lib", prefix / "pyvenv.cfg"}
-    assert str(prefix) not in examined.read
+    assert {Path(path) for path in examined.readable_paths} >= {
+        prefix / "bin",
+        prefix / "lib",
+        prefix / "pyvenv.cfg",
+    }
+    assert str(prefix) not in examined.readable_paths
 
 
 def test_interpreter_identity_changes_with_package_version(python: Path) -> None:
@@ -342,7 +346,7 @@ def test_folder_of_interpreter_symlink_is_not_readable_in_sandbox(python: Path, 
     link = outside / "bin" / "python3"
     link.symlink_to(python)
     examined = examine_interpreter(link)
-    assert examined is not None and str(outside / "bin") not in examined.read
+    assert examined is not None and str(outside / "bin") not in examined.readable_paths
 
 
 def test_interpreter_with_home_as_prefix_is_input_error(
