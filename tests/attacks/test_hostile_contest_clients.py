@@ -145,8 +145,8 @@ async def test_participant_cannot_cancel_calls_of_another_participant(shared_cac
         await under_way
 
 
-# Floods of equal programs are quick: these are judged once, but fill the queue just as well.
-@pytest.mark.nightly(unless="^(?!submissions$)")
+# The gate tries two of the five floods.
+@pytest.mark.nightly(unless="^(loops|builds)$")
 @pytest.mark.parametrize("flood", FLOODS, ids=lambda one: one.name)
 async def test_flood_of_calls_does_not_starve_another_participant(flood: Flood, shared_cache: Path) -> None:
     """Heron, on a separate connection, is judged while otter's programs wait for results."""

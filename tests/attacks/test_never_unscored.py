@@ -242,10 +242,11 @@ async def test_huge_result_in_assertion_is_never_unscored(scorer: Scorer) -> Non
     assert await verdict(scorer, code, "python", problem=problem) is Verdict.WA
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("number", "builds"),
     [
-        pytest.param(1_500_000, BuildOptions(), marks=pytest.mark.nightly, id="of six megabytes"),
+        pytest.param(1_500_000, BuildOptions(), id="of six megabytes"),
         # With less memory a real Piston cannot compile the proctor.
         pytest.param(500_000, BuildOptions(limits=BuildLimits(memory=512 << 20)), id="of two"),
     ],

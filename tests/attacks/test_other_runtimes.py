@@ -86,6 +86,7 @@ async def port() -> AsyncIterator[int]:
         yield server.sockets[0].getsockname()[1]
 
 
+@pytest.mark.nightly(unless="javascript")
 @pytest.mark.parametrize("name", PROGRAMS)
 async def test_program_of_other_runtime_has_no_access(
     scorer: Scorer, port: int, name: str, tmp_path: Path

@@ -435,7 +435,7 @@ chmod +x run
 """
 
 
-@pytest.mark.nightly(unless="gauges")  # barters has a build script in a folder of the older version
+@pytest.mark.nightly  # barters has a build script in a folder of the older version
 @pytest.mark.parametrize(
     ("name", "validator"),
     [("berries", "output_validators"), ("cairns", "output_validator"), ("gauges", "output_validator")],

@@ -137,6 +137,7 @@ def test_non_utf8_code_is_bad_row(tmp_path: Path, code: Any) -> None:
         read(path)
 
 
+@pytest.mark.nightly
 def test_rows_next_to_a_non_utf8_row_are_read(tmp_path: Path) -> None:
     """Rows of the same batch stay usable."""
     rows = [

@@ -223,6 +223,7 @@ def test_abandoned_parquet_reading_kills_child_process(
     assert [child.returncode for child in children] == [-signal.SIGKILL] and not parquet._idle
 
 
+@pytest.mark.nightly(unless="9")
 @pytest.mark.parametrize(
     ("ending", "message"),
     [(signal.SIGKILL, "takes more than"), (signal.SIGSEGV, "the process that unpacks it ended with -11")],

@@ -111,6 +111,7 @@ def test_checker_option_of_score_command_changes_output_comparison(cli: CommandL
     assert "There are white-diff, stripped," in wrong.stderr
 
 
+@pytest.mark.nightly
 def test_references_key_judges_benchmark_solutions_first(cli: CommandLine, tmp_path: Path) -> None:
     copies = tmp_path / "copies"
     rows = [problem(0), problem(1, solutions=json.dumps([ADD, "print(3)"])), problem(2, solutions="")]

@@ -22,7 +22,7 @@ def test_new_command_writes_loadable_packages_of_every_type(cli: CommandLine) ->
     )
 
 
-@pytest.mark.nightly(unless="function|interactive")
+@pytest.mark.nightly(unless="function")
 @pytest.mark.parametrize("kind", PACKAGE_TYPES)
 def test_new_package_validates(cli: CommandLine, kind: StarterType) -> None:
     written = cli("new", f"packages/my-{kind}", "--type", kind)

@@ -192,7 +192,7 @@ def is_taken(name: str) -> bool:
     return not completed.returncode and not completed.stderr
 
 
-@pytest.mark.nightly(unless="^0$")
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(20))
 def test_headers_included_twice_leave_macros_unchanged(seed: int) -> None:
     """`bits/stdc++.h` does not: `cstdarg` undefines a macro of `stdio.h`."""
