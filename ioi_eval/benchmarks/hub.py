@@ -216,7 +216,7 @@ def _find_connection_error() -> str | None:
             if HUB.is_last(attempt) or time.monotonic() - start_time_s >= HUB.max_seconds:
                 return f"{str(error) or type(error).__name__}, {HUB.describe_exhaustion(attempt)}"
             HUB.log(_log, error)
-            time.sleep(HUB.wait_after(attempt))
+            time.sleep(HUB.delay_s_after(attempt))
             attempt += 1
         else:
             return None

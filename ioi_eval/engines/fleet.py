@@ -21,7 +21,7 @@ from typing import Any, Generic, TypeVar
 from msgspec.structs import replace
 
 from ioi_eval.engines.contract import Change, Check, JobsWait, OnServer, ServerChanged
-from ioi_eval.model.doing import log_step, mark_executing
+from ioi_eval.model.doing import log_step, mark_step_executing
 from ioi_eval.model.errors import (
     AttemptsUsedUp,
     BrokenReply,
@@ -224,7 +224,7 @@ class WaitTimes(Value):
     def choose_wait_s(self, attempt: int) -> float:
         """Return a random time to wait after a failed attempt, in seconds. The first attempt has number 1."""
         retry_rule = replace(SERVER, first_wait=self.first_wait, longest_wait=self.longest_wait)
-        return retry_rule.wait_after(attempt)
+        return retry_rule.delay_s_after(attempt)
 
     def choose_pause_s(self, failed_inspections: int) -> float:
         """Return a random time until the next inspection of a failed endpoint, in seconds.
@@ -232,7 +232,7 @@ class WaitTimes(Value):
         The time grows with the number of inspections that failed since then.
         """
         retry_rule = replace(RECOVERY, first_wait=self.first_pause, longest_wait=self.longest_pause)
-        return retry_rule.wait_after(failed_inspections + 1)
+        return retry_rule.delay_s_after(failed_inspections + 1)
 
 
 def loop_time_s() -> float:
@@ -748,7 +748,7 @@ class Fleet(ABC, Generic[ReportT]):
                 )
                 raise AttemptsUsedUp(f"{error}{exclusions}{job_attempts.describe_last_error()}") from error
             try:
-                with mark_executing(endpoint.url, _log):
+                with mark_step_executing(endpoint.url, _log):
                     return await self._await_first_answer(_SentJob(endpoint, job, job_attempts, check))
             except AnswerRefused as refused:
                 job_attempts.add_failure(endpoint, refused.error)

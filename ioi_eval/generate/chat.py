@@ -135,7 +135,7 @@ class ChatModel:
                 if fault.pause_s is not None:
                     self._rate_limiter.delay_requests(min(fault.pause_s, self._retry_rule.longest_wait))
                 else:
-                    await asyncio.sleep(self._retry_rule.wait_after(attempts))
+                    await asyncio.sleep(self._retry_rule.delay_s_after(attempts))
 
     def _raise_if_final(self, fault: Fault, attempts: int) -> None:
         """Return if another attempt may succeed. Otherwise raise GenerationFailed or InputError."""
@@ -254,7 +254,7 @@ def _make_request_headers(key: Secret) -> dict[str, str]:
         raise InputError(
             "the API key contains control or non-ASCII characters", field="model.api_key_env", remedy=remedy
         )
-    return {"Authorization": key.as_authorization} if key else {}
+    return {"Authorization": key.as_authorization_header} if key else {}
 
 
 class _RateLimiter:

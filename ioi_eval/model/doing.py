@@ -32,8 +32,8 @@ class _Step:
 class TrackedSubmission:
     """A submission in progress. Several of its steps may run at the same time."""
 
-    def __init__(self, key: str, problem: str) -> None:
-        self.key, self.problem, self.since = key, problem, time.time()
+    def __init__(self, submission_key: str, problem_id: str) -> None:
+        self.key, self.problem, self.since = submission_key, problem_id, time.time()
         self._steps = list[_Step]()
 
     @property
@@ -56,9 +56,9 @@ _CONTEXT: ContextVar[_Context | None] = ContextVar("_CONTEXT", default=None)
 
 
 @contextmanager
-def track_submission(key: str, problem: str) -> Iterator[TrackedSubmission]:
+def track_submission(submission_key: str, problem_id: str) -> Iterator[TrackedSubmission]:
     """Context manager: code inside it records its steps on this submission."""
-    submission = TrackedSubmission(key, problem)
+    submission = TrackedSubmission(submission_key, problem_id)
     context_token = _CONTEXT.set(_Context(submission, None))
     try:
         yield submission
@@ -73,12 +73,12 @@ def current_submission() -> TrackedSubmission | None:
 
 
 @contextmanager
-def track_step(kind: str) -> Iterator[None]:
+def track_step(step_kind: str) -> Iterator[None]:
     """Context manager: code inside it executes a step of the current submission."""
     if (current_context := _CONTEXT.get()) is None:
         yield
         return
-    new_step = _Step(kind)
+    new_step = _Step(step_kind)
     context_token = _CONTEXT.set(_Context(current_context.doing, new_step))
     current_context.doing._steps.append(new_step)
     try:
@@ -89,21 +89,21 @@ def track_step(kind: str) -> Iterator[None]:
 
 
 @contextmanager
-def mark_executing(executor: str, logger: logging.Logger = _log) -> Iterator[None]:
-    """Mark the current step as executed at `executor`, a server or slot, and log its start and outcome."""
+def mark_step_executing(executor_name: str, logger: logging.Logger = _log) -> Iterator[None]:
+    """Mark the current step as executed by a server or slot, and log its start and outcome."""
     current_context = _CONTEXT.get()
     step = None if current_context is None else current_context.step
     if step is not None:
-        step.where = executor
+        step.where = executor_name
     start_s = time.perf_counter()
-    log_step(logger, "sent to %s", executor)
+    log_step(logger, "sent to %s", executor_name)
     try:
         yield
     except IoiEvalError as error:
-        log_step(logger, "failed on %s: %s: %s", executor, type(error).__name__, error)
+        log_step(logger, "failed on %s: %s: %s", executor_name, type(error).__name__, error)
         raise
     else:
-        log_step(logger, "answered by %s in %.3f s", executor, time.perf_counter() - start_s)
+        log_step(logger, "answered by %s in %.3f s", executor_name, time.perf_counter() - start_s)
     finally:
         if step is not None:
             step.where = ""
@@ -127,8 +127,8 @@ def log_step(logger: logging.Logger, text: str, *args: object) -> None:
         logger.debug(f"%s: {text}" if subject else f"%s{text}", subject, *args)
 
 
-def name_work_in_log(
-    logger: logging.Logger, kind: str, names: Iterable[str] = ()
+def add_work_to_log_lines(
+    logger: logging.Logger, work_kind: str, item_names: Iterable[str] = ()
 ) -> AbstractContextManager[None]:
     """Return a context in which log lines name this work, such as "tests 01, 02".
 
@@ -137,13 +137,15 @@ def name_work_in_log(
     """
     if not logger.isEnabledFor(logging.DEBUG):
         return nullcontext()
-    all_names = [*names]
+    all_names = [*item_names]
     more_text = f" and {len(all_names) - _MAX_NAMED_TESTS} more" if len(all_names) > _MAX_NAMED_TESTS else ""
-    return _add_work_to_log(f"{kind} {', '.join(all_names[:_MAX_NAMED_TESTS])}{more_text}".strip())
+    return _add_description_to_log_lines(
+        f"{work_kind} {', '.join(all_names[:_MAX_NAMED_TESTS])}{more_text}".strip()
+    )
 
 
 @contextmanager
-def _add_work_to_log(work_description: str) -> Iterator[None]:
+def _add_description_to_log_lines(work_description: str) -> Iterator[None]:
     """Add a description of the work to log lines of the code inside."""
     context_token = _CURRENT_WORK.set(work_description)
     try:

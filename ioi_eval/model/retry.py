@@ -46,7 +46,7 @@ class RetryRule(Value):
         """Return True if this attempt is the last. The first attempt has the number 1."""
         return self.attempts is not None and attempt >= self.attempts
 
-    def wait_after(self, attempt: int) -> float:
+    def delay_s_after(self, attempt: int) -> float:
         """Return a random wait in seconds, so that jobs that failed together do not return together."""
         doublings = min(attempt - 1, _MAX_DOUBLINGS)
         max_wait_s = min(self.longest_wait, self.first_wait * 2**doublings)

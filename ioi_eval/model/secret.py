@@ -23,7 +23,7 @@ class Secret(str):
         return repr(_HIDDEN)
 
     @property
-    def as_authorization(self) -> Self:
+    def as_authorization_header(self) -> Self:
         """Return the value of the header `Authorization`."""
         return type(self)(f"Bearer {self}")
 
@@ -51,7 +51,7 @@ class Login(Secret):
         return Secret(base64.b64encode(self.encode()).decode())
 
     @property
-    def as_authorization(self) -> Self:
+    def as_authorization_header(self) -> Self:
         """Return the value of the header `Authorization`."""
         return type(self)(f"Basic {self.as_basic_auth}")
 

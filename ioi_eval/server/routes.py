@@ -21,7 +21,7 @@ from ioi_eval.engines.embedded.packages import is_version_accepted
 from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.engines.jobs.piston_api import RefusedRequest, make_size_refusal
 from ioi_eval.engines.piston.sending import HEADER, REQUEST
-from ioi_eval.model.doing import log_step, name_work_in_log
+from ioi_eval.model.doing import add_work_to_log_lines, log_step
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.registries import VIEW_PAGE, Registry, list_entry_names, load_entry
 from ioi_eval.server.contents import ContentCache
@@ -343,7 +343,7 @@ def _open_request_log(request: web.Request) -> AbstractContextManager[None]:
     """Return a context in which log lines contain the request's number. The client logs the same number."""
     request_id = request.headers.get(REQUEST, "")
     is_valid = request_id.isalnum() and len(request_id) <= _MAX_REQUEST_ID_LENGTH
-    return name_work_in_log(_log, f"request {request_id}" if is_valid else "request")
+    return add_work_to_log_lines(_log, f"request {request_id}" if is_valid else "request")
 
 
 def _read_token(header: str) -> str:

@@ -103,7 +103,7 @@ def test_retry_limits_are_defined_in_one_module() -> None:
 def test_retry_waits_double_up_to_longest() -> None:
     rule = RetryRule(name="some", what="", on="", gives_up="", attempts=5, first_wait=1.0, longest_wait=4.0)
     for attempt, longest in ((1, 1.0), (2, 2.0), (3, 4.0), (4, 4.0), (10_000, 4.0)):
-        assert longest / 2 <= rule.wait_after(attempt) <= longest
+        assert longest / 2 <= rule.delay_s_after(attempt) <= longest
     assert [rule.is_last(attempt) for attempt in (1, 4, 5, 6)] == [False, False, True, True]
 
 

@@ -22,7 +22,7 @@ def recorded_run(shared: Path) -> Path:
 @pytest.fixture
 def no_retry_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set the waits of all retry rules to 0."""
-    monkeypatch.setattr(RetryRule, "wait_after", lambda rule, attempt: 0.0)
+    monkeypatch.setattr(RetryRule, "delay_s_after", lambda rule, attempt: 0.0)
 
 
 @pytest.fixture(scope="session")

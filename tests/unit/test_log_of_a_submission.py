@@ -15,7 +15,7 @@ from support.servers import FixedServers, ServerOptions, serve
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.engines.piston import PistonEngine
 from ioi_eval.errors import EngineUnavailable, JudgeFailure
-from ioi_eval.model.doing import log_step, name_work_in_log, track_submission
+from ioi_eval.model.doing import add_work_to_log_lines, log_step, track_submission
 from ioi_eval.model.secret import Secret
 from ioi_eval.models import Blob, Limits, Problem, Submission, Test
 from ioi_eval.testing import FakeEngine
@@ -161,7 +161,7 @@ async def test_log_without_debug_has_no_step(
 def test_disabled_debug_log_does_not_read_submission_names(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "ioi_eval")
     names = iter(["01", "02"])
-    with name_work_in_log(logging.getLogger("ioi_eval.some"), "tests", names):
+    with add_work_to_log_lines(logging.getLogger("ioi_eval.some"), "tests", names):
         assert [*names] == ["01", "02"]
 
 

@@ -38,7 +38,7 @@ from ioi_eval.engines.embedded.sandboxes import Sandboxes, Uids
 from ioi_eval.engines.embedded.toolchains import check_in_sandbox, find_toolchains, make_description_command
 from ioi_eval.engines.locks import SharedExclusiveLock
 from ioi_eval.engines.threads import run_to_end
-from ioi_eval.model.doing import log_step, mark_executing
+from ioi_eval.model.doing import log_step, mark_step_executing
 from ioi_eval.model.errors import EngineOverloaded, EngineUnavailable
 from ioi_eval.model.job import Job, JobResult, StageStatus, Toolchain
 from ioi_eval.model.values import Blob
@@ -180,7 +180,7 @@ class EmbeddedEngine:
             slot_name = f"this machine, slot {open_parts.all_slots.index(slot) + 1}"
             open_parts.kill_switches.add(kill_switch)
             try:
-                with mark_executing(slot_name, _log):
+                with mark_step_executing(slot_name, _log):
                     run_job_in_slot = partial(run_job, open_parts.environment, job, plan, slot, kill_switch)
                     return await run_to_end(
                         run_job_in_slot,

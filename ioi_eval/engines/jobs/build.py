@@ -47,7 +47,7 @@ from ioi_eval.engines.jobs.headers import (
     min_builds_for_header,
 )
 from ioi_eval.engines.jobs.run import COMMAND, BuildResult, Delivery, attach_fork_server
-from ioi_eval.model.doing import log_step, name_work_in_log
+from ioi_eval.model.doing import add_work_to_log_lines, log_step
 from ioi_eval.model.errors import BrokenReply, FileEdited, JudgeFailure, ToolchainGone
 from ioi_eval.model.job import Job, JobFile, Toolchain
 from ioi_eval.model.options import BuildOptions
@@ -546,7 +546,7 @@ class Builder:
             keys = spec.make_keys(capabilities)
             try:
                 find_or_build = partial(self._find_or_build, spec, capabilities, keys)
-                with name_work_in_log(_log, f"{spec.kind} build"):
+                with add_work_to_log_lines(_log, f"{spec.kind} build"):
                     outcome = await self._running_builds.call(" ".join(keys), find_or_build)
                     if _log.isEnabledFor(logging.DEBUG):
                         outcome_name = "built" if isinstance(outcome, BuildSuccess) else "does not compile"

@@ -633,7 +633,7 @@ async def execute(
             if attempt >= (attempts or REPLY.max_attempts):
                 raise JudgeFailure(f"{reason}, {REPLY.describe_exhaustion(attempt)}", phase=phase) from error
             REPLY.log(_log, reason)
-        await asyncio.sleep(REPLY.wait_after(attempt))
+        await asyncio.sleep(REPLY.delay_s_after(attempt))
         attempt += 1
 
 

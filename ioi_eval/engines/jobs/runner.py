@@ -33,7 +33,7 @@ from ioi_eval.engines.jobs.run import (
     read_reports,
 )
 from ioi_eval.engines.locks import SharedExclusiveLock
-from ioi_eval.model.doing import name_work_in_log
+from ioi_eval.model.doing import add_work_to_log_lines
 from ioi_eval.model.errors import JudgeFailure, MachineAtFault
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult
 from ioi_eval.model.options import BuildOptions
@@ -191,7 +191,7 @@ class TestRunner:
                     await sizer.select_first_tests(batch), secrets.token_hex(16)
                 )
                 job = sizer.limit_memory(self._delivery.make_job(batch, job_tests, capabilities))
-                with name_work_in_log(
+                with add_work_to_log_lines(
                     _log, "tests", (planned.test.name for planned in job_tests.tests.values())
                 ):
                     ending, failed_servers = await self._delivery.run(

@@ -337,7 +337,7 @@ class HttpClient:
         token = self._tokens.find_token(url)
         if token is None:
             token = self._tokens.choose_token(url, (await self._request("GET", url, "/", max_s)).body)
-        headers = {"Authorization": token.as_authorization} if token else {}
+        headers = {"Authorization": token.as_authorization_header} if token else {}
         try:
             return await self._request(method, url, path, max_s, request, headers)
         except EngineError:
@@ -368,7 +368,7 @@ class HttpClient:
             "Expect": "100-continue",
         }
         if token:
-            headers["Authorization"] = token.as_authorization
+            headers["Authorization"] = token.as_authorization_header
         timeout = aiohttp.ClientTimeout(total=max_s, sock_connect=self._max_connect_s)
         try:
             async with self._session.post(

@@ -165,7 +165,7 @@ def _join(address: str) -> None:
         except ConnectionAbortedError:
             if RAY_CLIENT.is_last(attempt):
                 raise
-            pause_s = RAY_CLIENT.wait_after(attempt)
+            pause_s = RAY_CLIENT.delay_s_after(attempt)
             _log.warning(
                 "the Ray cluster at %s refused the connection; trying again in %g s", address, pause_s
             )

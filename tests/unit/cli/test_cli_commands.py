@@ -139,7 +139,7 @@ class Gone:
     async def execute(self, job, check=None):
         raise EngineUnavailable("gone")
 
-RetryRule.wait_after = lambda rule, attempt: 0.0
+RetryRule.delay_s_after = lambda rule, attempt: 0.0
 console.set_log_output()
 try:
     asyncio.run(execute(Gone(), Job(files=()), phase="running"))

@@ -36,7 +36,7 @@ def test_repr_of_objects_with_a_secret_hides_the_secret() -> None:
     shown = repr(
         [
             Secret(SECRET),
-            {"Authorization": Secret(SECRET).as_authorization},
+            {"Authorization": Secret(SECRET).as_authorization_header},
             servers,
             ServerOptions(token=Secret(SECRET)),
         ]

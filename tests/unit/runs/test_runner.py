@@ -14,7 +14,7 @@ from runner_judges import MADE_OF, PROBLEMS, FakeJudge, rows, score, some
 from support.runs import ResultLog, RunSummary, read_failures, read_rows
 
 from ioi_eval.errors import EngineUnavailable, InputError, JudgeFailure
-from ioi_eval.model.doing import BUILD, WAITS, mark_executing, track_step
+from ioi_eval.model.doing import BUILD, WAITS, mark_step_executing, track_step
 from ioi_eval.models import Problem, Reason, Submission, SubmissionResult, Verdict
 from ioi_eval.runs import runner
 from ioi_eval.runs.events import (
@@ -70,7 +70,7 @@ async def test_active_submissions_are_reported(tmp_path: Path, monkeypatch: pyte
         async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
             kind, endpoint = (
                 BUILD if submission.key < "k002" else WAITS,
-                mark_executing(f"server {submission.key}"),
+                mark_step_executing(f"server {submission.key}"),
             )
             with track_step(kind), endpoint if submission.key != "k000" else contextlib.nullcontext():
                 await is_reported.wait()

@@ -139,8 +139,8 @@ def test_waits_of_fleet_follow_retry_rules(attempt: int) -> None:
         return wait(number)
 
     wait_times = WaitTimes()
-    assert seeded_wait(wait_times.choose_wait_s, attempt) == seeded_wait(SERVER.wait_after, attempt)
-    assert seeded_wait(wait_times.choose_pause_s, attempt - 1) == seeded_wait(RECOVERY.wait_after, attempt)
+    assert seeded_wait(wait_times.choose_wait_s, attempt) == seeded_wait(SERVER.delay_s_after, attempt)
+    assert seeded_wait(wait_times.choose_pause_s, attempt - 1) == seeded_wait(RECOVERY.delay_s_after, attempt)
 
 
 async def test_endpoint_rate_counts_answered_jobs() -> None:
