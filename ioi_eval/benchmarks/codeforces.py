@@ -75,7 +75,7 @@ class Codeforces(Benchmark):
             unusable=INTERACTIVE
             if is_interactive
             else ""
-            if row.read_flag("executable", True)
+            if row.read_boolean("executable", True)
             else NOT_EXECUTABLE,
         )
 

@@ -10,7 +10,7 @@ from ioi_eval.engines.contract import Capabilities
 from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, find_linked_grader
 from ioi_eval.model.errors import FileEdited, InputError, InterpreterRefused, JudgeFailure, ModuleMissing
 from ioi_eval.model.job import SHOW_OR_NAME, Toolchain
-from ioi_eval.model.languages import MODULES, Language, find_language, list_known_modules
+from ioi_eval.model.languages import MODULES, Language, find_language, require_supported_packages
 from ioi_eval.model.values import Checker, Manager, Problem, TaskType
 from ioi_eval.rules.plan import MANAGED_TASK_TYPES, refuse_invalid_problem
 
@@ -212,7 +212,7 @@ def refuse_missing_packages(
         commands: commands of the submissions' toolchains.
         capabilities: capabilities of the engine.
     """
-    promised_modules = list_known_modules(packages)
+    promised_modules = require_supported_packages(packages)
     for tool in capabilities.list_toolchains(PYTHON) if PYTHON in commands else ():
         if tool.refusal:
             raise InputError(

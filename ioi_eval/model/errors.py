@@ -115,9 +115,9 @@ class JudgeFailure(IoiEvalError):
 class FileEdited(JudgeFailure):
     """A file of the problem was edited after the problem was read."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, file_name: str) -> None:
         remedy = "Read the problem again: run the same command once more"
-        super().__init__(f"{name} was edited after the problem was read", phase="judging", remedy=remedy)
+        super().__init__(f"{file_name} was edited after the problem was read", phase="judging", remedy=remedy)
 
 
 class InterpreterRefused(JudgeFailure):
@@ -195,9 +195,9 @@ class MachineAtFault(EngineError):
     `answer`: the engine's answer. `where`: names of the machines.
     """
 
-    def __init__(self, reason: str, answer: Any, where: str = "") -> None:
-        self.reason, self.answer, self.where = reason, answer, where
-        super().__init__(f"{reason} (on {where})" if where else reason)
+    def __init__(self, reason: str, engine_answer: Any, machine_names: str = "") -> None:
+        self.reason, self.answer, self.where = reason, engine_answer, machine_names
+        super().__init__(f"{reason} (on {machine_names})" if machine_names else reason)
 
 
 class BrokenReply(EngineError):

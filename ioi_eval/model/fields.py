@@ -36,14 +36,14 @@ class Faults:
         self.errors: list[InputError] = []
         self.notes: list[str] = []
 
-    def make_error(self, problem: str, file: str, *, row: int | None = None, **details: str) -> InputError:
+    def make_error(self, fault: str, file: str, *, row: int | None = None, **details: str) -> InputError:
         """Return a fault. `file` is a file in the source, or "" for the source itself."""
         where = f"{self.where}/{file}" if file else self.where
-        return InputError(problem, where=where, row=self.row if row is None else row, **details)
+        return InputError(fault, where=where, row=self.row if row is None else row, **details)
 
-    def report(self, problem: str, file: str, *, row: int | None = None, **details: str) -> None:
+    def report(self, fault: str, file: str, *, row: int | None = None, **details: str) -> None:
         """Handle a fault. The arguments are the same as for `make_error`."""
-        self.errors.append(self.make_error(problem, file, row=row, **details))
+        self.errors.append(self.make_error(fault, file, row=row, **details))
 
     def add_note(self, sentence: str, file: str = "") -> None:
         """Add a note, which is not a fault but may interest readers of the package."""
@@ -54,8 +54,8 @@ class Faults:
 class StrictFaults(Faults):
     """The policy that raises the first fault."""
 
-    def report(self, problem: str, file: str, *, row: int | None = None, **details: str) -> NoReturn:
-        raise self.make_error(problem, file, row=row, **details)
+    def report(self, fault: str, file: str, *, row: int | None = None, **details: str) -> NoReturn:
+        raise self.make_error(fault, file, row=row, **details)
 
 
 class Fields:
@@ -72,11 +72,17 @@ class Fields:
         self,
         values: Mapping[str, Any],
         file: str,
-        policy: Faults,
-        prefix: str = "",
+        fault_policy: Faults,
+        field_prefix: str = "",
         row: int | None = None,
     ) -> None:
-        self.values, self.file, self._policy, self._prefix, self._row = values, file, policy, prefix, row
+        self.values, self.file, self._policy, self._prefix, self._row = (
+            values,
+            file,
+            fault_policy,
+            field_prefix,
+            row,
+        )
 
     def has_field(self, name: str) -> bool:
         """Return True if the object has this field."""
@@ -98,14 +104,14 @@ class Fields:
         """Return a field's full name for messages."""
         return self._prefix + name
 
-    def report_fault(self, name: str, problem: str, remedy: str = "") -> None:
+    def report_fault(self, name: str, fault: str, remedy: str = "") -> None:
         """Handle a fault of a field."""
-        self._policy.report(problem, self.file, row=self._row, field=self.full_name(name), remedy=remedy)
+        self._policy.report(fault, self.file, row=self._row, field=self.full_name(name), remedy=remedy)
 
-    def make_error(self, name: str, problem: str, remedy: str = "") -> InputError:
+    def make_error(self, name: str, fault: str, remedy: str = "") -> InputError:
         """Return the error about a field without reporting it. The caller raises the error."""
         error_details = {"field": self.full_name(name), "remedy": remedy or self.remedy}
-        return self._policy.make_error(problem, self.file, row=self._row, **error_details)
+        return self._policy.make_error(fault, self.file, row=self._row, **error_details)
 
     def mismatch_error(self, name: str, expected: str) -> InputError:
         """Return the error that a field's value is not `expected`, without reporting it."""
@@ -144,7 +150,7 @@ class Fields:
             name, Literal[tuple(choices)], f"one of {', '.join(choices)}", default, choices[0]
         )
 
-    def read_flag(self, name: str, default: bool = False) -> bool:
+    def read_boolean(self, name: str, default: bool = False) -> bool:
         """Return True or False."""
         return self._read_value(name, bool, "true or false", default, default)
 
@@ -171,23 +177,23 @@ class Fields:
         """Return a reader of other values for the same object."""
         return Fields(values, self.file, self._policy, self._prefix, self._row)
 
-    def _read_value(self, name: str, kind: Any, expected: str, default: T | None, empty: T) -> T:
+    def _read_value(self, name: str, value_type: Any, expected: str, default: T | None, empty_value: T) -> T:
         """Return the field as a value of a type.
 
-        After a fault return `default`, or `empty` if `default` is None.
+        After a fault return `default`, or `empty_value` if `default` is None.
         """
         value = self.raw_value(name)
         if value is None and not self.has_field(name):
             if default is None:
                 self.report_missing(name, expected)
-            return empty if default is None else default
-        if isinstance(value, float) and value.is_integer() and getattr(kind, "__origin__", None) is int:
+            return empty_value if default is None else default
+        if isinstance(value, float) and value.is_integer() and getattr(value_type, "__origin__", None) is int:
             value = int(value)
         try:
-            converted: T = msgspec.convert(value, kind)
+            converted: T = msgspec.convert(value, value_type)
         except msgspec.ValidationError:
             self.report_fault(name, f"{self.format_value(value)} is not {expected}", self.remedy)
-            return empty if default is None else default
+            return empty_value if default is None else default
         return converted
 
 

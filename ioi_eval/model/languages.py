@@ -163,12 +163,12 @@ class Language(Value, frozen=True, kw_only=True):
         """Return the limits of a test for programs in this language."""
         return msgspec.structs.replace(
             limits,
-            cpu_time=self._extend_time(limits.cpu_time),
-            wall_time=self._extend_time(limits.wall_time),
+            cpu_time=self._extend_time_limit(limits.cpu_time),
+            wall_time=self._extend_time_limit(limits.wall_time),
             memory=None if limits.memory is None else limits.memory + self.memory_extra,
         )
 
-    def _extend_time(self, seconds: float | None) -> float | None:
+    def _extend_time_limit(self, seconds: float | None) -> float | None:
         """Return a time limit, multiplied by `time_factor` and increased by `time_extra`."""
         return None if seconds is None else seconds * self.time_factor + self.time_extra
 
@@ -672,12 +672,14 @@ MODULES: Mapping[str, str] = MappingProxyType(
 
 def read_packages(text: str) -> tuple[str, ...]:
     """Return the packages in a list of names separated by commas. `none` means no packages."""
-    return list_known_modules(name for name in text.replace(",", " ").split() if name.lower() != "none")
+    return require_supported_packages(
+        name for name in text.replace(",", " ").split() if name.lower() != "none"
+    )
 
 
-def list_known_modules(names: Iterable[str]) -> tuple[str, ...]:
+def require_supported_packages(package_names: Iterable[str]) -> tuple[str, ...]:
     """Return the names without duplicates. Raises InputError for a name that is not in `MODULES`."""
-    distinct_names = tuple(dict.fromkeys(names))
+    distinct_names = tuple(dict.fromkeys(package_names))
     for name in distinct_names:
         if name not in MODULES:
             remedy = suggest_names(name, tuple(MODULES))

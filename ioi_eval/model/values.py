@@ -17,7 +17,7 @@ from ioi_eval.model.errors import FileEdited, InputError
 from ioi_eval.model.fields import suggest_names, suggest_similar
 
 
-class _ValueType(msgspec.StructMeta):
+class _ValueMetaclass(msgspec.StructMeta):
     """The type of all values. Wrong arguments of a constructor are an InputError with a suggestion."""
 
     def __call__(cls, *positional: Any, **fields: Any) -> Any:
@@ -34,7 +34,7 @@ class _ValueType(msgspec.StructMeta):
 
 # Type checkers need `frozen` and `kw_only` to be declared here, although they are inherited at run time.
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
-class Value(msgspec.Struct, frozen=True, kw_only=True, metaclass=_ValueType):
+class Value(msgspec.Struct, frozen=True, kw_only=True, metaclass=_ValueMetaclass):
     """Base of all values: immutable, compared by content, constructed with keyword arguments only."""
 
 
@@ -436,26 +436,26 @@ class Problem(Value):
                     remedy=remedy,
                 )
         if isinstance(tests, str | bytes | Mapping):
-            raise _tests_error(f"tests must be a list of pairs, not {type(tests).__name__}")
+            raise _make_tests_error(f"tests must be a list of pairs, not {type(tests).__name__}")
         test_list = list[Test]()
         for number, pair in enumerate(tests, start=1):
             if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise _tests_error(f"test {number} is not a pair, but {pair!r:.40}")
+                raise _make_tests_error(f"test {number} is not a pair, but {pair!r:.40}")
             if not all(isinstance(content, str | bytes) for content in pair):
-                raise _tests_error(
+                raise _make_tests_error(
                     f"test {number} must contain strings or bytes, not"
                     f" {' and '.join(type(content).__name__ for content in pair)}"
                 )
             test_list.append(Test(name=str(number), input=Blob.of(pair[0]), answer=Blob.of(pair[1])))
         if not test_list:
-            raise _tests_error("tests is empty")
+            raise _make_tests_error("tests is empty")
         return cls(id=id, limits=limits, tests=tuple(test_list), **fields)
 
 
-def _tests_error(problem: str) -> InputError:
+def _make_tests_error(reason: str) -> InputError:
     """Return the error for invalid tests of `Problem.of`."""
     remedy = 'Give pairs of an input and the expected output, as [("1 2", "3")]'
-    return InputError(problem, where="Problem.of", field="tests", remedy=remedy)
+    return InputError(reason, where="Problem.of", field="tests", remedy=remedy)
 
 
 # --- submissions and results -------------------------------------------------------------------------

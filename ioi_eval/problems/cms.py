@@ -383,7 +383,7 @@ def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _PA
         header.report_fault(
             field, "neither an object nor a list", "Write it as the contest system exports it"
         )
-    params = TaskTypeParams(values_by_name, header.file, faults, prefix=f"{field}.")
+    params = TaskTypeParams(values_by_name, header.file, faults, field_prefix=f"{field}.")
     params.check_keys()
     return params
 

@@ -281,7 +281,7 @@ def flag_key(
 ) -> Key[bool]:
     """Declare True or False."""
     return Key(
-        lambda fields, name, default: fields.read_flag(name, bool(default)),
+        lambda fields, name, default: fields.read_boolean(name, bool(default)),
         default,
         _join_bounds(meaning, "true or false"),
         missing_description,

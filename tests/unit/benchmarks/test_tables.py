@@ -122,7 +122,11 @@ def test_table_fields_are_read_with_their_types(tmp_path: Path) -> None:
         "3",
         2.5,
     )
-    assert (typed_row.read_integer("float"), typed_row.read_flag("flag"), typed_row.read_texts("names")) == (
+    assert (
+        typed_row.read_integer("float"),
+        typed_row.read_boolean("flag"),
+        typed_row.read_texts("names"),
+    ) == (
         2,
         True,
         ("a",),
@@ -152,7 +156,7 @@ def test_table_fields_are_read_with_their_types(tmp_path: Path) -> None:
         (lambda one: one.read_number("text"), "'x' is not a number"),
         (lambda one: one.read_number("number", above=3), "3 is not a number above 3"),
         (lambda one: one.read_integer("half"), "2.5 is not a whole number"),
-        (lambda one: one.read_flag("text"), "'x' is not true or false"),
+        (lambda one: one.read_boolean("text"), "'x' is not true or false"),
         (lambda one: one.read_texts("numbers"), "[1] is not a list of texts"),
         (lambda one: one.read_objects("numbers"), "[1] is not a list of objects"),
         (lambda one: one.read_json("text"), "the value is not valid JSON"),

@@ -22,7 +22,7 @@ READ: dict[str, Callable[[Fields], object]] = {
     "text": lambda fields: fields.read_text("text"),
     "number": lambda fields: fields.read_number("number"),
     "whole": lambda fields: fields.read_integer("whole"),
-    "flag": lambda fields: fields.read_flag("flag", False),
+    "flag": lambda fields: fields.read_boolean("flag", False),
     "texts": lambda fields: fields.read_texts("texts"),
     "inner": lambda fields: fields.read_object("inner").values,
     "choice": lambda fields: fields.read_choice("choice", ["a", "b"]),
