@@ -30,7 +30,7 @@ from ioi_eval.benchmarks.loaded import (
     load,
 )
 from ioi_eval.benchmarks.reference_scores import ReferenceScores, read_reference_scores
-from ioi_eval.problems.collection import LeftOut
+from ioi_eval.problems.collection import ExcludedProblemError
 
 __all__ = [
     "ASKED_FOR",
@@ -43,7 +43,7 @@ __all__ = [
     "DumpInfo",
     "DumpOptions",
     "Dumps",
-    "LeftOut",
+    "ExcludedProblemError",
     "LoadedProblems",
     "LocatedSubmission",
     "ProblemLookup",

@@ -35,7 +35,7 @@ from ioi_eval.store.files import MAY_READ, find_unreadable_folders, raise_read_e
 NOT_SELECTED = "not selected"
 
 
-class LeftOut(InputError):
+class ExcludedProblemError(InputError):
     """Raised for a problem of the source that is not judged: it is not selected, or it cannot be judged."""
 
     def __init__(self, problem_id: str, reason: str) -> None:
@@ -106,11 +106,11 @@ class Problems(Mapping[str, Problem]):
 
         Raises:
             InputError: No problem matches, or several problems do.
-            LeftOut: The problem exists but is not selected.
+            ExcludedProblemError: The problem exists but is not selected.
         """
         problems_by_year = self._problems_by_id.get(problem_id)
         if problems_by_year is None and problem_id in self._unselected_ids:
-            raise LeftOut(problem_id, NOT_SELECTED)
+            raise ExcludedProblemError(problem_id, NOT_SELECTED)
         if problems_by_year is None:
             raise InputError(
                 f"unknown problem {problem_id!r}",
@@ -383,7 +383,7 @@ def _read_package(folder: Path, where: str) -> Package:
     if errors:
         return Package(where=where, format=package.format, errors=errors)
     statement, document = problem.statement or find_statement(folder), read_statement_document(folder)
-    notes = [*_note_other_formats(package_format, folder), *package.notes]
+    notes = [*_note_other_matching_formats(package_format, folder), *package.notes]
     notes += [f"{where}/{finding.file}: {finding.problem}. {finding.remedy}" for finding in findings]
     if problem is not package.problem:
         notes.append(f"Python is excluded because {problem.left_out['python'].partition(':')[0]} cannot run")
@@ -416,7 +416,7 @@ def _read_package(folder: Path, where: str) -> Package:
     return msgspec.structs.replace(package, problem=problem, notes=tuple(notes))
 
 
-def _note_other_formats(package_format: Format, folder: Path) -> Iterator[str]:
+def _note_other_matching_formats(package_format: Format, folder: Path) -> Iterator[str]:
     """Yield a note for each other format that recognizes the package and may define other points."""
     if not isinstance(package_format, PackageFormat):
         return

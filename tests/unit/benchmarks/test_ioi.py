@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 from benchmark_tables import EXAMPLES, IOI_ROWS, ioi_rows, ioi_tests, write_ioi, write_table
 from dump_rows import write_jsonl
-from support.datasets import BenchmarkOptions, LeftOut, LoadedProblems, find_benchmark, load, open_dump
+from support.datasets import (
+    BenchmarkOptions,
+    ExcludedProblemError,
+    LoadedProblems,
+    find_benchmark,
+    load,
+    open_dump,
+)
 
 from ioi_eval import load_problems
 from ioi_eval.errors import InputError
@@ -95,7 +102,7 @@ def test_ioi_problem_name_in_two_years_needs_year(tmp_path: Path) -> None:
         problems.find("garland")
     chosen = loaded(tmp_path, years=frozenset({2024}))
     assert chosen.find("garland").year == 2024
-    with pytest.raises(LeftOut, match="not selected"):
+    with pytest.raises(ExcludedProblemError, match="not selected"):
         chosen.find("garland", 2023)
 
 
