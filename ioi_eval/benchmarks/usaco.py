@@ -21,7 +21,7 @@ from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Solution, Test
-from ioi_eval.problems.names import is_plain_name
+from ioi_eval.problems.names import is_portable_file_name
 from ioi_eval.rules.json_tests import NO_CASES, CasesError, unparsable_tests
 
 _MEGABYTE = 1_000_000  # number of bytes in a megabyte, as in the benchmark's harness
@@ -107,7 +107,7 @@ def _read_test_files(row: Row, contents: ContentStore) -> Iterator[Test]:
     """Yield the tests of a problem, numbered from 1. Raise CasesError if a file is missing."""
     test_folder = _get_test_folder(row)
     if (
-        not is_plain_name(row.read_name("problem_id"))
+        not is_portable_file_name(row.read_name("problem_id"))
         or not test_folder.is_dir()
         or not row.read_integer("num_tests", 0)
     ):

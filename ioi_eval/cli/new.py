@@ -14,7 +14,7 @@ import typer
 from ioi_eval.cli import console
 from ioi_eval.cli.groups import command
 from ioi_eval.model.errors import InputError
-from ioi_eval.problems.names import is_plain_name
+from ioi_eval.problems.names import is_portable_file_name
 from ioi_eval.store import resources
 from ioi_eval.store.files import format_error_reason
 
@@ -103,7 +103,7 @@ def _check_empty(folder: Path) -> None:
 def _write_package(folder: Path, kind: StarterType) -> None:
     _check_empty(folder)
     name = folder.absolute().name
-    if not is_plain_name(name):
+    if not is_portable_file_name(name):
         remedy = "Use letters, digits, `_`, `-` and `.`"
         raise InputError(f"{name!r} is not a valid problem id", field="PATH", remedy=remedy)
     if kind is StarterType.GRADER and ("." in name or name in sys.stdlib_module_names):

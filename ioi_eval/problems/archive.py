@@ -96,7 +96,7 @@ def _list_members(zip_file: zipfile.ZipFile, archive: Path, limits: ArchiveLimit
     ]
     _check_size(infos, archive, limits)
     members = [(info, _check_member_name(info, archive)) for info in infos]
-    _check_distinct(members, archive)
+    _refuse_duplicate_names(members, archive)
     return members
 
 
@@ -143,7 +143,7 @@ def _check_member_name(info: zipfile.ZipInfo, archive: Path) -> PurePosixPath:
     return path
 
 
-def _check_distinct(members: Iterable[_Member], archive: Path) -> None:
+def _refuse_duplicate_names(members: Iterable[_Member], archive: Path) -> None:
     """Raise an InputError if two files have the same name, or a file has the name of a folder."""
     file_names: set[PurePosixPath] = set()
     folder_names: set[PurePosixPath] = set()

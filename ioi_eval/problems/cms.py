@@ -49,7 +49,7 @@ from ioi_eval.problems.keys import (
     text_key,
     text_list_key,
 )
-from ioi_eval.problems.names import is_plain_name
+from ioi_eval.problems.names import is_portable_file_name
 from ioi_eval.problems.package import (
     DeclaredFormat,
     find_first_by_stem,
@@ -60,7 +60,7 @@ from ioi_eval.problems.package import (
     make_solution,
     note_unsupported_language,
     put_first,
-    read_mapping,
+    read_mapping_file,
     read_output_files,
     read_tests_folder,
 )
@@ -329,7 +329,7 @@ def _read_source_names(header: CmsHeader, problem_id: str) -> tuple[str, ...]:
     file_names = (name for name in header.submission_format if name.endswith(_SOURCE_SUFFIX))
     stems = tuple(name.removesuffix(_SOURCE_SUFFIX) for name in file_names)
     for stem in stems:
-        if not is_plain_name(stem):
+        if not is_portable_file_name(stem):
             header.report_fault(
                 field,
                 f"{stem + _SOURCE_SUFFIX!r} is not the name of a source",
@@ -428,15 +428,15 @@ def _is_compiled_with_grader(params: Fields, grader_choice: str, has_grader: boo
     return params.read_choice("compilation", ("alone", grader_choice), default) == grader_choice
 
 
-def _parse_json_field(header: Fields, field: str) -> Any:
+def _parse_json_field(fields: Fields, field_name: str) -> Any:
     """Return a field's value, or the JSON in it if it is a string. None if it is empty or broken."""
-    value = header.values.get(field)
+    value = fields.values.get(field_name)
     if not isinstance(value, str):
         return value
     try:
         return parse_json(value) if value.strip() else None
     except ValueError as error:
-        header.report_fault(field, f"broken JSON in the string: {error}", "Correct it in the file")
+        fields.report_fault(field_name, f"broken JSON in the string: {error}", "Correct it in the file")
         return None
 
 
@@ -540,14 +540,14 @@ def find_checker(
     )
     if not checker_kind.is_program:
         return checker
-    return add_sources(checker, sources, header)
+    return add_checker_sources(checker, sources, header)
 
 
-def add_sources(
+def add_checker_sources(
     checker: Checker,
     sources: Sequence[NamedBlob],
     header: Fields,
-    field: str = "checker",
+    checker_key: str = "checker",
     value_without_checker: str = "white-diff",
 ) -> Checker:
     """Return the checker with its program: checker/checker.cpp, or the only source in the folder.
@@ -556,7 +556,7 @@ def add_sources(
         checker: The checker without sources.
         sources: The files in the checker's folder.
         header: The fields of problem.json.
-        field: The key that asks for a checker, for messages.
+        checker_key: The key that asks for a checker, for messages.
         value_without_checker: The value of that key if a package has no checker, for messages.
     """
     program_files = [file for file in sources if find_language_by_suffix(Path(file.name).suffix)]
@@ -565,7 +565,7 @@ def add_sources(
     )
     if main_source is None:
         header.report_fault(
-            field, "missing file checker/checker.cpp", f"Add it, or set this to {value_without_checker}"
+            checker_key, "missing file checker/checker.cpp", f"Add it, or set this to {value_without_checker}"
         )
         return checker
     language = language_of(main_source.name) or "c++"
@@ -609,11 +609,11 @@ class _Group(NamedTuple):
 
 
 def read_subtasks(
-    folder: Path, header: ScoringKeys, tests: tuple[str, ...], faults: Faults
+    folder: Path, scoring_keys: ScoringKeys, tests: tuple[str, ...], faults: Faults
 ) -> tuple[Subtask, ...]:
     """Return the subtasks from the files in subtasks/, or else from the score type's parameters."""
     default_subtask = Subtask(
-        name="all", points=0.0, tests=(), score_type=header.score_type, threshold=header.threshold
+        name="all", points=0.0, tests=(), score_type=scoring_keys.score_type, threshold=scoring_keys.threshold
     )
     groups = list[_Group]()
     for path in list_visible_paths((folder / "subtasks").glob("*")):
@@ -624,20 +624,20 @@ def read_subtasks(
             faults.report(
                 "not the name of a subtask's file", file_path, remedy=f"Write it as {path.stem}.json"
             )
-        elif (values := read_mapping(folder, file_path, faults)) is not None:
+        elif (values := read_mapping_file(folder, file_path, faults)) is not None:
             subtask_keys = SubtaskKeys(values, file_path, faults)
             subtask_keys.check_keys()
             groups.append(_make_group(path.stem, subtask_keys, default_subtask))
-    if header.has_field(_SUBTASK_PARAMETERS):
+    if scoring_keys.has_field(_SUBTASK_PARAMETERS):
         if groups:
-            header.report_fault(
+            scoring_keys.report_fault(
                 _SUBTASK_PARAMETERS, "there are also subtasks in files", "Remove one of the two"
             )
-        groups = _read_group_parameters(header, default_subtask, len(tests), faults)
+        groups = _read_group_parameters(scoring_keys, default_subtask, len(tests), faults)
     has_counts = any(_is_count(group.test_selector) for group in groups)
     if has_counts:
-        _note_ambiguous_order(tests, "tests", faults)
-        _note_ambiguous_order([group.subtask.name for group in groups], "subtasks", faults)
+        _note_ambiguous_name_order(tests, "tests", faults)
+        _note_ambiguous_name_order([group.subtask.name for group in groups], "subtasks", faults)
     tests_by_group = (
         _select_tests_by_count(groups, tests)
         if has_counts
@@ -649,7 +649,7 @@ def read_subtasks(
     )
 
 
-def _note_ambiguous_order(names: Sequence[str], part: str, faults: Faults) -> None:
+def _note_ambiguous_name_order(names: Sequence[str], package_part: str, faults: Faults) -> None:
     """Add a note if names in alphabetical order are not in numerical order: 1, 10, 2."""
 
     def by_number(name: str) -> list[tuple[int, str]]:
@@ -669,30 +669,34 @@ def _note_ambiguous_order(names: Sequence[str], part: str, faults: Faults) -> No
     )
     if index is not None:
         problem = f"they are counted in alphabetical order: {names[index]} is before {numbered_names[index]}"
-        faults.add_note(f"{problem}. Pad numbers with zeros to count in numerical order", part)
+        faults.add_note(f"{problem}. Pad numbers with zeros to count in numerical order", package_part)
 
 
 def _read_group_parameters(
-    header: ScoringKeys, default_subtask: Subtask, test_count: int, faults: Faults
+    scoring_keys: ScoringKeys, default_subtask: Subtask, test_count: int, faults: Faults
 ) -> list[_Group]:
     """Return the groups in the score type's parameters.
 
     They are [[points, tests, threshold], ...]; each inner list may be an object. If the score type is a
     sum, they may be a number: the points of each test.
     """
-    value = _parse_json_field(header, _SUBTASK_PARAMETERS)
+    value = _parse_json_field(scoring_keys, _SUBTASK_PARAMETERS)
     if default_subtask.score_type is ScoreType.SUM and isinstance(value, int | float):
-        group_fields = header.make_nested_fields(_SUBTASK_PARAMETERS, {"tests": ".*"} if test_count else {})
-        points = Fields({_SUBTASK_PARAMETERS: value}, header.file, faults).read_number(_SUBTASK_PARAMETERS)
+        group_fields = scoring_keys.make_nested_fields(
+            _SUBTASK_PARAMETERS, {"tests": ".*"} if test_count else {}
+        )
+        points = Fields({_SUBTASK_PARAMETERS: value}, scoring_keys.file, faults).read_number(
+            _SUBTASK_PARAMETERS
+        )
         return [_Group(replace(default_subtask, points=points * test_count), group_fields, "tests")]
     if value is None:
         return []
     if not isinstance(value, list) or not all(map(_is_group_row, value)):
         problem = "neither a list of [points, tests] nor one of objects"
-        header.report_fault(_SUBTASK_PARAMETERS, problem, "Write it as the contest system does")
+        scoring_keys.report_fault(_SUBTASK_PARAMETERS, problem, "Write it as the contest system does")
         return []
     return [
-        _read_group_row(str(index), group_row, header, default_subtask)
+        _read_group_row(str(index), group_row, scoring_keys, default_subtask)
         for index, group_row in enumerate(value, 1)
     ]
 

@@ -11,7 +11,7 @@ from enum import Enum, StrEnum
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 from ioi_eval.model.fields import Fields, find_similar_names, suggest_names
-from ioi_eval.problems.names import is_plain_name
+from ioi_eval.problems.names import is_portable_file_name
 
 T = TypeVar("T")
 K = TypeVar("K", bound="Keys")
@@ -109,19 +109,19 @@ class Keys(Fields):
         return {value.name: value for value in values_by_attribute.values() if isinstance(value, Key)}
 
     def check_keys(
-        self, names: Collection[str] | None = None, unknown: UnknownKeyPolicy | None = None
+        self, key_names: Collection[str] | None = None, unknown_key_policy: UnknownKeyPolicy | None = None
     ) -> None:
         """Report keys that are not declared, and keys that are refused.
 
         Args:
-            names: The keys to check, if not all keys of the object.
-            unknown: What happens to unknown keys, if not what the class says.
+            key_names: The keys to check, if not all keys of the object.
+            unknown_key_policy: What happens to unknown keys, if not what the class says.
         """
-        names = tuple(map(str, self.values)) if names is None else names
-        unknown, declared = unknown or self.unknown, self.declared_keys()
-        missing_keys = [name for name in declared if name not in names]
+        key_names = tuple(map(str, self.values)) if key_names is None else key_names
+        unknown_key_policy, declared = unknown_key_policy or self.unknown, self.declared_keys()
+        missing_keys = [name for name in declared if name not in key_names]
         corrections = {name: key.name for key in declared.values() for name in key.wrong_names}
-        for name in names:
+        for name in key_names:
             if name in declared:
                 refusal = declared[name].refusal
                 if refusal and self.raw_value(name):
@@ -131,11 +131,11 @@ class Keys(Fields):
                 continue
             if name in corrections:
                 self.report_fault(name, "unknown key", f"Did you mean {corrections[name]!r}?")
-            elif unknown is UnknownKeyPolicy.REFUSED:
+            elif unknown_key_policy is UnknownKeyPolicy.REFUSED:
                 self.report_fault(name, "unknown key", suggest_names(name, tuple(declared)))
             elif is_misspelt(name, missing_keys):
                 self.report_fault(name, "unknown key", suggest_names(name, missing_keys))
-            elif unknown is UnknownKeyPolicy.NOTED:
+            elif unknown_key_policy is UnknownKeyPolicy.NOTED:
                 self._policy.add_note(f"{self.full_name(name)}: unknown key, so it is ignored", self.file)
 
 
@@ -158,10 +158,10 @@ def raw_key(meaning: str, missing_description: str, **key_options: Any) -> Key[A
     )
 
 
-def refused_key(problem: str, remedy: str) -> Key[Any]:
+def refused_key(fault: str, remedy: str) -> Key[Any]:
     """Declare a key of the format that is refused unless its value is empty."""
-    meaning = f"refused: {problem}. {remedy}"
-    return Key(lambda fields, name, _: fields.raw_value(name), None, meaning, "-", refusal=(problem, remedy))
+    meaning = f"refused: {fault}. {remedy}"
+    return Key(lambda fields, name, _: fields.raw_value(name), None, meaning, "-", refusal=(fault, remedy))
 
 
 def text_key(
@@ -203,7 +203,7 @@ def file_name_key(
 
     def read(fields: Fields, name: str, default: str | None) -> str:
         value = fields.read_text(name, default)
-        if not value or is_plain_name(value):
+        if not value or is_portable_file_name(value):
             return value
         remedy = "Set a name such as input.txt, or leave it empty"
         fields.report_fault(name, f"{value!r} is not a plain file name", remedy)
@@ -225,7 +225,7 @@ def number_key(
     return Key(
         lambda fields, name, default: fields.read_number(name, default, above=above),
         default,
-        _join_bounds(meaning, bounds),
+        _append_value_bounds(meaning, bounds),
         missing_description,
         **key_options,
     )
@@ -236,7 +236,7 @@ def optional_number_key(meaning: str, missing_description: str, **key_options: A
     return Key(
         lambda fields, name, _: fields.read_optional_number(name),
         None,
-        _join_bounds(meaning, "at least 0"),
+        _append_value_bounds(meaning, "at least 0"),
         missing_description,
         **key_options,
     )
@@ -255,7 +255,9 @@ def integer_key(
     return Key(
         lambda fields, name, default: fields.read_integer(name, default, minimum=minimum, maximum=maximum),
         default,
-        _join_bounds(meaning, f"{minimum} to {maximum}" if maximum < 2**62 else f"at least {minimum}"),
+        _append_value_bounds(
+            meaning, f"{minimum} to {maximum}" if maximum < 2**62 else f"at least {minimum}"
+        ),
         missing_description,
         **key_options,
     )
@@ -270,7 +272,7 @@ def optional_integer_key(
             fields.read_integer(name, minimum=minimum, maximum=maximum) if fields.has_field(name) else None
         ),
         None,
-        _join_bounds(meaning, f"{minimum} to {maximum}"),
+        _append_value_bounds(meaning, f"{minimum} to {maximum}"),
         missing_description,
         **key_options,
     )
@@ -283,7 +285,7 @@ def flag_key(
     return Key(
         lambda fields, name, default: fields.read_boolean(name, bool(default)),
         default,
-        _join_bounds(meaning, "true or false"),
+        _append_value_bounds(meaning, "true or false"),
         missing_description,
         **key_options,
     )
@@ -303,7 +305,7 @@ def enum_key(
     return Key(
         lambda fields, name, default: kind(fields.read_choice(name, choices, default)),
         default,
-        _join_bounds(meaning, format_choices(choices)),
+        _append_value_bounds(meaning, format_choices(choices)),
         missing_description,
         **key_options,
     )
@@ -321,7 +323,7 @@ def choice_key(
     return Key(
         lambda fields, name, default: fields.read_choice(name, choices, default),
         default,
-        _join_bounds(meaning, format_choices(choices)),
+        _append_value_bounds(meaning, format_choices(choices)),
         missing_description,
         **key_options,
     )
@@ -348,7 +350,7 @@ def seconds_key(meaning: str = "", missing_description: str = _REFUSED, **key_op
     return Key(
         lambda fields, name, _: read_time_limit(fields, name),
         None,
-        _join_bounds(meaning, f"seconds, above 0 and below {_MAX_TIME_S:g}"),
+        _append_value_bounds(meaning, f"seconds, above 0 and below {_MAX_TIME_S:g}"),
         missing_description,
         **key_options,
     )
@@ -376,7 +378,7 @@ def memory_key(
     def read(fields: Fields, name: str, default: int | None) -> int:
         return read_memory_limit(fields, name, unit, unit_bytes, default)
 
-    return Key(read, default, _join_bounds(meaning, unit), missing_description, **key_options)
+    return Key(read, default, _append_value_bounds(meaning, unit), missing_description, **key_options)
 
 
 def read_memory_limit(
@@ -396,7 +398,7 @@ def read_memory_limit(
 # --- documentation -----------------------------------------------------------------------------------
 
 
-def _join_bounds(description: str, bounds: str) -> str:
+def _append_value_bounds(description: str, bounds: str) -> str:
     return f"{description}: {bounds}" if description else bounds
 
 

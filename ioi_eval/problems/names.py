@@ -6,7 +6,7 @@ import re
 from pathlib import PurePosixPath
 
 
-def is_plain_name(name: str) -> bool:
+def is_portable_file_name(name: str) -> bool:
     """Return True if the name can be a file name on any system. Ids must be such names."""
     return re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name) is not None
 

@@ -29,7 +29,7 @@ from ioi_eval.model.values import (
     Value,
 )
 from ioi_eval.problems.keys import K, is_misspelt
-from ioi_eval.problems.names import is_plain_name
+from ioi_eval.problems.names import is_portable_file_name
 
 ARCHIVES = frozenset({".zip", ".kpp"})
 
@@ -174,7 +174,7 @@ class DeclaredFormat(PackageFormat, Generic[K]):
 
     def read_header(self, folder: Path, faults: Faults) -> Mapping[str, Any] | None:
         """Return the header's content, or None after a fault."""
-        return read_mapping(folder, self.header, faults)
+        return read_mapping_file(folder, self.header, faults)
 
     @abstractmethod
     def read_problem(self, folder: Path, where: str, header: K, faults: Faults) -> Problem:
@@ -184,7 +184,7 @@ class DeclaredFormat(PackageFormat, Generic[K]):
         """Return the problem's id. An invalid id is a fault."""
         field = self.id_field
         name = header.read_text(field) if field else find_package_name(folder, where)
-        if is_plain_name(name) or (field and not name):
+        if is_portable_file_name(name) or (field and not name):
             return name
         if field:
             header.report_fault(
@@ -208,7 +208,7 @@ def find_package_name(folder: Path, where: str) -> str:
 def list_files(folder: Path, subfolder: str) -> tuple[NamedBlob, ...]:
     """Return all files below a folder of the package, sorted by name, without hidden files."""
     return load_named_blobs(
-        folder, [name for name in list_paths(folder, subfolder) if _check_link(folder / name).is_file()]
+        folder, [name for name in list_paths(folder, subfolder) if _check_symlink(folder / name).is_file()]
     )
 
 
@@ -241,8 +241,8 @@ def put_first(first_file: NamedBlob, files: Iterable[NamedBlob]) -> tuple[NamedB
     return (first_file, *(file for file in files if file.name != first_file.name))
 
 
-def read_mapping(
-    folder: Path, file: str, faults: Faults, fill: Callable[[bytes], bytes] = bytes
+def read_mapping_file(
+    folder: Path, file: str, faults: Faults, transform_content: Callable[[bytes], bytes] = bytes
 ) -> dict[str, Any] | None:
     """Return the object in a JSON or YAML file, or None after a fault.
 
@@ -252,13 +252,13 @@ def read_mapping(
         folder: The package.
         file: The file's path in the package.
         faults: Receives faults and notes.
-        fill: Changes the file's content before it is parsed.
+        transform_content: Changes the file's content before it is parsed.
     """
     duplicate_keys = list[str]()
     remedy = "Correct it in the file"
     is_json = file.endswith(".json")
     try:
-        content = fill((folder / file).read_bytes()).decode("utf-8-sig")
+        content = transform_content((folder / file).read_bytes()).decode("utf-8-sig")
         value = _parse_json(content, duplicate_keys) if is_json else _parse_yaml(content, duplicate_keys)
     except FileNotFoundError:
         faults.report("missing file", file, remedy="Add it; is this the package's folder?")
@@ -305,8 +305,8 @@ _DESCRIPTIVE_KEYS = frozenset(
 )
 
 
-def _parse_json(text: str, repeated: list[str]) -> Any:
-    """Return the parsed JSON. Add duplicate keys that cannot change a score to `repeated`.
+def _parse_json(text: str, duplicate_keys: list[str]) -> Any:
+    """Return the parsed JSON. Add duplicate keys that cannot change a score to `duplicate_keys`.
 
     Other duplicate keys raise a ValueError.
     """
@@ -332,7 +332,7 @@ def _parse_json(text: str, repeated: list[str]) -> Any:
                 )
                 if not is_descriptive and values_by_key[key] != value:
                     refuse_duplicate_keys(pairs)  # this call raises DuplicateKey
-                repeated.append(key)
+                duplicate_keys.append(key)
             values_by_key[key] = value
     return root_value
 
@@ -350,9 +350,9 @@ def _list_objects(value: Any) -> Iterator[dict[str, Any]]:
 class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
     """Loads YAML. Duplicate keys are refused, or added to `repeated` if they cannot change a score."""
 
-    def __init__(self, text: str, repeated: list[str]) -> None:
+    def __init__(self, text: str, duplicate_keys: list[str]) -> None:
         super().__init__(text)
-        self._repeated, self._root, self._descriptive_ids = repeated, None, frozenset[int]()
+        self._duplicate_keys, self._root, self._descriptive_ids = duplicate_keys, None, frozenset[int]()
 
     def get_single_node(self) -> Any:
         self._root = root = super().get_single_node()
@@ -376,7 +376,7 @@ class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
                 if not is_descriptive and yaml.serialize(nodes_by_key[key.value]) != yaml.serialize(value):
                     problem = f"duplicate key {format_value(key.value)}"
                     raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
-                self._repeated.append(key.value)
+                self._duplicate_keys.append(key.value)
             nodes_by_key[key.value] = value
         return dict(super().construct_mapping(node, deep))
 
@@ -390,12 +390,12 @@ def _list_nodes(node: Any) -> Iterator[Any]:
                 yield from _list_nodes(child)
 
 
-def _parse_yaml(text: str, repeated: list[str]) -> Any:
+def _parse_yaml(text: str, duplicate_keys: list[str]) -> Any:
     """Return the parsed YAML. Aliases are refused because a few lines of them can fill the memory."""
     for token in yaml.scan(text):
         if isinstance(token, yaml.AliasToken):
             raise yaml.MarkedYAMLError(problem="aliases are not allowed", problem_mark=token.start_mark)
-    loader = _YamlLoader(text, repeated)
+    loader = _YamlLoader(text, duplicate_keys)
     try:
         value = loader.get_single_data()
     finally:
@@ -406,9 +406,9 @@ def _parse_yaml(text: str, repeated: list[str]) -> Any:
 # --- sources -----------------------------------------------------------------------------------------
 
 
-def language_of(name: str) -> str | None:
+def language_of(file_name: str) -> str | None:
     """Return the language of a source file by its suffix, or None for other files."""
-    suffix = PurePosixPath(name).suffix
+    suffix = PurePosixPath(file_name).suffix
     language = find_language_by_suffix(suffix)
     return language.name if language else None
 
@@ -472,10 +472,10 @@ def make_solution(source: Path | None, **fields: Any) -> Solution:
 
 def list_visible_paths(paths: Iterable[Path]) -> list[Path]:
     """Return the paths without hidden files, sorted. A broken link raises FileNotFoundError."""
-    return sorted(_check_link(path) for path in paths if not path.name.startswith("."))
+    return sorted(_check_symlink(path) for path in paths if not path.name.startswith("."))
 
 
-def _check_link(path: Path) -> Path:
+def _check_symlink(path: Path) -> Path:
     """Return the path. A broken link raises FileNotFoundError, so that it is not silently ignored."""
     if path.is_symlink() and not path.exists():
         raise FileNotFoundError(errno.ENOENT, "a broken link", path)

@@ -40,7 +40,7 @@ def find_unrunnable_programs(problem: Problem) -> Iterator[Finding]:
     """Yield the findings about the problem's checker, manager and custom grading, if they are in Python."""
     for program in (problem.checker, problem.manager, problem.grader):
         if program and program.sources and find_language(program.language).syntax == "python":
-            yield from _find_program_problems(program.sources)
+            yield from _find_program_faults(program.sources)
 
 
 def remove_broken_graders(problem: Problem) -> tuple[Problem, tuple[Finding, ...]]:
@@ -53,7 +53,7 @@ def remove_broken_graders(problem: Problem) -> tuple[Problem, tuple[Finding, ...
     grader = next((file for file in problem.grader_files if grader_name and file.name == grader_name), None)
     submission_modules = problem.options.source_names or (problem.id.lower(),)
     other_files = (file for file in problem.grader_files if file != grader)
-    findings = tuple(_find_program_problems((grader, *other_files), submission_modules)) if grader else ()
+    findings = tuple(_find_program_faults((grader, *other_files), submission_modules)) if grader else ()
     failing_finding = next((finding for finding in findings if finding.fails), None)
     other_graders = (find_grader(problem, language) for language in LANGUAGES if language.syntax != "python")
     if failing_finding is None or not any(other_graders):
@@ -71,7 +71,7 @@ def remove_broken_graders(problem: Problem) -> tuple[Problem, tuple[Finding, ...
     )
 
 
-def _find_program_problems(
+def _find_program_faults(
     sources: Sequence[NamedBlob], submission_modules: Sequence[str] = ()
 ) -> Iterator[Finding]:
     """Yield the findings about a program's main source, and about the sources that it mentions.
@@ -92,12 +92,12 @@ def _find_program_problems(
         *(source for source in other_sources if PurePosixPath(source.name).suffix == ".py"),
     ):
         if file is main_source or re.search(rf"\b{re.escape(PurePosixPath(file.name).stem)}\b", main_code):
-            yield from find_problems_in_file(
+            yield from find_faults_in_source(
                 file, module_names, submission_modules if file is main_source else ()
             )
 
 
-def find_problems_in_file(
+def find_faults_in_source(
     file: NamedBlob, package_modules: Set[str] = frozenset(), submission_modules: Sequence[str] = ()
 ) -> Iterator[Finding]:
     """Yield the problems in a source file.

@@ -28,7 +28,7 @@ from ioi_eval.problems.cms import (
     STD_IO,
     USER_IO,
     ManagerKeys,
-    add_sources,
+    add_checker_sources,
     exclude_unimportable_python_grader,
     find_manager,
     read_options,
@@ -54,7 +54,7 @@ from ioi_eval.problems.package import (
     language_of,
     list_files,
     make_solution,
-    read_mapping,
+    read_mapping_file,
     read_output_files,
     read_tests_folder,
 )
@@ -169,7 +169,7 @@ def _read_options(
         faults.report(
             "missing file", missing_file, remedy="Add it, or set has_grader to false in problem.json"
         )
-    type_params = read_params(header, task, faults, _find_params_key(header))
+    type_params = read_params(header, task, faults, _find_parameters_key(header))
     options = replace(read_options(type_params, task, with_grader), with_grader=with_grader)
     if task is not TaskType.COMMUNICATION:
         return options
@@ -182,7 +182,7 @@ def _read_options(
     )
 
 
-def _find_params_key(header: TpsHeader) -> str:
+def _find_parameters_key(header: TpsHeader) -> str:
     """Return the key that holds the parameters. Two keys with different values are a fault."""
     existing_keys = [key for key in _PARAMS if header.has_field(key)]
     if len(existing_keys) == 2 and header.values[existing_keys[0]] != header.values[existing_keys[1]]:
@@ -231,7 +231,7 @@ def _find_checker(folder: Path, header: TpsHeader, task: TaskType) -> Checker:
     sources = list_files(folder, "checker")
     if not sources and not header.has_field("has_checker"):
         return Checker()
-    return add_sources(Checker(kind=CheckerKind.CMS), sources, header, "has_checker", "false")
+    return add_checker_sources(Checker(kind=CheckerKind.CMS), sources, header, "has_checker", "false")
 
 
 # --- subtasks ----------------------------------------------------------------------------------------
@@ -239,11 +239,11 @@ def _find_checker(folder: Path, header: TpsHeader, task: TaskType) -> Checker:
 
 def _read_subtasks(folder: Path, tests: tuple[str, ...], faults: Faults) -> tuple[Subtask, ...]:
     """Return the subtasks in subtasks.json, sorted by `index`."""
-    subtasks_object = read_mapping(folder, _SUBTASKS, faults)
+    subtasks_object = read_mapping_file(folder, _SUBTASKS, faults)
     if subtasks_object is None:
         return ()
     subtask_fields = Fields(subtasks_object, _SUBTASKS, faults).read_object("subtasks")
-    tests_by_subtask = _read_mapping(folder, tuple(subtask_fields.values), tests, faults)
+    tests_by_subtask = _read_tests_by_subtask(folder, tuple(subtask_fields.values), tests, faults)
     keys_by_name = {
         name: SubtaskKeys.from_fields(subtask_fields.read_object(name)) for name in subtask_fields.values
     }
@@ -261,7 +261,7 @@ def _read_subtasks(folder: Path, tests: tuple[str, ...], faults: Faults) -> tupl
     return tuple(subtasks)
 
 
-def _read_mapping(
+def _read_tests_by_subtask(
     folder: Path, subtasks: tuple[str, ...], tests: tuple[str, ...], faults: Faults
 ) -> dict[str, tuple[str, ...]] | None:
     """Return the tests of each subtask. The lines of tests/mapping are `subtask test`."""
@@ -275,12 +275,12 @@ def _read_mapping(
     tests_by_subtask: dict[str, dict[str, None]] = {}
     for line_number, line in enumerate(mapping_text.splitlines(), 1):
         line_names = line.split()
-        if line_names and _check_mapping_line(line_names, line_number, subtasks, tests, faults):
+        if line_names and _is_valid_mapping_line(line_names, line_number, subtasks, tests, faults):
             tests_by_subtask.setdefault(line_names[0], {})[line_names[1]] = None
     return {subtask_name: tuple(test_names) for subtask_name, test_names in tests_by_subtask.items()}
 
 
-def _check_mapping_line(
+def _is_valid_mapping_line(
     line_names: list[str], line_number: int, subtasks: tuple[str, ...], tests: tuple[str, ...], faults: Faults
 ) -> bool:
     """Return True if the line names a subtask and a test that exist. Otherwise report a fault."""
@@ -308,7 +308,7 @@ def _read_solutions(
     if not (folder / _SOLUTIONS).exists():
         faults.add_note("missing file: no expected results are defined", _SOLUTIONS)
         return ()
-    solutions_object = read_mapping(folder, _SOLUTIONS, faults)
+    solutions_object = read_mapping_file(folder, _SOLUTIONS, faults)
     solution_fields = Fields(solutions_object or {}, _SOLUTIONS, faults)
     read_solutions = (
         _read_solution(folder, solution_name, solution_fields, task, tests, faults)

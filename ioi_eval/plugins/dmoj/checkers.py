@@ -13,9 +13,9 @@ from ioi_eval.model.fields import Fields, format_value, suggest_names
 from ioi_eval.model.values import Blob, Checker, CheckerKind, NamedBlob
 from ioi_eval.plugins.dmoj.keys import BRIDGED, STANDARD, CheckerKeys, DmojHeader, ProgramKeys
 from ioi_eval.plugins.dmoj.programs import read_program
-from ioi_eval.problems.names import is_plain_name
+from ioi_eval.problems.names import is_portable_file_name
 from ioi_eval.problems.package import read_source_text
-from ioi_eval.problems.python_programs import find_problems_in_file
+from ioi_eval.problems.python_programs import find_faults_in_source
 from ioi_eval.store.resources import graders_folder
 
 # Names of the arguments of each checker of DMOJ's judge. graders/python/dmoj_checker.py implements these
@@ -136,12 +136,12 @@ def _check_name(folder: Path, header: DmojHeader, name: str) -> None:
             )
         return
     path = folder / name
-    if not name.endswith(".py") or not is_plain_name(name) or not path.is_file():
+    if not name.endswith(".py") or not is_portable_file_name(name) or not path.is_file():
         header.report_fault("checker", f"there is no file {name!r} in the package", "Name a Python file")
         return
     source = read_source_text(path)
     file = NamedBlob(name=name, content=Blob.of_file(path))
-    failing_finding = next((finding for finding in find_problems_in_file(file) if finding.fails), None)
+    failing_finding = next((finding for finding in find_faults_in_source(file) if finding.fails), None)
     if failing_finding is not None:
         header.report_fault("checker", f"{name}: {failing_finding.problem}", failing_finding.remedy)
     elif match := _UNSUPPORTED_ARGUMENT.search(source):

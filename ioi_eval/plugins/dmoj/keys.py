@@ -143,14 +143,14 @@ class CaseKeys(InheritedKeys):
     dependencies = raw_key("numbers from 1 of earlier batches that must pass", "none")
 
     def check_keys(
-        self, names: Collection[str] | None = None, unknown: UnknownKeyPolicy | None = None
+        self, key_names: Collection[str] | None = None, unknown_key_policy: UnknownKeyPolicy | None = None
     ) -> None:
         """Report keys that have no effect in a case or a batch."""
-        names = tuple(map(str, self.values)) if names is None else names
-        misplaced_names = [name for name in names if name in PackageKeys.declared_keys()]
+        key_names = tuple(map(str, self.values)) if key_names is None else key_names
+        misplaced_names = [name for name in key_names if name in PackageKeys.declared_keys()]
         for name in misplaced_names:
             self.report_fault(name, "it has no effect in a case", "Move it to the top of the file")
-        super().check_keys([name for name in names if name not in misplaced_names], unknown)
+        super().check_keys([name for name in key_names if name not in misplaced_names], unknown_key_policy)
 
 
 # --- init.yml ----------------------------------------------------------------------------------------
@@ -198,14 +198,14 @@ class DmojHeader(InheritedKeys, PackageKeys):
     )
 
     def check_keys(
-        self, names: Collection[str] | None = None, unknown: UnknownKeyPolicy | None = None
+        self, key_names: Collection[str] | None = None, unknown_key_policy: UnknownKeyPolicy | None = None
     ) -> None:
         """Report keys that have no effect, and keys whose values are Python code."""
-        names = tuple(map(str, self.values)) if names is None else names
-        python_keys = [name for name in names if name.endswith(("++", "="))]
+        key_names = tuple(map(str, self.values)) if key_names is None else key_names
+        python_keys = [name for name in key_names if name.endswith(("++", "="))]
         for name in python_keys:
             self.report_fault(name, "Python code in a package is not run", "Write the values out")
-        super().check_keys([name for name in names if name not in python_keys], unknown)
+        super().check_keys([name for name in key_names if name not in python_keys], unknown_key_policy)
 
 
 # --- test.yml ----------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem
 from ioi_eval.plugins.dmoj.packages import Dmoj
-from ioi_eval.problems.names import is_plain_name
+from ioi_eval.problems.names import is_portable_file_name
 
 LEFT_OUT = "OJBench's own judge excludes it"
 _EXCLUDED = frozenset({"nwerc2023_H", "swerc2023_L", "loj-3897"})
@@ -61,7 +61,7 @@ class OJBench(Benchmark):
             problem_id, contest = str(row.get("id")), str(row.get("dataset"))
             # An id that is a number belongs to a problem of LibreOJ.
             problem_id = f"loj-{problem_id}" if problem_id.isdecimal() else problem_id
-            if not (is_plain_name(problem_id) and is_plain_name(contest)):
+            if not (is_portable_file_name(problem_id) and is_portable_file_name(contest)):
                 message = f"{contest!r} and {problem_id!r} are not names of folders"
                 raise InputError(message, where=str(row_files[0]), remedy="Fetch the dataset again")
             row_by_id.setdefault(

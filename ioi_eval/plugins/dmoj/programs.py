@@ -15,7 +15,7 @@ from ioi_eval.model.values import CHECKER_FILES, Blob, CheckerKind, Manager, Nam
 from ioi_eval.plugins.dmoj.files import PackageFiles
 from ioi_eval.plugins.dmoj.keys import DmojHeader, ProgramKeys
 from ioi_eval.problems.keys import Keys
-from ioi_eval.problems.names import is_plain_name, stays_in_folder
+from ioi_eval.problems.names import is_portable_file_name, stays_in_folder
 from ioi_eval.problems.package import (
     TESTLIB,
     TESTLIB_REMEDY,
@@ -123,7 +123,7 @@ def read_graders(header: DmojHeader, files: PackageFiles) -> tuple[tuple[NamedBl
     content_by_key = dict[str, bytes]()
     for key, file_name in (("entry", keys.entry), ("header", keys.grader_header)):
         content = files.read_content(file_name) if file_name else None
-        if file_name and (content is None or not is_plain_name(file_name)):
+        if file_name and (content is None or not is_portable_file_name(file_name)):
             keys.report_fault(
                 key, f"there is no file {file_name!r} in the package", "Add it, or correct the name"
             )

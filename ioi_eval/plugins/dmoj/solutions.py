@@ -14,7 +14,7 @@ from ioi_eval.model.values import KeywordForTests, Solution
 from ioi_eval.plugins.dmoj.keys import SUITE_FILES, SuiteKeys
 from ioi_eval.plugins.dmoj.programs import find_language_name
 from ioi_eval.problems.names import stays_in_folder
-from ioi_eval.problems.package import language_of, list_visible_paths, make_solution, read_mapping
+from ioi_eval.problems.package import language_of, list_visible_paths, make_solution, read_mapping_file
 
 # Verdicts in rules of expected results, by DMOJ's code.
 _VERDICTS: Mapping[str, str] = MappingProxyType(
@@ -30,7 +30,7 @@ def read_suite(folder: Path, faults: Faults) -> Iterator[SuiteKeys]:
         file_names = [f"tests/{suite_folder.name}/{name}" for name in SUITE_FILES]
         for file_name in file_names:
             if (folder / file_name).is_file():
-                values |= read_mapping(folder, file_name, faults) or {}
+                values |= read_mapping_file(folder, file_name, faults) or {}
         if values and not values.get("skip"):
             keys = SuiteKeys(values, file_names[0], faults)
             keys.check_keys()

@@ -14,7 +14,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults, Fields, format_value
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Manager, NamedBlob, Problem, TaskType, Test
 from ioi_eval.problems.keys import Key, Keys, integer_key, raw_key, text_key
-from ioi_eval.problems.names import is_plain_name
+from ioi_eval.problems.names import is_portable_file_name
 from ioi_eval.problems.package import (
     TESTLIB_REMEDY,
     DeclaredFormat,
@@ -178,7 +178,7 @@ class LightCp(DeclaredFormat[LightCpHeader]):
     ) -> tuple[NamedBlob, ...]:
         """Return the checker or the interactor with testlib.h, or nothing after a fault."""
         path = folder / source_name
-        if not is_plain_name(source_name) or not path.is_file():
+        if not is_portable_file_name(source_name) or not path.is_file():
             header.report_fault(
                 role, f"there is no file {source_name!r} in the package", "Add it, or correct the name"
             )

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 from ioi_eval.model.fields import Faults, Fields
 from ioi_eval.problems.keys import MIB, K, Key, Keys, choice_key, raw_key, text_key
-from ioi_eval.problems.names import is_plain_name, stays_in_folder
+from ioi_eval.problems.names import is_portable_file_name, stays_in_folder
 
 HEADER = "problem.xml"
 MAIN_TESTSET = "tests"
@@ -63,7 +63,7 @@ def _declare_file(meaning: str, key_name: str) -> Key[str]:
         file_name: str = fields.raw_value(name) or ""
         if file_name in _STANDARD_FILES:
             return ""
-        if not is_plain_name(file_name):
+        if not is_portable_file_name(file_name):
             fields.report_fault(name, f"{file_name!r} is not a plain file name", "Leave it empty")
         return file_name
 

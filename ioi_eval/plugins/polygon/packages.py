@@ -46,7 +46,7 @@ from ioi_eval.plugins.polygon.keys import (
     read_keys,
     read_values,
 )
-from ioi_eval.problems.names import is_plain_name, stays_in_folder
+from ioi_eval.problems.names import is_portable_file_name, stays_in_folder
 from ioi_eval.problems.package import (
     Executable,
     GeneratedTest,
@@ -225,7 +225,7 @@ class _Reader:
         if judging.keys.points_are_percentages == "true":
             full_marks, full_by_test = 100.0, {}
         problem_id = _find_id(self._root, self._folder, where)
-        if not is_plain_name(problem_id):
+        if not is_portable_file_name(problem_id):
             self._report_fault(
                 "short-name", f"{problem_id!r} is not an id", "Use letters, digits, '_', '-' and '.'"
             )

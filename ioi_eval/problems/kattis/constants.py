@@ -47,7 +47,7 @@ class Constants:
         """Return the content with the placeholders of known constants replaced by their values."""
         return _CONSTANT.sub(lambda match: self._values.get(match[1] or match[2], match[0]), content)
 
-    def fill_problem(self, problem: Problem, statement: Blob | None) -> Problem:
+    def fill_placeholders_in_problem(self, problem: Problem, statement: Blob | None) -> Problem:
         """Return the problem with constants replaced in the statement and in all source files."""
         if not self._values:
             return problem

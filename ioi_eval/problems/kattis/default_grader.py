@@ -42,12 +42,12 @@ _STOPS_BY_ACTION = {
 _WHOLE_PROBLEM = "all"  # name of the only subtask of a problem that is graded as a whole
 
 
-class _Node(NamedTuple):
+class _GradedGroup(NamedTuple):
     """A group with its grading rules and its subgroups."""
 
     name: str
     grading: Grading
-    subgroups: tuple[_Node, ...]
+    subgroups: tuple[_GradedGroup, ...]
 
 
 def read_scoring(
@@ -61,10 +61,10 @@ def read_scoring(
         validator_awards_points: The validator awards the points.
         domjudge: The package has DOMjudge's settings file.
     """
-    rule_reader = _RuleReader(
+    rule_reader = _GradingRuleReader(
         faults, scoring=True, validator_awards_points=validator_awards_points, domjudge=domjudge
     )
-    root_node = rule_reader.read_node(root)
+    root_node = rule_reader.read_graded_group(root)
     if not root_node.subgroups:  # the package has no tests, which is reported elsewhere
         return Scoring()
     full_scores = rule_reader.full_scores.values()
@@ -77,19 +77,21 @@ def read_scoring(
     return Scoring(subtasks=subtasks, secret=secret_names, full=full_score, own_full=different_full_scores)
 
 
-def read_acceptance(root: DataGroup, faults: Faults) -> Scoring:
+def read_pass_fail_scoring(root: DataGroup, faults: Faults) -> Scoring:
     """Return the scoring of a problem without points: one subtask, or none if all tests must pass."""
-    root_node = _RuleReader(faults, scoring=False, validator_awards_points=False).read_node(root)
+    root_node = _GradingRuleReader(faults, scoring=False, validator_awards_points=False).read_graded_group(
+        root
+    )
     if not root_node.subgroups or rejects_any_failure(root_node.grading):
         return Scoring()
     tree = replace(root_node.grading, points=Points.ACCEPTED)
-    return Scoring(subtasks=(_make_subtask(_WHOLE_PROBLEM, tree, graded=True),))
+    return Scoring(subtasks=(_make_subtask(_WHOLE_PROBLEM, tree, is_scored_by_tree=True),))
 
 
 # --- rules -------------------------------------------------------------------------------------------
 
 
-class _RuleReader:
+class _GradingRuleReader:
     """Reads the grading rules of groups, and reports each fault once."""
 
     def __init__(
@@ -100,14 +102,16 @@ class _RuleReader:
         self._ignores_sample = False
         self.full_scores: dict[str, float] = {}  # the validator's score for full points, by test name
 
-    def read_node(self, group: DataGroup, in_custom_group: bool = False) -> _Node:
+    def read_graded_group(self, group: DataGroup, in_custom_group: bool = False) -> _GradedGroup:
         """Return a group with its rules. `in_custom_group`: the package's grader grades a group around it."""
         self._check_settings(group)
         has_custom_grader = uses_custom_grader(group)
         if not group.name:
             self._ignores_sample = not has_custom_grader and _IGNORE_SAMPLE in group.grader_flags
         subgroup_nodes = {
-            subgroup_or_test.name: self.read_node(subgroup_or_test, in_custom_group or has_custom_grader)
+            subgroup_or_test.name: self.read_graded_group(
+                subgroup_or_test, in_custom_group or has_custom_grader
+            )
             for subgroup_or_test in group.subgroups
         }
         gradings = (
@@ -145,7 +149,7 @@ class _RuleReader:
         if self._scoring and may_wrong_answer_earn_more(grading):
             problem = f"{points.value} of unequal parts, but judging stops at the first rejected part"
             group.fields.report_fault("on_reject", problem, "Set it to continue, so that all parts count")
-        return _Node(group.name.removeprefix(f"{SECRET}/"), grading, tuple(subgroup_nodes.values()))
+        return _GradedGroup(group.name.removeprefix(f"{SECRET}/"), grading, tuple(subgroup_nodes.values()))
 
     def _check_settings(self, group: DataGroup) -> None:
         """Report unknown values of `grading`, unknown keys and unknown grader flags."""
@@ -254,7 +258,7 @@ def _read_range_end(group: DataGroup) -> float | None:
 # --- subtasks ----------------------------------------------------------------------------------------
 
 
-def _list_problem_subtasks(root: _Node, validator_awards_points: bool) -> Iterator[Subtask]:
+def _list_problem_subtasks(root: _GradedGroup, validator_awards_points: bool) -> Iterator[Subtask]:
     """Yield the problem's subtasks. The sum of their points is the points of the root group.
 
     If the groups cannot be scored separately, the whole problem is a single subtask. Ignored samples have 0
@@ -275,12 +279,12 @@ def _list_problem_subtasks(root: _Node, validator_awards_points: bool) -> Iterat
 
 
 def _list_subtasks(
-    node: _Node, validator_awards_points: bool, *, earns_if_rejected: bool
+    node: _GradedGroup, validator_awards_points: bool, *, earns_if_rejected: bool
 ) -> Iterator[Subtask]:
     """Yield the group's subtasks. `earns_if_rejected`: a rejected group keeps its points."""
     if node.subgroups and is_sum_of_parts(node.grading, earns_if_rejected=earns_if_rejected):
         if tests := tuple(test_name for test_name in node.grading.parts if isinstance(test_name, str)):
-            direct_tests = _Node(node.name, replace(node.grading, parts=tests), ())
+            direct_tests = _GradedGroup(node.name, replace(node.grading, parts=tests), ())
             yield from _list_subtasks(direct_tests, validator_awards_points, earns_if_rejected=True)
         for subgroup in node.subgroups:
             yield from _list_subtasks(subgroup, validator_awards_points, earns_if_rejected=True)
@@ -289,20 +293,20 @@ def _list_subtasks(
     if is_scored_by_worst_test(tree, has_partial_scores=validator_awards_points):
         yield _make_subtask(node.name, tree, ScoreType.GROUP_MIN)
     else:
-        yield _make_subtask(node.name, tree, graded=not is_mean_of_tests(tree))
+        yield _make_subtask(node.name, tree, is_scored_by_tree=not is_mean_of_tests(tree))
 
 
 def _make_subtask(
-    name: str, tree: Grading, score_type: ScoreType = ScoreType.SUM, *, graded: bool = False
+    name: str, tree: Grading, score_type: ScoreType = ScoreType.SUM, *, is_scored_by_tree: bool = False
 ) -> Subtask:
     """Return a subtask with the tests and the maximum points of a group.
 
-    `graded`: the subtask is scored by the rules in `tree` instead of the score type.
+    `is_scored_by_tree`: the subtask is scored by the rules in `tree` instead of the score type.
     """
     return Subtask(
         name=name,
         points=compute_max_group_points(tree),
         tests=tuple(list_tests(tree)),
         score_type=score_type,
-        grading=tree if graded else None,
+        grading=tree if is_scored_by_tree else None,
     )

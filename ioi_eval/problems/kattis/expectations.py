@@ -12,7 +12,7 @@ from ioi_eval.model.fields import Faults, Fields, format_value
 from ioi_eval.model.languages import find_language
 from ioi_eval.model.values import KeywordForTests
 from ioi_eval.problems.kattis.keys import ExpectedKeys
-from ioi_eval.problems.package import read_mapping
+from ioi_eval.problems.package import read_mapping_file
 
 FILE = "submissions/submissions.yaml"
 _VERDICTS = ("AC", "WA", "TLE", "RTE")
@@ -33,7 +33,7 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-class Expected(NamedTuple):
+class ExpectedResults(NamedTuple):
     """The expected results of one submission in submissions.yaml."""
 
     test_keywords: tuple[KeywordForTests, ...] = ()  # rules for the verdicts of tests
@@ -49,22 +49,22 @@ class PackageRules:
     def __init__(self, folder: Path, tests: Sequence[str], faults: Faults, *, is_newer_format: bool) -> None:
         self._tests = tests
         package_rules = (
-            (read_mapping(folder, FILE, faults) or {})
+            (read_mapping_file(folder, FILE, faults) or {})
             if is_newer_format and (folder / FILE).is_file()
             else {}
         )
         entries = Fields({**({_BRUTE_FORCE: {}} if is_newer_format else {}), **package_rules}, FILE, faults)
         # Names of the folders for which the package replaces the rules of the format.
         self._replaced_folders = set[str]()
-        self._expected_by_pattern = dict[str, Expected]()
+        self._expected_by_pattern = dict[str, ExpectedResults]()
         for pattern in entries.values:
             entry = entries.read_object(pattern)
             if pattern == _BRUTE_FORCE or any(map(entry.has_field, _RULE_KEYS)):
                 self._replaced_folders.add(pattern)
                 entry = entries.make_nested_fields(pattern, {**_DEFAULTS.get(pattern, {}), **entry.values})
-            self._expected_by_pattern[pattern] = self._read(entry, faults)
+            self._expected_by_pattern[pattern] = self._read_expected_results(entry, faults)
 
-    def find_expected(self, solution_path: str) -> Expected:
+    def find_expected_results(self, solution_path: str) -> ExpectedResults:
         """Return the expected results of a path below submissions/, such as accepted/best.py."""
         entries = [
             entry
@@ -79,7 +79,7 @@ class PackageRules:
             verdict_rules += self._read_verdict_rules(
                 Fields(_DEFAULTS[folder], FILE, Faults("")), "", self._tests
             )
-        return Expected(
+        return ExpectedResults(
             test_keywords=tuple(verdict_rules),
             score=expected_score,
             language=next((entry.language for entry in entries if entry.language), ""),
@@ -87,7 +87,7 @@ class PackageRules:
             folder_counts=not is_scored and folder not in self._replaced_folders,
         )
 
-    def _read(self, fields: Fields, faults: Faults) -> Expected:
+    def _read_expected_results(self, fields: Fields, faults: Faults) -> ExpectedResults:
         """Return the expected results in one entry of submissions.yaml."""
         verdict_rules = list(self._read_verdict_rules(fields, "", self._tests))
         for key, value in fields.values.items():
@@ -99,9 +99,9 @@ class PackageRules:
                 fields.report_fault(
                     key, "unknown key", f"Expected {', '.join(sorted(_USED_KEYS))}, or a group"
                 )
-        return Expected(
+        return ExpectedResults(
             tuple(verdict_rules),
-            _read_score(fields),
+            _read_score_range(fields),
             _read_language(fields),
             fields.read_text("entrypoint", ""),
         )
@@ -132,7 +132,7 @@ class PackageRules:
                 yield KeywordForTests(subtask=scope, keyword=" ".join((rule, *verdicts)), tests=tuple(tests))
 
 
-def _read_score(fields: Fields) -> tuple[float, float] | None:
+def _read_score_range(fields: Fields) -> tuple[float, float] | None:
     """Return the minimum and the maximum score. The setting is a number or a list of both."""
     score = fields.values.get("score")
     if score is None:

@@ -13,7 +13,7 @@ from ioi_eval.model.values import Test
 from ioi_eval.problems.kattis.constants import Constants
 from ioi_eval.problems.kattis.keys import CUSTOM, SAMPLE, SECRET, GradingKeys, HeaderGradingKeys, TestKeys
 from ioi_eval.problems.keys import is_misspelt
-from ioi_eval.problems.package import list_visible_paths, make_test, read_mapping
+from ioi_eval.problems.package import list_visible_paths, make_test, read_mapping_file
 
 _LEGACY_SETTINGS, _NEWER_SETTINGS = "testdata.yaml", "test_group.yaml"
 _SETTINGS_STEMS = [PurePosixPath(name).stem for name in (_LEGACY_SETTINGS, _NEWER_SETTINGS)]
@@ -48,10 +48,10 @@ class DataGroup(NamedTuple):
     @property
     def grader_flags(self) -> tuple[str, ...]:
         """Return the flags for the default grader or the package's grader."""
-        return _read_flags(self.fields, "grader_flags")
+        return _read_program_flags(self.fields, "grader_flags")
 
 
-def read_data(
+def read_test_data(
     folder: Path,
     grading: HeaderGradingKeys,
     *,
@@ -70,7 +70,7 @@ def read_data(
         is_newer_format: The package has one of the newer versions of the format.
         constants: Values that replace placeholders in settings files.
     """
-    reader = _DataReader(folder, needs_answers, faults, is_newer_format, constants)
+    reader = _TestDataReader(folder, needs_answers, faults, is_newer_format, constants)
     header_settings = {
         name: grading.raw_value(name)
         for name in GradingKeys.declared_keys()
@@ -96,7 +96,7 @@ def list_groups(group: DataGroup) -> Iterator[DataGroup]:
         yield from list_groups(subgroup)
 
 
-class _DataReader:
+class _TestDataReader:
     """Reads the groups, tests and settings files below data/."""
 
     def __init__(
@@ -122,7 +122,7 @@ class _DataReader:
         if not (self._folder / file).exists():
             self._report_misnamed_settings(group_path, file)
             return {}
-        return read_mapping(self._folder, file, self._faults, self._constants.fill_placeholders) or {}
+        return read_mapping_file(self._folder, file, self._faults, self._constants.fill_placeholders) or {}
 
     def _report_misnamed_settings(self, group_path: str, expected_file: str) -> None:
         """Report files whose names look like a misspelt name of the group's settings file."""
@@ -170,7 +170,7 @@ class _DataReader:
                     remedy="Submissions can read standard input only",
                 )
             if self._belongs_to_test(path):
-                keys = TestKeys(read_mapping(self._folder, file, self._faults) or {}, file, self._faults)
+                keys = TestKeys(read_mapping_file(self._folder, file, self._faults) or {}, file, self._faults)
                 keys.check_keys(sorted(keys.values))
 
     def _belongs_to_test(self, path: Path) -> bool:
@@ -184,13 +184,13 @@ class _DataReader:
         if self._belongs_to_test(file):
             settings_name = file.relative_to(self._folder).as_posix()
             test_fields = Fields(
-                read_mapping(self._folder, settings_name, Faults("")) or {}, settings_name, self._faults
+                read_mapping_file(self._folder, settings_name, Faults("")) or {}, settings_name, self._faults
             )
             fields = test_fields if test_fields.has_field(_ARGUMENTS) else group
         return (
             fields.read_texts(_ARGUMENTS)
             if fields.has_field(_ARGUMENTS)
-            else _read_flags(fields, _VALIDATOR_FLAGS)
+            else _read_program_flags(fields, _VALIDATOR_FLAGS)
         )
 
     def _read_tests(self, group: str, paths: list[Path], fields: Fields) -> Iterator[Test]:
@@ -223,11 +223,11 @@ class _DataReader:
             yield replace(test, arguments=self._read_arguments(fields, path))
 
 
-def _read_flags(fields: Fields, name: str) -> tuple[str, ...]:
+def _read_program_flags(fields: Fields, key: str) -> tuple[str, ...]:
     """Return the flags in a setting: a string, or an object with the key `flags` and a validator's name."""
-    if isinstance(fields.values.get(name), dict):
-        return tuple(fields.read_object(name).read_text("flags", "").split())
-    return tuple(fields.read_text(name, "").split()) if fields.values.get(name) is not None else ()
+    if isinstance(fields.values.get(key), dict):
+        return tuple(fields.read_object(key).read_text("flags", "").split())
+    return tuple(fields.read_text(key, "").split()) if fields.values.get(key) is not None else ()
 
 
 def uses_custom_grader(group: DataGroup) -> bool:

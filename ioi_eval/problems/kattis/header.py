@@ -67,7 +67,7 @@ def read_title(header: KattisHeader) -> str:
     return str(title) if is_plain else ""
 
 
-def read_types(header: KattisHeader) -> list[object]:
+def read_problem_types(header: KattisHeader) -> list[object]:
     """Return the problem's types. Only the newer versions can have several."""
     types = header.type if header.has_field("type") else "pass-fail"
     return types if isinstance(types, list) else [types]
@@ -81,14 +81,14 @@ def find_validators(
     Legacy packages have the field `validation`. In the newer versions it follows from the problem's types
     and from the folder output_validator.
     """
-    modes: list[Any] = read_types(header)
+    modes: list[Any] = read_problem_types(header)
     if is_newer_format:
         for problem_type in modes:
             if problem_type not in ("pass-fail", "scoring", "interactive", "multi-pass"):
                 problem = f"{format_value(problem_type)} problems are not supported in this version"
                 header.report_fault("type", problem, "Expected pass-fail, scoring, interactive or multi-pass")
         needs_validator = "interactive" in modes or "multi-pass" in modes
-        is_custom = needs_validator or (folder / NEWER_VALIDATOR).is_dir() or is_draft(folder)
+        is_custom = needs_validator or (folder / NEWER_VALIDATOR).is_dir() or is_draft_package(folder)
         if header.values.get("validation", "default") not in ("default", CUSTOM if is_custom else "default"):
             header.report_fault(
                 "validation", "not a key of this version", f"Use `type` and the folder {NEWER_VALIDATOR}/"
@@ -111,7 +111,7 @@ def find_validators(
     return Validation(is_custom, "interactive" in modes, "score" in modes, passes)
 
 
-def is_draft(folder: Path) -> bool:
+def is_draft_package(folder: Path) -> bool:
     """Return True if the package has output_validators/, as in the legacy version and in early drafts."""
     return (folder / VALIDATORS).is_dir() and not (folder / NEWER_VALIDATOR).exists()
 
@@ -156,7 +156,7 @@ def _find_ini_time_limit(text: str) -> str:
     return ini_parser.get("problem", "timelimit", fallback="").strip("'\" ")
 
 
-def read_multiplier(header: KattisHeader, faults: Faults, *, is_newer_format: bool) -> float:
+def read_time_limit_multiplier(header: KattisHeader, faults: Faults, *, is_newer_format: bool) -> float:
     """Return the factor from the slowest accepted solution's time to the time limit."""
     limits = header.limits
     multiplier = limits.time_multipliers.ac_to_time_limit if is_newer_format else limits.time_multiplier

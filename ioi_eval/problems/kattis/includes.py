@@ -91,14 +91,16 @@ def add_included_files(problem: Problem, files: Sequence[IncludedFile], faults: 
             )
         )
     unusable_languages = {
-        language_name for file in unusable_files for language_name in _list_languages_of_folder(file.language)
+        language_name
+        for file in unusable_files
+        for language_name in _list_languages_of_include_folder(file.language)
     }
     for file in unusable_files:
         if "default" in unusable_languages or not solved_languages - unusable_languages:
             faults.report(file.fault[0], file.path, remedy=file.fault[1])
         else:
             faults.add_note(f"{file.language} is excluded: {file.fault[0]}. {file.fault[1]}", file.path)
-            for language_name in _list_languages_of_folder(file.language):
+            for language_name in _list_languages_of_include_folder(file.language):
                 reasons_by_language.setdefault(language_name, f"{file.path}: {file.fault[0]}")
     for solution in problem.solutions:
         if solution.language in reasons_by_language:
@@ -113,15 +115,15 @@ def add_included_files(problem: Problem, files: Sequence[IncludedFile], faults: 
     )
 
 
-def _list_languages_of_folder(language: str) -> tuple[str, ...]:
+def _list_languages_of_include_folder(folder_language: str) -> tuple[str, ...]:
     """Return the languages that use the folder include/LANGUAGE. PyPy also uses Python's folder."""
-    if language == "default":
-        return (language,)
-    is_python = find_language(language).syntax == "python"
+    if folder_language == "default":
+        return (folder_language,)
+    is_python = find_language(folder_language).syntax == "python"
     return (
         tuple(python_language.name for python_language in LANGUAGES if python_language.syntax == "python")
         if is_python
-        else (language,)
+        else (folder_language,)
     )
 
 

@@ -134,15 +134,15 @@ class KattisHeader(Keys):
     constants = raw_key(f"{_NEWER}values of placeholders, by name", "none")
 
     def check_keys(
-        self, names: Collection[str] | None = None, unknown: UnknownKeyPolicy | None = None
+        self, key_names: Collection[str] | None = None, unknown_key_policy: UnknownKeyPolicy | None = None
     ) -> None:
         """Report keys that have no effect, because they are misspelt or belong into `limits`."""
         limit_names = {*LimitKeys.declared_keys(), *LimitKeys.ignored}
-        names = tuple(map(str, self.values)) if names is None else names
-        misplaced = [name for name in names if name in limit_names]
+        key_names = tuple(map(str, self.values)) if key_names is None else key_names
+        misplaced = [name for name in key_names if name in limit_names]
         for name in misplaced:
             self.report_fault(name, "it has no effect here", "Move it into limits")
-        super().check_keys([name for name in names if name not in misplaced], unknown)
+        super().check_keys([name for name in key_names if name not in misplaced], unknown_key_policy)
 
 
 # --- settings of test groups and tests ---------------------------------------------------------------

@@ -26,7 +26,7 @@ _SCORE_KEYS = (
 _STATIC_KEYS = frozenset({"static_validation", "static_validation_score"})
 
 
-def check_settings(root: DataGroup, faults: Faults, *, has_points: bool) -> None:
+def check_score_settings(root: DataGroup, faults: Faults, *, has_points: bool) -> None:
     """Report settings that should change the score but cannot have an effect."""
     unknown_policy = UnknownKeyPolicy.REFUSED if has_points else UnknownKeyPolicy.NOTED
     for group in list_groups(root):
@@ -43,13 +43,15 @@ def check_settings(root: DataGroup, faults: Faults, *, has_points: bool) -> None
         GroupKeys.from_fields(group.fields).check_keys(sorted(group.own_keys - _STATIC_KEYS), unknown_policy)
 
 
-def read_max_scores(root: DataGroup, *, validator_awards_points: bool) -> Scoring:
+def read_max_score_scoring(root: DataGroup, *, validator_awards_points: bool) -> Scoring:
     """Return the scoring of a problem in a newer version of the format."""
     groups_by_name = {group.name: group for group in root.subgroups}
     if SECRET not in groups_by_name:
         return Scoring()  # the package has no tests, which is reported elsewhere
     sample_tests = _list_test_names(groups_by_name[SAMPLE]) if SAMPLE in groups_by_name else ()
-    reader = _MaxScores(groups_by_name[SECRET], sample_tests, validator_awards_points=validator_awards_points)
+    reader = _SecretSubtaskBuilder(
+        groups_by_name[SECRET], sample_tests, validator_awards_points=validator_awards_points
+    )
     subtasks = tuple(reader.list_subtasks())
     subtask_names = tuple(subtask.name for subtask in subtasks if subtask.name != SAMPLE)
     if sample_tests:
@@ -75,23 +77,29 @@ def _list_test_names(group: DataGroup) -> tuple[str, ...]:
     return tuple(test.name for test in group.all_tests)
 
 
-class _MaxScores:
+class _SecretSubtaskBuilder:
     """Builds the subtasks of secret/ from `max_score`, `score_aggregation` and `require_pass`."""
 
-    def __init__(self, secret: DataGroup, sample: tuple[str, ...], *, validator_awards_points: bool) -> None:
-        self._secret, self._sample, self._validator_awards_points = secret, sample, validator_awards_points
+    def __init__(
+        self, secret_group: DataGroup, sample_tests: tuple[str, ...], *, validator_awards_points: bool
+    ) -> None:
+        self._secret, self._sample, self._validator_awards_points = (
+            secret_group,
+            sample_tests,
+            validator_awards_points,
+        )
         self.full_scores: dict[str, float] = {}  # the validator's score for full points, by test name
 
     def list_subtasks(self) -> Iterator[Subtask]:
         """Yield the subtasks of secret/."""
-        secret_group, score_mode = self._secret, self._read_mode(self._secret, _SUM)
+        secret_group, score_mode = self._secret, self._read_score_mode(self._secret, _SUM)
         max_score, required_tests = (
             self._read_max_score(secret_group, _DEFAULT_MAX_SCORE),
             self._read_required_tests(secret_group, {}),
         )
         if not secret_group.subgroups or score_mode == _PASS_FAIL:
             for group in secret_group.subgroups:
-                if self._read_mode(group, _PASS_FAIL) != _PASS_FAIL:
+                if self._read_score_mode(group, _PASS_FAIL) != _PASS_FAIL:
                     problem = "secret/ is passed or failed as a whole"
                     group.fields.report_fault("score_aggregation", problem, "Remove one of the two settings")
             yield self._make_subtask(secret_group, score_mode, max_score, required_tests)
@@ -105,7 +113,7 @@ class _MaxScores:
             subtasks.append(
                 self._make_subtask(
                     group,
-                    self._read_mode(group, _PASS_FAIL),
+                    self._read_score_mode(group, _PASS_FAIL),
                     self._read_max_score(group, None),
                     required_by_group,
                 )
@@ -136,26 +144,26 @@ class _MaxScores:
         yield from subtasks
 
     def _make_subtask(
-        self, group: DataGroup, mode: str, max_score: float, required: Sequence[str]
+        self, group: DataGroup, score_mode: str, max_score: float, required_tests: Sequence[str]
     ) -> Subtask:
-        """Return the subtask of a group. It earns points only if the tests `required` pass."""
+        """Return the subtask of a group. It earns points only if the tests `required_tests` pass."""
         group_tests, subtask_name = _list_test_names(group), group.name.removeprefix(f"{SECRET}/")
-        all_tests = tuple(dict.fromkeys((*required, *group_tests)))
-        if mode != _PASS_FAIL:
+        all_tests = tuple(dict.fromkeys((*required_tests, *group_tests)))
+        if score_mode != _PASS_FAIL:
             self.full_scores |= dict.fromkeys(
-                group_tests, max_score / len(group_tests) if mode == _SUM else max_score
+                group_tests, max_score / len(group_tests) if score_mode == _SUM else max_score
             )
         grading: Grading | None = None
-        if mode == _SUM:
+        if score_mode == _SUM:
             grading = (
-                make_sum_grading({test: max_score / len(group_tests) for test in group_tests}, required)
-                if required
+                make_sum_grading({test: max_score / len(group_tests) for test in group_tests}, required_tests)
+                if required_tests
                 else None
             )
-        elif not self._validator_awards_points or (mode == _MIN and not required):
+        elif not self._validator_awards_points or (score_mode == _MIN and not required_tests):
             return Subtask(name=subtask_name, points=max_score, tests=all_tests)
-        elif mode == _MIN:
-            grading = make_minimum_grading(group_tests, max_score, required)
+        elif score_mode == _MIN:
+            grading = make_minimum_grading(group_tests, max_score, required_tests)
         else:  # in the mode pass-fail, only verdicts count
             grading = Grading(parts=all_tests, points=Points.ACCEPTED, worth=max_score)
         return Subtask(
@@ -164,7 +172,7 @@ class _MaxScores:
 
     # --- settings that a group does not inherit -------------------------------------------------------------
 
-    def _read_mode(self, group: DataGroup, default: str) -> str:
+    def _read_score_mode(self, group: DataGroup, default: str) -> str:
         """Return how the group's score is computed from its tests: a mode in `_MODES`."""
         if "score_aggregation" not in group.own_keys:
             return default
@@ -195,7 +203,7 @@ class _MaxScores:
         pass_fail_groups = [
             group_name
             for group_name, (earlier_group, _) in earlier_groups.items()
-            if self._read_mode(earlier_group, _PASS_FAIL) == _PASS_FAIL
+            if self._read_score_mode(earlier_group, _PASS_FAIL) == _PASS_FAIL
         ]
         required_groups = group.fields.values.get("require_pass") if "require_pass" in group.own_keys else ()
         required_tests = list[str]()

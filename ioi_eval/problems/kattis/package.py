@@ -12,18 +12,18 @@ from msgspec.structs import replace
 from ioi_eval.model.fields import Faults, Fields
 from ioi_eval.model.values import CheckerKind, Limits, Problem, TaskOptions, TaskType
 from ioi_eval.problems.kattis.constants import Constants
-from ioi_eval.problems.kattis.default_grader import read_acceptance, read_scoring
+from ioi_eval.problems.kattis.default_grader import read_pass_fail_scoring, read_scoring
 from ioi_eval.problems.kattis.expectations import PackageRules
-from ioi_eval.problems.kattis.groups import DataGroup, list_groups, read_data
+from ioi_eval.problems.kattis.groups import DataGroup, list_groups, read_test_data
 from ioi_eval.problems.kattis.header import (
     Validation,
     check_legacy_keys,
     find_validators,
-    is_draft,
-    read_multiplier,
+    is_draft_package,
+    read_problem_types,
     read_time_limit,
+    read_time_limit_multiplier,
     read_title,
-    read_types,
 )
 from ioi_eval.problems.kattis.includes import add_included_files, list_included_files
 from ioi_eval.problems.kattis.keys import (
@@ -35,7 +35,7 @@ from ioi_eval.problems.kattis.keys import (
     KattisHeader,
     LimitKeys,
 )
-from ioi_eval.problems.kattis.max_scores import check_settings, read_max_scores
+from ioi_eval.problems.kattis.max_scores import check_score_settings, read_max_score_scoring
 from ioi_eval.problems.kattis.scoring import Scoring
 from ioi_eval.problems.kattis.submissions import read_solutions
 from ioi_eval.problems.kattis.validators import (
@@ -45,7 +45,7 @@ from ioi_eval.problems.kattis.validators import (
     find_validators_folder,
     load_program,
     make_default_checker,
-    read_validator_flags,
+    read_common_validator_flags,
 )
 from ioi_eval.problems.keys import MIB
 from ioi_eval.problems.package import DeclaredFormat, Executable, find_package_name
@@ -68,12 +68,12 @@ class Kattis(DeclaredFormat[KattisHeader]):
             check_legacy_keys(header)
         limits = header.limits
         limits.check_keys()
-        has_points = "scoring" in read_types(header)
+        has_points = "scoring" in read_problem_types(header)
         validation = find_validators(folder, header, has_points=has_points, is_newer_format=is_newer_format)
         constants = Constants(
             header.read_object("constants") if is_newer_format else Fields({}, self.header, faults)
         )
-        data_groups = read_data(
+        data_groups = read_test_data(
             folder,
             header.grading,
             needs_answers=not validation.is_custom,
@@ -90,7 +90,7 @@ class Kattis(DeclaredFormat[KattisHeader]):
             is_newer_format=is_newer_format,
             has_domjudge_file=has_domjudge_file,
         )
-        validator_flags, has_equal_arguments = read_validator_flags(header, data_groups)
+        validator_flags, has_equal_arguments = read_common_validator_flags(header, data_groups)
         for group in list_groups(data_groups) if not (validation.is_custom or has_equal_arguments) else ():
             for arguments in dict.fromkeys(test.arguments for test in group.tests):
                 # The checker is not used. This call reports invalid flags of a test.
@@ -124,7 +124,7 @@ class Kattis(DeclaredFormat[KattisHeader]):
             ),
             time_from_solutions=None
             if time_limit_s is not None
-            else read_multiplier(header, faults, is_newer_format=is_newer_format),
+            else read_time_limit_multiplier(header, faults, is_newer_format=is_newer_format),
             time_resolution=limits.time_resolution if time_limit_s is None and is_newer_format else None,
             checker=find_checker(
                 header, validation, validator_flags, validator_program, scoring.full, validator_limits
@@ -147,7 +147,7 @@ class Kattis(DeclaredFormat[KattisHeader]):
             ),
         )
         problem = add_included_files(problem, list(list_included_files(folder, faults)), faults)
-        return constants.fill_problem(problem, find_statement(folder))
+        return constants.fill_placeholders_in_problem(problem, find_statement(folder))
 
 
 def _find_validator(
@@ -155,7 +155,7 @@ def _find_validator(
 ) -> Executable | None:
     """Return the package's validator, or None if the default comparison is used."""
     # In newer versions, the folder output_validator is the program.
-    if validation.is_custom and is_newer_format and not is_draft(folder):
+    if validation.is_custom and is_newer_format and not is_draft_package(folder):
         return load_program(folder, folder / NEWER_VALIDATOR, faults)
     if validation.is_custom:
         return find_only_program(
@@ -188,11 +188,11 @@ def _read_scoring(
 ) -> Scoring:
     """Return the problem's subtasks and the points of its tests."""
     if is_newer_format:
-        check_settings(data, faults, has_points=has_points)
+        check_score_settings(data, faults, has_points=has_points)
     if not has_points:
-        return Scoring() if is_newer_format else read_acceptance(data, faults)
+        return Scoring() if is_newer_format else read_pass_fail_scoring(data, faults)
     if is_newer_format:
-        return read_max_scores(data, validator_awards_points=validation.is_custom)
+        return read_max_score_scoring(data, validator_awards_points=validation.is_custom)
     return read_scoring(
         data, faults, validator_awards_points=validation.awards_points, domjudge=has_domjudge_file
     )

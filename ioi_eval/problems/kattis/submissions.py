@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ioi_eval.model.fields import Faults
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Blob, NamedBlob, Solution
-from ioi_eval.problems.kattis.expectations import ACCEPTED, ALL_ACCEPTED, Expected, PackageRules
+from ioi_eval.problems.kattis.expectations import ACCEPTED, ALL_ACCEPTED, ExpectedResults, PackageRules
 from ioi_eval.problems.kattis.keys import SCRIPTS
 from ioi_eval.problems.package import (
     language_of,
@@ -73,7 +73,7 @@ def read_solutions(
     """
     for path in list_visible_paths((folder / "submissions").glob("*/*")):
         package_path = path.relative_to(folder).as_posix()
-        expected = rules.find_expected(package_path.removeprefix("submissions/"))
+        expected = rules.find_expected_results(package_path.removeprefix("submissions/"))
         if path.is_dir():
             program = _read_solution_folder(path, package_path, expected.entrypoint, faults)
         else:
@@ -143,7 +143,12 @@ def _find_main_source(sources: Sequence[Path], language: str, folder: str) -> Pa
 
 
 def _make_solution(
-    path: Path, program: _Sources, groups: Sequence[str], package_path: str, rules: Expected, faults: Faults
+    path: Path,
+    program: _Sources,
+    groups: Sequence[str],
+    package_path: str,
+    rules: ExpectedResults,
+    faults: Faults,
 ) -> Solution:
     """Return a solution with its expected results, which come from its tags, its folder and the rules."""
     code = read_source_text(program.main)

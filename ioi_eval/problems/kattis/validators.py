@@ -15,12 +15,12 @@ from ioi_eval.problems.kattis.keys import GRADERS, NEWER_VALIDATOR, SCRIPTS, VAL
 from ioi_eval.problems.package import Executable, language_of, list_visible_paths, load_named_blobs
 
 
-def read_validator_flags(header: KattisHeader, data: DataGroup) -> tuple[tuple[str, ...], bool]:
+def read_common_validator_flags(header: KattisHeader, root_group: DataGroup) -> tuple[tuple[str, ...], bool]:
     """Return the validator's common arguments, and True if all tests have the same arguments.
 
     If it is True, the common arguments include the arguments of the tests. Otherwise each test adds its own.
     """
-    distinct_arguments = {test.arguments for test in data.all_tests}
+    distinct_arguments = {test.arguments for test in root_group.all_tests}
     header_flags = tuple(header.validator_flags.split())
     has_equal_arguments = len(distinct_arguments) < 2
     return (
@@ -32,20 +32,20 @@ def read_validator_flags(header: KattisHeader, data: DataGroup) -> tuple[tuple[s
 def find_checker(
     header: KattisHeader,
     validation: Validation,
-    flags: tuple[str, ...],
+    checker_flags: tuple[str, ...],
     program: Executable | None,
-    full: float,
+    full_score: float,
     limits: Limits | None,
 ) -> Checker:
     """Return the problem's checker: the default comparison, the package's validator, or none."""
     if not validation.is_custom:
-        return make_default_checker(header, "validator_flags", flags)
+        return make_default_checker(header, "validator_flags", checker_flags)
     if validation.is_interactive or program is None:
         # An interactive problem has no checker: its validator is the interactor. Only the number of passes is
         # used.
         return Checker(passes=validation.passes)
     return program.as_checker(
-        CheckerKind.ICPC, arguments=flags, full=full, passes=validation.passes, limits=limits
+        CheckerKind.ICPC, arguments=checker_flags, full=full_score, passes=validation.passes, limits=limits
     )
 
 
@@ -57,9 +57,9 @@ def find_validators_folder(folder: Path) -> str:
     return next(folders, "")
 
 
-def find_custom_grader(folder: Path, data: DataGroup, faults: Faults) -> Checker | None:
+def find_custom_grader(folder: Path, root_group: DataGroup, faults: Faults) -> Checker | None:
     """Return the package's grader if any group uses custom grading, else None."""
-    if not any(map(uses_custom_grader, list_groups(data))):
+    if not any(map(uses_custom_grader, list_groups(root_group))):
         return None
     program = find_only_program(folder, GRADERS, "A custom grading needs exactly one grader", faults)
     return None if program is None else program.as_checker(CheckerKind.ICPC)

@@ -12,7 +12,7 @@ from support.runs import score_submission
 
 from ioi_eval.model.fields import Faults, Fields
 from ioi_eval.models import Blob, Problem, Submission, Test, TestResult, Verdict
-from ioi_eval.problems.kattis.default_grader import read_acceptance, read_scoring
+from ioi_eval.problems.kattis.default_grader import read_pass_fail_scoring, read_scoring
 from ioi_eval.problems.kattis.groups import DataGroup, list_groups
 from ioi_eval.rules import verdicts as v
 from ioi_eval.rules.plan import Schedule
@@ -87,7 +87,7 @@ def find_problem(data: Mapping[str, Any], *, scoring: bool) -> Problem:
     scores = (
         read_scoring(root, faults, validator_awards_points=False)
         if scoring
-        else read_acceptance(root, faults)
+        else read_pass_fail_scoring(root, faults)
     )
     assume(not faults.errors)  # for example an average of tests that stops at the first failure
     tests = tuple(test for test_group in list_groups(root) for test in test_group.tests)

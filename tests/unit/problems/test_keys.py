@@ -78,7 +78,7 @@ def test_unknown_keys_are_refused_if_misspelt_or_by_policy(
     unknown: UnknownKeyPolicy, errors: list[str], notes: list[str]
 ) -> None:
     keys, faults = house(nam="hut", metres=3, cellar=True, colour="red", owner="me")
-    keys.check_keys(unknown=unknown)
+    keys.check_keys(unknown_key_policy=unknown)
     assert [error.field for error in faults.errors] == errors
     assert faults.notes == notes
     if unknown is not UnknownKeyPolicy.REFUSED:

@@ -19,7 +19,7 @@ from ioi_eval.errors import InputError
 from ioi_eval.model.fields import Faults
 from ioi_eval.models import Blob, Problem, Solution, Test
 from ioi_eval.problems import Problems, check_problems, fingerprint, load_problems
-from ioi_eval.problems.package import list_files, read_mapping
+from ioi_eval.problems.package import list_files, read_mapping_file
 
 SHARED = Path(os.environ.get("IOI_EVAL_SHARED") or Path(__file__).parents[4] / "shared")
 REAL = SHARED / "data" / "ioi-2024"
@@ -392,7 +392,7 @@ def test_package_of_two_formats_is_noted(write_package: Write, cache: Path) -> N
 def test_repeated_harmless_key_is_noted(tmp_path: Path, file: str, content: str) -> None:
     (tmp_path / file).write_text(content)
     faults = Faults("package")
-    mapping = read_mapping(tmp_path, file, faults)
+    mapping = read_mapping_file(tmp_path, file, faults)
     assert mapping is not None and mapping["a"] == {"b": 1}
     assert not faults.errors
     assert len(faults.notes) == 1 and "occurs twice; the last value wins" in faults.notes[0]
@@ -413,7 +413,7 @@ def test_repeated_harmless_key_is_noted(tmp_path: Path, file: str, content: str)
 def test_repeated_key_with_different_value_is_refused(tmp_path: Path, file: str, content: str) -> None:
     (tmp_path / file).write_text(content)
     faults = Faults("package")
-    assert read_mapping(tmp_path, file, faults) is None
+    assert read_mapping_file(tmp_path, file, faults) is None
     assert len(faults.errors) == 1 and "duplicate key" in str(faults.errors[0])
 
 
