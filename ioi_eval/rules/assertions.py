@@ -89,13 +89,15 @@ class Asserted(NamedTuple):
         return replace(tested_problem, checker=self.checker)
 
 
-def make_python_checker(source: str, *, decides: bool = False) -> Checker:
+def make_python_checker(source: str, *, failure_means_wrong: bool = False) -> Checker:
     """Return a checker that is a Python program, which prints 1 for a right output and 0 for a wrong output.
 
-    `decides`: an output is wrong if the checker fails on it but succeeds on the expected answer.
+    `failure_means_wrong`: an output is wrong if the checker fails on it but succeeds on the expected answer.
     """
     checker_file = NamedBlob(name="checker.py", content=Blob.of(source))
-    return Checker(kind=CheckerKind.CODEFORCES, sources=(checker_file,), language="python", decides=decides)
+    return Checker(
+        kind=CheckerKind.CODEFORCES, sources=(checker_file,), language="python", decides=failure_means_wrong
+    )
 
 
 def parse_test_program(source: str) -> ast.Module:
@@ -118,23 +120,23 @@ def parse_test_program(source: str) -> ast.Module:
     return module
 
 
-_Reader = TypeVar("_Reader", bound=Callable[..., Asserted])
+_TestReader = TypeVar("_TestReader", bound=Callable[..., Asserted])
 
 
-def _reject_deep_nesting(reader: _Reader) -> _Reader:
+def _refuse_deeply_nested_tests(test_reader: _TestReader) -> _TestReader:
     """Decorate a reader so that it raises CasesError for a test that is nested too deeply."""
 
-    @wraps(reader)
+    @wraps(test_reader)
     def wrapper(*arguments: Any, **keywords: Any) -> Asserted:
         try:
-            return reader(*arguments, **keywords)
+            return test_reader(*arguments, **keywords)
         except RecursionError as error:
             raise unparsable_tests("the test is nested too deeply") from error
 
-    return cast(_Reader, wrapper)
+    return cast(_TestReader, wrapper)
 
 
-@_reject_deep_nesting
+@_refuse_deeply_nested_tests
 def read_assertions(source: str, function: str = "") -> Asserted:
     """Return the test cases in a program's assertions, and the checker that judges them.
 
@@ -146,7 +148,7 @@ def read_assertions(source: str, function: str = "") -> Asserted:
         CasesError: if the program lacks assertions or uses a form that is not supported.
     """
     module = parse_test_program(source)
-    helpers = [node for node in module.body if _is_helper(node)]
+    helpers = [node for node in module.body if _is_helper_statement(node)]
     tested_names = {"candidate", function} if function else {_find_tested_function(module, helpers)}
     asserting_helpers = _list_asserting_helpers(module)
     assertions = [
@@ -165,7 +167,9 @@ def read_assertions(source: str, function: str = "") -> Asserted:
         answers = [ast.unparse(statement) for _, statement in assertions]
         helper_source = "\n\n".join(map(ast.unparse, helpers))
         _check_names("\n".join([helper_source, *answers]))
-        checker = make_python_checker(f"{READ_VALUES}HELPERS = {helper_source!r}\n{_CHECKER}", decides=True)
+        checker = make_python_checker(
+            f"{READ_VALUES}HELPERS = {helper_source!r}\n{_CHECKER}", failure_means_wrong=True
+        )
     assertions_with_answers = zip(assertions, answers, strict=True)
     return Asserted(
         _find_import_aliases(module).get(function_name, function_name),
@@ -204,7 +208,7 @@ def _check_names(source: str) -> None:
                 )
 
 
-def _is_helper(node: ast.stmt) -> bool:
+def _is_helper_statement(node: ast.stmt) -> bool:
     """Return True for statements that assertions may use: imports, other functions, constants."""
     if isinstance(node, ast.FunctionDef):
         return node.name != "check" and not node.name.startswith("test")
@@ -230,7 +234,7 @@ def _list_bodies(module: ast.Module) -> Iterator[list[ast.stmt]]:
     for node in ast.walk(module):
         if isinstance(node, ast.AsyncFunctionDef):
             raise unparsable_tests(f"the test function {node.name!r} is asynchronous")
-        if isinstance(node, ast.FunctionDef) and not _is_helper(node):
+        if isinstance(node, ast.FunctionDef) and not _is_helper_statement(node):
             if any(re.search(r"\b(skip|xfail)", ast.unparse(decorator)) for decorator in node.decorator_list):
                 raise unparsable_tests(
                     f"the test function {node.name!r} may be skipped or is expected to fail"
@@ -244,7 +248,7 @@ def _list_asserting_helpers(module: ast.Module) -> set[str]:
         node.name
         for node in ast.walk(module)
         if isinstance(node, ast.FunctionDef)
-        and _is_helper(node)
+        and _is_helper_statement(node)
         and any(isinstance(inner_node, ast.Assert) for inner_node in ast.walk(node))
     }
 
@@ -306,14 +310,14 @@ def _list_argument_assertions(
         if isinstance(node, ast.For) and (loop_tests := _find_tests_of_loop(node)) is not None:
             yield from loop_tests
             continue
-        if isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try) or _is_other_assertion(
+        if isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try) or _is_assertion_call(
             node, asserting_helpers
         ):
             remedy = "; write an assertion for each value" if isinstance(node, ast.For) else ""
             raise unparsable_tests(f"{ast.unparse(node)[:60]!r} is not a plain assertion{remedy}")
         if isinstance(node, ast.Assert):
             # Drop the message of the assertion, which is never shown and often uses undefined names.
-            result_calls = ResultReplacer(lambda name, _: name in tested_names)
+            result_calls = TestedCallReplacer(lambda name, _: name in tested_names)
             assertion = result_calls.visit(
                 _NameReplacer(values_by_name).visit(copy.deepcopy(ast.Assert(node.test, None)))
             )
@@ -324,7 +328,7 @@ def _list_argument_assertions(
                     f"{ast.unparse(node)[:60]!r} calls the function with several arguments"
                 )
             if result_calls.calls:
-                _check_result_use(assertion, tested_names)
+                _require_properties_in_json(assertion, tested_names)
                 yield (
                     [
                         evaluate_literal(_ConstantFolder().visit(argument))
@@ -345,7 +349,7 @@ _RESULT_TYPES = (int, float, complex, str, bytes, list, tuple, set, dict, range,
 _RESULT_ATTRIBUTES = frozenset(name for kind in _RESULT_TYPES for name in dir(kind))
 
 
-def _check_result_use(statement: ast.Assert, tested_names: set[str]) -> None:
+def _require_properties_in_json(statement: ast.Assert, tested_names: set[str]) -> None:
     """Raise CasesError if an assertion uses a property of the result that JSON does not preserve.
 
     Examples are its class, its identity and the order of a dict.
@@ -375,7 +379,7 @@ def _check_result_use(statement: ast.Assert, tested_names: set[str]) -> None:
             )
 
 
-def _is_other_assertion(node: ast.stmt, asserting_helpers: set[str]) -> bool:
+def _is_assertion_call(node: ast.stmt, asserting_helpers: set[str]) -> bool:
     """Return True for assertions that are calls: `pytest.raises(E, f, 1)`, `self.assertEqual(f(1), 2)`."""
     if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
         return False
@@ -420,8 +424,8 @@ def _find_assigned_name(node: ast.stmt) -> str:
 class _NameReplacer(ast.NodeTransformer):
     """Replace names by their values, except names that a comprehension binds."""
 
-    def __init__(self, values: _Values, bound_names: Collection[str] = ()) -> None:
-        self._values_by_name, self._bound_names = values, bound_names
+    def __init__(self, values_by_name: _Values, bound_names: Collection[str] = ()) -> None:
+        self._values_by_name, self._bound_names = values_by_name, bound_names
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id in self._bound_names or node.id not in self._values_by_name:
@@ -445,19 +449,19 @@ class _NameReplacer(ast.NodeTransformer):
     visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_ListComp
 
 
-class ResultReplacer(ast.NodeTransformer):
+class TestedCallReplacer(ast.NodeTransformer):
     """Replaces each call of the tested function by the name `out`.
 
     `calls` and `names` collect the replaced calls and the names by which they called the function.
     """
 
-    def __init__(self, calls_function: Callable[[str, ast.Call], bool]) -> None:
-        """`calls_function(name, call)` returns True if `call` calls the tested function."""
-        self._calls_function, self.calls, self.names = calls_function, list[ast.Call](), list[str]()
+    def __init__(self, is_tested_call: Callable[[str, ast.Call], bool]) -> None:
+        """`is_tested_call(name, call)` returns True if `call` calls the tested function."""
+        self._is_tested_call, self.calls, self.names = is_tested_call, list[ast.Call](), list[str]()
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if not isinstance(node.func, ast.Name) or not self._calls_function(node.func.id, node):
+        if not isinstance(node.func, ast.Name) or not self._is_tested_call(node.func.id, node):
             return node
         self.calls.append(node)
         self.names.append(node.func.id)
@@ -489,7 +493,7 @@ class _ConstantFolder(ast.NodeTransformer):
                 case ast.Sub() if are_numbers:
                     folded_value = left_value - right_value
                 case ast.Mult() if (
-                    are_numbers or _compute_repetition_length(left_value, right_value) <= _MAX_ITEMS
+                    are_numbers or _compute_repeated_sequence_length(left_value, right_value) <= _MAX_ITEMS
                 ):
                     folded_value = left_value * right_value
                 case ast.Pow() if are_numbers and 0 <= right_value <= 1000 and abs(left_value) <= 1000:
@@ -505,7 +509,7 @@ class _ConstantFolder(ast.NodeTransformer):
 _MAX_ITEMS = 1_000_000
 
 
-def _compute_repetition_length(left: Any, right: Any) -> float:
+def _compute_repeated_sequence_length(left: Any, right: Any) -> float:
     """Return the length of a repetition such as `[0] * 5`, or infinity for any other product."""
     times, items = (left, right) if isinstance(left, int) else (right, left)
     is_small = isinstance(times, int) and times <= 10_000 and isinstance(items, str | bytes | list | tuple)
@@ -563,7 +567,7 @@ def _make_polynomial_root_tests() -> _ArgumentsAndAssertions:
     return [([coefficients], root_assertion) for coefficients in coefficient_lists]
 
 
-def _make_word_tests(problem_id: str, encode: Callable[[str], str]) -> _ArgumentsAndAssertions:
+def _make_decoding_tests(problem_id: str, encode_word: Callable[[str], str]) -> _ArgumentsAndAssertions:
     """Return tests with encoded random words of lower-case letters, which the program decodes."""
     random_source = random.Random(problem_id)
     random_words = (
@@ -571,12 +575,12 @@ def _make_word_tests(problem_id: str, encode: Callable[[str], str]) -> _Argument
         for _ in range(_RANDOM_TESTS)
     )
     return [
-        ([encode(random_word)], _parse_assert(f"assert out == {random_word!r}"))
+        ([encode_word(random_word)], _parse_assert(f"assert out == {random_word!r}"))
         for random_word in random_words
     ]
 
 
-def _encode_by_rotation(word: str) -> str:
+def _rotate_letter_groups(word: str) -> str:
     """Return the word with its groups of three letters rotated, as `encode_cyclic` of HumanEval/38."""
     letter_groups = [word[group_start : group_start + 3] for group_start in range(0, len(word), 3)]
     return "".join(
@@ -585,17 +589,17 @@ def _encode_by_rotation(word: str) -> str:
     )
 
 
-def _encode_by_shift(word: str) -> str:
+def _shift_each_letter(word: str) -> str:
     """Return the word with each letter shifted by five in the alphabet, as `encode_shift` of HumanEval/50."""
     return "".join(chr((ord(letter) + 5 - ord("a")) % 26 + ord("a")) for letter in word)
 
 
-def _make_number_base_tests() -> _ArgumentsAndAssertions:
+def _make_change_base_tests() -> _ArgumentsAndAssertions:
     """Return tests of HumanEval/44: the inputs are a number x and the base x + 1, in which x is one digit."""
     return [([number, number + 1], _parse_assert(f"assert out == '{number}'")) for number in range(2, 8)]
 
 
-def _make_sum_tests() -> _ArgumentsAndAssertions:
+def _make_addition_tests() -> _ArgumentsAndAssertions:
     """Return tests of HumanEval/53: two numbers, whose sum is wanted."""
     random_source = random.Random("HumanEval/53")
     summand_pairs = [
@@ -625,34 +629,34 @@ for _ in range(100):
     str = ''.join(choice(letters) for i in range(randint(10, 20)))
     encoded_str = encode_cyclic(str)
     assert candidate(encoded_str) == str
-""": partial(_make_word_tests, "HumanEval/38", _encode_by_rotation),
+""": partial(_make_decoding_tests, "HumanEval/38", _rotate_letter_groups),
         """
 for x in range(2, 8):
     assert candidate(x, x + 1) == str(x)
-""": _make_number_base_tests,
+""": _make_change_base_tests,
         """
 for _ in range(100):
     str = ''.join(choice(letters) for i in range(randint(10, 20)))
     encoded_str = encode_shift(str)
     assert candidate(copy.deepcopy(encoded_str)) == str
-""": partial(_make_word_tests, "HumanEval/50", _encode_by_shift),
+""": partial(_make_decoding_tests, "HumanEval/50", _shift_each_letter),
         """
 for i in range(100):
     x, y = random.randint(0, 1000), random.randint(0, 1000)
     assert candidate(x, y) == x + y
-""": _make_sum_tests,
+""": _make_addition_tests,
     }
 )
 
 
 def _find_tests_of_loop(node: ast.For) -> _ArgumentsAndAssertions | None:
     """Return the tests that a loop in HumanEval's test program runs, or None for other loops."""
-    make_tests = _index_loops_by_syntax_tree().get(ast.dump(node))
+    make_tests = _index_humaneval_loops().get(ast.dump(node))
     return None if make_tests is None else make_tests()
 
 
 @cache
-def _index_loops_by_syntax_tree() -> Mapping[str, Callable[[], _ArgumentsAndAssertions]]:
+def _index_humaneval_loops() -> Mapping[str, Callable[[], _ArgumentsAndAssertions]]:
     """Return `_HUMANEVAL_LOOPS` with the dump of each loop's syntax tree as the key.
 
     Unlike the source, the syntax tree does not depend on white space and comments.
@@ -669,7 +673,7 @@ INPUTS = re.compile(r"^\s*inputs\s*=", re.M)  # pattern for tests in the form of
 _ARGUMENTS, _REFERENCE = "*inp", "ref_func"
 
 
-@_reject_deep_nesting
+@_refuse_deeply_nested_tests
 def read_evalplus_test(source: str, function: str) -> Asserted:
     """Return the test cases of a test in EvalPlus's form: lists of inputs and results, and a loop over them.
 
@@ -696,7 +700,7 @@ def read_evalplus_test(source: str, function: str) -> Asserted:
             f"the test must have a result for each input, but has {format_count(len(inputs), 'input')}"
             f" and {format_count(len(results), 'result')}"
         )
-    result_calls = ResultReplacer(
+    result_calls = TestedCallReplacer(
         lambda name, call: name != _REFERENCE and [*map(ast.unparse, call.args)] == [_ARGUMENTS]
     )
     comparison = result_calls.visit(loop_nodes[-1].body[-1])
@@ -778,4 +782,4 @@ def _make_evalplus_checker(helpers: list[ast.stmt], statement: ast.AST) -> Check
         # passes the coefficients.
         statement=ast.unparse(statement).replace("_poly(*out, inp)", "abs(_poly(*inp, out))"),
     )
-    return make_python_checker(source, decides=True)
+    return make_python_checker(source, failure_means_wrong=True)

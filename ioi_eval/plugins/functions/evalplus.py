@@ -149,7 +149,7 @@ class EvalPlus(_EvalPlusBenchmark):
                 absolute=row.read_number("atol", 0.0),
                 comparison=comparison,
             )
-            checker = make_python_checker(READ_VALUES + checker_source, decides=True)
+            checker = make_python_checker(READ_VALUES + checker_source, failure_means_wrong=True)
             return Asserted(function, cases, checker).add_to(problem, contents.store)
 
         return self.make_problem_from_row(
