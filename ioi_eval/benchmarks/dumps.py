@@ -63,9 +63,9 @@ from ioi_eval.rules.extraction import (
     Extraction,
     explain_missing_program,
     extract,
+    has_block_in_language,
     list_extraction_repairs,
-    names_language,
-    parse,
+    parse_python,
     repair,
 )
 from ioi_eval.rules.languages import ChosenLanguage, choose_language
@@ -635,7 +635,7 @@ class _FirstPass:
         language, source = find_language(chosen_language.language), chosen_language.source
         if source is LanguageFrom.DEFAULT and entry.code is None and entry.generation is not None:
             # If a code fence names the default language, the language comes from the reply.
-            is_named = names_language(entry.generation, language, self._options.extract)
+            is_named = has_block_in_language(entry.generation, language, self._options.extract)
             source = LanguageFrom.REPLY if is_named else source
         rows_by_source = counts.languages.setdefault(language.name, {})
         rows_by_source[source] = rows_by_source.get(source, 0) + 1
@@ -828,13 +828,15 @@ def _extract_code_and_repairs(
         else ""
     )
     completion = _continue_prompt(prompt, reply)
-    if completion and parse(completion) is not None:
+    if completion and parse_python(completion) is not None:
         return completion, (CONTINUED,)  # the reply continues the function of the prompt
     if entry.generation is not None:
         code = extract(entry.generation, language, extraction)
     if code is None:
         return (completion, (CONTINUED,)) if completion else (None, ())
-    if (completion_of_code := _continue_prompt(prompt, code)) and parse(completion_of_code) is not None:
+    if (completion_of_code := _continue_prompt(prompt, code)) and parse_python(
+        completion_of_code
+    ) is not None:
         return completion_of_code, (CONTINUED,)
     repaired_code, repairs = repair(code, problem, language, options.repairs)
     return repaired_code, (*list_extraction_repairs(extraction), *repairs)

@@ -36,7 +36,7 @@ from ioi_eval.reports.document import (
     name_problem_page,
     name_submission_page,
 )
-from ioi_eval.rules.extraction import extract, find_extraction
+from ioi_eval.rules.extraction import extract, read_extraction_repair
 from ioi_eval.rules.scoring import find_outcome_name, find_unjudged_reason
 from ioi_eval.store.rows import MAX_OUTPUT, PASSED, RESULT_COLUMNS, read_model_name, shorten
 
@@ -313,7 +313,7 @@ def _make_program_sections(row: Mapping[str, Any], coloured: bool) -> Iterator[S
     else:
         if not (code and code.strip()):
             code = (
-                extract(generation_text, language, find_extraction(row.get("repairs") or ()))
+                extract(generation_text, language, read_extraction_repair(row.get("repairs") or ()))
                 if generation_text
                 else None
             )

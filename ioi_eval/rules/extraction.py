@@ -121,7 +121,7 @@ _CLOSING_MARKS = {'"""': '"""', "'''": "'''", "/*": "*/"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _FenceLine:
     """A line with fences: its bounds, the spans of its first and last fence, and their number."""
 
     start: int
@@ -132,7 +132,7 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class _FencedBlock:
     """A fenced block as positions in the text, so that a generation with many blocks is not copied."""
 
     tag: str
@@ -145,7 +145,7 @@ class _Block:
     end: int = -1
     closed: bool = False
 
-    def code(self, text: str) -> str:
+    def extract_code(self, text: str) -> str:
         """Return the block's code without quote marks and without the fence's indentation."""
         block_text = text[self.start : self.end]
         indent = self.indent
@@ -158,9 +158,9 @@ class _Block:
         return block_text if block_text.endswith("\n") or not block_text else block_text + "\n"
 
 
-def _find_fence_lines(text: str, begin: int, stop: int) -> Iterator[_Line]:
+def _find_fence_lines(text: str, begin: int, stop: int) -> Iterator[_FenceLine]:
     """Yield the lines between two positions that contain fences."""
-    fence_line: _Line | None = None
+    fence_line: _FenceLine | None = None
     for fence_run in _FENCE_RUN.finditer(text, begin, stop):
         if fence_line is not None and fence_run.start() <= fence_line.end:
             fence_line = replace(fence_line, last=fence_run.span(), runs=fence_line.runs + 1)
@@ -169,7 +169,7 @@ def _find_fence_lines(text: str, begin: int, stop: int) -> Iterator[_Line]:
             yield fence_line
         start = text.rfind("\n", fence_line.end if fence_line else begin, fence_run.start()) + 1
         end = text.find("\n", fence_run.end(), stop)
-        fence_line = _Line(
+        fence_line = _FenceLine(
             max(start, begin), end if end >= 0 else stop, fence_run.span(), fence_run.span(), 1
         )
     if fence_line is not None:
@@ -181,7 +181,7 @@ def _is_blank(text: str, start: int, end: int) -> bool:
     return _WHITESPACE.fullmatch(text, start, end) is not None
 
 
-def _parse_opening_fence(text: str, line: _Line) -> _Block | None:
+def _parse_opening_fence(text: str, line: _FenceLine) -> _FencedBlock | None:
     """Return the block that this line opens, or None. The line is outside of any block."""
     fence = text[line.first[0] : line.first[1]]
     if _is_blank(text, line.start, line.first[0]) and (line.runs == 1 or fence[0] == "~"):
@@ -197,15 +197,17 @@ def _parse_opening_fence(text: str, line: _Line) -> _Block | None:
     return None
 
 
-def _make_block(text: str, line: _Line, fence_span: tuple[int, int], *, indent: int | None) -> _Block:
+def _make_block(
+    text: str, line: _FenceLine, fence_span: tuple[int, int], *, indent: int | None
+) -> _FencedBlock:
     """Return the block that the fence at `fence_span` in this line opens."""
     tag_match = _TAG.match(text, fence_span[1], line.end)
     assert tag_match is not None, "every part of the pattern may be empty"
     fence, column = text[fence_span[0] : fence_span[1]], fence_span[0] - line.start
-    return _Block(tag_match.group(1).lower(), fence, indent, column, min(line.end + 1, len(text)))
+    return _FencedBlock(tag_match.group(1).lower(), fence, indent, column, min(line.end + 1, len(text)))
 
 
-def _close_block(text: str, line: _Line, block: _Block) -> _Block | None:
+def _close_block(text: str, line: _FenceLine, block: _FencedBlock) -> _FencedBlock | None:
     """Return the closed block if this line closes it, else None."""
     fence = text[line.first[0] : line.first[1]]
     tail_match = _AFTER_CLOSING_FENCE.fullmatch(text, line.first[1], line.end)
@@ -220,7 +222,7 @@ def _close_block(text: str, line: _Line, block: _Block) -> _Block | None:
     )
 
 
-def _open_next_block(text: str, line: _Line, block: _Block) -> _Block | None:
+def _open_next_block(text: str, line: _FenceLine, block: _FencedBlock) -> _FencedBlock | None:
     """Return the block that this line opens although `block` was never closed, or None."""
     fence = text[line.first[0] : line.first[1]]
     if line.runs > 1 or not fence.startswith(block.fence) or not _is_blank(text, line.start, line.first[0]):
@@ -229,7 +231,7 @@ def _open_next_block(text: str, line: _Line, block: _Block) -> _Block | None:
     return next_block if next_block.tag else None
 
 
-def _find_blocks(text: str, begin: int, stop: int, *, nested: bool = False) -> Iterator[_Block]:
+def _find_blocks(text: str, begin: int, stop: int, *, nested: bool = False) -> Iterator[_FencedBlock]:
     """Yield all blocks in order. A Markdown block is replaced by the blocks inside it."""
     for block in _find_outermost_blocks(text, begin, stop):
         if block.tag in _MARKDOWN_TAGS and not nested:
@@ -266,9 +268,9 @@ def _find_documentation_end(
     return start
 
 
-def _find_outermost_blocks(text: str, begin: int, stop: int) -> Iterator[_Block]:
+def _find_outermost_blocks(text: str, begin: int, stop: int) -> Iterator[_FencedBlock]:
     """Yield the blocks between two positions, but not the blocks inside Markdown blocks."""
-    open_block: _Block | None = None
+    open_block: _FencedBlock | None = None
     closing_positions: dict[str, int] = {}
     outside_position = begin  # position in the block that is outside of docstrings and comments
     for line in _find_fence_lines(text, begin, stop):
@@ -344,21 +346,21 @@ def _remove_comments_and_literals(text: str, lexeme: re.Pattern[str] = _LEXEME) 
     return lexeme.sub(lambda match: _REPLACEMENTS[match.lastgroup or ""], text)
 
 
-def _find_text_outside_braces(skeleton: str) -> str | None:
+def _find_text_outside_braces(code_without_literals: str) -> str | None:
     """Return the text outside of braces, with `{}` for each block.
 
     None if the code lacks braces or the braces do not match.
     """
     text_pieces: list[str] = []
     depth = position = 0
-    for brace in re.finditer(r"[{}]", skeleton):
+    for brace in re.finditer(r"[{}]", code_without_literals):
         depth += 1 if brace.group() == "{" else -1
         if depth < 0:
             return None
         if brace.group() == "{" and depth == 1:
-            text_pieces.append(skeleton[position : brace.start()] + "{}")
+            text_pieces.append(code_without_literals[position : brace.start()] + "{}")
         position = brace.end()
-    return "".join([*text_pieces, skeleton[position:]]) if text_pieces and depth == 0 else None
+    return "".join([*text_pieces, code_without_literals[position:]]) if text_pieces and depth == 0 else None
 
 
 def _has_only_declarations(text: str) -> bool:
@@ -378,15 +380,19 @@ def _has_only_code_lines(text: str) -> bool:
     """Return True if every line looks like code of a language without semicolons."""
     if "```" in text:
         return False
-    skeleton = _remove_comments_and_literals(re.sub(r"\A\s*+#![^\n]*+", "", text), _TICKED)
-    text_outside = _find_text_outside_braces(skeleton) if "{" in skeleton or "}" in skeleton else skeleton
+    code_without_literals = _remove_comments_and_literals(re.sub(r"\A\s*+#![^\n]*+", "", text), _TICKED)
+    text_outside = (
+        _find_text_outside_braces(code_without_literals)
+        if "{" in code_without_literals or "}" in code_without_literals
+        else code_without_literals
+    )
     lines = text_outside.split("\n") if text_outside is not None else ["prose"]
-    return skeleton.count("(") == skeleton.count(")") and all(
+    return code_without_literals.count("(") == code_without_literals.count(")") and all(
         _CODE_LINE.match(line) and not _PROSE.search(line + "\n") for line in lines
     )
 
 
-def parse(text: str) -> ast.Module | None:
+def parse_python(text: str) -> ast.Module | None:
     """Return the syntax tree of Python code, or None if it is not valid or too long."""
     if len(text) > _MAX_PARSED_LENGTH:
         return None
@@ -404,7 +410,7 @@ def parse(text: str) -> ast.Module | None:
             return None
 
 
-class LanguageNotation(Protocol):
+class LanguageProperties(Protocol):
     """The properties of a language that extraction and repairs use."""
 
     @property
@@ -429,7 +435,7 @@ _COMMENTS = {
 }
 
 
-def _has_only_comments(code: str, language: LanguageNotation) -> bool:
+def _has_only_comments(code: str, language: LanguageProperties) -> bool:
     """Return True if the code has only comments and blanks. False if the language's syntax is unknown."""
     comment_pattern = _COMMENTS.get(language.syntax)
     return comment_pattern is not None and comment_pattern.fullmatch(code) is not None
@@ -438,17 +444,20 @@ def _has_only_comments(code: str, language: LanguageNotation) -> bool:
 _UNFINISHED = re.compile(r"[-=+*/,.&|<>?:]\s*+\Z")
 
 
-def _is_complete(code: str, language: LanguageNotation) -> bool:
+def _is_complete(code: str, language: LanguageProperties) -> bool:
     """Return True if the code seems complete, that is, not cut off in the middle."""
     if language.syntax == "python":
-        return parse(code) is not None
+        return parse_python(code) is not None
     if language.syntax == "pascal":
         return _ends_like_pascal_program(code)
-    skeleton = _remove_comments_and_literals(code)
-    if language.ends_statements_by_line and "{" not in skeleton:
-        is_balanced = skeleton.count("(") == skeleton.count(")") and _UNFINISHED.search(skeleton) is None
-        return is_balanced and _has_typical_string(skeleton, language)
-    return _find_text_outside_braces(skeleton) is not None
+    code_without_literals = _remove_comments_and_literals(code)
+    if language.ends_statements_by_line and "{" not in code_without_literals:
+        is_balanced = (
+            code_without_literals.count("(") == code_without_literals.count(")")
+            and _UNFINISHED.search(code_without_literals) is None
+        )
+        return is_balanced and _has_typical_string(code_without_literals, language)
+    return _find_text_outside_braces(code_without_literals) is not None
 
 
 def _ends_like_pascal_program(text: str) -> bool:
@@ -456,7 +465,7 @@ def _ends_like_pascal_program(text: str) -> bool:
     return text.rstrip().lower().endswith("end.")
 
 
-def _is_program(text: str, language: LanguageNotation) -> bool:
+def _is_program(text: str, language: LanguageProperties) -> bool:
     """Return True if the text is a program in the language and nothing else."""
     if language.syntax == "python":
         return _is_python(text)
@@ -499,21 +508,21 @@ def _is_print_call(node: ast.AST) -> bool:
 
 def _is_python(text: str) -> bool:
     """Return True if the text is a whole Python program."""
-    tree = parse(text)
+    tree = parse_python(text)
     return tree is not None and any(map(_may_have_effect, tree.body))
 
 
 def _is_usage_example(text: str) -> bool:
     """Return True if the code is a usage example or sample output: it reads, imports and defines nothing."""
-    tree = parse(text)
+    tree = parse_python(text)
     return tree is not None and not any(
         _is_definition(inner_node) or _reads_input(inner_node) for inner_node in ast.walk(tree)
     )
 
 
-def _has_effect(text: str) -> bool:
+def _prints_or_defines_anything(text: str) -> bool:
     """Return True if the code prints or defines something; pseudo-code such as `dp[i] = j` does not."""
-    tree = parse(text)
+    tree = parse_python(text)
     return tree is not None and any(
         _is_definition(inner_node) or _is_print_call(inner_node) for inner_node in ast.walk(tree)
     )
@@ -527,7 +536,7 @@ def _reads_input(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id in ("input", "open")
 
 
-def _may_be_code(text: str, language: LanguageNotation) -> bool:
+def _may_be_code(text: str, language: LanguageProperties) -> bool:
     """Return True if an untagged block may be a program. Models fence output and pseudo-code as well."""
     if language.syntax == "python":
         return _is_python(text)
@@ -540,7 +549,7 @@ def _may_be_code(text: str, language: LanguageNotation) -> bool:
     )
 
 
-def _has_typical_string(text: str, language: LanguageNotation) -> bool:
+def _has_typical_string(text: str, language: LanguageProperties) -> bool:
     """Return True if the text contains one of the typical strings of the language, such as `#include`."""
     return any(typical_string in text for typical_string in language.typical_strings)
 
@@ -562,7 +571,7 @@ class Extraction(StrEnum):
 
 
 def extract(
-    generation: str, language: LanguageNotation, extraction: Extraction = Extraction.LAST
+    generation: str, language: LanguageProperties, extraction: Extraction = Extraction.LAST
 ) -> str | None:
     """Return the program in a generation, or None if it contains none."""
     match extraction:
@@ -577,10 +586,10 @@ def extract(
                 "\n".join(lines[fence_indexes[0] + 1 : fence_indexes[1]]) if len(fence_indexes) == 2 else ""
             )
         case _:
-            return _extract_block(generation, language, takes_first=extraction is Extraction.FIRST)
+            return _extract_program(generation, language, takes_first_block=extraction is Extraction.FIRST)
 
 
-_LanguageT = TypeVar("_LanguageT", bound=LanguageNotation)
+_LanguageT = TypeVar("_LanguageT", bound=LanguageProperties)
 
 
 def detect_reply_language(
@@ -621,12 +630,14 @@ def detect_reply_language(
         return None
     if _is_program(_find_text_before_fence(reply, all_blocks, accepts_closed_block=False), default_language):
         return None
-    ambiguous_code = (block.code(reply) for block in blocks if block.tag and block.tag in _AMBIGUOUS_TAGS)
+    ambiguous_code = (
+        block.extract_code(reply) for block in blocks if block.tag and block.tag in _AMBIGUOUS_TAGS
+    )
     return None if any(_may_be_code(code, default_language) for code in ambiguous_code) else tagged_language
 
 
-def names_language(
-    generation: str, language: LanguageNotation, extraction: Extraction = Extraction.LAST
+def has_block_in_language(
+    generation: str, language: LanguageProperties, extraction: Extraction = Extraction.LAST
 ) -> bool:
     """Return True if a fenced block of a reply is tagged with the language."""
     reply = _remove_reasoning(_normalize_line_ends(generation))
@@ -659,7 +670,7 @@ def _find_untagged_python(
     code = extract(generation, python_language, extraction)
     if (
         not code
-        or not (_is_python(code) and _has_effect(code))
+        or not (_is_python(code) and _prints_or_defines_anything(code))
         or (has_other_tags and _is_usage_example(code))
     ):
         return None
@@ -696,7 +707,7 @@ def list_extraction_repairs(extraction: Extraction) -> tuple[str, ...]:
     return () if extraction is Extraction.LAST else (f"{_EXTRACTION_PREFIX}{extraction}",)
 
 
-def find_extraction(repairs: Iterable[str]) -> Extraction:
+def read_extraction_repair(repairs: Iterable[str]) -> Extraction:
     """Return the extraction in a row's repair `extract:EXTRACTION`, or the default without such a repair."""
     extraction_names = (
         name.removeprefix(_EXTRACTION_PREFIX) for name in repairs if name.startswith(_EXTRACTION_PREFIX)
@@ -704,7 +715,7 @@ def find_extraction(repairs: Iterable[str]) -> Extraction:
     return Extraction(next(extraction_names, Extraction.LAST))
 
 
-def _extract_block(generation: str, language: LanguageNotation, *, takes_first: bool) -> str | None:
+def _extract_program(generation: str, language: LanguageProperties, *, takes_first_block: bool) -> str | None:
     """Return the program in a generation, with Unix line breaks, or None.
 
     The whole text is the program if it is code throughout; fences in its comments and strings are ignored
@@ -732,26 +743,30 @@ def _extract_block(generation: str, language: LanguageNotation, *, takes_first: 
     ]
     text_before_fence, block_codes = (
         _find_text_before_fence(reply, blocks, accepts_closed_block=not language_blocks),
-        [block.code(reply) for block in language_blocks or nonblank_blocks],
+        [block.extract_code(reply) for block in language_blocks or nonblank_blocks],
     )
     if _is_program(text_before_fence, language) and not any(
         _is_newer_version(later_text, text_before_fence, language) for later_text in block_codes
     ):
         return text_before_fence.lstrip("\n")
     if language_blocks:
-        if not takes_first:  # skip blocks that contain only comments, such as "# as above"
-            while len(language_blocks) > 1 and _has_only_comments(language_blocks[-1].code(reply), language):
+        if not takes_first_block:  # skip blocks that contain only comments, such as "# as above"
+            while len(language_blocks) > 1 and _has_only_comments(
+                language_blocks[-1].extract_code(reply), language
+            ):
                 language_blocks.pop()
-        code = language_blocks[0 if takes_first else -1].code(reply)
-        if takes_first or language_blocks[-1].closed or _is_complete(code, language):
+        code = language_blocks[0 if takes_first_block else -1].extract_code(reply)
+        if takes_first_block or language_blocks[-1].closed or _is_complete(code, language):
             return code
         # The last block is cut off, so the last complete block is the program.
-        return next((block.code(reply) for block in reversed(language_blocks) if block.closed), code)
+        return next((block.extract_code(reply) for block in reversed(language_blocks) if block.closed), code)
     ambiguous_code = (
-        block.code(reply) for block in blocks[:: 1 if takes_first else -1] if block.tag in _AMBIGUOUS_TAGS
+        block.extract_code(reply)
+        for block in blocks[:: 1 if takes_first_block else -1]
+        if block.tag in _AMBIGUOUS_TAGS
     )
     programs = (code for code in ambiguous_code if _may_be_code(code, language))
-    if takes_first or language.syntax != "python":
+    if takes_first_block or language.syntax != "python":
         return next(programs, None)
     # A program is preferred to a usage example.
     program_list = list(programs)
@@ -760,7 +775,7 @@ def _extract_block(generation: str, language: LanguageNotation, *, takes_first: 
     )
 
 
-def _find_text_before_fence(text: str, blocks: list[_Block], *, accepts_closed_block: bool) -> str:
+def _find_text_before_fence(text: str, blocks: list[_FencedBlock], *, accepts_closed_block: bool) -> str:
     """Return the text before the first fence if the prompt may have opened a block there, else "".
 
     The first fence of the reply then closes the block of the prompt, so it has no tag.
@@ -777,7 +792,7 @@ def _find_text_before_fence(text: str, blocks: list[_Block], *, accepts_closed_b
     return text[: text.rfind("\n", 0, blocks[0].start - 1) + 1]
 
 
-def _is_newer_version(later_text: str, program: str, language: LanguageNotation) -> bool:
+def _is_newer_version(later_text: str, program: str, language: LanguageProperties) -> bool:
     """Return True if `later_text` is a newer version of the program, False if it is a usage example."""
     return 2 * len(later_text) >= len(program) and _is_program(later_text, language)
 
@@ -793,7 +808,7 @@ def _find_answer_content(text: str) -> str:
     )
 
 
-def _may_start_with_code(text: str, blocks: list[_Block], language: LanguageNotation) -> bool:
+def _may_start_with_code(text: str, blocks: list[_FencedBlock], language: LanguageProperties) -> bool:
     """Return False if the text surely starts with prose.
 
     This check is cheap; parsing the whole text is not.
@@ -844,7 +859,7 @@ class CodeRepairs(Value):
 
 
 def repair(
-    code: str, problem: Problem, language: LanguageNotation, options: CodeRepairs
+    code: str, problem: Problem, language: LanguageProperties, options: CodeRepairs
 ) -> tuple[str, tuple[str, ...]]:
     """Return the repaired code and the names of the repairs that changed it, in the order of their lines.
 
@@ -870,7 +885,9 @@ def repair(
     )
 
 
-def _list_missing_lines(code: str, problem: Problem, language: LanguageNotation) -> Iterator[tuple[str, str]]:
+def _list_missing_lines(
+    code: str, problem: Problem, language: LanguageProperties
+) -> Iterator[tuple[str, str]]:
     """Yield each repair with the line that it adds, if the code lacks that line."""
     included_headers = {name.rpartition("/")[2] for name in _INCLUDE.findall(code)}
     header_names = (file.name.rpartition("/")[2] for file in problem.grader_files)
@@ -886,7 +903,7 @@ def _list_missing_lines(code: str, problem: Problem, language: LanguageNotation)
 
 def insert_after_future_imports(code: str, lines: str) -> str:
     """Return Python code with `lines` inserted at the top, but after any `from __future__` imports."""
-    tree = parse(code) if "__future__" in code else None
+    tree = parse_python(code) if "__future__" in code else None
     import_ends = (
         statement.end_lineno or 0
         for statement in (tree.body if tree else ())

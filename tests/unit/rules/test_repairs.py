@@ -16,9 +16,9 @@ from ioi_eval.rules.extraction import (
     CodeRepairs,
     Extraction,
     extract,
-    find_extraction,
     insert_after_future_imports,
     list_extraction_repairs,
+    read_extraction_repair,
     repair,
 )
 
@@ -153,7 +153,7 @@ def test_livecodebench_extraction_returns_text_between_last_two_fences(text: str
 
 @pytest.mark.parametrize("extraction", Extraction)
 def test_extraction_is_found_in_repairs_of_row(extraction: Extraction) -> None:
-    assert find_extraction(["add_imports", *list_extraction_repairs(extraction)]) is extraction
+    assert read_extraction_repair(["add_imports", *list_extraction_repairs(extraction)]) is extraction
 
 
 def test_all_future_imports_stay_first() -> None:
