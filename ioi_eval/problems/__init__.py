@@ -7,7 +7,14 @@ the scoring of subtasks and groups is in `rules`, and solutions are judged in `j
 from __future__ import annotations
 
 from ioi_eval.problems.archive import ArchiveLimits
-from ioi_eval.problems.collection import Problems, check_problems, fingerprint, load_problems
+from ioi_eval.problems.collection import Problems, check_problems, compute_problem_hashes, load_problems
 from ioi_eval.problems.package import Package
 
-__all__ = ["ArchiveLimits", "Package", "Problems", "check_problems", "fingerprint", "load_problems"]
+__all__ = [
+    "ArchiveLimits",
+    "Package",
+    "Problems",
+    "check_problems",
+    "compute_problem_hashes",
+    "load_problems",
+]

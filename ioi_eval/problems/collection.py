@@ -151,7 +151,7 @@ def make_duplicate_error(problem: Problem, first_package: str) -> InputError:
 # --- identity ----------------------------------------------------------------------------------------
 
 
-def fingerprint(problems: Mapping[str, Problem]) -> dict[str, str]:
+def compute_problem_hashes(problems: Mapping[str, Problem]) -> dict[str, str]:
     """Return a hash for each problem, by name. It covers everything that can change a score."""
     return {name: problem_digest(problem) for name, problem in problems.items()}
 

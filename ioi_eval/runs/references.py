@@ -23,7 +23,7 @@ from ioi_eval.model.languages import find_language
 from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Problem, Solution, Submission, Value, Verdict
-from ioi_eval.problems import Problems, fingerprint
+from ioi_eval.problems import Problems, compute_problem_hashes
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.verdicts import mentions_missing_library
 from ioi_eval.runs.events import Event, ReferencesStarted
@@ -155,7 +155,9 @@ async def judge_references(
     submissions = {
         submission.key: submission for selection in selections for submission in selection.make_submissions()
     }
-    cache_keys = _make_cache_keys(submissions.values(), fingerprint(problems), timing, capabilities)
+    cache_keys = _make_cache_keys(
+        submissions.values(), compute_problem_hashes(problems), timing, capabilities
+    )
     outcomes = _OutcomeCache(store, cache_keys, fresh=fresh)
     if submissions.keys() - outcomes.done:
         await judge_all(

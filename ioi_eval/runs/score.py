@@ -35,7 +35,7 @@ from ioi_eval.judge import Judge
 from ioi_eval.model.errors import BadRows, InputError
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Submission, TaskType, Value
-from ioi_eval.problems import Problems, fingerprint
+from ioi_eval.problems import Problems, compute_problem_hashes
 from ioi_eval.reports import Results, Summary, write_reports
 from ioi_eval.reports.records import write_json
 from ioi_eval.reports.trust import TRUST, read_audit
@@ -383,7 +383,7 @@ class Rows(NamedTuple):
             options=self.reading,
             selection=self.selection,
             on_rows=on_rows,
-            inputs_hash=hash_first_pass_inputs(self.reading, fingerprint(problems)),
+            inputs_hash=hash_first_pass_inputs(self.reading, compute_problem_hashes(problems)),
             index=None if self.index_folder is None else read_index(self.index_folder),
         )
         dump.info = msgspec.structs.replace(dump.info, other_files=self.others)

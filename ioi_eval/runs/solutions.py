@@ -39,7 +39,7 @@ from ioi_eval.rules.calibration import (
     Calibration,
     TimeRatio,
     find_expected_speed,
-    measure_time_ratio,
+    measure_time_ratio_or_explain,
     propose_time_factor,
     with_time_factor,
 )
@@ -505,7 +505,7 @@ async def _measure_solutions(
                 result = await judge.judge(with_time_factor(problem, reach), submission)
             except JudgeFailure as failure:
                 return f"{submission.key}: {failure}"
-        outcome = measure_time_ratio(problem, solution, kind, result)
+        outcome = measure_time_ratio_or_explain(problem, solution, kind, result)
         if not isinstance(outcome, TimeRatio):
             return f"{submission.key}: {outcome}"
         on_event(DistanceMeasured(distance=outcome))

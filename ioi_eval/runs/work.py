@@ -30,7 +30,7 @@ from ioi_eval.judge.deduplication import Deduplication
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.options import AllTests, Band, Borderline, CliOption, JudgeOptions
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Value
-from ioi_eval.problems import Problems, fingerprint
+from ioi_eval.problems import Problems, compute_problem_hashes
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.limits import parse_borderline_band
 from ioi_eval.runs.engine import AnyEngine, emit_server_events, make_servers_found_event, set_server_callback
@@ -218,7 +218,7 @@ class Work(Value):
 
 def make_fingerprint(dump: str, problems: Mapping[str, Problem], options: Mapping[str, Any]) -> Fingerprint:
     """Return the fingerprint of a run. `dump`: a hash of the submissions."""
-    problem_hashes = fingerprint(problems)
+    problem_hashes = compute_problem_hashes(problems)
     for label, problem in problems.items():
         if has_measured_limits(problem):  # the problem's limits depend on its solutions
             problem_hashes[label] = hashlib.sha256(

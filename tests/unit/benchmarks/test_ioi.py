@@ -21,7 +21,7 @@ from support.datasets import (
 from ioi_eval import load_problems
 from ioi_eval.errors import InputError
 from ioi_eval.models import CheckerKind, TaskType
-from ioi_eval.problems import fingerprint
+from ioi_eval.problems import compute_problem_hashes
 
 Row = dict[str, Any]
 
@@ -145,7 +145,7 @@ def test_large_ioi_tests_are_stored_once_on_disk_by_hash(tmp_path: Path) -> None
 
 def test_ioi_fingerprint_ignores_cache_location(hub: Path, tmp_path: Path) -> None:
     reloaded = load(find_benchmark("ioi"), BenchmarkOptions(data_dir=str(hub)), cache=tmp_path)
-    assert fingerprint(reloaded) == fingerprint(loaded(hub))
+    assert compute_problem_hashes(reloaded) == compute_problem_hashes(loaded(hub))
 
 
 # --- broken rows -------------------------------------------------------------------------------------

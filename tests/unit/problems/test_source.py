@@ -18,7 +18,7 @@ from ioi_eval import Store
 from ioi_eval.errors import InputError
 from ioi_eval.model.fields import Faults
 from ioi_eval.models import Blob, Problem, Solution, Test
-from ioi_eval.problems import Problems, check_problems, fingerprint, load_problems
+from ioi_eval.problems import Problems, check_problems, compute_problem_hashes, load_problems
 from ioi_eval.problems.package import list_files, read_mapping_file
 
 SHARED = Path(os.environ.get("IOI_EVAL_SHARED") or Path(__file__).parents[4] / "shared")
@@ -45,7 +45,7 @@ def test_zip_package_loads_with_or_without_top_folder(write_package: Write, cach
     problems = load_problems(archive, cache=cache)
     assert list(problems) == ["sum"]
     assert problems.find("sum").tests[0].input.read() == b"1 2\n"
-    assert fingerprint(problems) == fingerprint(load_problems(str(folder), cache=cache))
+    assert compute_problem_hashes(problems) == compute_problem_hashes(load_problems(str(folder), cache=cache))
 
 
 def test_only_argument_skips_other_packages(write_package: Write, cache: Path) -> None:
@@ -301,7 +301,7 @@ def test_problem_labels_distinguish_years() -> None:
     assert list(problems) == ["a", "c@2022", "c@2024"]
     assert problems["c@2022"].year == 2022
     assert [problems.label(problem) for problem in problems.values()] == list(problems)
-    assert fingerprint(problems).keys() == problems.keys()
+    assert compute_problem_hashes(problems).keys() == problems.keys()
 
 
 # --- identity ----------------------------------------------------------------------------------------
@@ -309,7 +309,7 @@ def test_problem_labels_distinguish_years() -> None:
 
 def test_fingerprint_changes_with_everything_that_changes_scores(write_package: Write, cache: Path) -> None:
     def hashed(**changes: Any) -> str:
-        return fingerprint(load_problems(write_package("p", **changes), cache=cache))["sum"]
+        return compute_problem_hashes(load_problems(write_package("p", **changes), cache=cache))["sum"]
 
     first = hashed()
     assert hashed() == first
@@ -341,7 +341,9 @@ def test_fingerprint_ignores_storage_and_solutions(tmp_path: Path) -> None:
     solved = msgspec.structs.replace(
         in_memory, solutions=(Solution(name="x", language="c++", code="", expected="correct"),)
     )
-    assert len({fingerprint(Problems([problem]))["a"] for problem in (in_memory, lying, solved)}) == 1
+    assert (
+        len({compute_problem_hashes(Problems([problem]))["a"] for problem in (in_memory, lying, solved)}) == 1
+    )
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="the real packages are not on this machine")

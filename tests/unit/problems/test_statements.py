@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.command_line import write_package
 
-from ioi_eval.problems import check_problems, fingerprint, load_problems
+from ioi_eval.problems import check_problems, compute_problem_hashes, load_problems
 from ioi_eval.problems.statements import find_statement
 from ioi_eval.store.resources import examples_folder
 
@@ -90,7 +90,7 @@ def test_problems_are_chosen_before_they_are_read(tmp_path: Path) -> None:
 
 def test_package_attachments_are_read_without_changing_fingerprint(tmp_path: Path) -> None:
     package = write_package(tmp_path / "p" / "add")
-    (fingerprint_before,) = fingerprint(load_problems(package)).values()
+    (fingerprint_before,) = compute_problem_hashes(load_problems(package)).values()
     folder(
         package, "att/grader.cpp", "attachments/add.h", "public/cpp/stub.cpp", "public/.hidden", "graders/x.h"
     )
@@ -104,7 +104,9 @@ def test_package_attachments_are_read_without_changing_fingerprint(tmp_path: Pat
         "cpp/stub.cpp": "of public/cpp/stub.cpp",
     }
     (package / "graders" / "x.h").unlink()
-    assert fingerprint(load_problems(package)) == {"add": fingerprint_before}  # they change no score
+    assert compute_problem_hashes(load_problems(package)) == {
+        "add": fingerprint_before
+    }  # they change no score
 
 
 def test_tests_outside_subtasks_are_noted(tmp_path: Path) -> None:
