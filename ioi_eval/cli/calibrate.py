@@ -96,9 +96,9 @@ def describe_calibration(calibration: Calibration) -> list[str]:
             "That is within the limit, so no factor is proposed: larger tests, or another expected verdict"
             " for this solution, must separate it from right solutions first.",
         ]
-    if calibration.factor is None or calibration.margins is None:
+    if calibration.factor is None or calibration.time_limit_margins is None:
         return [*description_lines, "No factor separates them."]
-    right_margin, slow_margin = calibration.margins
+    right_margin, slow_margin = calibration.time_limit_margins
     description_lines.append(
         f"Proposed: --time-factor {calibration.factor:g}. With it, the slowest right solution passes until it"
         f" takes {_format_factor(right_margin)} times its time here."

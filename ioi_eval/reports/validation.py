@@ -162,7 +162,7 @@ def _check_keyword(expectation: Expectation, tests: Mapping[str, TestResult], sh
         expectation.word,
         executed_tests,
         score=min((test.score for test in executed_tests), default=0.0),
-        agrees=is_expectation_met(expectation, tests, share=share),
+        agrees=is_expectation_met(expectation, tests, points_fraction=share),
     )
     return (
         msgspec.structs.replace(check, status=Verdict.AC) if share >= 1 and not expectation.subtask else check

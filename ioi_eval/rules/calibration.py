@@ -64,7 +64,7 @@ class Calibration(Value):
         return slow is not None and slow.ratio <= 1
 
     @property
-    def margins(self) -> tuple[float, float | None] | None:
+    def time_limit_margins(self) -> tuple[float, float | None] | None:
         """Return the factor's margins as ratios, or None without a factor.
 
         The first is scaled limit / slowest right time. The second is fastest slow time / scaled limit.
@@ -106,7 +106,7 @@ def find_expected_speed(problem: Problem, solution: Solution) -> ExpectedSpeed |
     return ExpectedSpeed.RIGHT if keywords and all(map(must_be_right, keywords)) else None
 
 
-def measure_time_ratio(
+def measure_time_ratio_or_explain(
     problem: Problem, solution: Solution, expected_speed: ExpectedSpeed, result: SubmissionResult
 ) -> TimeRatio | str:
     """Return how close a solution comes to the limit, or the reason why that is unknown.

@@ -147,7 +147,7 @@ def find_similar_keyword(keyword: str) -> str:
 
 def is_known_keyword(keyword: str) -> bool:
     """Return True if a keyword is supported, that is, results can be compared with it."""
-    alternatives = _split_alternatives(keyword)
+    alternatives = _split_keyword_alternatives(keyword)
     return bool(alternatives) and all(
         alternative in _SUPPORTED_KEYWORDS or _is_status_rule(alternative) for alternative in alternatives
     )
@@ -167,11 +167,13 @@ def list_tests_that_count(problem: Problem) -> tuple[str, ...]:
     return tuple(test.name for test in problem.tests if test.name in counting_names)
 
 
-def is_expectation_met(expectation: Expectation, results: Mapping[str, TestResult], *, share: float) -> bool:
+def is_expectation_met(
+    expectation: Expectation, results: Mapping[str, TestResult], *, points_fraction: float
+) -> bool:
     """Return True if a submission's results agree with an expectation. The results include all tests.
 
-    `share` is the fraction of all points that the submission earned. ICPC keywords about a whole submission,
-    such as `accepted`, are compared with it.
+    `points_fraction` is the fraction of all points that the submission earned. ICPC keywords about a whole
+    submission, such as `accepted`, are compared with it.
     """
     scope_results = [results[name] for name in expectation.tests]
     score = min((result.score for result in scope_results), default=0.0)
@@ -184,31 +186,34 @@ def is_expectation_met(expectation: Expectation, results: Mapping[str, TestResul
         # If answers of the custom grader are missing, the results of the tests are compared.
         with suppress(GraderAnswerMissing):
             return compute_grade(expectation.grading, results).accepted
-    is_partial = bool(_PARTIAL_KEYWORDS.intersection(_split_alternatives(expectation.word)))
+    is_partial = bool(_PARTIAL_KEYWORDS.intersection(_split_keyword_alternatives(expectation.word)))
     if is_partial and any(result.points is not None for result in scope_results):
         # Only the custom grader could compute the points, so a positive score is a partial score.
         score = min(score, 0.5)
     return agrees_with_keyword(
-        expectation.word, score, statuses, share=score if expectation.subtask else share
+        expectation.word, score, statuses, points_fraction=score if expectation.subtask else points_fraction
     )
 
 
-def agrees_with_keyword(keyword: str, score: float, statuses: Collection[Verdict], *, share: float) -> bool:
+def agrees_with_keyword(
+    keyword: str, score: float, statuses: Collection[Verdict], *, points_fraction: float
+) -> bool:
     """Return True if the results of some tests agree with an author's keyword, such as `wrong_answer`.
 
     Args:
         keyword: the keyword.
         score: the minimum score of the tests.
         statuses: statuses of the tests.
-        share: fraction of the tests' points; it may be 1 although some tests have partial scores.
+        points_fraction: fraction of the tests' points; it may be 1 although some tests have partial scores.
     """
-    alternatives, seen_statuses = _split_alternatives(keyword), frozenset(statuses)
+    alternatives, seen_statuses = _split_keyword_alternatives(keyword), frozenset(statuses)
     return not alternatives or any(
-        _agrees_with_single_keyword(alternative, score, seen_statuses, share) for alternative in alternatives
+        _agrees_with_single_keyword(alternative, score, seen_statuses, points_fraction)
+        for alternative in alternatives
     )
 
 
-def _split_alternatives(keyword: str) -> list[str]:
+def _split_keyword_alternatives(keyword: str) -> list[str]:
     """Return the alternatives in a keyword such as `WRONG-ANSWER, TIMELIMIT`, as `wrong_answer`."""
     return [
         alternative.strip().lower().replace("-", "_")
@@ -218,10 +223,10 @@ def _split_alternatives(keyword: str) -> list[str]:
 
 
 def _agrees_with_single_keyword(
-    keyword: str, score: float, statuses: frozenset[Verdict], share: float
+    keyword: str, score: float, statuses: frozenset[Verdict], points_fraction: float
 ) -> bool:
     """Return True if results agree with a keyword without commas: see `agrees_with_keyword`."""
-    has_full_points = share >= 1
+    has_full_points = points_fraction >= 1
     if keyword in _COMPILE_ERROR_KEYWORDS or Verdict.CE in statuses:
         return keyword in _COMPILE_ERROR_KEYWORDS and statuses == {Verdict.CE}
     if _is_status_rule(keyword):
@@ -238,7 +243,7 @@ def _agrees_with_single_keyword(
         case "partially_correct":
             return 0 < score < 1
         case "partially_accepted":
-            return 0 < share < 1
+            return 0 < points_fraction < 1
         case "rejected":  # the solution has less than full points
             return not has_full_points
     if keyword in _ZERO_SCORE_KEYWORDS:
@@ -249,14 +254,16 @@ def _agrees_with_single_keyword(
 def must_be_right(keyword: str) -> bool:
     """Return True if an author's keyword states that the solution gets full marks, such as `accepted`."""
     failed_statuses = {Verdict.WA, Verdict.TLE, Verdict.RE}
-    return agrees_with_keyword(keyword, 1.0, {Verdict.AC}, share=1.0) and not agrees_with_keyword(
-        keyword, 0.0, failed_statuses, share=0.0
+    return agrees_with_keyword(keyword, 1.0, {Verdict.AC}, points_fraction=1.0) and not agrees_with_keyword(
+        keyword, 0.0, failed_statuses, points_fraction=0.0
     )
 
 
 def must_be_wrong(keyword: str) -> bool:
     """Return True if an author's keyword states that the solution gets less than full marks."""
-    return is_known_keyword(keyword) and not agrees_with_keyword(keyword, 1.0, {Verdict.AC}, share=1.0)
+    return is_known_keyword(keyword) and not agrees_with_keyword(
+        keyword, 1.0, {Verdict.AC}, points_fraction=1.0
+    )
 
 
 def find_right_solution(problem: Problem) -> Solution | None:
@@ -365,13 +372,13 @@ def collect_package_solutions(
     return submissions, solution_cases
 
 
-def classify_expected_score(case: KeyedExpectation, problem: Problem) -> str:
-    """Return which class of scores a case expects: no points, part of it, or full marks.
+def classify_expected_score(expectation: KeyedExpectation, problem: Problem) -> str:
+    """Return which class of scores an author expects: no points, part of it, or full marks.
 
-    The confusion matrix has these classes. The case must have an expected score.
+    The confusion matrix has these classes. The expectation must have a score.
     """
-    assert case.score is not None, "only for cases with a score"
-    full_score = 1.0 if case.score.fraction else compute_max_points(problem)
-    if case.score.value <= 0:
+    assert expectation.score is not None, "only for cases with a score"
+    full_score = 1.0 if expectation.score.fraction else compute_max_points(problem)
+    if expectation.score.value <= 0:
         return "no points"
-    return "full marks" if case.score.value >= full_score else "part of it"
+    return "full marks" if expectation.score.value >= full_score else "part of it"

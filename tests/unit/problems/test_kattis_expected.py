@@ -48,7 +48,7 @@ def test_accepted_solution_may_have_any_points_with_scoring_validator(
         name: TestResult(test_name=name, score=scores.get(status, 0.0), status=Verdict(status))
         for name, status in zip(TESTS, statuses.split(), strict=True)
     }
-    assert is_expectation_met(expectation, results, share=statuses == "AC AC AC") is agrees
+    assert is_expectation_met(expectation, results, points_fraction=statuses == "AC AC AC") is agrees
     assert find_expected_speed(problem, best) == "right"
 
 
@@ -79,7 +79,7 @@ def test_rules_of_submissions_yaml_become_expectations(
         for name, status in zip(TESTS, (statuses[0], *statuses), strict=True)
     }
     assert is_known_keyword(rule_text)
-    assert is_expectation_met(expectation, results, share=0) is agrees
+    assert is_expectation_met(expectation, results, points_fraction=0) is agrees
 
 
 def test_kattis_submission_with_required_tle_is_a_slow_solution(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_time_factor_is_midway_between_right_and_slow_solutions(
     proposal = propose_time_factor(distances)
     assert proposal.factor == factor
     if factor is not None:
-        assert proposal.margins == (factor / right, slow / factor if slow is not None else None)
+        assert proposal.time_limit_margins == (factor / right, slow / factor if slow is not None else None)
 
 
 def test_calibration_margins_are_rounded() -> None:

@@ -88,7 +88,7 @@ MLE, OLE, RE, CE = Verdict.MLE, Verdict.OLE, Verdict.RE, Verdict.CE
 def test_expectation_word_agrees_with_score_and_statuses(
     keyword: str, score: float, statuses: set[Verdict], expected: bool
 ) -> None:
-    assert agrees_with_keyword(keyword, score, statuses, share=score) is expected
+    assert agrees_with_keyword(keyword, score, statuses, points_fraction=score) is expected
 
 
 def test_unknown_expectation_keyword_is_listed_and_ignored() -> None:
@@ -106,10 +106,14 @@ def test_exactly_one_of_correct_partial_and_incorrect_agrees(
     score: float, statuses: frozenset[Verdict]
 ) -> None:
     keywords = ("correct", "partially_correct", "incorrect")
-    assert sum(agrees_with_keyword(keyword, score, statuses, share=score) for keyword in keywords) == 1
+    assert (
+        sum(agrees_with_keyword(keyword, score, statuses, points_fraction=score) for keyword in keywords) == 1
+    )
     for share in (0.0, 0.5, 1.0):
         keywords = ("accepted", "partially_accepted", "rejected")
-        agreements = [agrees_with_keyword(keyword, score, statuses, share=share) for keyword in keywords]
+        agreements = [
+            agrees_with_keyword(keyword, score, statuses, points_fraction=share) for keyword in keywords
+        ]
         assert agreements == [share == 1, 0 < share < 1, share < 1]
 
 
@@ -118,8 +122,8 @@ def test_exactly_one_of_correct_partial_and_incorrect_agrees(
 )
 def test_partially_accepted_requires_part_of_points(share: float, expected: bool) -> None:
     """A passed test earns nothing if its group is rejected, and samples have 0 points."""
-    assert agrees_with_keyword("partially_accepted", 0.0, {AC, WA}, share=share) is expected
-    assert not agrees_with_keyword("partially_accepted", 0.0, {CE}, share=share)
+    assert agrees_with_keyword("partially_accepted", 0.0, {AC, WA}, points_fraction=share) is expected
+    assert not agrees_with_keyword("partially_accepted", 0.0, {CE}, points_fraction=share)
 
 
 def problem(*subtasks: Subtask) -> Problem:
@@ -171,12 +175,12 @@ def test_worst_test_of_scope_decides_expectation() -> None:
     }
     solution = Solution(name="x", expected="time_limit", exceptions={"one": "correct"}, each_subtask=True)
     assert all(
-        is_expectation_met(expected, results, share=0)
+        is_expectation_met(expected, results, points_fraction=0)
         for expected in list_expectations(problem(ONE, TWO), solution)
     )
     right = Solution(name="x", expected="correct")
     assert [
-        is_expectation_met(expected, results, share=0)
+        is_expectation_met(expected, results, points_fraction=0)
         for expected in list_expectations(problem(ONE, TWO), right)
     ] == [False]
 

@@ -141,7 +141,7 @@ def test_subtask_expectation_uses_group_verdict(
     subtask = Subtask(name="g", points=1, tests=("a", "b"), grading=BEST_OF)
     solution = Solution(name="s", expected="", exceptions={"g": keyword})
     (expectation,) = list_expectations(Problem(id="p", subtasks=(subtask,)), solution)
-    assert is_expectation_met(expectation, judged(*statuses), share=0) is agrees
+    assert is_expectation_met(expectation, judged(*statuses), points_fraction=0) is agrees
 
 
 # --- bounds ------------------------------------------------------------------------------------------
