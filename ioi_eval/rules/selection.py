@@ -58,16 +58,16 @@ class Attempt(Value):
         The order of rows is not used, because rows are written in the order of judging.
         """
         solution_number = math.inf if self.number is None else self.number
-        return solution_number, self.time, _split_key(self.result.key), self.result.key
+        return solution_number, self.time, _split_key_for_sorting(self.result.key), self.result.key
 
 
 @lru_cache(1 << 12)  # cached because each key is compared with many other keys
-def _split_key(key: str) -> tuple[tuple[str, int], ...]:
+def _split_key_for_sorting(key: str) -> tuple[tuple[str, int], ...]:
     """Return the text and number parts of a key, so that keys sort by the numbers in them."""
     return tuple((prefix, int(digits or 0)) for prefix, digits in re.findall(r"(\D*)(\d{0,18})", key))
 
 
-def remove_tests(result: SubmissionResult) -> SubmissionResult:
+def remove_test_results(result: SubmissionResult) -> SubmissionResult:
     """Return a result without its tests, to save memory."""
     subtasks = tuple(msgspec.structs.replace(subtask, test_results=()) for subtask in result.subtasks)
     return msgspec.structs.replace(result, subtasks=subtasks, tests=(), compile_output="", confinement={})
@@ -76,35 +76,35 @@ def remove_tests(result: SubmissionResult) -> SubmissionResult:
 # --- a limited number of submissions -----------------------------------------------------------------
 
 
-def select_limited(candidates: Iterable[Attempt], max_submissions: int = SUBMISSIONS) -> list[Attempt]:
-    """Return the first `max_submissions` attempts of `order_by_rounds`."""
-    return list(islice(order_by_rounds(candidates), max_submissions))
+def select_first_attempts(candidates: Iterable[Attempt], max_submissions: int = SUBMISSIONS) -> list[Attempt]:
+    """Return the first `max_submissions` attempts of `order_attempts_by_rounds`."""
+    return list(islice(order_attempts_by_rounds(candidates), max_submissions))
 
 
-def order_by_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
+def order_attempts_by_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
     """Yield the attempts in the order of submission.
 
     Each round goes over the subtasks from last to first and submits an attempt for each subtask.
     A solved subtask is skipped from then on and uses no more submissions. Attempts for the same subtask are
-    ordered by `compute_rank_within_target`. Attempts that do not compile, or whose target is worth 0 points,
-    are not submitted.
+    ordered by `compute_rank_within_target_subtask`. Attempts that do not compile, or whose target is worth 0
+    points, are not submitted.
     """
     attempts_by_target: dict[str | None, list[Attempt]] = {}
     for candidate in candidates:
         if candidate.result.compiles:
-            attempts_by_target.setdefault(find_known_target(candidate), []).append(candidate)
+            attempts_by_target.setdefault(find_target_subtask(candidate), []).append(candidate)
     any_attempts = next(iter(attempts_by_target.values()), [])
-    round_targets = _list_targets_in_round_order(any_attempts[0].result.subtasks) if any_attempts else []
+    round_targets = _list_target_subtasks_in_order(any_attempts[0].result.subtasks) if any_attempts else []
     # Attempts of each target. The next attempt of a target is the last item.
     queues = {
-        target: sorted(attempts_by_target[target], key=compute_rank_within_target, reverse=True)
+        target: sorted(attempts_by_target[target], key=compute_rank_within_target_subtask, reverse=True)
         for target in round_targets
         if target in attempts_by_target
     }
     solved_subtasks: set[str] = set()
     while queues:
         for target in list(queues):
-            if _is_solved(target, queues[target][-1], solved_subtasks):
+            if _is_target_solved(target, queues[target][-1], solved_subtasks):
                 del queues[target]
                 continue
             next_attempt = queues[target].pop()
@@ -119,7 +119,7 @@ def order_by_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
             yield next_attempt
 
 
-def _list_targets_in_round_order(subtasks: Sequence[SubtaskResult]) -> list[str | None]:
+def _list_target_subtasks_in_order(subtasks: Sequence[SubtaskResult]) -> list[str | None]:
     """Return the targets of attempts: the whole problem (None), then the subtasks from last to first.
 
     This is the order in which each round of submissions goes over the targets.
@@ -127,7 +127,7 @@ def _list_targets_in_round_order(subtasks: Sequence[SubtaskResult]) -> list[str 
     return [None, *(subtask.subtask for subtask in reversed(subtasks) if subtask.points)]
 
 
-def find_known_target(attempt: Attempt) -> str | None:
+def find_target_subtask(attempt: Attempt) -> str | None:
     """Return the subtask for which an attempt is written.
 
     None means that the attempt is written for the whole problem or for an unknown subtask.
@@ -136,7 +136,7 @@ def find_known_target(attempt: Attempt) -> str | None:
     return attempt.target if attempt.target in subtask_names else None
 
 
-def compute_rank_within_target(attempt: Attempt) -> tuple[float, int, _Order]:
+def compute_rank_within_target_subtask(attempt: Attempt) -> tuple[float, int, _Order]:
     """Return the sort key among attempts for the same target.
 
     The attempt with the best score on the samples comes first, then the attempt with the longest reasoning,
@@ -145,10 +145,10 @@ def compute_rank_within_target(attempt: Attempt) -> tuple[float, int, _Order]:
     return -attempt.sample_score, -attempt.length, attempt.sort_key
 
 
-def _is_solved(target: str | None, attempt: Attempt, solved_subtasks: set[str]) -> bool:
+def _is_target_solved(target_subtask: str | None, attempt: Attempt, solved_subtasks: set[str]) -> bool:
     """Return True if a target, a subtask or the whole problem, is solved."""
-    if target is not None:
-        return target in solved_subtasks
+    if target_subtask is not None:
+        return target_subtask in solved_subtasks
     counting_subtasks = [subtask.subtask for subtask in attempt.result.subtasks if subtask.points]
     return solved_subtasks.issuperset(counting_subtasks or [_WHOLE_PROBLEM])
 
@@ -156,7 +156,7 @@ def _is_solved(target: str | None, attempt: Attempt, solved_subtasks: set[str]) 
 # --- a single submission -----------------------------------------------------------------------------
 
 
-def select_single(candidates: Iterable[Attempt]) -> Attempt | None:
+def select_single_attempt(candidates: Iterable[Attempt]) -> Attempt | None:
     """Return the attempt that a model with a single submission submits.
 
     It is the first attempt for the whole problem. Without such an attempt, it is the first attempt for the
@@ -167,8 +167,14 @@ def select_single(candidates: Iterable[Attempt]) -> Attempt | None:
 
 
 def _compute_single_submission_rank(attempt: Attempt) -> tuple[int, _Order]:
-    """Return the sort key of `select_single`: the position of the target, then the order of submission."""
-    round_targets, target = _list_targets_in_round_order(attempt.result.subtasks), find_known_target(attempt)
+    """Return the sort key of `select_single_attempt`.
+
+    It is the position of the target, then the order of submission.
+    """
+    round_targets, target = (
+        _list_target_subtasks_in_order(attempt.result.subtasks),
+        find_target_subtask(attempt),
+    )
     return (round_targets.index(target) if target in round_targets else len(round_targets)), attempt.sort_key
 
 
@@ -180,16 +186,16 @@ _RankedAttempt = tuple[tuple[Any, ...], Attempt]
 
 
 # Content of a pool that is encoded as bytes: the maximum number of submissions, the keys of attempts by
-# target, the key of the best attempt by kind of rank, the keys of the last attempt and of `select_single`'s
-# attempt, and the attempts by key.
+# target, the key of the best attempt by kind of rank, the keys of the last attempt and of the attempt of
+# `select_single_attempt`, and the attempts by key.
 _PackedPool = tuple[
     int, dict[str | None, list[str]], dict[str, str], tuple[str | None, str | None], dict[str, Attempt]
 ]
 
 
-def _compute_result_rank(kind: str, result: SubmissionResult) -> tuple[Any, ...]:
+def _compute_result_rank(rank_kind: str, result: SubmissionResult) -> tuple[Any, ...]:
     """Return a sort key for results: by decreasing points or, for `subtask N`, by that subtask's points."""
-    kind_name, _, index = kind.partition(" ")
+    kind_name, _, index = rank_kind.partition(" ")
     if kind_name != "subtask":
         return -result.points, result.key
     subtask = result.subtasks[int(index)]
@@ -206,14 +212,14 @@ class SubmissionPool:
     def __init__(self, max_submissions: int = SUBMISSIONS) -> None:
         self._max_submissions = max_submissions
         self._queues_by_target: dict[str | None, list[_RankedAttempt]] = {}
-        # Attempt with the lowest sort key, by kind of rank.
+        # Attempt with the lowest sort key for each kind of rank: points, tokened or `subtask N`.
         self._best_by_kind: dict[str, _RankedAttempt] = {}
         self._last_attempt: _RankedAttempt | None = None
         self._single_attempt: _RankedAttempt | None = None
 
     def add(self, candidate: Attempt) -> None:
         """Add a submission, if a selection may need it."""
-        candidate = msgspec.structs.replace(candidate, result=remove_tests(candidate.result))
+        candidate = msgspec.structs.replace(candidate, result=remove_test_results(candidate.result))
         result, sort_key, single_rank = (
             candidate.result,
             candidate.sort_key,
@@ -231,14 +237,14 @@ class SubmissionPool:
         if self._single_attempt is None or single_rank < self._single_attempt[0]:
             self._single_attempt = single_rank, candidate
         if result.compiles:
-            queue = self._queues_by_target.setdefault(find_known_target(candidate), [])
-            queue.append((compute_rank_within_target(candidate), candidate))
+            queue = self._queues_by_target.setdefault(find_target_subtask(candidate), [])
+            queue.append((compute_rank_within_target_subtask(candidate), candidate))
             if len(queue) >= 2 * self._max_submissions:
                 queue.sort(key=itemgetter(0))
                 del queue[self._max_submissions :]
 
-    def pack(self) -> bytes:
-        """Return the pool as bytes that `unpack` reads."""
+    def serialize(self) -> bytes:
+        """Return the pool as bytes that `deserialize` reads."""
         attempts = dict[str, Attempt]()
 
         def add_attempt(ranked: _RankedAttempt) -> str:
@@ -257,14 +263,14 @@ class SubmissionPool:
         )
 
     @classmethod
-    def unpack(cls, data: bytes) -> SubmissionPool:
-        """Return a pool from bytes that `pack` returned. Raises msgspec.MsgspecError for other bytes."""
+    def deserialize(cls, data: bytes) -> SubmissionPool:
+        """Return a pool from bytes that `serialize` returned. Raises msgspec.MsgspecError for other bytes."""
         max_submissions, queued_keys, best_keys, (last_key, single_key), attempts = msgspec.msgpack.decode(
             data, type=_PackedPool
         )
         pool = cls(max_submissions)
         pool._queues_by_target = {
-            target: [(compute_rank_within_target(attempts[key]), attempts[key]) for key in keys]
+            target: [(compute_rank_within_target_subtask(attempts[key]), attempts[key]) for key in keys]
             for target, keys in queued_keys.items()
         }
         pool._best_by_kind = {
@@ -279,7 +285,7 @@ class SubmissionPool:
         )
         return pool
 
-    def select(self, budget: Budget) -> list[Attempt]:
+    def select_attempts(self, budget: Budget) -> list[Attempt]:
         """Return the selected submissions, in order.
 
         For an unlimited budget, return only the submissions that can decide a score.
@@ -296,6 +302,6 @@ class SubmissionPool:
                 queued_attempts = [
                     attempt for queue in self._queues_by_target.values() for _, attempt in queue
                 ]
-                return select_limited(queued_attempts, self._max_submissions)
+                return select_first_attempts(queued_attempts, self._max_submissions)
             case Budget.SINGLE:
                 return [self._single_attempt[1]] if self._single_attempt else []

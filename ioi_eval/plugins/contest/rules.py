@@ -33,7 +33,7 @@ from ioi_eval.reports.document import choose_code_fence
 from ioi_eval.rules.expectations import compute_max_points
 from ioi_eval.rules.languages import list_allowed_languages
 from ioi_eval.rules.scoring import ScoreMode
-from ioi_eval.rules.selection import SUBMISSIONS, remove_tests
+from ioi_eval.rules.selection import SUBMISSIONS, remove_test_results
 
 OWN = "own input"
 _HEADERS = frozenset({".h", ".hpp"})
@@ -376,7 +376,7 @@ class VisibleResult(Value):
                 )
             )
         return cls(
-            result=remove_tests(result),
+            result=remove_test_results(result),
             verdict=result.verdict,
             parts=tuple(subtasks),
             compiler=compiler,

@@ -29,7 +29,7 @@ from ioi_eval.reports.plots import SERIES, Axis, Series, draw_curves, make_figur
 from ioi_eval.reports.records import ModelSummary, Summary
 from ioi_eval.rules import scoring
 from ioi_eval.rules.scoring import ScoreMode
-from ioi_eval.rules.selection import Budget, remove_tests
+from ioi_eval.rules.selection import Budget, remove_test_results
 from ioi_eval.store.folder import (
     CONTEST,
     STOPPED,
@@ -139,7 +139,7 @@ def read_scoreboard(folder: Path, frozen_from: float | None = None) -> Scoreboar
         if isinstance(name := row.get("participant"), str):
             time_s, attempt = (as_number(row.get(column)) or 0.0 for column in ("contest_seconds", "attempt"))
             submissions = submissions_by_participant.setdefault(name, {}).setdefault(result.problem_id, [])
-            submissions.append(_Submission(time_s, attempt, remove_tests(result)))
+            submissions.append(_Submission(time_s, attempt, remove_test_results(result)))
             subtask_points = sum(scored_subtask.points for scored_subtask in result.subtasks)
             max_points.setdefault(result.problem_id, subtask_points or 1.0)
     return rank_scoreboard(

@@ -15,10 +15,10 @@ from ioi_eval.rules.selection import (
     Attempt,
     Budget,
     SubmissionPool,
-    find_known_target,
-    order_by_rounds,
-    select_limited,
-    select_single,
+    find_target_subtask,
+    order_attempts_by_rounds,
+    select_first_attempts,
+    select_single_attempt,
 )
 
 POINTS = {"00-samples": 0, "01-few": 30, "02-full": 70}
@@ -89,8 +89,8 @@ def test_submission_rounds_start_with_last_subtask() -> None:
     candidates = [
         candidate(f"{name}{n}", target=name) for n in range(2) for name in POINTS if name != "00-samples"
     ]
-    assert keys(select_limited(candidates)) == ["02-full0", "01-few0", "02-full1", "01-few1"]
-    assert keys(select_limited(candidates, 3)) == ["02-full0", "01-few0", "02-full1"]
+    assert keys(select_first_attempts(candidates)) == ["02-full0", "01-few0", "02-full1", "01-few1"]
+    assert keys(select_first_attempts(candidates, 3)) == ["02-full0", "01-few0", "02-full1"]
 
 
 def test_whole_problem_target_comes_first_in_round() -> None:
@@ -99,7 +99,7 @@ def test_whole_problem_target_comes_first_in_round() -> None:
         candidate("whole"),
         candidate("odd", target="no such subtask"),
     ]
-    assert keys(select_limited(candidates)) == ["odd", "few", "whole"]
+    assert keys(select_first_attempts(candidates)) == ["odd", "few", "whole"]
 
 
 def test_candidates_are_ordered_by_samples_length_and_number() -> None:
@@ -109,14 +109,14 @@ def test_candidates_are_ordered_by_samples_length_and_number() -> None:
         candidate("long", (1, 0, 0), length=9, number=3),
         candidate("longest", (0.5, 0, 0), length=99, number=0),
     ]
-    assert keys(select_limited(candidates)) == ["long", "early", "late", "longest"]
+    assert keys(select_first_attempts(candidates)) == ["long", "early", "late", "longest"]
 
 
 def test_solved_subtask_uses_no_more_submissions() -> None:
     """The original pipeline continues to submit for solved subtasks."""
     solving = [candidate(f"full{n}", (1, 0, 1), "02-full") for n in range(60)]
     trying = [candidate(f"few{n:02}", (1, 0, 0), "01-few") for n in range(60)]
-    chosen = keys(select_limited([*solving, *trying], 50))
+    chosen = keys(select_first_attempts([*solving, *trying], 50))
     assert chosen == ["full0", *(f"few{n:02}" for n in range(49))]
 
 
@@ -126,19 +126,19 @@ def test_subtask_may_be_solved_by_submission_with_other_target() -> None:
         candidate("b", (1, 1, 0), "01-few"),
         candidate("c", (1, 0, 0), "02-full"),
     ]
-    assert keys(select_limited(candidates)) == ["a", "c"]
+    assert keys(select_first_attempts(candidates)) == ["a", "c"]
 
 
 def test_score_rounded_to_full_marks_does_not_solve_subtask() -> None:
     candidates = [
         candidate(key, (1, 0, score), "02-full") for key, score in (("a", 0.999), ("b", 1), ("c", 1))
     ]
-    assert keys(select_limited(candidates)) == ["a", "b"]
+    assert keys(select_first_attempts(candidates)) == ["a", "b"]
 
 
 def test_subtasks_solved_by_two_submissions_solve_problem() -> None:
     candidates = [candidate("a", (1, 1, 0)), candidate("b", (1, 0, 1)), candidate("c", (1, 1, 1))]
-    assert keys(select_limited(candidates)) == ["a", "b"]
+    assert keys(select_first_attempts(candidates)) == ["a", "b"]
 
 
 def test_uncompiled_programs_and_programs_for_samples_are_not_submitted() -> None:
@@ -147,22 +147,22 @@ def test_uncompiled_programs_and_programs_for_samples_are_not_submitted() -> Non
         candidate("samples", (1, 0, 0), "00-samples"),
         candidate("a"),
     ]
-    assert keys(select_limited(candidates)) == ["a"]
+    assert keys(select_first_attempts(candidates)) == ["a"]
 
 
 def test_submitting_stops_at_first_pass_without_subtasks() -> None:
     candidates = [candidate(f"k{n}", (score, 0, 0), subtasks=False) for n, score in enumerate([0, 0.5, 1, 1])]
-    assert keys(select_limited(candidates)) == ["k0", "k1", "k2"]
+    assert keys(select_first_attempts(candidates)) == ["k0", "k1", "k2"]
 
 
 @given(pools(), st.integers(0, 12))
 def test_smaller_budget_submits_prefix_of_larger(made: list[Attempt], number: int) -> None:
-    assert select_limited(made, number) == list(order_by_rounds(made))[:number]
+    assert select_first_attempts(made, number) == list(order_attempts_by_rounds(made))[:number]
 
 
 @given(pools(), st.randoms(use_true_random=False))
 def test_selection_does_not_depend_on_judging_order(made: list[Attempt], dice: random.Random) -> None:
-    assert select_limited(dice.sample(made, len(made)), 4) == select_limited(made, 4)
+    assert select_first_attempts(dice.sample(made, len(made)), 4) == select_first_attempts(made, 4)
 
 
 @given(pools(), st.integers(1, 6), st.data())
@@ -170,7 +170,7 @@ def test_selection_does_not_use_scores_before_submission(
     made: list[Attempt], number: int, data: st.DataObject
 ) -> None:
     """A score beyond the samples exists only after the submission."""
-    chosen = select_limited(made, number)
+    chosen = select_first_attempts(made, number)
     unselected = [entry for entry in made if entry not in chosen]
     changed = [
         candidate(
@@ -184,7 +184,9 @@ def test_selection_does_not_use_scores_before_submission(
         for entry in unselected
     ]
     last = keys(chosen)[-1:]
-    selected_again = keys(select_limited([*(entry for entry in made if entry in chosen), *changed], number))
+    selected_again = keys(
+        select_first_attempts([*(entry for entry in made if entry in chosen), *changed], number)
+    )
     assert selected_again[: len(chosen)] == keys(chosen)
     assert not last or selected_again[len(chosen) - 1] == last[0]
 
@@ -194,7 +196,7 @@ def test_selection_equals_independent_round_robin(made: list[Attempt]) -> None:
     """In each round the next unsolved target with candidates left is chosen."""
     turns = [None, "02-full", "01-few"]
     candidates_by_turn = {
-        turn: [entry for entry in made if entry.result.compiles and find_known_target(entry) == turn]
+        turn: [entry for entry in made if entry.result.compiles and find_target_subtask(entry) == turn]
         for turn in turns
     }
     solved: set[str] = set()
@@ -219,7 +221,7 @@ def test_selection_equals_independent_round_robin(made: list[Attempt]) -> None:
             for subtask_result in best.result.subtasks
             if subtask_result.exact_score == 1
         }
-    assert keys(select_limited(made, 100)) == expected
+    assert keys(select_first_attempts(made, 100)) == expected
 
 
 # --- a single submission -----------------------------------------------------------------------------
@@ -231,12 +233,16 @@ def test_single_budget_selects_first_program_for_problem_or_last_subtask() -> No
         candidate("full1", (1, 1, 1), "02-full", number=1),
         candidate("full0", target="02-full", number=0, compiles=False),
     ]
-    assert keys([selected for selected in [select_single(candidates)] if selected]) == ["full0"]
+    assert keys([selected for selected in [select_single_attempt(candidates)] if selected]) == ["full0"]
     assert keys(
-        [selected for selected in [select_single([*candidates, candidate("whole", number=7)])] if selected]
+        [
+            selected
+            for selected in [select_single_attempt([*candidates, candidate("whole", number=7)])]
+            if selected
+        ]
     ) == ["whole"]
-    assert keys([selected for selected in [select_single(candidates[:1])] if selected]) == ["few"]
-    assert select_single([]) is None
+    assert keys([selected for selected in [select_single_attempt(candidates[:1])] if selected]) == ["few"]
+    assert select_single_attempt([]) is None
 
 
 @pytest.mark.parametrize(
@@ -251,7 +257,7 @@ def test_single_budget_selects_first_program_for_problem_or_last_subtask() -> No
 )
 def test_candidates_are_ordered_by_number_and_key(first: Attempt, second: Attempt) -> None:
     assert first.sort_key < second.sort_key
-    assert select_single([second, first]) == first
+    assert select_single_attempt([second, first]) == first
 
 
 @pytest.mark.parametrize(("first", "second"), [("s01", "s1"), ("s", "s0")])
@@ -262,7 +268,7 @@ def test_selection_order_of_keys_differing_in_leading_zeros_is_stable(first: str
         pool = SubmissionPool(1)
         for entry in rows:
             pool.add(entry)
-        chosen = {budget: keys(pool.select(budget)) for budget in Budget}
+        chosen = {budget: keys(pool.select_attempts(budget)) for budget in Budget}
         assert chosen[Budget.SINGLE] == chosen[Budget.LIMITED] == [first]
         assert chosen[Budget.UNLIMITED][-1] == second
 
@@ -284,16 +290,24 @@ def test_submission_pool_selects_same_submissions_as_full_list(
         )
 
     everything = sorted(made, key=lambda one: one.sort_key)
-    assert worth(pool.select(Budget.UNLIMITED)) == worth(everything)
-    assert keys(pool.select(Budget.LIMITED)) == keys(select_limited(made, number))
-    assert keys(pool.select(Budget.SINGLE)) == keys([entry for entry in [select_single(made)] if entry])
+    assert worth(pool.select_attempts(Budget.UNLIMITED)) == worth(everything)
+    assert keys(pool.select_attempts(Budget.LIMITED)) == keys(select_first_attempts(made, number))
+    assert keys(pool.select_attempts(Budget.SINGLE)) == keys(
+        [entry for entry in [select_single_attempt(made)] if entry]
+    )
 
 
 @given(pools())
 def test_larger_budget_never_scores_less(made: list[Attempt]) -> None:
     worth = [
         scoring.compute_problem_points(ScoreMode.MAX_SUBTASK, [entry.result for entry in chosen])
-        for chosen in ([], select_limited(made, 1), select_limited(made, 4), select_limited(made), made)
+        for chosen in (
+            [],
+            select_first_attempts(made, 1),
+            select_first_attempts(made, 4),
+            select_first_attempts(made),
+            made,
+        )
     ]
     assert worth == sorted(worth)
 
@@ -303,7 +317,7 @@ def test_submission_pool_keeps_bounded_candidates_without_tests() -> None:
     for n in range(500):
         pool.add(candidate(f"k{n}", (1, 0, 0), "02-full", length=n))
     assert sum(map(len, pool._queues_by_target.values())) < 6 and len(pool._best_by_kind) <= 5
-    chosen = pool.select(Budget.LIMITED)
+    chosen = pool.select_attempts(Budget.LIMITED)
     assert keys(chosen) == ["k499", "k498", "k497"]
     assert all(
         not subtask_result.test_results for entry in chosen for subtask_result in entry.result.subtasks
@@ -316,6 +330,6 @@ def test_decoded_submission_pool_selects_like_the_original(made: list[Attempt]) 
     pool = SubmissionPool(3)
     for entry in made:
         pool.add(entry)
-    decoded = SubmissionPool.unpack(pool.pack())
+    decoded = SubmissionPool.deserialize(pool.serialize())
     for budget in Budget:
-        assert keys(decoded.select(budget)) == keys(pool.select(budget))
+        assert keys(decoded.select_attempts(budget)) == keys(pool.select_attempts(budget))
