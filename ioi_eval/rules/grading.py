@@ -166,7 +166,7 @@ _COMBINE_POINTS: Mapping[Points, Callable[[Sequence[float]], float]] = MappingPr
 Range = tuple[float, float]  # minimum and maximum of a group's points
 
 
-class Bounds(NamedTuple):
+class PointBounds(NamedTuple):
     """The points that a group can still earn if it is accepted, and if it is rejected.
 
     None means that the group cannot get this verdict any more.
@@ -182,7 +182,7 @@ class Bounds(NamedTuple):
         return min(lowest for lowest, _ in ranges), max(highest for _, highest in ranges)
 
     @property
-    def is_settled(self) -> bool:
+    def is_final(self) -> bool:
         """Return True if neither the verdict nor the points can change."""
         return None in self and self.points[0] == self.points[1]
 
@@ -190,27 +190,27 @@ class Bounds(NamedTuple):
 _NO_RESULTS: Mapping[str, TestResult] = MappingProxyType({})
 
 
-def compute_bounds(
-    group: Grading, results: Mapping[str, TestResult] = _NO_RESULTS, *, allows_partial: bool = True
-) -> Bounds:
+def compute_point_bounds(
+    group: Grading, results: Mapping[str, TestResult] = _NO_RESULTS, *, allows_partial_points: bool = True
+) -> PointBounds:
     """Return the points that a group can still earn over all outcomes of the tests without a result.
 
     For a group with a custom grader, only the maximum can be computed. More accepted tests do not always mean
     more points: see `may_wrong_answer_earn_more`.
 
-    `allows_partial`: an accepted test may earn less than its points.
+    `allows_partial_points`: an accepted test may earn less than its points.
     """
     if group.flags is not None:
         max_points = 1.0 if group.points is Points.ACCEPTED else group.full
-        return Bounds((0.0, max_points), (0.0, max_points))
+        return PointBounds((0.0, max_points), (0.0, max_points))
     part_bounds = [
-        compute_bounds(part, results, allows_partial=allows_partial)
+        compute_point_bounds(part, results, allows_partial_points=allows_partial_points)
         if isinstance(part, Grading)
-        else _compute_test_bounds(group, results.get(part), allows_partial)
+        else _compute_test_bounds(group, results.get(part), allows_partial_points)
         for part in group.parts
     ]
     range_by_verdict: dict[bool, Range] = {}
-    for outcomes in _list_extreme_outcomes(group, part_bounds):
+    for outcomes in _list_extreme_part_outcomes(group, part_bounds):
         lowest_grade = _combine_grades(
             group, [Grade(verdict, point_range[0]) for verdict, point_range in outcomes]
         )
@@ -224,22 +224,24 @@ def compute_bounds(
             min(previous_range[0], lowest_grade.points),
             max(previous_range[1], highest_grade.points),
         )
-    return Bounds(range_by_verdict.get(True), range_by_verdict.get(False))
+    return PointBounds(range_by_verdict.get(True), range_by_verdict.get(False))
 
 
-def _compute_test_bounds(group: Grading, result: TestResult | None, allows_partial: bool) -> Bounds:
+def _compute_test_bounds(
+    group: Grading, result: TestResult | None, allows_partial_points: bool
+) -> PointBounds:
     """Return the points that a test can earn in its group; exact if it has a result."""
     if result is None or result.status is Verdict.SKIPPED:
         accepted_points = group.accept_score
-        min_points = 0.0 if allows_partial and not group.whole_only else accepted_points
-        return Bounds((min_points, accepted_points), (group.reject_score, group.reject_score))
+        min_points = 0.0 if allows_partial_points and not group.whole_only else accepted_points
+        return PointBounds((min_points, accepted_points), (group.reject_score, group.reject_score))
     grade = _grade_test(group, result)
     point_range = grade.points, grade.points
-    return Bounds(point_range, None) if grade.accepted else Bounds(None, point_range)
+    return PointBounds(point_range, None) if grade.accepted else PointBounds(None, point_range)
 
 
-def _list_extreme_outcomes(
-    group: Grading, part_bounds: Sequence[Bounds]
+def _list_extreme_part_outcomes(
+    group: Grading, part_bounds: Sequence[PointBounds]
 ) -> Iterator[list[tuple[Verdict, Range]]]:
     """Yield combinations of outcomes of a group's parts.
 
@@ -309,7 +311,7 @@ def _list_extreme_outcomes(
 
 def compute_max_group_points(group: Grading) -> float:
     """Return the maximum points that a group can earn."""
-    return compute_bounds(group).points[1]
+    return compute_point_bounds(group).points[1]
 
 
 def list_undecided_tests(group: Grading, results: Mapping[str, TestResult]) -> Iterator[str]:
@@ -321,27 +323,27 @@ def list_undecided_tests(group: Grading, results: Mapping[str, TestResult]) -> I
     if has_grader(group):
         yield from (name for name in list_tests(group) if name not in results)
     elif not is_earned_fraction_settled(group, results):
-        yield from _list_unsettled_tests(group, results)
+        yield from _list_tests_that_change_grade(group, results)
 
 
-def _list_unsettled_tests(group: Grading, results: Mapping[str, TestResult]) -> Iterator[str]:
+def _list_tests_that_change_grade(group: Grading, results: Mapping[str, TestResult]) -> Iterator[str]:
     """Yield the tests without a result that may still change the group's grade."""
     for part in group.parts:
         if not isinstance(part, Grading):
-            part_bounds = _compute_test_bounds(group, results.get(part), allows_partial=True)
+            part_bounds = _compute_test_bounds(group, results.get(part), allows_partial_points=True)
             if part not in results:
                 yield part
         else:
-            part_bounds = compute_bounds(part, results)
-            if not part_bounds.is_settled:
-                yield from _list_unsettled_tests(part, results)
+            part_bounds = compute_point_bounds(part, results)
+            if not part_bounds.is_final:
+                yield from _list_tests_that_change_grade(part, results)
         if group.stops and part_bounds.accepted is None:
             return
 
 
 def is_earned_fraction_settled(group: Grading, results: Mapping[str, TestResult]) -> bool:
     """Return True if no test without a result can change the fraction of its points that a group earns."""
-    group_bounds = compute_bounds(group, results)
+    group_bounds = compute_point_bounds(group, results)
     return (
         None in group_bounds
         if compute_max_group_points(group) <= 0
@@ -356,7 +358,7 @@ def has_grader(group: Grading) -> bool:
     )
 
 
-def compute_share(
+def compute_points_fraction(
     group: Grading, results: Mapping[str, TestResult], grader_answers: GraderAnswers = NO_GRADER_ANSWERS
 ) -> float:
     """Return the share of its points that a group earns, in [0, 1].
@@ -364,7 +366,7 @@ def compute_share(
     A group without points earns 1 if it is accepted. A test may be SKIPPED if its outcome cannot change the
     share. Otherwise JudgeFailure is raised.
     """
-    group_bounds = compute_bounds(group, results)
+    group_bounds = compute_point_bounds(group, results)
     has_skipped_tests = any(result.status is Verdict.SKIPPED for result in results.values())
     if has_skipped_tests and not has_grader(group) and is_earned_fraction_settled(group, results):
         grade = Grade(Verdict.WA if group_bounds.accepted is None else Verdict.AC, group_bounds.points[1])
@@ -381,14 +383,14 @@ def compute_share(
 
 
 def make_sum_grading(
-    points_by_test: Mapping[str, float], required_tests: Sequence[str], *, whole_only: bool = False
+    points_by_test: Mapping[str, float], required_tests: Sequence[str], *, requires_full_scores: bool = False
 ) -> Grading:
     """Return a tree that awards each test's points, but only if all tests in `required_tests` pass.
 
     Args:
         points_by_test: points of each test by name.
         required_tests: names of the tests that must pass first.
-        whole_only: a test in `required_tests` passes only with its full score.
+        requires_full_scores: a test in `required_tests` passes only with its full score.
     """
     graded_tests = Grading(
         parts=tuple(Grading(parts=(name,), accept_score=points) for name, points in points_by_test.items()),
@@ -396,7 +398,7 @@ def make_sum_grading(
         stops=False,
     )
     required_grading = Grading(
-        parts=tuple(dict.fromkeys(required_tests)), accept_score=0.0, whole_only=whole_only
+        parts=tuple(dict.fromkeys(required_tests)), accept_score=0.0, whole_only=requires_full_scores
     )
     return Grading(parts=(required_grading, graded_tests)) if required_tests else graded_tests
 
@@ -423,10 +425,10 @@ def list_tests(group: Grading) -> Iterable[str]:
 # These functions return False if they are not sure, because grading by the tree of groups is always right.
 
 
-def is_sum_of_parts(group: Grading, *, earns_if_rejected: bool) -> bool:
+def is_sum_of_part_points(group: Grading, *, counts_if_rejected: bool) -> bool:
     """Return True if a group's points are the sum of its parts' points in all cases.
 
-    A rejected part then must not reduce the points of other parts. `earns_if_rejected`: the groups that
+    A rejected part then must not reduce the points of other parts. `counts_if_rejected`: the groups that
     contain this group count its points even if it is rejected.
     """
     if group.points is not Points.SUM or group.last_counts or group.flags is not None:
@@ -435,20 +437,22 @@ def is_sum_of_parts(group: Grading, *, earns_if_rejected: bool) -> bool:
         return False
     always_accepted = group.acceptance is Acceptance.ALWAYS
     return (
-        earns_if_rejected or always_accepted or (group.any_accepted and _rejected_parts_earn_nothing(group))
+        counts_if_rejected or always_accepted or (group.any_accepted and _all_rejected_parts_earn_zero(group))
     )
 
 
 def _judges_all_tests(group: Grading) -> bool:
     """Return True if no part can stop the judging of the parts after it."""
-    bounds_of_parts = (compute_bounds(part) for part in group.parts[:-1] if isinstance(part, Grading))
+    bounds_of_parts = (compute_point_bounds(part) for part in group.parts[:-1] if isinstance(part, Grading))
     has_tests = any(isinstance(part, str) for part in group.parts[:-1])
     return not group.stops or (not has_tests and all(part.rejected is None for part in bounds_of_parts))
 
 
-def _rejected_parts_earn_nothing(group: Grading) -> bool:
+def _all_rejected_parts_earn_zero(group: Grading) -> bool:
     """Return True if every rejected part earns 0 points."""
-    rejected_ranges = (compute_bounds(part).rejected for part in group.parts if isinstance(part, Grading))
+    rejected_ranges = (
+        compute_point_bounds(part).rejected for part in group.parts if isinstance(part, Grading)
+    )
     has_tests = any(isinstance(part, str) for part in group.parts)
     return not (has_tests and group.reject_score) and all(
         point_range is None or point_range[1] == 0 for point_range in rejected_ranges
@@ -460,12 +464,12 @@ def is_scored_by_worst_test(group: Grading, *, has_partial_scores: bool) -> bool
 
     `has_partial_scores`: the score of a test may be between 0 and 1.
     """
-    test_points = _find_test_points_if_minimum(group)
+    test_points = _find_test_points_of_minimum_group(group)
     if has_partial_scores or test_points is not None:
         return test_points is not None and (len(test_points) == 1 or not has_partial_scores)
     if has_grader(group):
         return False
-    possible_bounds = list(_list_bounds_with_one_rejected_test(group))
+    possible_bounds = list(_list_bounds_for_rejected_test(group))
     return all(case_bounds.points[1] == 0 for case_bounds in possible_bounds) and (
         compute_max_group_points(group) > 0
         or all(case_bounds.accepted is None for case_bounds in possible_bounds)
@@ -475,15 +479,15 @@ def is_scored_by_worst_test(group: Grading, *, has_partial_scores: bool) -> bool
 def rejects_any_failure(group: Grading) -> bool:
     """Return True if a group is rejected whenever any of its tests is rejected."""
     return not has_grader(group) and all(
-        case_bounds.accepted is None for case_bounds in _list_bounds_with_one_rejected_test(group)
+        case_bounds.accepted is None for case_bounds in _list_bounds_for_rejected_test(group)
     )
 
 
-def _list_bounds_with_one_rejected_test(group: Grading) -> Iterator[Bounds]:
+def _list_bounds_for_rejected_test(group: Grading) -> Iterator[PointBounds]:
     """Yield the group's bounds if a single test is rejected, for each of `_list_representative_tests`."""
     for name in _list_representative_tests(group):
         wrong_result = TestResult(test_name=name, score=0.0, status=Verdict.WA)
-        yield compute_bounds(group, {name: wrong_result}, allows_partial=False)
+        yield compute_point_bounds(group, {name: wrong_result}, allows_partial_points=False)
 
 
 def _list_representative_tests(group: Grading) -> Iterator[str]:
@@ -503,7 +507,7 @@ def _list_representative_tests(group: Grading) -> Iterator[str]:
                     yield from _list_representative_tests(member)
 
 
-def _find_test_points_if_minimum(group: Grading) -> set[float] | None:
+def _find_test_points_of_minimum_group(group: Grading) -> set[float] | None:
     """Return the different points of a group's tests if the group earns their minimum, else None."""
     is_minimum = group.points is Points.LEAST or len(group.parts) == 1
     if group.flags is not None or not is_minimum or group.reject_score or group.last_counts:
@@ -511,7 +515,7 @@ def _find_test_points_if_minimum(group: Grading) -> set[float] | None:
     test_points = {group.accept_score} if any(isinstance(part, str) for part in group.parts) else set[float]()
     for part in group.parts:
         if isinstance(part, Grading):
-            part_points = _find_test_points_if_minimum(part)
+            part_points = _find_test_points_of_minimum_group(part)
             if part_points is None:
                 return None
             test_points |= part_points
@@ -546,5 +550,5 @@ def may_wrong_answer_earn_more(group: Grading) -> bool:
         for part in group.parts
     }
     return len(points_of_parts) > 1 and not (
-        group.points is Points.LEAST and _rejected_parts_earn_nothing(group)
+        group.points is Points.LEAST and _all_rejected_parts_earn_zero(group)
     )

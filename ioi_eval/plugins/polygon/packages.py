@@ -168,7 +168,7 @@ class _Group(NamedTuple):
         if self.is_complete:  # a test that earns only some of its points counts as failed
             grading = Grading(parts=test_names, whole_only=True, rejected_earns=False)
         elif required_tests or not has_equal_points:
-            grading = make_sum_grading(self.tests, required_tests, whole_only=True)
+            grading = make_sum_grading(self.tests, required_tests, requires_full_scores=True)
         return Subtask(
             name=self.name, points=self.points, tests=test_names, score_type=ScoreType.SUM, grading=grading
         )

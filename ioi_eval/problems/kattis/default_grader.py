@@ -20,7 +20,7 @@ from ioi_eval.rules.grading import (
     compute_max_group_points,
     is_mean_of_tests,
     is_scored_by_worst_test,
-    is_sum_of_parts,
+    is_sum_of_part_points,
     list_tests,
     may_wrong_answer_earn_more,
     rejects_any_failure,
@@ -267,29 +267,29 @@ def _list_problem_subtasks(root: _GradedGroup, validator_awards_points: bool) ->
     rules, *sample_nodes, secret_node = root.grading, *root.subgroups
     if not rules.last_counts or (sample_nodes and rules.stops):
         yield from _list_subtasks(
-            root._replace(name=_WHOLE_PROBLEM), validator_awards_points, earns_if_rejected=False
+            root._replace(name=_WHOLE_PROBLEM), validator_awards_points, counts_if_rejected=False
         )
         return
     for sample_node in sample_nodes:
         tests = tuple(list_tests(sample_node.grading))
         yield Subtask(name=sample_node.name, points=0.0, tests=tests, score_type=ScoreType.SUM)
     yield from _list_subtasks(
-        secret_node, validator_awards_points, earns_if_rejected=rules.acceptance is Acceptance.ALWAYS
+        secret_node, validator_awards_points, counts_if_rejected=rules.acceptance is Acceptance.ALWAYS
     )
 
 
 def _list_subtasks(
-    node: _GradedGroup, validator_awards_points: bool, *, earns_if_rejected: bool
+    node: _GradedGroup, validator_awards_points: bool, *, counts_if_rejected: bool
 ) -> Iterator[Subtask]:
-    """Yield the group's subtasks. `earns_if_rejected`: a rejected group keeps its points."""
-    if node.subgroups and is_sum_of_parts(node.grading, earns_if_rejected=earns_if_rejected):
+    """Yield the group's subtasks. `counts_if_rejected`: a rejected group keeps its points."""
+    if node.subgroups and is_sum_of_part_points(node.grading, counts_if_rejected=counts_if_rejected):
         if tests := tuple(test_name for test_name in node.grading.parts if isinstance(test_name, str)):
             direct_tests = _GradedGroup(node.name, replace(node.grading, parts=tests), ())
-            yield from _list_subtasks(direct_tests, validator_awards_points, earns_if_rejected=True)
+            yield from _list_subtasks(direct_tests, validator_awards_points, counts_if_rejected=True)
         for subgroup in node.subgroups:
-            yield from _list_subtasks(subgroup, validator_awards_points, earns_if_rejected=True)
+            yield from _list_subtasks(subgroup, validator_awards_points, counts_if_rejected=True)
         return
-    tree = replace(node.grading, rejected_earns=earns_if_rejected)
+    tree = replace(node.grading, rejected_earns=counts_if_rejected)
     if is_scored_by_worst_test(tree, has_partial_scores=validator_awards_points):
         yield _make_subtask(node.name, tree, ScoreType.GROUP_MIN)
     else:

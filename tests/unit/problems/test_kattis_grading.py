@@ -148,7 +148,7 @@ def test_kattis_early_stop_keeps_points(data: dict[str, Any], draw: st.DataObjec
     _, test_results = results(problem, draw)
     ran: dict[str, TestResult] = {}
     schedule = Schedule(problem)
-    while todo := schedule.list_live_tests(ran):
+    while todo := schedule.list_tests_still_needed(ran):
         name = todo[0].test.name
         ran[name] = test_results[name]
     full = score_submission(problem, SUBMISSION, test_results)

@@ -10,7 +10,7 @@ from package_files import sound
 
 from ioi_eval.models import Submission, TestResult, Verdict
 from ioi_eval.rules import scoring
-from ioi_eval.rules.grading import compute_share
+from ioi_eval.rules.grading import compute_points_fraction
 
 HEADER = """problem_format_version: 2025-09
 name: {en: Doubling, sv: Dubbling}
@@ -57,7 +57,7 @@ def test_kattis_min_aggregation_of_groups_gives_expected_share(
         test: TestResult(test_name=test, score=float(well), status=Verdict.AC if well else Verdict.WA)
         for test, well in right.items()
     }
-    assert compute_share(secret.grading, results) == pytest.approx(share)
+    assert compute_points_fraction(secret.grading, results) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(

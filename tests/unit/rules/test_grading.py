@@ -12,13 +12,13 @@ from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Acceptance, Grading, Points, Problem, Solution, Subtask, TestResult, Verdict
 from ioi_eval.rules.expectations import is_expectation_met, list_expectations
 from ioi_eval.rules.grading import (
-    Bounds,
     Grade,
     GraderQuestion,
-    compute_bounds,
+    PointBounds,
     compute_grade,
     compute_max_group_points,
-    compute_share,
+    compute_point_bounds,
+    compute_points_fraction,
     list_undecided_tests,
 )
 from ioi_eval.rules.grading import list_tests as all_of
@@ -63,15 +63,15 @@ def test_kattis_first_error_grading_ignores_later_tests() -> None:
 def test_partial_test_score_earns_part_of_points() -> None:
     group = Grading(parts=("a", "b"), accept_score=20)
     assert compute_grade(group, judged(AC, PA, part=0.25)) == (AC, 25)
-    assert compute_share(group, judged(AC, PA, part=0.25)) == 25 / 40
+    assert compute_points_fraction(group, judged(AC, PA, part=0.25)) == 25 / 40
 
 
 def test_grading_group_without_points_has_share_0_or_1() -> None:
     group = Grading(parts=("a",), accept_score=0)
     assert (
         compute_max_group_points(group),
-        compute_share(group, judged(AC)),
-        compute_share(group, judged(WA)),
+        compute_points_fraction(group, judged(AC)),
+        compute_points_fraction(group, judged(WA)),
     ) == (
         0,
         1,
@@ -82,7 +82,7 @@ def test_grading_group_without_points_has_share_0_or_1() -> None:
 def test_points_above_group_maximum_are_judge_failure() -> None:
     group = Grading(parts=("a", "b"), accept_score=2)
     with pytest.raises(JudgeFailure, match=r"earned 5 points, but the maximum is 4"):
-        compute_share(group, judged(AC, PA, part=1.5))
+        compute_points_fraction(group, judged(AC, PA, part=1.5))
 
 
 NOTHING = Grading(parts=("b",), accept_score=0)
@@ -202,7 +202,9 @@ def test_grading_bounds_equal_range_of_all_possible_scores(tree: Grading, said: 
     grades = [compute_grade(tree, results) for results in outcomes(tree, known_results)]
     sides = [[grade.points for grade in grades if grade.accepted is side] for side in (True, False)]
     accepted, rejected = ((min(side), max(side)) if side else None for side in sides)
-    assert compute_bounds(tree, known_results, allows_partial=False) == Bounds(accepted, rejected)
+    assert compute_point_bounds(tree, known_results, allows_partial_points=False) == PointBounds(
+        accepted, rejected
+    )
 
 
 @given(tree=trees(), said=st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([AC, WA])))
@@ -217,7 +219,7 @@ def test_skipping_unneeded_tests_keeps_score(tree: Grading, said: dict[str, Verd
     skipped = {name: v for name, v in unknown(tree, known_results).items() if name not in needed_names}
     for results in outcomes(tree, known_results):
         fewer = {name: skipped.get(name, result) for name, result in results.items()}
-        assert compute_share(tree, fewer) == pytest.approx(compute_share(tree, results))
+        assert compute_points_fraction(tree, fewer) == pytest.approx(compute_points_fraction(tree, results))
 
 
 def unknown(tree: Grading, known_results: dict[str, TestResult]) -> dict[str, TestResult]:
@@ -232,7 +234,7 @@ def test_test_is_needed_while_it_can_change_points() -> None:
     )
     assert set(list_undecided_tests(least_points, judged(AC))) == {"b", "c"}
     assert set(list_undecided_tests(least_points, judged(WA))) == set()
-    assert compute_share(least_points, judged(WA, Verdict.SKIPPED, Verdict.SKIPPED)) == 0
+    assert compute_points_fraction(least_points, judged(WA, Verdict.SKIPPED, Verdict.SKIPPED)) == 0
     gate = Grading(parts=(Grading(parts=("a", "b")), Grading(parts=("c", "d"))))
     assert set(list_undecided_tests(gate, judged(WA))) == set(), "the tests after it are not judged"
 
