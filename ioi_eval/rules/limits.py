@@ -157,28 +157,30 @@ def compute_job_idle_time(
     return _START_ALLOWANCE + test_count * (test_idle_time + checker_time + _TEST_ALLOWANCE) + checker_time
 
 
-def compute_min_job_times_ms(problem: Problem, crowded_cpu_time: float | None = None) -> tuple[int, int]:
+def compute_min_wall_and_cpu_ms(
+    problem: Problem, crowded_cpu_limit_s: float | None = None
+) -> tuple[int, int]:
     """Return the minimum wall-clock limit and the minimum CPU limit of a job with a single test, in ms.
 
-    `crowded_cpu_time`: the test's CPU limit on a crowded machine, if it differs.
+    `crowded_cpu_limit_s`: the test's CPU limit on a crowded machine, if it differs.
     """
-    test_time_s, spare_ms = _compute_max_test_time_s(problem, crowded_cpu_time), _MIN_ALLOWANCE * 1000
+    test_time_s, spare_ms = _compute_max_test_time_s(problem, crowded_cpu_limit_s), _MIN_ALLOWANCE * 1000
     return round(test_time_s * 1000) + spare_ms, round(
         count_processes(problem) * test_time_s * 1000
     ) + spare_ms
 
 
-def _compute_max_test_time_s(problem: Problem, crowded_cpu_time: float | None = None) -> float:
+def _compute_max_test_time_s(problem: Problem, crowded_cpu_limit_s: float | None = None) -> float:
     """Return the CPU time that a program may use on one test in all its passes, in seconds.
 
-    `crowded_cpu_time`: the test's CPU limit on a crowded machine, if it differs.
+    `crowded_cpu_limit_s`: the test's CPU limit on a crowded machine, if it differs.
     """
     return problem.checker.passes * (
-        crowded_cpu_time or problem.limits.cpu_time or compute_max_idle_time(problem.limits)
+        crowded_cpu_limit_s or problem.limits.cpu_time or compute_max_idle_time(problem.limits)
     )
 
 
-def estimate_test_count(problem: Problem, max_job_ms: int) -> int:
+def estimate_tests_per_job(problem: Problem, max_job_ms: int) -> int:
     """Return how many tests a typical submission finishes in a job of `max_job_ms` ms."""
     test_time_s = _compute_max_test_time_s(problem)
     job_time_per_test_s = count_processes(problem) * test_time_s + _TEST_ALLOWANCE
@@ -193,7 +195,7 @@ def compute_request_timeout(timeout_ms: int, max_timeout_ms: int) -> int:
     return max(timeout_ms, min(compute_hard_stop(timeout_ms), max_timeout_ms))
 
 
-def compute_stage_wait(timeout_ms: int) -> float:
+def compute_max_stage_wait_s(timeout_ms: int) -> float:
     """Return how long a client waits, in seconds, for the result of a compilation or a run.
 
     `timeout_ms`: the time for which the compilation or run may idle, in ms.
@@ -229,34 +231,36 @@ def parse_borderline_band(text: str) -> Borderline | None:
     return None if band.high == 1 else band
 
 
-def raise_cpu_limit(problem: Problem, band: Borderline | None) -> Problem:
-    """Return the problem with its CPU limit raised to the upper bound of the band of borderline times."""
+def raise_cpu_limit(problem: Problem, borderline_band: Borderline | None) -> Problem:
+    """Return the problem with its CPU limit raised to the upper bound of `borderline_band`."""
     limits = problem.limits
-    if band is None or limits.cpu_time is None or not _can_repeat_tests(problem):
+    if borderline_band is None or limits.cpu_time is None or not _allows_test_reruns(problem):
         return problem
     raised_limits = msgspec.structs.replace(
-        limits, cpu_time=limits.cpu_time * band.high, wall_time=compute_max_idle_time(limits)
+        limits, cpu_time=limits.cpu_time * borderline_band.high, wall_time=compute_max_idle_time(limits)
     )
     return msgspec.structs.replace(problem, limits=raised_limits)
 
 
-def compute_crowded_cpu_limit(raised_problem: Problem, band: Borderline | None) -> float | None:
+def compute_cpu_limit_when_crowded(
+    raised_problem: Problem, borderline_band: Borderline | None
+) -> float | None:
     """Return the CPU limit on a crowded machine, in seconds, or None if it is the usual CPU limit.
 
     `raised_problem` is a problem that `raise_cpu_limit` returned for the same band.
     """
     cpu_time = raised_problem.limits.cpu_time
     if (
-        band is None
+        borderline_band is None
         or cpu_time is None
-        or not _can_repeat_tests(raised_problem)
-        or band.high >= _MAX_CROWDED_FACTOR
+        or not _allows_test_reruns(raised_problem)
+        or borderline_band.high >= _MAX_CROWDED_FACTOR
     ):
         return None
-    return cpu_time / band.high * _MAX_CROWDED_FACTOR
+    return cpu_time / borderline_band.high * _MAX_CROWDED_FACTOR
 
 
-def _can_repeat_tests(problem: Problem) -> bool:
+def _allows_test_reruns(problem: Problem) -> bool:
     """Return True if tests may be repeated because of their time.
 
     It is False for two-step tasks: each step has a limit, but only the sum of their times is reported.

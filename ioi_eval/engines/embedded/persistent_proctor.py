@@ -26,7 +26,7 @@ from ioi_eval.model.job import Ending, Job, JobFile
 from ioi_eval.model.protocol import Message, PlanChecker, PlanManager, PlanSubmission
 from ioi_eval.model.retry import LEFT_FOLDER, PERSISTENT_PROCTOR
 from ioi_eval.model.values import Blob, TaskType
-from ioi_eval.rules.limits import GRACE, compute_stage_wait
+from ioi_eval.rules.limits import GRACE, compute_max_stage_wait_s
 
 _log = logging.getLogger(__name__)
 _PIECE_BYTES = 1 << 18
@@ -105,7 +105,9 @@ def make_proctor_job(job: Job, shared_files: Mapping[str, Blob]) -> ProctorJob |
     )
     if plan_head.submission.warm is None or plan_head.task_type not in _ALONE or needs_sandbox:
         return None
-    return ProctorJob(own_files, None if job.run_timeout is None else compute_stage_wait(job.run_timeout))
+    return ProctorJob(
+        own_files, None if job.run_timeout is None else compute_max_stage_wait_s(job.run_timeout)
+    )
 
 
 def _read_content(content: Blob) -> bytes:

@@ -53,11 +53,11 @@ from ioi_eval.model.protocol import (
 from ioi_eval.model.retry import REPLY
 from ioi_eval.model.values import Blob, CheckerKind, Problem, TaskType, Value
 from ioi_eval.rules.limits import (
-    compute_crowded_cpu_limit,
+    compute_cpu_limit_when_crowded,
     compute_job_idle_time,
-    compute_min_job_times_ms,
+    compute_min_wall_and_cpu_ms,
     count_processes,
-    estimate_test_count,
+    estimate_tests_per_job,
     make_plan_limits,
     to_milliseconds,
 )
@@ -345,12 +345,12 @@ class JobSizer:
         capabilities: Capabilities,
         count_request_bytes: CountRequestBytes,
     ) -> None:
-        crowded_cpu_s = compute_crowded_cpu_limit(problem, options.borderline)
+        crowded_cpu_s = compute_cpu_limit_when_crowded(problem, options.borderline)
         max_times = (capabilities.max_run_time, capabilities.max_run_cpu_time)
         if any(
             max_time_ms is not None and max_time_ms < needed_ms
             for max_time_ms, needed_ms in zip(
-                max_times, compute_min_job_times_ms(problem, crowded_cpu_s), strict=True
+                max_times, compute_min_wall_and_cpu_ms(problem, crowded_cpu_s), strict=True
             )
         ):
             crowded_cpu_s = None  # the server would stop the job before the limit for a crowded machine
@@ -360,7 +360,7 @@ class JobSizer:
             capabilities,
             count_request_bytes,
         )
-        wall_time_ms, cpu_time_ms = compute_min_job_times_ms(problem)
+        wall_time_ms, cpu_time_ms = compute_min_wall_and_cpu_ms(problem)
         for needed_ms, max_time_ms, variable in (
             (wall_time_ms, capabilities.max_run_time, "PISTON_RUN_TIMEOUT"),
             (cpu_time_ms, capabilities.max_run_cpu_time, "PISTON_RUN_CPU_TIME"),
@@ -375,7 +375,7 @@ class JobSizer:
                 )
         self._max_tests = min(options.max_tests, capabilities.max_files)
         if (max_time_ms := min_limit(capabilities.max_run_time, capabilities.max_run_cpu_time)) is not None:
-            self._max_tests = min(self._max_tests, estimate_test_count(problem, max_time_ms))
+            self._max_tests = min(self._max_tests, estimate_tests_per_job(problem, max_time_ms))
 
     def limit_memory(self, job: Job) -> Job:
         """Return the job with its memory limit lowered to the engine's, if that is enough for the problem."""

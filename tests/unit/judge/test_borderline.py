@@ -30,7 +30,7 @@ from ioi_eval.engines.jobs.run import JobSizer
 from ioi_eval.models import Blob, Borderline, Ending, Job, JobResult, TaskType, TestResult, Verdict
 from ioi_eval.rules.limits import (
     can_rerun_gain_points,
-    compute_crowded_cpu_limit,
+    compute_cpu_limit_when_crowded,
     parse_borderline_band,
     raise_cpu_limit,
     select_run_that_counts,
@@ -256,7 +256,7 @@ def test_server_with_short_cpu_limit_gets_no_busy_machine_limit() -> None:
     """Otherwise the server would stop the job during the test."""
     longer = raise_cpu_limit(PROBLEM, USUAL)
     options = JudgeOptions(borderline=USUAL)
-    assert compute_crowded_cpu_limit(longer, USUAL) == pytest.approx(1.6 * LIMIT)
+    assert compute_cpu_limit_when_crowded(longer, USUAL) == pytest.approx(1.6 * LIMIT)
     for max_cpu_time, crowded in ((None, 320), (2320, 320), (2319, None)):
         profile = msgspec.structs.replace(fake_capabilities(), max_run_cpu_time=max_cpu_time)
         fitting = JobSizer(longer, options, profile, GzipCache().count_request_bytes)
@@ -270,11 +270,11 @@ def test_borderline_band_raises_cpu_limit_and_keeps_wall_limit() -> None:
     steps = Problem(id="steps", limits=PROBLEM.limits, task_type=TaskType.TWO_STEPS)
     assert raise_cpu_limit(steps, Borderline()) is steps and raise_cpu_limit(PROBLEM, None) is PROBLEM
     assert (
-        compute_crowded_cpu_limit(steps, Borderline()) is None
-        and compute_crowded_cpu_limit(PROBLEM, None) is None
+        compute_cpu_limit_when_crowded(steps, Borderline()) is None
+        and compute_cpu_limit_when_crowded(PROBLEM, None) is None
     )
     wide = Borderline(high=2)
-    assert compute_crowded_cpu_limit(raise_cpu_limit(PROBLEM, wide), wide) is None  # the band is wider
+    assert compute_cpu_limit_when_crowded(raise_cpu_limit(PROBLEM, wide), wide) is None  # the band is wider
 
 
 @pytest.mark.parametrize("band", ["0.9", "1.1:1.2", "0.5:0.9", "a:b", "0:2", "1:nan", "1:20"])

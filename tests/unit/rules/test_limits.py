@@ -12,8 +12,8 @@ from ioi_eval.rules.limits import (
     compute_hard_stop,
     compute_job_idle_time,
     compute_max_idle_time,
+    compute_max_stage_wait_s,
     compute_request_timeout,
-    compute_stage_wait,
     make_manager_limits,
     make_plan_limits,
     to_milliseconds,
@@ -48,7 +48,7 @@ def test_manager_limits_exceed_those_of_submission(cpu_time: float, processes: i
 @given(st.integers(1, 10**7), st.booleans(), st.integers(1, 10**7))
 def test_client_timeout_exceeds_stage_limits(timeout: int, strict: bool, most: int) -> None:
     """A client waits longer than the limit of a stage on the server."""
-    assert compute_stage_wait(timeout) * 1000 > compute_hard_stop(timeout)
+    assert compute_max_stage_wait_s(timeout) * 1000 > compute_hard_stop(timeout)
     times = ServerTimes(run=most, strict=strict)
     sent = extend_limits(Job(files=(), run_timeout=timeout), times)
     assert sent.run_timeout is not None
