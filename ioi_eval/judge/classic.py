@@ -42,9 +42,9 @@ from ioi_eval.rules.verdicts import (
     classify_build,
     find_first_error,
     find_last_line,
-    lacks_space,
     make_compilation_failure,
     may_be_judges_fault,
+    ran_out_of_space,
 )
 from ioi_eval.store.resources import classic_scripts
 
@@ -358,7 +358,7 @@ class _ClassicJudging:
         It starts with a single test, because submissions that fail usually fail on the first tests.
         """
         max_running_tests = 1
-        while open_tests := self._setup.schedule.list_live_tests(self.results):
+        while open_tests := self._setup.schedule.list_tests_still_needed(self.results):
             with raise_first_error_of_group(JudgeFailure):
                 async with asyncio.TaskGroup() as group:
                     tasks = [
@@ -399,7 +399,7 @@ async def _raise_server_faults(result: JobResult) -> JobResult:
     exceeded its time limit.
     """
     compile_ending = result.compile
-    if compile_ending is not None and lacks_space(compile_ending):
+    if compile_ending is not None and ran_out_of_space(compile_ending):
         raise MachineAtFault(find_first_error(compile_ending), result)
     if compile_ending is not None and classify_build(compile_ending) is BuildEnding.KILLED:
         raise MachineAtFault(

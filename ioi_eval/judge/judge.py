@@ -73,10 +73,10 @@ from ioi_eval.rules.limits import can_rerun_gain_points, select_run_that_counts
 from ioi_eval.rules.plan import PlannedTest, copy_to_duplicates, is_answered_by_file
 from ioi_eval.rules.scoring import score_submission
 from ioi_eval.rules.verdicts import (
-    convert_to_raw_points,
+    convert_score_to_points,
     make_missing_file_result,
+    make_result_after_stall,
     make_result_from_report,
-    make_stalled_result,
     rescale_result,
 )
 
@@ -324,7 +324,9 @@ class _SubmissionJudging:
         confinement: Mapping[str, Any] = {}
         stall_outcome, stalled_test = StallOutcome.NONE, ""
         with track_step(TESTS):
-            remaining_tests = setup.schedule.list_live_tests(results) if results else setup.schedule.first
+            remaining_tests = (
+                setup.schedule.list_tests_still_needed(results) if results else setup.schedule.first
+            )
             while remaining_tests:
                 tests_with_program = [
                     planned for planned in remaining_tests if planned.test.name not in submitted_outputs
@@ -332,7 +334,7 @@ class _SubmissionJudging:
                 if stall_outcome is StallOutcome.AGAIN and tests_with_program:
                     for planned in tests_with_program:
                         results |= copy_to_duplicates(
-                            planned, make_stalled_result(planned.test.name, stalled_test)
+                            planned, make_result_after_stall(planned.test.name, stalled_test)
                         )
                 else:
                     batch = Batch(
@@ -349,7 +351,7 @@ class _SubmissionJudging:
                     if test_reports.stall is not StallOutcome.NONE:
                         stall_outcome, stalled_test = test_reports.stall, [*test_reports.lines][-1]
                     confinement = test_reports.confinement or confinement
-                remaining_tests = setup.schedule.list_live_tests(results)
+                remaining_tests = setup.schedule.list_tests_still_needed(results)
         grades_by_question: GraderAnswers = NO_GRADER_ANSWERS
         if self.programs.grader is not None:
             grades_by_question = await grade_groups(
@@ -421,7 +423,7 @@ class _SubmissionJudging:
                 judge_program.kind is CheckerKind.TESTLIB and result.status is Verdict.AC
             )
             if test.full is None and judge_program.full == RAW_POINTS:
-                result = convert_to_raw_points(result)
+                result = convert_score_to_points(result)
             elif test.full is not None and not is_partial:
                 result = rescale_result(result, judge_program.full, test.full)
             log_step(_log, "test %s: %s, %.3f s", test.name, result.status, result.cpu_time or 0.0)

@@ -379,7 +379,7 @@ class JudgingSetup:
     @cached_property
     def schedule(self) -> Schedule:
         """The order of the tests. Raises InputError if a subtask names a missing test."""
-        return Schedule(self.problem, all_tests=self.options.all_tests, in_order=self.options.in_order)
+        return Schedule(self.problem, all_tests=self.options.all_tests, keeps_order=self.options.in_order)
 
     @cached_property
     def digest(self) -> str:

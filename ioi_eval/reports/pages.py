@@ -63,7 +63,7 @@ from ioi_eval.reports.submissions import (
 )
 from ioi_eval.reports.summary import measure_limit_usage
 from ioi_eval.reports.trust import TRUST
-from ioi_eval.rules.scoring import find_outcome_name
+from ioi_eval.rules.scoring import find_verdict_or_no_program
 from ioi_eval.store.files import make_draft_path, read_value, write_error
 from ioi_eval.store.folder import (
     FAILURES,
@@ -519,7 +519,7 @@ class ListRow(NamedTuple):
             result.key,
             model,
             result.problem_id,
-            find_outcome_name(result),
+            find_verdict_or_no_program(result),
             result.points,
             shorten(feedback, MAX_FEEDBACK),
             msgspec.json.encode(subtasks),

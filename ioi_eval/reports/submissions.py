@@ -37,7 +37,7 @@ from ioi_eval.reports.document import (
     name_submission_page,
 )
 from ioi_eval.rules.extraction import extract, read_extraction_repair
-from ioi_eval.rules.scoring import find_outcome_name, find_unjudged_reason
+from ioi_eval.rules.scoring import find_unjudged_reason, find_verdict_or_no_program
 from ioi_eval.store.rows import MAX_OUTPUT, PASSED, RESULT_COLUMNS, read_model_name, shorten
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _make_verdict_section(row: Mapping[str, Any], result: SubmissionResult) -> S
     """Return a submission's result in a sentence or two."""
     failed_test = find_first_failed_test(result)
     lead_sentence = (
-        f"{find_outcome_name(result)}: {format_number(result.points)} of"
+        f"{find_verdict_or_no_program(result)}: {format_number(result.points)} of"
         f" {format_number(_compute_max_points(result))} points."
     )
     if result.compiles and failed_test is not None:
@@ -156,7 +156,7 @@ def _make_facts_section(
     rows: list[list[Cell]] = [
         ["Problem", Link(text=result.problem_id, href=name_problem_page(result.problem_id))],
         [selection.author.capitalize(), read_model_name(row) or NOTHING],
-        ["Verdict", find_outcome_name(result)],
+        ["Verdict", find_verdict_or_no_program(result)],
         ["Points", f"{format_number(result.points)} of {format_number(_compute_max_points(result))}"],
         ["Language", str(row.get("language") or NOTHING)],
         ["Compiled with", result.compiler or NOTHING],

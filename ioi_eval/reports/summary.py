@@ -51,9 +51,9 @@ from ioi_eval.reports.records import (
 from ioi_eval.reports.trust import TRUST, Trust
 from ioi_eval.rules import scoring
 from ioi_eval.rules.json_tests import parse_list
-from ioi_eval.rules.metrics import Trials, compute_bootstrap_interval, estimate_pass_at, mean
-from ioi_eval.rules.scoring import BestSubtask, ScoreMode, find_outcome_name, pass_rate
-from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, find_known_target
+from ioi_eval.rules.metrics import Trials, compute_bootstrap_interval, estimate_pass_at_each_k, mean
+from ioi_eval.rules.scoring import BestSubtask, ScoreMode, find_verdict_or_no_program, pass_rate
+from ioi_eval.rules.selection import Attempt, Budget, SubmissionPool, find_target_subtask
 from ioi_eval.rules.verdicts import ENDINGS
 from ioi_eval.store.files import has_incomplete_line, read_value
 from ioi_eval.store.folder import (
@@ -212,7 +212,7 @@ class LanguageTally(msgspec.Struct):
     def add(self, attempt: Attempt, failure_cause: str) -> None:
         result = attempt.result
         # A submission passes if it has full points on its target, which is the whole problem or a subtask.
-        target = find_known_target(attempt)
+        target = find_target_subtask(attempt)
         has_full_marks = (
             subtask.exact_score >= 1 for subtask in result.subtasks if subtask.subtask == target
         )
@@ -253,7 +253,7 @@ class Tally(msgspec.Struct):
         self.scored += 1
         self.compiled += result.compiles
         self.solved += status is Verdict.AC
-        self.verdicts[find_outcome_name(result)] += 1
+        self.verdicts[find_verdict_or_no_program(result)] += 1
         self.best_pass_rate = max(self.best_pass_rate or 0.0, pass_rate(result).pass_rate)
         self.points += Fraction(result.points)
         self.languages.setdefault(language, LanguageTally()).add(attempt, failure_cause)
@@ -281,14 +281,14 @@ def count_trials(problem: str, *languages: LanguageTally) -> list[Trials]:
 
 def convert_to_plain(value: object) -> Any:
     """Return a pool of submissions or a fraction as a value that msgspec can write."""
-    return value.pack() if isinstance(value, SubmissionPool) else str(value)
+    return value.serialize() if isinstance(value, SubmissionPool) else str(value)
 
 
 def convert_from_plain(target_type: Any, value: Any) -> Any:
     """Return the SubmissionPool, Fraction or Counter that `convert_to_plain` or msgspec wrote as `value`."""
     if get_origin(target_type) is Counter:
         return Counter(msgspec.convert(value, dict[get_args(target_type)[0], int]))  # type: ignore[misc]
-    return SubmissionPool.unpack(value) if target_type is SubmissionPool else Fraction(value)
+    return SubmissionPool.deserialize(value) if target_type is SubmissionPool else Fraction(value)
 
 
 # Maximum counted share of a limit, in steps of `LimitUsage.STEP`; larger shares count as this maximum.
@@ -414,7 +414,7 @@ class ModelSummarizer:
         # Largest k for which each problem has enough submissions for an estimate.
         min_scored = min((trial.scored for trial in trials), default=0)
         steps = () if self._has_feedback else (step for step in _STEPS if step <= min_scored)
-        estimates = estimate_pass_at([] if self._has_feedback else trials, {1, *ks, *steps})
+        estimates = estimate_pass_at_each_k([] if self._has_feedback else trials, {1, *ks, *steps})
         low, high = _compute_share_interval(problems, uses_mean_scores=not self._has_feedback)
         return ModelSummary(
             model=self._model,
@@ -450,7 +450,7 @@ class ModelSummarizer:
     def _make_steps(self, max_points: Mapping[str, float]) -> Iterator[Step]:
         """Yield the total points for several maximum numbers of submissions per problem."""
         all_pools = [tally.pool for name, tally in self._tallies.items() if name in max_points]
-        pools = [pool.select(Budget.LIMITED) for pool in all_pools]
+        pools = [pool.select_attempts(Budget.LIMITED) for pool in all_pools]
         limit = self._options.submissions
 
         @cache
@@ -469,9 +469,9 @@ class ModelSummarizer:
     def _summarize_problem(
         self, name: str, tally: Tally, max_points: float | None, traits: ProblemTraits
     ) -> ProblemSummary:
-        [pass_at_1] = estimate_pass_at([] if self._has_feedback else tally.list_trials(name), [1])
+        [pass_at_1] = estimate_pass_at_each_k([] if self._has_feedback else tally.list_trials(name), [1])
         points = (
-            {budget: self._compute_points(tally.pool.select(budget)) for budget in Budget}
+            {budget: self._compute_points(tally.pool.select_attempts(budget)) for budget in Budget}
             if max_points is not None
             else {}
         )
@@ -497,15 +497,15 @@ class ModelSummarizer:
                 for language, language_tally in sorted(tally.languages.items())
             },
             budgets=points,
-            handed_in=len(tally.pool.select(Budget.LIMITED)) if points else 0,
-            pass_at=estimate_pass_at(tally.list_trials(name), self._options.ks),
+            handed_in=len(tally.pool.select_attempts(Budget.LIMITED)) if points else 0,
+            pass_at=estimate_pass_at_each_k(tally.list_trials(name), self._options.ks),
             pass_at_1=pass_at_1.value,
         )
 
     def _summarize_language(
         self, name: str, tally: LanguageTally, max_points: float | None
     ) -> LanguageSummary:
-        [pass_at_1] = estimate_pass_at([] if self._has_feedback else count_trials(name, tally), [1])
+        [pass_at_1] = estimate_pass_at_each_k([] if self._has_feedback else count_trials(name, tally), [1])
         return LanguageSummary(
             scored=tally.scored,
             pass_at_1=pass_at_1.value,
@@ -558,7 +558,7 @@ def summarise(submissions: Iterable[tuple[str, Attempt]], options: ReportOptions
 
 def select_best_subtask_results(tally: Tally) -> tuple[BestSubtask, ...]:
     """Return the best result of each subtask over all submissions to a problem."""
-    bests = scoring.collect_best_subtasks(collect_results(tally.pool.select(Budget.UNLIMITED)))
+    bests = scoring.collect_best_subtasks(collect_results(tally.pool.select_attempts(Budget.UNLIMITED)))
     return next((best.subtasks for best in bests.values()), ())
 
 

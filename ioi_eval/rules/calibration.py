@@ -65,9 +65,10 @@ class Calibration(Value):
 
     @property
     def time_limit_margins(self) -> tuple[float, float | None] | None:
-        """Return the factor's margins as ratios, or None without a factor.
+        """Return the margins on both sides of the scaled time limit as ratios, or None without a factor.
 
-        The first is scaled limit / slowest right time. The second is fastest slow time / scaled limit.
+        The first is the scaled limit, divided by the time of the slowest right solution. The second is the
+        time of the fastest solution that should be too slow, divided by the scaled limit.
         """
         slowest_right_solution, fastest_too_slow_solution = (
             self.slowest_right_solution,

@@ -132,8 +132,8 @@ def read_call(arguments: str, result: str) -> Case:
 
     `arguments` contains a JSON value on each line, and `result` is a JSON value.
     """
-    arguments_json = [_check_json(line) for line in arguments.strip().split("\n") if line.strip()]
-    return Case(f"[{', '.join(arguments_json)}]", _check_json(result))
+    arguments_json = [_require_valid_json(line) for line in arguments.strip().split("\n") if line.strip()]
+    return Case(f"[{', '.join(arguments_json)}]", _require_valid_json(result))
 
 
 def with_cases(problem: Problem, cases: Cases, store_text: Callable[[str], Blob]) -> Problem:
@@ -176,7 +176,7 @@ def _decode_raw(raw: msgspec.Raw) -> str:
     return bytes(raw).decode()
 
 
-def _check_json(text: str) -> str:
+def _require_valid_json(text: str) -> str:
     """Return a JSON text unchanged. Raises CasesError if it is not valid."""
     try:
         return _decode_raw(decode_json(text, msgspec.Raw))
@@ -228,21 +228,23 @@ def _decode_line(raw: msgspec.Raw) -> str:
 _NUMBERS = {"inf": math.inf, "nan": math.nan}
 
 
-def evaluate_literal(node: ast.expr, *, arrays: bool = False) -> Any:
+def evaluate_literal(node: ast.expr, *, accepts_numpy_arrays: bool = False) -> Any:
     """Return the value of a literal expression. Raises CasesError for other expressions.
 
-    `arrays`: accept numpy arrays and return them as lists.
+    `accepts_numpy_arrays`: accept numpy arrays and return them as lists.
     """
     try:
-        return ast.literal_eval((_ArrayReplacer() if arrays else _LiteralReplacer()).visit(node))
+        return ast.literal_eval(
+            (_ArrayReplacer() if accepts_numpy_arrays else _LiteralReplacer()).visit(node)
+        )
     except (ValueError, TypeError, RecursionError) as error:
         raise unparsable_tests(f"{ast.unparse(node)[:40]!r} is not a literal value") from error
 
 
-def parse_literal(text: str, *, arrays: bool = False) -> Any:
+def parse_literal(text: str, *, accepts_numpy_arrays: bool = False) -> Any:
     """Return the value of a literal in Python notation. Raises CasesError for anything else."""
     try:
-        return evaluate_literal(ast.parse(text, mode="eval").body, arrays=arrays)
+        return evaluate_literal(ast.parse(text, mode="eval").body, accepts_numpy_arrays=accepts_numpy_arrays)
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise unparsable_tests(f"{text[:40]!r} is not a literal value") from error
 
@@ -258,7 +260,7 @@ def parse_list(text: str) -> list[Any] | None:
         value = msgspec.json.decode(require_shallow(text))
     except msgspec.DecodeError:
         try:
-            value = parse_literal(_insert_commas(text), arrays=True)
+            value = parse_literal(_insert_commas(text), accepts_numpy_arrays=True)
         except CasesError:
             return None
     return value if isinstance(value, list) else None

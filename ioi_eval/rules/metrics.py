@@ -60,7 +60,7 @@ def pass_at_k(scored: int, passed: int, k: int) -> float | None:
     return 1 - math.comb(scored - passed, k) / math.comb(scored, k)
 
 
-def estimate_pass_at(trials: Iterable[Trials], ks: Iterable[int]) -> tuple[PassAtK, ...]:
+def estimate_pass_at_each_k(trials: Iterable[Trials], ks: Iterable[int]) -> tuple[PassAtK, ...]:
     """Return an estimate for each k, in increasing order, over all questions with a scored submission.
 
     If a question has fewer than k scored submissions, there is no estimate for k: a mean over the remaining
@@ -142,12 +142,12 @@ def compute_bootstrap_interval(
         weighted_values = [value * weight for value, weight in zip(values, weights, strict=True)]
         sample_means = sorted(
             math.fsum(draw_sample(weighted_values)) / math.fsum(draw_sample(weights))
-            for draw_sample in _make_sample_functions(value_count, resamples)
+            for draw_sample in _make_resamplers(value_count, resamples)
         )
     elif value_count * resamples <= _MAX_DRAWN_VALUES:
         sample_means = sorted(
             math.fsum(draw_sample(values)) / value_count
-            for draw_sample in _make_cached_sample_functions(value_count, resamples)
+            for draw_sample in _list_cached_resamplers(value_count, resamples)
         )
     else:
         random_source = random.Random(_SEED)
@@ -159,7 +159,7 @@ def compute_bootstrap_interval(
     return low, high
 
 
-def _make_sample_functions(
+def _make_resamplers(
     value_count: int, resamples: int
 ) -> Iterator[Callable[[Sequence[float]], Sequence[float]]]:
     """Yield functions that select a random sample from a sequence of `value_count` values.
@@ -173,7 +173,7 @@ def _make_sample_functions(
 
 # The functions for a single `value_count` take up to 3 MB. A report needs few different counts.
 @functools.lru_cache(maxsize=8)
-def _make_cached_sample_functions(
+def _list_cached_resamplers(
     value_count: int, resamples: int
 ) -> list[Callable[[Sequence[float]], Sequence[float]]]:
-    return list(_make_sample_functions(value_count, resamples))
+    return list(_make_resamplers(value_count, resamples))

@@ -66,7 +66,7 @@ def compute_mean_difference(differences: Sequence[float]) -> MeanDifference:
 def compute_subset_means(values: Sequence[float]) -> list[float]:
     """Return the means of the subsets from which the interval is computed, including complements."""
     value_count, value_sum, subset_means = len(values), math.fsum(values), list[float]()
-    for subset, subset_size in _list_subsets(value_count):
+    for subset, subset_size in _list_problem_subsets_with_sizes(value_count):
         subset_sum = sum(compress(values, subset))
         subset_means.append(subset_sum / subset_size)
         if subset_size < value_count:
@@ -75,7 +75,7 @@ def compute_subset_means(values: Sequence[float]) -> list[float]:
 
 
 @lru_cache(maxsize=2)
-def _list_subsets(problem_count: int) -> list[tuple[Sequence[int], int]]:
+def _list_problem_subsets_with_sizes(problem_count: int) -> list[tuple[Sequence[int], int]]:
     """Return subsets of `problem_count` problems, each with its number of problems.
 
     A subset has the item 1 for each problem in it and the item 0 for other problems. Callers also use the
@@ -86,11 +86,11 @@ def _list_subsets(problem_count: int) -> list[tuple[Sequence[int], int]]:
             (1, *other_choices) for other_choices in product((0, 1), repeat=problem_count - 1)
         )
     else:
-        subsets = _draw_subsets(problem_count)
+        subsets = _draw_problem_subsets(problem_count)
     return [(subset, subset_size) for subset in subsets if (subset_size := sum(subset))]
 
 
-def _draw_subsets(problem_count: int) -> Iterator[bytes]:
+def _draw_problem_subsets(problem_count: int) -> Iterator[bytes]:
     """Yield random subsets of `problem_count` problems, with the byte 1 for each problem in the subset."""
     random_words, words_per_subset = _generate_random_numbers(), -(-problem_count // 32)
     for _ in range(
@@ -155,10 +155,10 @@ class Ranking:
         )
         return is_better - is_worse
 
-    def _compute_model_means(self, model: int, common_problems: tuple[int, ...]) -> list[float]:
+    def _compute_model_means(self, model_index: int, common_problems: tuple[int, ...]) -> list[float]:
         """Return a model's means over subsets of the common problems, from a cache."""
-        if (model, common_problems) not in self._cached_means:
-            self._cached_means[model, common_problems] = compute_subset_means(
-                [self._values_by_model[model][index] or 0.0 for index in common_problems]
+        if (model_index, common_problems) not in self._cached_means:
+            self._cached_means[model_index, common_problems] = compute_subset_means(
+                [self._values_by_model[model_index][index] or 0.0 for index in common_problems]
             )
-        return self._cached_means[model, common_problems]
+        return self._cached_means[model_index, common_problems]

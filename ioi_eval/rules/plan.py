@@ -9,7 +9,7 @@ run.
 The judge repeats this loop, and the proctor follows the same rule within a job:
 
     schedule = Schedule(problem)
-    while todo := schedule.list_live_tests(results):
+    while todo := schedule.list_tests_still_needed(results):
         for planned, result in run(todo[:max_tests]):
             results |= share(planned, result)
 """
@@ -64,7 +64,7 @@ class PlannedTest(Value):
 # --- settled subtasks ----------------------------------------------------------------------------
 
 
-def settles_subtask(subtask: Subtask, test_score: float) -> bool:
+def decides_subtask_score(subtask: Subtask, test_score: float) -> bool:
     """Return True if this score of a test determines the subtask's score, whatever other tests earn."""
     match subtask.score_type:
         case ScoreType.GROUP_MIN | ScoreType.GROUP_MUL:
@@ -208,7 +208,7 @@ def list_distinct_tests(problem: Problem, *, all_tests: bool = False) -> tuple[P
             subtasks_of_tests[name].append(index)
     tests_by_outcome_key: dict[object, list[Test]] = {}
     for test in problem.tests:
-        tests_by_outcome_key.setdefault(_make_outcome_key(problem, test), []).append(test)
+        tests_by_outcome_key.setdefault(_make_duplicate_key(problem, test), []).append(test)
     duplicates_with_names = (
         (duplicates, tuple(dict.fromkeys(test.name for test in duplicates)))
         for duplicates in tests_by_outcome_key.values()
@@ -224,7 +224,7 @@ def list_distinct_tests(problem: Problem, *, all_tests: bool = False) -> tuple[P
     return tuple(test for test in planned_tests if test.groups or all_tests or not problem.subtasks)
 
 
-def _make_outcome_key(problem: Problem, test: Test) -> object:
+def _make_duplicate_key(problem: Problem, test: Test) -> object:
     """Return the data that decides a test's outcome; equal for duplicates."""
     if problem.task_type in _TYPES_ANSWERED_BY_NAME:
         return test.name
@@ -234,16 +234,16 @@ def _make_outcome_key(problem: Problem, test: Test) -> object:
 class Schedule:
     """The tests of a problem and the order in which to run them. One schedule serves all submissions.
 
-    `in_order`: run the tests in the problem's order. `all_tests` implies it.
+    `keeps_order`: run the tests in the problem's order. `all_tests` implies it.
     """
 
-    def __init__(self, problem: Problem, *, all_tests: bool = False, in_order: bool = False) -> None:
-        self._problem, self._keeps_order = problem, all_tests or in_order
+    def __init__(self, problem: Problem, *, all_tests: bool = False, keeps_order: bool = False) -> None:
+        self._problem, self._keeps_order = problem, all_tests or keeps_order
         self._subtasks = () if all_tests else problem.subtasks
         self.tests = list_distinct_tests(problem, all_tests=all_tests)
-        self.first = self.list_live_tests({})
+        self.first = self.list_tests_still_needed({})
 
-    def list_live_tests(self, results: Mapping[str, TestResult]) -> tuple[PlannedTest, ...]:
+    def list_tests_still_needed(self, results: Mapping[str, TestResult]) -> tuple[PlannedTest, ...]:
         """Return the tests without a result that can still change a reported score, in the order to run them.
 
         A SKIPPED result does not count as a result. Settled subtasks are removed from each test's `groups`,
@@ -260,7 +260,7 @@ class Schedule:
             index
             for test, result in finished
             for index in test.groups
-            if settles_subtask(self._subtasks[index], result.score)
+            if decides_subtask_score(self._subtasks[index], result.score)
         }
         results_by_name = {name: result for test, result in finished for name in test.names}
         undecided_tests_by_group = {
@@ -312,7 +312,7 @@ def order_tests(
         # subtasks are worth 0 points.
         subtasks = (problem.subtasks[index] for index in planned.groups)
         return -sum(
-            subtask.points + 1 for subtask in subtasks if settles_subtask(subtask, 0.0)
+            subtask.points + 1 for subtask in subtasks if decides_subtask_score(subtask, 0.0)
         ) / run_cost, run_cost
 
     return tuple(tests) if keeps_order else tuple(sorted(tests, key=rank))
@@ -328,7 +328,7 @@ def copy_to_duplicates(planned_test: PlannedTest, result: TestResult) -> dict[st
 
 def add_duplicate_results(problem: Problem, results: Mapping[str, TestResult]) -> dict[str, TestResult]:
     """Return the results completed by results for duplicates, in the problem's order."""
-    outcome_keys = {test.name: _make_outcome_key(problem, test) for test in problem.tests}
+    outcome_keys = {test.name: _make_duplicate_key(problem, test) for test in problem.tests}
     result_by_outcome_key = dict[object, TestResult]()
     for name, outcome_key in outcome_keys.items():
         if name in results and results[name].status is not Verdict.SKIPPED:
@@ -347,16 +347,18 @@ Selector = Sequence[str] | str | int
 """The tests of a group: a list of names, a regular expression, or a count."""
 
 
-def select_group_tests(names: Iterable[str], selectors: Sequence[Selector]) -> tuple[tuple[str, ...], ...]:
+def select_group_tests(
+    test_names: Iterable[str], test_selectors: Sequence[Selector]
+) -> tuple[tuple[str, ...], ...]:
     """Return the tests of each group.
 
     A regular expression must match at the start of a name. A count selects the next tests in the order of
     names, so counts cannot be combined with other selectors.
     """
-    sorted_names = sorted(names)
-    if any(isinstance(selector, int) for selector in selectors):
-        return tuple(_select_by_count(sorted_names, selectors))
-    return tuple(_select_by_name(sorted_names, selector) for selector in selectors)
+    sorted_names = sorted(test_names)
+    if any(isinstance(selector, int) for selector in test_selectors):
+        return tuple(_select_by_count(sorted_names, test_selectors))
+    return tuple(_select_by_name(sorted_names, selector) for selector in test_selectors)
 
 
 def _select_by_count(sorted_names: Sequence[str], selectors: Sequence[Selector]) -> Iterator[tuple[str, ...]]:

@@ -112,29 +112,33 @@ def read_tests(tests: Any, function: str = "", *, setup: str = "") -> Cases | As
     return _read_tests_in_list(decoded_tests, function)
 
 
-def _read_tests_in_object(tests_object: Mapping[str, Any], function: str, setup: str) -> Cases | Asserted:
+def _read_tests_in_object(
+    tests_object: Mapping[str, Any], function_name: str, setup_code: str
+) -> Cases | Asserted:
     """Return the tests in an object: see `read_tests`."""
     metadata = _read_metadata(tests_object)
-    function = str(
-        _find_first_value(tests_object, _FUNCTION_KEYS) or metadata.get("func_name") or function or ""
+    function_name = str(
+        _find_first_value(tests_object, _FUNCTION_KEYS) or metadata.get("func_name") or function_name or ""
     ).strip()
     if any(name in tests_object for name in PUBLIC_AND_PRIVATE):
-        return _read_livecodebench_tests([tests_object.get(name) for name in PUBLIC_AND_PRIVATE], function)
+        return _read_livecodebench_tests(
+            [tests_object.get(name) for name in PUBLIC_AND_PRIVATE], function_name
+        )
     if "inputs" in tests_object or "packed" in tests_object:
         test_lists = {name: _decode_list_in_string(tests_object.get(name)) for name in ("inputs", "outputs")}
-        return read_cases({**tests_object, **test_lists, "fn_name": function or None})
+        return read_cases({**tests_object, **test_lists, "fn_name": function_name or None})
     if "test_list" in tests_object or not any(name in tests_object for name in (*_TEST_KEYS, *_INPUT_KEYS)):
-        setup = "\n".join(
-            filter(None, [setup, *(_join_lines(tests_object.get(name)) for name in _SETUP_KEYS)])
+        setup_code = "\n".join(
+            filter(None, [setup_code, *(_join_lines(tests_object.get(name)) for name in _SETUP_KEYS)])
         )
         if (tests := _find_first_value(tests_object, _ASSERTION_KEYS)) is not None:
-            return read_tests(tests, function, setup=setup)
+            return read_tests(tests, function_name, setup=setup_code)
     if (inner_tests := _find_first_value(tests_object, _TEST_KEYS)) is not None:
-        return read_tests(inner_tests, function, setup=setup)
+        return read_tests(inner_tests, function_name, setup=setup_code)
     if isinstance(tests_object.get("input"), list) and "type" not in tests_object:
         return read_cases({"inputs": tests_object["input"], "outputs": tests_object.get("output") or []})
     if any(name in tests_object for name in _INPUT_KEYS):
-        return _read_tests_in_list([tests_object], function)
+        return _read_tests_in_list([tests_object], function_name)
     raise CasesError(NO_CASES)
 
 
@@ -144,13 +148,13 @@ class _LiveCodeBenchTest(msgspec.Struct):
     testtype: str = "stdin"
 
 
-def _read_livecodebench_tests(columns: Sequence[Any], function: str) -> Cases:
+def _read_livecodebench_tests(test_columns: Sequence[Any], function_name: str) -> Cases:
     """Return LiveCodeBench's public tests, then its private tests.
 
     A column contains a list of tests, a JSON string of the list, or a compressed list: see `unpack_tests`.
     """
     tests = list[_LiveCodeBenchTest]()
-    for column in columns:
+    for column in test_columns:
         column_text = (
             column.strip()
             if isinstance(column, str)
@@ -166,14 +170,16 @@ def _read_livecodebench_tests(columns: Sequence[Any], function: str) -> Cases:
         tests += (decode_json(json_text, list[_LiveCodeBenchTest] | None) or []) if json_text else []
     if not tests:
         raise CasesError(NO_CASES)
-    if function:
-        return Cases(cases=tuple(read_call(test.input, test.output) for test in tests), function=function)
+    if function_name:
+        return Cases(
+            cases=tuple(read_call(test.input, test.output) for test in tests), function=function_name
+        )
     if any(test.testtype == "functional" for test in tests):
         raise unparsable_tests(_NO_FUNCTION)
     return Cases(cases=tuple(Case(test.input, test.output) for test in tests))
 
 
-def _read_tests_in_list(items: Sequence[Any], function: str) -> Cases:
+def _read_tests_in_list(items: Sequence[Any], function_name: str) -> Cases:
     """Return the tests in a list of objects or pairs."""
     if not items:
         raise CasesError(NO_CASES)
@@ -183,7 +189,7 @@ def _read_tests_in_list(items: Sequence[Any], function: str) -> Cases:
         raise unparsable_tests("tests must be pairs or lists of inputs and outputs")
     test_kinds = {str(case.get("testtype") or case.get("type") or "") for case in items}
     function_names = {
-        str(_read_metadata(case).get("func_name") or case.get("fn_name") or function).strip()
+        str(_read_metadata(case).get("func_name") or case.get("fn_name") or function_name).strip()
         for case in items
     }
     if len(test_kinds) > 1:
@@ -192,21 +198,23 @@ def _read_tests_in_list(items: Sequence[Any], function: str) -> Cases:
         raise unparsable_tests(
             f"the problem has tests of several functions: {', '.join(sorted(function_names))}"
         )
-    ([kind], [function]) = test_kinds, function_names
+    ([kind], [function_name]) = test_kinds, function_names
     sides_of_tests = [
         (_read_input_or_output(case, _INPUT_KEYS), _read_input_or_output(case, _OUTPUT_KEYS))
         for case in items
     ]
-    if kind in _FUNCTION_KINDS and not function:
+    if kind in _FUNCTION_KINDS and not function_name:
         raise unparsable_tests(_NO_FUNCTION)
     if kind not in ("", *_FUNCTION_KINDS):
-        function = ""  # tests of this kind run a program and call no function
+        function_name = ""  # tests of this kind run a program and call no function
     if kind == "functional":
         if not all(isinstance(side, str) for test_sides in sides_of_tests for side in test_sides):
             raise unparsable_tests("arguments and results must be strings")
-        return Cases(cases=tuple(read_call(*test_sides) for test_sides in sides_of_tests), function=function)
+        return Cases(
+            cases=tuple(read_call(*test_sides) for test_sides in sides_of_tests), function=function_name
+        )
     inputs, outputs = zip(*sides_of_tests, strict=True)
-    return read_cases({"inputs": list(inputs), "outputs": list(outputs), "fn_name": function or None})
+    return read_cases({"inputs": list(inputs), "outputs": list(outputs), "fn_name": function_name or None})
 
 
 def _read_json_lists(tests_value: Any, function: str) -> dict[str, Any] | None:
@@ -228,13 +236,13 @@ def _read_json_lists(tests_value: Any, function: str) -> dict[str, Any] | None:
     return columns if not function or "fn_name" in columns else {**columns, "fn_name": function}
 
 
-def _read_tests_in_program(source: str, function: str, setup: str) -> Asserted:
+def _read_tests_in_program(source: str, function_name: str, setup_code: str) -> Asserted:
     """Return the tests in a Python test program."""
-    test_program = "\n".join(filter(None, [setup, source]))
+    test_program = "\n".join(filter(None, [setup_code, source]))
     return (
-        read_evalplus_test(test_program, function)
+        read_evalplus_test(test_program, function_name)
         if INPUTS.search(test_program)
-        else read_assertions(test_program, function)
+        else read_assertions(test_program, function_name)
     )
 
 

@@ -78,8 +78,8 @@ def score_subtask(
         tests.get(name) or verdicts.make_skipped_result(name) for name in dict.fromkeys(subtask.tests)
     )
     status = worst_verdict(result.status for result in results)
-    if subtask.grading is not None:  # compute_share reports missing results
-        exact_score = grading.compute_share(
+    if subtask.grading is not None:  # compute_points_fraction reports missing results
+        exact_score = grading.compute_points_fraction(
             subtask.grading, {result.test_name: result for result in results}, grader_answers
         )
         # If the subtask has full points, rejected tests do not count, and the subtask is accepted.
@@ -88,7 +88,7 @@ def score_subtask(
     else:
         skipped_tests = [result.test_name for result in results if result.status is Verdict.SKIPPED]
         judged_scores = (result.score for result in results if result.status is not Verdict.SKIPPED)
-        if skipped_tests and not any(plan.settles_subtask(subtask, score) for score in judged_scores):
+        if skipped_tests and not any(plan.decides_subtask_score(subtask, score) for score in judged_scores):
             raise _make_missing_result_failure(
                 skipped_tests[0], f"subtask {subtask.name} of problem {problem.id}"
             )
@@ -109,9 +109,11 @@ def score_subtask(
     )
 
 
-def _make_missing_result_failure(test_name: str, scope: str) -> JudgeFailure:
+def _make_missing_result_failure(test_name: str, scored_item: str) -> JudgeFailure:
     """Return the failure for a test without a result whose score is needed."""
-    return JudgeFailure(f"no result, but the score of {scope} depends on it", phase="scoring", test=test_name)
+    return JudgeFailure(
+        f"no result, but the score of {scored_item} depends on it", phase="scoring", test=test_name
+    )
 
 
 # --- a submission ------------------------------------------------------------------------------------
@@ -203,7 +205,7 @@ def find_unjudged_reason(result: SubmissionResult) -> Reason | None:
     return Reason.NO_PROGRAM if is_empty_program else Reason.NOT_COMPILED
 
 
-def find_outcome_name(result: SubmissionResult) -> str:
+def find_verdict_or_no_program(result: SubmissionResult) -> str:
     """Return the outcome under which reports count a submission: its verdict, or `no program`."""
     return Reason.NO_PROGRAM if find_unjudged_reason(result) is Reason.NO_PROGRAM else result.verdict
 
@@ -286,10 +288,10 @@ def collect_best_subtasks(results: Iterable[SubmissionResult]) -> dict[str, Best
     """
     bests_by_problem: dict[str, dict[str, BestSubtask]] = {}
     best_submissions: dict[str, BestSubmission] = {}
-    submission_counts: Counter[str] = Counter()
+    submission_counts_by_problem: Counter[str] = Counter()
     for result in results:
         problem = result.problem_id
-        submission_counts[problem] += 1
+        submission_counts_by_problem[problem] += 1
         best_submissions[problem] = _select_better_submission(best_submissions.get(problem), result)
         best_subtasks = bests_by_problem.setdefault(problem, {})
         for subtask in result.subtasks:
@@ -314,7 +316,7 @@ def collect_best_subtasks(results: Iterable[SubmissionResult]) -> dict[str, Best
             problem_id=problem,
             points=points if subtask_bests else best_submissions[problem].points,
             max_points=math.fsum(best.points for best in subtask_bests) if subtask_bests else 1.0,
-            submissions=submission_counts[problem],
+            submissions=submission_counts_by_problem[problem],
             subtasks=subtask_bests,
         )
     return best_by_problem
@@ -337,17 +339,17 @@ def select_best_submissions(results: Iterable[SubmissionResult]) -> dict[str, Be
 
 
 def select_best_tokened_or_last(
-    results: Iterable[SubmissionResult], tokened: Collection[str]
+    results: Iterable[SubmissionResult], tokened_keys: Collection[str]
 ) -> dict[str, BestSubmission]:
     """Return each problem's points by `max_tokened_last`: the best of the last and the tokened submissions.
 
-    `results` must be in the order of submission. `tokened` holds the keys of tokened submissions.
+    `results` must be in the order of submission. `tokened_keys` holds the keys of tokened submissions.
     """
     best_submissions: dict[str, BestSubmission] = {}
     last_submissions: dict[str, SubmissionResult] = {}
     for result in results:
         last_submissions[result.problem_id] = result
-        if result.key in tokened:
+        if result.key in tokened_keys:
             best_submissions[result.problem_id] = _select_better_submission(
                 best_submissions.get(result.problem_id), result
             )
@@ -366,7 +368,7 @@ class ScoreMode(StrEnum):
 
 
 def compute_problem_points(
-    mode: ScoreMode, results: Sequence[SubmissionResult], tokened: Collection[str] = ()
+    mode: ScoreMode, results: Sequence[SubmissionResult], tokened_keys: Collection[str] = ()
 ) -> float:
     """Return a problem's points from its submissions in the order of submission, or 0 without submissions."""
     best_results: Mapping[str, BestOfSubtasks | BestSubmission]
@@ -376,5 +378,5 @@ def compute_problem_points(
         case ScoreMode.MAX:
             best_results = select_best_submissions(results)
         case ScoreMode.MAX_TOKENED_LAST:
-            best_results = select_best_tokened_or_last(results, tokened)
+            best_results = select_best_tokened_or_last(results, tokened_keys)
     return math.fsum(best.points for best in best_results.values())

@@ -187,10 +187,10 @@ def _describe_failure(
     )
 
 
-def _format_time_feedback(clock: str, microseconds: int, limit: float | None) -> str:
+def _format_time_feedback(clock_name: str, microseconds: int, limit: float | None) -> str:
     """Return the feedback for a program that exceeded a time limit."""
     limit_suffix = "" if limit is None else f" of {limit:.3f} s"
-    return f"Time limit exceeded ({clock} {microseconds / _MICROSECONDS:.3f} s{limit_suffix})"
+    return f"Time limit exceeded ({clock_name} {microseconds / _MICROSECONDS:.3f} s{limit_suffix})"
 
 
 def _format_mebibytes(size: int) -> str:
@@ -218,7 +218,7 @@ def rescale_result(result: TestResult, score_points: float, max_points: float) -
     return msgspec.structs.replace(result, score=1.0, status=Verdict.AC, feedback=feedback)
 
 
-def convert_to_raw_points(result: TestResult) -> TestResult:
+def convert_score_to_points(result: TestResult) -> TestResult:
     """Return a result with its points, for a grader whose points are unlimited.
 
     Raises JudgeFailure if the program accepted without printing its points.
@@ -256,10 +256,10 @@ def make_missing_file_result(test_name: str) -> TestResult:
     return TestResult(test_name=test_name, score=0.0, status=Verdict.WA, feedback=NOT_SUBMITTED)
 
 
-def make_stalled_result(test_name: str, stalled_test: str) -> TestResult:
+def make_result_after_stall(skipped_test_name: str, stalled_test: str) -> TestResult:
     """Return the result of a test that was not run because the program stalled twice on an earlier test."""
     feedback = f"Time limit exceeded (wall time; not run, because the program stalls on test {stalled_test})"
-    return TestResult(test_name=test_name, score=0.0, status=Verdict.TLE, feedback=feedback)
+    return TestResult(test_name=skipped_test_name, score=0.0, status=Verdict.TLE, feedback=feedback)
 
 
 def make_uncompiled_result(test_name: str, feedback: str = COMPILATION_ERROR) -> TestResult:
@@ -302,7 +302,7 @@ _LINKER_ERROR = re.compile(r"\bld returned \d+ exit status|undefined reference")
 _MAX_MESSAGE_LENGTH = 1000  # maximum length of a failure's message, in characters
 
 
-def lacks_space(compilation: Ending | None) -> bool:
+def ran_out_of_space(compilation: Ending | None) -> bool:
     """Return True if a compiler printed that the machine lacks disk space or memory.
 
     A source can cause a compiler to print this.
@@ -321,7 +321,7 @@ def may_be_judges_fault(compilation: Ending | None, source: str) -> bool:
     if compilation is None or compilation.code in (None, 0):
         return False
     files_with_errors = (match[1] for match in _ERROR_IN_GRADERS.finditer(compilation.stderr))
-    return lacks_space(compilation) or any(file != source for file in files_with_errors)
+    return ran_out_of_space(compilation) or any(file != source for file in files_with_errors)
 
 
 def check_graders(compilation: Ending | None) -> None:
@@ -331,16 +331,16 @@ def check_graders(compilation: Ending | None) -> None:
     """
     if compilation is None or compilation.code in (None, 0):
         return
-    if lacks_space(compilation):
+    if ran_out_of_space(compilation):
         raise make_compilation_failure("the server cannot compile", compilation)
     if not _LINKER_ERROR.search(compilation.stderr):
         raise make_compilation_failure("the problem's grader does not compile on the server", compilation)
 
 
-def make_compilation_failure(problem: str, compilation: Ending, test: str = "") -> JudgeFailure:
+def make_compilation_failure(fault: str, compile_ending: Ending, test: str = "") -> JudgeFailure:
     """Return the failure of a classic job that could not compile a program of the package."""
     return JudgeFailure(
-        f"{problem}: {find_first_error(compilation)}"[:_MAX_MESSAGE_LENGTH],
+        f"{fault}: {find_first_error(compile_ending)}"[:_MAX_MESSAGE_LENGTH],
         phase="compiling",
         test=test,
         remedy="Correct the program, or use a server whose compiler accepts it",

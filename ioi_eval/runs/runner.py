@@ -440,7 +440,7 @@ class _JudgingRun:
             0 if repeated else sum(verdict_counts[status] for status in verdict_counts.keys() - _NOT_RUN)
         )
         self._outcome_counts.update(judged=1, repeated=int(repeated), tests=run_test_count)
-        self._verdict_counts[scoring.find_outcome_name(own_result)] += 1
+        self._verdict_counts[scoring.find_verdict_or_no_program(own_result)] += 1
         self._on_event(
             SubmissionJudged(
                 key=own_result.key,

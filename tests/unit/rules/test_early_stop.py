@@ -71,7 +71,7 @@ class Proctor:
     def judge(self) -> dict[str, TestResult]:
         """Run jobs until no pending test matters."""
         results_by_test: dict[str, TestResult] = {}
-        while todo := plan.Schedule(self.case.problem, all_tests=self.all_tests).list_live_tests(
+        while todo := plan.Schedule(self.case.problem, all_tests=self.all_tests).list_tests_still_needed(
             results_by_test
         ):
             ran_before = len(self.ran)
@@ -122,7 +122,7 @@ def test_undecided_subtasks_run_all_tests_once(case: Case) -> None:
     assert len(set(proctor.ran)) == len(proctor.ran)
     for subtask in case.problem.subtasks:
         subtask_results = [results_by_test[name] for name in subtask.tests if name in results_by_test]
-        if not any(plan.settles_subtask(subtask, result.score) for result in subtask_results):
+        if not any(plan.decides_subtask_score(subtask, result.score) for result in subtask_results):
             assert len(subtask_results) == len(subtask.tests)
     if not case.problem.subtasks:
         assert set(results_by_test) == {test.name for test in case.problem.tests}
@@ -147,8 +147,8 @@ def test_early_stop_statuses_match_scores(case: Case) -> None:
 @given(cases(), st.sets(st.sampled_from(NAMES)))
 def test_every_test_is_pending_decided_or_judged(case: Case, ran: set[str]) -> None:
     judged_results = {name: result for name, result in case.full_run().items() if name in ran}
-    todo = plan.Schedule(case.problem).list_live_tests(judged_results)
-    assert todo == plan.Schedule(case.problem).list_live_tests(dict(reversed(judged_results.items())))
+    todo = plan.Schedule(case.problem).list_tests_still_needed(judged_results)
+    assert todo == plan.Schedule(case.problem).list_tests_still_needed(dict(reversed(judged_results.items())))
     waiting = {name for planned in todo for name in planned.names}
     all_results = plan.add_duplicate_results(case.problem, judged_results)
     assert not waiting & set(all_results)
@@ -156,7 +156,7 @@ def test_every_test_is_pending_decided_or_judged(case: Case, ran: set[str]) -> N
         if test.name not in waiting | set(all_results):  # all its subtasks are settled
             assert all(
                 any(
-                    plan.settles_subtask(subtask, all_results[name].score)
+                    plan.decides_subtask_score(subtask, all_results[name].score)
                     for name in subtask.tests
                     if name in all_results
                 )

@@ -15,7 +15,7 @@ from ioi_eval.rules.metrics import (
     PassAtK,
     Trials,
     compute_bootstrap_interval,
-    estimate_pass_at,
+    estimate_pass_at_each_k,
     pass_at_k,
 )
 
@@ -91,11 +91,11 @@ def test_pass_at_k_with_impossible_counts_raises_value_error(counts: tuple[int, 
 
 
 def test_problems_weigh_the_same_regardless_of_submission_count() -> None:
-    assert single_estimate(estimate_pass_at(trials((100, 100), (2, 0)), [1])).value == 0.5
+    assert single_estimate(estimate_pass_at_each_k(trials((100, 100), (2, 0)), [1])).value == 0.5
 
 
 def test_pass_at_k_is_none_if_problem_has_fewer_submissions() -> None:
-    estimates = estimate_pass_at(trials((4, 4), (1, 0), (0, 0)), [5, 1, 2, 2])
+    estimates = estimate_pass_at_each_k(trials((4, 4), (1, 0), (0, 0)), [5, 1, 2, 2])
     assert [(estimate.k, estimate.value, estimate.problems, estimate.lacking) for estimate in estimates] == [
         (1, 0.5, 2, 0),
         (2, None, 0, 1),
@@ -107,7 +107,7 @@ def test_pass_at_k_is_none_if_problem_has_fewer_submissions() -> None:
 def test_subtask_targets_of_a_problem_count_as_one_problem_in_pass_at_k() -> None:
     subtask_trials = [Trials(problem="p", scored=2, passed=passed) for passed in (2, 0)]
     estimate = single_estimate(
-        estimate_pass_at([*subtask_trials, Trials(problem="q", scored=1, passed=1)], [1])
+        estimate_pass_at_each_k([*subtask_trials, Trials(problem="q", scored=1, passed=1)], [1])
     )
     assert (estimate.value, estimate.problems) == (0.75, 2)
 
@@ -115,7 +115,7 @@ def test_subtask_targets_of_a_problem_count_as_one_problem_in_pass_at_k() -> Non
 @pytest.mark.parametrize("k", [0, -1])
 def test_pass_at_k_with_invalid_k_is_input_error(k: int) -> None:
     with pytest.raises(InputError, match="does not exist"):
-        estimate_pass_at(trials((1, 1)), [k])
+        estimate_pass_at_each_k(trials((1, 1)), [k])
 
 
 # --- intervals ---------------------------------------------------------------------------------------
@@ -126,9 +126,9 @@ def test_pass_at_k_does_not_depend_on_problem_order(
     counts: list[tuple[int, int]], dice: random.Random
 ) -> None:
     all_trials = trials(*counts)
-    assert estimate_pass_at(dice.sample(all_trials, len(all_trials)), [1, 2]) == estimate_pass_at(
-        all_trials, [1, 2]
-    )
+    assert estimate_pass_at_each_k(
+        dice.sample(all_trials, len(all_trials)), [1, 2]
+    ) == estimate_pass_at_each_k(all_trials, [1, 2])
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=6))

@@ -62,7 +62,7 @@ def test_plan_without_subtasks_has_no_groups() -> None:
     ],
 )
 def test_score_settles_group_by_score_type(kind: ScoreType, score: float, settled: bool) -> None:
-    assert plan.settles_subtask(make_subtask("a", kind), score) is settled
+    assert plan.decides_subtask_score(make_subtask("a", kind), score) is settled
 
 
 @given(
@@ -75,7 +75,7 @@ def test_score_that_settles_a_subtask_determines_its_score(
     kind: ScoreType, score: float, some: list[float], others: list[float]
 ) -> None:
     group = make_subtask("a", kind)
-    if plan.settles_subtask(group, score):
+    if plan.decides_subtask_score(group, score):
         assert scoring.compute_subtask_score(group, [score, *some]) == scoring.compute_subtask_score(
             group, [*others, score]
         )
@@ -121,11 +121,13 @@ def test_output_file_tests_with_equal_contents_are_planned_separately(kind: Task
 def test_test_outside_subtasks_runs_only_with_all_tests() -> None:
     problem = make_problem("ab", make_subtask("b"))
     assert (
-        names(plan.list_distinct_tests(problem)) == names(plan.Schedule(problem).list_live_tests({})) == "b"
+        names(plan.list_distinct_tests(problem))
+        == names(plan.Schedule(problem).list_tests_still_needed({}))
+        == "b"
     )
     assert (
         names(plan.list_distinct_tests(problem, all_tests=True))
-        == names(plan.Schedule(problem, all_tests=True).list_live_tests({}))
+        == names(plan.Schedule(problem, all_tests=True).list_tests_still_needed({}))
         == "ab"
     )
 
@@ -164,7 +166,9 @@ def test_test_selectors_matching_nothing_are_input_error(selectors: list[plan.Se
 
 
 def planned_order(*tests: Test, subtasks: Iterable[Subtask]) -> str:
-    return names(plan.Schedule(Problem(id="p", tests=tests, subtasks=tuple(subtasks))).list_live_tests({}))
+    return names(
+        plan.Schedule(Problem(id="p", tests=tests, subtasks=tuple(subtasks))).list_tests_still_needed({})
+    )
 
 
 def test_small_tests_run_first() -> None:
@@ -207,9 +211,9 @@ def test_equally_important_tests_keep_problem_order() -> None:
 def test_all_tests_and_in_order_options_keep_problem_order() -> None:
     tests = (make_test("a", size=100_000), make_test("b"))
     problem = Problem(id="p", tests=tests, subtasks=(make_subtask("ab"),))
-    assert names(plan.Schedule(problem, all_tests=True).list_live_tests({})) == "ab"
-    assert names(plan.Schedule(problem, in_order=True).list_live_tests({})) == "ab"
-    assert names(plan.Schedule(problem, in_order=True).list_live_tests(results(a=0))) == ""
+    assert names(plan.Schedule(problem, all_tests=True).list_tests_still_needed({})) == "ab"
+    assert names(plan.Schedule(problem, keeps_order=True).list_tests_still_needed({})) == "ab"
+    assert names(plan.Schedule(problem, keeps_order=True).list_tests_still_needed(results(a=0))) == ""
     assert names(plan.order_tests(problem, plan.list_distinct_tests(problem))) == "ba"
 
 
@@ -218,13 +222,13 @@ def test_all_tests_and_in_order_options_keep_problem_order() -> None:
 
 def test_tests_still_to_run_exclude_judged_and_decided_tests() -> None:
     problem = make_problem("abcde", make_subtask("ab"), make_subtask("bcd"), make_subtask("e", SUM))
-    assert set(names(plan.Schedule(problem).list_live_tests(results(a=0)))) == set("bcde")
-    assert names(plan.Schedule(problem).list_live_tests(results(b=0))) == "e"
+    assert set(names(plan.Schedule(problem).list_tests_still_needed(results(a=0)))) == set("bcde")
+    assert names(plan.Schedule(problem).list_tests_still_needed(results(b=0))) == "e"
 
 
 def test_pending_tests_omit_decided_groups() -> None:
     problem = make_problem("abc", make_subtask("abc"), make_subtask("bc"))
-    assert [planned.groups for planned in plan.Schedule(problem).list_live_tests(results(a=0))] == [
+    assert [planned.groups for planned in plan.Schedule(problem).list_tests_still_needed(results(a=0))] == [
         (1,),
         (1,),
     ]
@@ -237,7 +241,7 @@ def test_grading_tree_may_name_duplicate_test() -> None:
     )
     problem = Problem(id="p", tests=tests, subtasks=(tree,))
     assert [
-        (planned.test.name, planned.groups) for planned in plan.Schedule(problem).list_live_tests({})
+        (planned.test.name, planned.groups) for planned in plan.Schedule(problem).list_tests_still_needed({})
     ] == [
         ("a", (0,)),
         ("c", (0,)),
@@ -247,7 +251,11 @@ def test_grading_tree_may_name_duplicate_test() -> None:
 def test_skipped_test_is_still_pending() -> None:
     problem = make_problem("ab", make_subtask("ab"))
     assert (
-        names(plan.Schedule(problem).list_live_tests(results(a=1) | {"b": verdicts.make_skipped_result("b")}))
+        names(
+            plan.Schedule(problem).list_tests_still_needed(
+                results(a=1) | {"b": verdicts.make_skipped_result("b")}
+            )
+        )
         == "b"
     )
 
@@ -255,8 +263,8 @@ def test_skipped_test_is_still_pending() -> None:
 def test_result_of_any_duplicate_test_counts() -> None:
     tests = (make_test("a", "x"), make_test("b", "x"), make_test("c"))
     problem = Problem(id="p", tests=tests, subtasks=(make_subtask("a"), make_subtask("bc")))
-    assert names(plan.Schedule(problem).list_live_tests(results(b=1))) == "c"
-    assert plan.Schedule(problem).list_live_tests(results(a=0)) == ()
+    assert names(plan.Schedule(problem).list_tests_still_needed(results(b=1))) == "c"
+    assert plan.Schedule(problem).list_tests_still_needed(results(a=0)) == ()
 
 
 def test_results_are_shared_and_spread_to_duplicate_tests() -> None:

@@ -292,7 +292,10 @@ def test_compile_error_is_ce_for_all_tests_and_subtasks(
         (Verdict.CE, 0)
     ]
     assert scored.verdict is Verdict.CE
-    assert (scoring.find_unjudged_reason(scored), scoring.find_outcome_name(scored)) == (reason, ending)
+    assert (scoring.find_unjudged_reason(scored), scoring.find_verdict_or_no_program(scored)) == (
+        reason,
+        ending,
+    )
 
 
 def test_result_keeps_repairs_checker_compiler_and_confinement() -> None:

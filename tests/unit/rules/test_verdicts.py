@@ -205,12 +205,12 @@ def test_raw_grader_points_are_rescaled_without_bounds(
 
 def test_raw_points_of_grader_are_kept() -> None:
     reported = verdicts.make_result_from_report("t", line(end="ok", score=0.1 / RAW_POINTS), limits=LIMITS)
-    result = verdicts.convert_to_raw_points(reported)
+    result = verdicts.convert_score_to_points(reported)
     assert (result.score, result.status, result.points) == (1.0, Verdict.AC, 0.1)
     none = verdicts.make_result_from_report("t", line(end="ok", score=0.0), limits=LIMITS)
-    assert verdicts.convert_to_raw_points(none) == none
+    assert verdicts.convert_score_to_points(none) == none
     with pytest.raises(JudgeFailure, match=r"on test t: .* score\.txt was not written"):
-        verdicts.convert_to_raw_points(
+        verdicts.convert_score_to_points(
             verdicts.make_result_from_report("t", line(end="ok", score=1.0), limits=LIMITS)
         )
 
