@@ -104,7 +104,7 @@ class DumpRow(Fields):
             if read_value_at(row.columns, path) is ABSENT:
                 raise self.missing_column_error(f"`{path}`", field, (path,))
 
-    def full_name(self, name: str) -> str:
+    def full_field_name(self, name: str) -> str:
         """Return the name of a field's column for messages: the column in the dump, if there is one."""
         origin = self._original_columns.get(
             name, ""

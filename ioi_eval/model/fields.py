@@ -100,17 +100,17 @@ class Fields:
         """Handle the fault that a required field is missing."""
         self.report_fault(name, "missing", f"Add it: {expected}")
 
-    def full_name(self, name: str) -> str:
+    def full_field_name(self, name: str) -> str:
         """Return a field's full name for messages."""
         return self._prefix + name
 
     def report_fault(self, name: str, fault: str, remedy: str = "") -> None:
         """Handle a fault of a field."""
-        self._policy.report(fault, self.file, row=self._row, field=self.full_name(name), remedy=remedy)
+        self._policy.report(fault, self.file, row=self._row, field=self.full_field_name(name), remedy=remedy)
 
     def make_error(self, name: str, fault: str, remedy: str = "") -> InputError:
         """Return the error about a field without reporting it. The caller raises the error."""
-        error_details = {"field": self.full_name(name), "remedy": remedy or self.remedy}
+        error_details = {"field": self.full_field_name(name), "remedy": remedy or self.remedy}
         return self._policy.make_error(fault, self.file, row=self._row, **error_details)
 
     def mismatch_error(self, name: str, expected: str) -> InputError:

@@ -47,7 +47,7 @@ class Key(Generic[T]):
     Args:
         read: Reads the value of the key with this name. The third argument is the default.
         default: The value if the key is missing. None means that the key must be there.
-        meaning: What the value is, with its unit and bounds, for the documentation.
+        value_description: What the value is, with its unit and bounds, for the documentation.
         missing_description: What a missing key means, for the documentation; by default the default value.
         name: The key's name if it is not the attribute's.
         wrong_names: Other names that people write for this key. They are refused.
@@ -58,7 +58,7 @@ class Key(Generic[T]):
         self,
         read: Callable[[Fields, str, T | None], T],
         default: T | None,
-        meaning: str,
+        value_description: str,
         missing_description: str = "",
         name: str = "",
         wrong_names: Collection[str] = (),
@@ -66,7 +66,10 @@ class Key(Generic[T]):
     ) -> None:
         self._read, self._default, self.name = read, default, name
         self.wrong_names, self.refusal = wrong_names, refusal
-        self.meaning, self.missing_description = meaning, missing_description or _format_default(default)
+        self.meaning, self.missing_description = (
+            value_description,
+            missing_description or _format_default(default),
+        )
 
     def __set_name__(self, owner: type[Keys], attribute: str) -> None:
         self._attribute, self.name = attribute, self.name or attribute
@@ -136,7 +139,9 @@ class Keys(Fields):
             elif is_misspelt(name, missing_keys):
                 self.report_fault(name, "unknown key", suggest_names(name, missing_keys))
             elif unknown_key_policy is UnknownKeyPolicy.NOTED:
-                self._policy.add_note(f"{self.full_name(name)}: unknown key, so it is ignored", self.file)
+                self._policy.add_note(
+                    f"{self.full_field_name(name)}: unknown key, so it is ignored", self.file
+                )
 
 
 def format_key_table(keys: type[Keys]) -> str:
@@ -151,10 +156,14 @@ def format_key_table(keys: type[Keys]) -> str:
 # --- keys by the kind of their values ----------------------------------------------------------------
 
 
-def raw_key(meaning: str, missing_description: str, **key_options: Any) -> Key[Any]:
+def raw_key(value_description: str, missing_description: str, **key_options: Any) -> Key[Any]:
     """Declare a key of any type. Its value is None if it is missing."""
     return Key(
-        lambda fields, name, _: fields.raw_value(name), None, meaning, missing_description, **key_options
+        lambda fields, name, _: fields.raw_value(name),
+        None,
+        value_description,
+        missing_description,
+        **key_options,
     )
 
 
@@ -165,23 +174,26 @@ def refused_key(fault: str, remedy: str) -> Key[Any]:
 
 
 def text_key(
-    meaning: str, missing_description: str = "", *, default: str | None = None, **key_options: Any
+    value_description: str, missing_description: str = "", *, default: str | None = None, **key_options: Any
 ) -> Key[str]:
-    """Declare a string."""
-    return Key(Fields.read_text, default, meaning, missing_description, **key_options)
+    """Declare a key whose value is a string."""
+    return Key(Fields.read_text, default, value_description, missing_description, **key_options)
 
 
 def text_list_key(
-    meaning: str, missing_description: str = "none", **key_options: Any
+    value_description: str, missing_description: str = "none", **key_options: Any
 ) -> Key[tuple[str, ...]]:
-    """Declare a list of strings."""
-    return Key(Fields.read_texts, (), meaning, missing_description, **key_options)
+    """Declare a key whose value is a list of strings."""
+    return Key(Fields.read_texts, (), value_description, missing_description, **key_options)
 
 
 def split_text_key(
-    split: Callable[[str], Sequence[str]], meaning: str, missing_description: str = "none", **key_options: Any
+    split: Callable[[str], Sequence[str]],
+    value_description: str,
+    missing_description: str = "none",
+    **key_options: Any,
 ) -> Key[tuple[str, ...]]:
-    """Declare a list of strings that may also be a single string, which `split` divides."""
+    """Declare a key with a list of strings, which may also be a single string that `split` divides."""
 
     def read(fields: Fields, name: str, _: object) -> tuple[str, ...]:
         if isinstance(fields.raw_value(name), list):
@@ -193,13 +205,13 @@ def split_text_key(
             fields.report_fault(name, f"{value!r} is not a list of arguments ({error})", "Close the quotes")
             return ()
 
-    return Key(read, (), meaning, missing_description, **key_options)
+    return Key(read, (), value_description, missing_description, **key_options)
 
 
 def file_name_key(
-    meaning: str, missing_description: str = "", *, default: str = "", **key_options: Any
+    value_description: str, missing_description: str = "", *, default: str = "", **key_options: Any
 ) -> Key[str]:
-    """Declare the name of a file without a path, or an empty string."""
+    """Declare a key whose value is a file name without a path, or an empty string."""
 
     def read(fields: Fields, name: str, default: str | None) -> str:
         value = fields.read_text(name, default)
@@ -209,41 +221,43 @@ def file_name_key(
         fields.report_fault(name, f"{value!r} is not a plain file name", remedy)
         return ""
 
-    return Key(read, default, meaning, missing_description, **key_options)
+    return Key(read, default, value_description, missing_description, **key_options)
 
 
 def number_key(
-    meaning: str,
+    value_description: str,
     missing_description: str = "",
     *,
     default: float | None = None,
     above: float | None = None,
     **key_options: Any,
 ) -> Key[float]:
-    """Declare a number: greater than `above` or, without `above`, at least 0."""
+    """Declare a key whose value is a number: above `above` or, without `above`, at least 0."""
     bounds = "at least 0" if above is None else f"above {above:g}"
     return Key(
         lambda fields, name, default: fields.read_number(name, default, above=above),
         default,
-        _append_value_bounds(meaning, bounds),
+        _append_value_bounds(value_description, bounds),
         missing_description,
         **key_options,
     )
 
 
-def optional_number_key(meaning: str, missing_description: str, **key_options: Any) -> Key[float | None]:
-    """Declare a number of at least 0. Its value is None if it is missing or null."""
+def optional_number_key(
+    value_description: str, missing_description: str, **key_options: Any
+) -> Key[float | None]:
+    """Declare a key for a number of at least 0. Its value is None if the key is missing or null."""
     return Key(
         lambda fields, name, _: fields.read_optional_number(name),
         None,
-        _append_value_bounds(meaning, "at least 0"),
+        _append_value_bounds(value_description, "at least 0"),
         missing_description,
         **key_options,
     )
 
 
 def integer_key(
-    meaning: str,
+    value_description: str,
     missing_description: str = "",
     *,
     default: int | None = None,
@@ -251,12 +265,12 @@ def integer_key(
     maximum: int = 2**62,
     **key_options: Any,
 ) -> Key[int]:
-    """Declare an integer from `minimum` to `maximum`."""
+    """Declare a key whose value is an integer from `minimum` to `maximum`."""
     return Key(
         lambda fields, name, default: fields.read_integer(name, default, minimum=minimum, maximum=maximum),
         default,
         _append_value_bounds(
-            meaning, f"{minimum} to {maximum}" if maximum < 2**62 else f"at least {minimum}"
+            value_description, f"{minimum} to {maximum}" if maximum < 2**62 else f"at least {minimum}"
         ),
         missing_description,
         **key_options,
@@ -264,48 +278,48 @@ def integer_key(
 
 
 def optional_integer_key(
-    meaning: str, missing_description: str, *, minimum: int, maximum: int, **key_options: Any
+    value_description: str, missing_description: str, *, minimum: int, maximum: int, **key_options: Any
 ) -> Key[int | None]:
-    """Declare an integer from `minimum` to `maximum`. Its value is None if it is missing."""
+    """Declare a key for an integer from `minimum` to `maximum`. Its value is None if the key is missing."""
     return Key(
         lambda fields, name, _: (
             fields.read_integer(name, minimum=minimum, maximum=maximum) if fields.has_field(name) else None
         ),
         None,
-        _append_value_bounds(meaning, f"{minimum} to {maximum}"),
+        _append_value_bounds(value_description, f"{minimum} to {maximum}"),
         missing_description,
         **key_options,
     )
 
 
 def flag_key(
-    meaning: str, missing_description: str = "", *, default: bool = False, **key_options: Any
+    value_description: str, missing_description: str = "", *, default: bool = False, **key_options: Any
 ) -> Key[bool]:
-    """Declare True or False."""
+    """Declare a key whose value is true or false."""
     return Key(
         lambda fields, name, default: fields.read_boolean(name, bool(default)),
         default,
-        _append_value_bounds(meaning, "true or false"),
+        _append_value_bounds(value_description, "true or false"),
         missing_description,
         **key_options,
     )
 
 
 def enum_key(
-    kind: type[W],
-    meaning: str,
+    enum_class: type[W],
+    value_description: str,
     missing_description: str = "",
     *,
     default: W | None = None,
     members: Sequence[W] = (),
     **key_options: Any,
 ) -> Key[W]:
-    """Declare a member of an enum by its value. `members`: the allowed members (default: all members)."""
-    choices = [member.value for member in members or kind]
+    """Declare a key for a member of an enum. `members`: the allowed members (default: all members)."""
+    choices = [member.value for member in members or enum_class]
     return Key(
-        lambda fields, name, default: kind(fields.read_choice(name, choices, default)),
+        lambda fields, name, default: enum_class(fields.read_choice(name, choices, default)),
         default,
-        _append_value_bounds(meaning, format_choices(choices)),
+        _append_value_bounds(value_description, format_choices(choices)),
         missing_description,
         **key_options,
     )
@@ -313,30 +327,33 @@ def enum_key(
 
 def choice_key(
     choices: Sequence[str],
-    meaning: str,
+    value_description: str,
     missing_description: str = "",
     *,
     default: str | None = None,
     **key_options: Any,
 ) -> Key[str]:
-    """Declare a string that must be one of `choices`."""
+    """Declare a key whose value is one of the strings in `choices`."""
     return Key(
         lambda fields, name, default: fields.read_choice(name, choices, default),
         default,
-        _append_value_bounds(meaning, format_choices(choices)),
+        _append_value_bounds(value_description, format_choices(choices)),
         missing_description,
         **key_options,
     )
 
 
 def object_key(
-    kind: type[K], meaning: str, missing_description: str = "no such settings", **key_options: Any
+    keys_class: type[K],
+    value_description: str,
+    missing_description: str = "no such settings",
+    **key_options: Any,
 ) -> Key[K]:
-    """Declare an object with declared keys. It is empty if it is missing."""
+    """Declare a key whose value is an object with declared keys. A missing object is empty."""
     return Key(
-        lambda fields, name, _: kind.from_fields(fields.read_object(name)),
+        lambda fields, name, _: keys_class.from_fields(fields.read_object(name)),
         None,
-        meaning,
+        value_description,
         missing_description,
         **key_options,
     )
@@ -345,12 +362,14 @@ def object_key(
 # --- limits ------------------------------------------------------------------------------------------
 
 
-def seconds_key(meaning: str = "", missing_description: str = _REFUSED, **key_options: Any) -> Key[float]:
-    """Declare a time limit in seconds. A number so large that it means milliseconds is a fault."""
+def seconds_key(
+    value_description: str = "", missing_description: str = _REFUSED, **key_options: Any
+) -> Key[float]:
+    """Declare a key for a time limit in seconds. A number so large that it means milliseconds is a fault."""
     return Key(
         lambda fields, name, _: read_time_limit(fields, name),
         None,
-        _append_value_bounds(meaning, f"seconds, above 0 and below {_MAX_TIME_S:g}"),
+        _append_value_bounds(value_description, f"seconds, above 0 and below {_MAX_TIME_S:g}"),
         missing_description,
         **key_options,
     )
@@ -368,17 +387,19 @@ def read_time_limit(fields: Fields, name: str) -> float:
 def memory_key(
     unit: str,
     unit_bytes: int,
-    meaning: str = "",
+    value_description: str = "",
     missing_description: str = "",
     default: int | None = None,
     **key_options: Any,
 ) -> Key[int]:
-    """Declare a memory limit. The package states it in `unit`; the value of the key is in bytes."""
+    """Declare a key for a memory limit. The package states it in `unit`; the value of the key is in bytes."""
 
     def read(fields: Fields, name: str, default: int | None) -> int:
         return read_memory_limit(fields, name, unit, unit_bytes, default)
 
-    return Key(read, default, _append_value_bounds(meaning, unit), missing_description, **key_options)
+    return Key(
+        read, default, _append_value_bounds(value_description, unit), missing_description, **key_options
+    )
 
 
 def read_memory_limit(

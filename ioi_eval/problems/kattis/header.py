@@ -129,10 +129,11 @@ def read_time_limit(folder: Path, header: KattisHeader, faults: Faults) -> float
             resolution_s
             and abs(time_limit_s - round(time_limit_s / resolution_s) * resolution_s) > _TIME_TOLERANCE_S
         ):
-            resolution_text = f"{limits.full_name('time_resolution')}, {resolution_s:g} s"
+            resolution_text = f"{limits.full_field_name('time_resolution')}, {resolution_s:g} s"
             problem = f"{time_limit_s:g} s is not a multiple of {resolution_text}"
             faults.add_note(
-                f"{limits.full_name('time_limit')}: {problem}. The judge uses {time_limit_s:g} s", HEADER
+                f"{limits.full_field_name('time_limit')}: {problem}. The judge uses {time_limit_s:g} s",
+                HEADER,
             )
         return time_limit_s or None
     for file, parse in ((".timelimit", str.strip), (DOMJUDGE, _find_ini_time_limit)):
