@@ -213,7 +213,7 @@ def _find_connection_error() -> str | None:
         except list_network_error_types() as error:
             if type(error).__name__ not in _CONNECTION_ERRORS:
                 return None
-            if HUB.is_last(attempt) or time.monotonic() - start_time_s >= HUB.max_seconds:
+            if HUB.is_last(attempt) or time.monotonic() - start_time_s >= HUB.max_total_seconds:
                 return f"{str(error) or type(error).__name__}, {HUB.describe_exhaustion(attempt)}"
             HUB.log(_log, error)
             time.sleep(HUB.delay_s_after(attempt))

@@ -212,14 +212,14 @@ class WaitTimes(Value):
     """Times in seconds. The defaults are for clusters; tests use shorter times."""
 
     # An outage is a time in which jobs wait without a usable endpoint. Seconds after which these jobs fail.
-    max_outage: float = SERVER.max_seconds
+    max_outage: float = SERVER.max_total_seconds
     first_wait: float = SERVER.first_wait
     longest_wait: float = SERVER.longest_wait
     # Seconds between an endpoint's failure and its first inspection, and between later inspections.
     first_pause: float = RECOVERY.first_wait
     longest_pause: float = RECOVERY.longest_wait
     # Seconds without an answer to a job after which its endpoint is inspected.
-    silence: float = LATE_JOB.max_seconds
+    silence: float = LATE_JOB.max_total_seconds
 
     def choose_wait_s(self, attempt: int) -> float:
         """Return a random time to wait after a failed attempt, in seconds. The first attempt has number 1."""

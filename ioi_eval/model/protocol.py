@@ -79,8 +79,8 @@ class PlanManager(Message):
     argv: tuple[str, ...]
     kind: str = "cms"  # format of the manager's score: cms, testlib or icpc
     full: float = 1.0  # for icpc: the number in score.txt that means full points
-    # Second run on a test, for interactors. `alone`: only the submission runs. `together`: the submission and
-    # the interactor run. Empty means no second run.
+    # Which programs run a second time on each test of an interactor. `alone`: only the submission.
+    # `together`: the submission and the interactor. Empty: there is no second run.
     again: str = ""
     # Arguments of the manager. If empty, the manager gets the standard arguments of its `kind`.
     given: tuple[str, ...] = ()

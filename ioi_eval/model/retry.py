@@ -37,7 +37,7 @@ class RetryRule(Value):
         return self.attempts
 
     @property
-    def max_seconds(self) -> float:
+    def max_total_seconds(self) -> float:
         """The time after which no further attempt starts, in seconds. The rule must have such a limit."""
         assert self.seconds is not None, f"the rule {self.name} has no limit of time"
         return self.seconds

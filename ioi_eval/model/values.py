@@ -129,7 +129,7 @@ class TaskOptions(Value):
     manager_args: tuple[str, ...] = ()
     # Names of the tests that are judged by a submitted file, for BatchAndOutput.
     output_tests: tuple[str, ...] = ()
-    function: str = ""  # name of the tested function, for Function
+    function: str = ""  # name of the tested function, for the task type Function
     # Total number of processes that the files in `forks_by` start. None means not measured yet.
     forks: int | None = None
     prelude: str = ""  # lines of code that are put before submissions in C and C++
@@ -281,7 +281,7 @@ class ScoreType(StrEnum):
 
 
 class Points(StrEnum):
-    """The rule that combines the points of a group's parts."""
+    """The rule by which the points of a group follow from the points of its tests and inner groups."""
 
     SUM = "sum"
     AVERAGE = "avg"

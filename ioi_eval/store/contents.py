@@ -256,7 +256,7 @@ class Store:
             asyncio.get_running_loop().time,
         )
         try:
-            descriptor, deadline = _open_file(lock_path), loop_time() + CACHE_ENTRY.max_seconds
+            descriptor, deadline = _open_file(lock_path), loop_time() + CACHE_ENTRY.max_total_seconds
         except OSError:
             yield
             return

@@ -288,7 +288,7 @@ def _hold_exclusive_lock(folder: Path) -> Iterator[None]:
         with contextlib.suppress(PermissionError):
             folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             exit_stack.callback(os.close, folder_fd)
-            deadline_s = time.monotonic() + DISK_SHARE.max_seconds
+            deadline_s = time.monotonic() + DISK_SHARE.max_total_seconds
             while not _try_lock(folder_fd) and time.monotonic() < deadline_s:
                 time.sleep(DISK_SHARE.longest_wait)
         yield

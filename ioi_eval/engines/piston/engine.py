@@ -71,7 +71,7 @@ class Patience(WaitTimes):
     connect: float = 10.0
     health: float = 10.0  # seconds for the answer to an inspection
     # Seconds after the start of an engine within which a first server must answer.
-    first_look: float = FIRST_LOOK.max_seconds
+    first_look: float = FIRST_LOOK.max_total_seconds
 
 
 class ServerTimes(Value):

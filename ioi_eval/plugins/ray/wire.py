@@ -36,7 +36,9 @@ class NodePatience(Patience):
 
     health: float = 60.0
     first_look: float = 300.0
-    answer: float = RAY_ADDRESS.max_seconds  # maximum wait for the first answer from the cluster's address
+    answer: float = (
+        RAY_ADDRESS.max_total_seconds
+    )  # maximum wait for the first answer from the cluster's address
     look: float = 2.0  # time between two searches for nodes
     start: float = 30.0  # maximum wait for a node's engine to open; then jobs start on other nodes
     closing: float = 10.0

@@ -114,7 +114,7 @@ class RentedEngine(PistonEngine):
         try:
             async with (
                 HttpClient(token=self._token, max_connect_s=10.0) as client,
-                asyncio.timeout(RENTED_SERVER.max_seconds),
+                asyncio.timeout(RENTED_SERVER.max_total_seconds),
             ):
                 for server in servers:
                     while not (report := await identify(client, server.address, 10.0)).reachable:
@@ -123,7 +123,7 @@ class RentedEngine(PistonEngine):
                         await asyncio.sleep(RENTED_SERVER.longest_wait)
         except TimeoutError:
             rule = RENTED_SERVER
-            limit_text = f"{rule.max_seconds:g} s (retry rule `{rule.name}`)"
+            limit_text = f"{rule.max_total_seconds:g} s (retry rule `{rule.name}`)"
             raise EngineUnavailable(
                 f"the worker on a rented server does not answer after {limit_text}: {last_reason}"
             ) from None

@@ -225,7 +225,7 @@ async def test_stalled_creator_is_not_waited_for(tmp_path: Path) -> None:
     clock, created = FastForwardClock(), list[Path]()
     async with Store(tmp_path).creation_lock("key1"):
         behind = asyncio.create_task(find_or_make(tmp_path, created))
-        await clock.advance(CACHE_ENTRY.max_seconds - 5)
+        await clock.advance(CACHE_ENTRY.max_total_seconds - 5)
         assert created == []
         await clock.advance(10)
         await behind
@@ -260,7 +260,7 @@ def test_forked_process_does_not_hold_the_creation_lock(tmp_path: Path) -> None:
                 os.close(ours)
                 os.read(theirs, 1)  # returns when the other end is closed
                 os._exit(0)
-        await asyncio.wait_for(behind, CACHE_ENTRY.max_seconds / 2)
+        await asyncio.wait_for(behind, CACHE_ENTRY.max_total_seconds / 2)
         return pid
 
     pid = asyncio.run(fork_before_another())
