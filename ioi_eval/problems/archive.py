@@ -94,13 +94,13 @@ def _list_members(zip_file: zipfile.ZipFile, archive: Path, limits: ArchiveLimit
         for info in zip_file.infolist()
         if not info.filename.startswith("__MACOSX/") and info.filename.rsplit("/", 1)[-1] != ".DS_Store"
     ]
-    _check_size(infos, archive, limits)
+    _check_unpacked_size(infos, archive, limits)
     members = [(info, _check_member_name(info, archive)) for info in infos]
     _refuse_duplicate_names(members, archive)
     return members
 
 
-def _check_size(infos: list[zipfile.ZipInfo], archive: Path, limits: ArchiveLimits) -> None:
+def _check_unpacked_size(infos: list[zipfile.ZipInfo], archive: Path, limits: ArchiveLimits) -> None:
     """Raise an InputError if the archive exceeds the limits or its members overlap."""
     archive_bytes = max(1, archive.stat().st_size)
     total_bytes = sum(info.file_size for info in infos)

@@ -311,26 +311,26 @@ class Cms(DeclaredFormat[CmsHeader]):
 # --- problem.json ------------------------------------------------------------------------------------
 
 
-def _read_limits(header: CmsHeader, task: TaskType) -> Limits:
+def _read_limits(problem_json: CmsHeader, task: TaskType) -> Limits:
     """Return the limits. Output-only tasks run no programs, so they have none."""
     if task is TaskType.OUTPUT_ONLY:
         return Limits()
-    is_limited = not header.has_field("memory_limit") or header.memory_limit is not None
-    memory = read_memory_limit(header, "memory_limit", "bytes", 1) if is_limited else None
-    return Limits.contest(header.time_limit, memory)
+    is_limited = not problem_json.has_field("memory_limit") or problem_json.memory_limit is not None
+    memory = read_memory_limit(problem_json, "memory_limit", "bytes", 1) if is_limited else None
+    return Limits.contest(problem_json.time_limit, memory)
 
 
-def _read_source_names(header: CmsHeader, problem_id: str) -> tuple[str, ...]:
+def _read_source_names(problem_json: CmsHeader, problem_id: str) -> tuple[str, ...]:
     """Return the names of a submission's files without suffixes.
 
     The result is empty for the default: a single file that is named after the problem.
     """
     field = "submission_format"
-    file_names = (name for name in header.submission_format if name.endswith(_SOURCE_SUFFIX))
+    file_names = (name for name in problem_json.submission_format if name.endswith(_SOURCE_SUFFIX))
     stems = tuple(name.removesuffix(_SOURCE_SUFFIX) for name in file_names)
     for stem in stems:
         if not is_portable_file_name(stem):
-            header.report_fault(
+            problem_json.report_fault(
                 field,
                 f"{stem + _SOURCE_SUFFIX!r} is not the name of a source",
                 f"Write it as name{_SOURCE_SUFFIX}",
@@ -338,12 +338,12 @@ def _read_source_names(header: CmsHeader, problem_id: str) -> tuple[str, ...]:
     return () if stems == (problem_id.lower(),) else stems
 
 
-def read_cpp_standard(header: Fields, year: int | None) -> str:
+def read_cpp_standard(problem_json: Fields, year: int | None) -> str:
     """Return the C++ standard: the header's, or else the standard that the contest used in that year."""
     default = "gnu++17" if year is not None and year < _GNU20_SINCE else "gnu++20"
-    standard = CmsHeader.cpp_standard.read(header, default)
+    standard = CmsHeader.cpp_standard.read(problem_json, default)
     if not re.fullmatch(r"(gnu|c)\+\+[0-9][0-9a-z]", standard):
-        header.report_fault(
+        problem_json.report_fault(
             "cpp_standard", f"{standard!r} is not a C++ standard", "Write it as gnu++17 or c++20"
         )
     return standard
@@ -352,17 +352,19 @@ def read_cpp_standard(header: Fields, year: int | None) -> str:
 # --- task_type_params: an object, a list, or a string that contains an object or a list as JSON ------
 
 
-def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _PARAMS_KEY) -> TaskTypeParams:
+def read_params(
+    problem_json: Fields, task: TaskType, faults: Faults, parameters_key: str = _PARAMS_KEY
+) -> TaskTypeParams:
     """Return the parameters of the task type by name.
 
     Args:
-        header: The fields of problem.json.
+        problem_json: The fields of problem.json.
         task: The task type, which decides the order of a list of parameters.
         faults: Receives faults and notes.
-        field: The header's key for the parameters.
+        parameters_key: The header's key for the parameters.
     """
-    field = _LONG_PARAMS_KEY if header.has_field(_LONG_PARAMS_KEY) else field
-    value = _parse_json_field(header, field)
+    parameters_key = _LONG_PARAMS_KEY if problem_json.has_field(_LONG_PARAMS_KEY) else parameters_key
+    value = _parse_json_field(problem_json, parameters_key)
     values_by_name: dict[str, Any] = {}
     if isinstance(value, list):
         values_by_name = dict(zip(_LIST_PARAMS.get(task, ()), value, strict=False))
@@ -380,10 +382,10 @@ def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _PA
             _ALIASES.get(name, name): value_of_param for name, value_of_param in params_by_name.items()
         }
     elif value is not None:
-        header.report_fault(
-            field, "neither an object nor a list", "Write it as the contest system exports it"
+        problem_json.report_fault(
+            parameters_key, "neither an object nor a list", "Write it as the contest system exports it"
         )
-    params = TaskTypeParams(values_by_name, header.file, faults, field_prefix=f"{field}.")
+    params = TaskTypeParams(values_by_name, problem_json.file, faults, field_prefix=f"{parameters_key}.")
     params.check_keys()
     return params
 
@@ -487,12 +489,16 @@ def exclude_unimportable_python_grader(
 
 
 def find_manager(
-    header: Fields, task: TaskType, graders: Sequence[NamedBlob], faults: Faults, folder: str = "graders"
+    problem_json: Fields,
+    task: TaskType,
+    graders: Sequence[NamedBlob],
+    faults: Faults,
+    folder: str = "graders",
 ) -> Manager | None:
     """Return the task's manager or interactor, or None if the task type has none.
 
     Args:
-        header: The fields of problem.json.
+        problem_json: The fields of problem.json.
         task: The task type.
         graders: The package's graders, which include the manager.
         faults: Receives faults and notes.
@@ -502,10 +508,10 @@ def find_manager(
     if manager_stems is None:
         return None
     default_kind = CheckerKind.CMS if task is TaskType.COMMUNICATION else CheckerKind.TESTLIB
-    manager_kind = ManagerKeys.manager.read(header, default_kind)
+    manager_kind = ManagerKeys.manager.read(problem_json, default_kind)
     if manager_kind is CheckerKind.CMS and task is TaskType.INTERACTIVE:
         problem = f"an interactor cannot print a score for {manager_kind}: its output goes to the submission"
-        header.report_fault("manager", problem, f"Set it to {', '.join(_MANAGER_KINDS[1:])}")
+        problem_json.report_fault("manager", problem, f"Set it to {', '.join(_MANAGER_KINDS[1:])}")
     manager_source = find_first_by_stem(graders, manager_stems)
     if manager_source is None:
         missing_file = f"{folder}/{Path(manager_stems[0]).name}.cpp"
@@ -519,16 +525,16 @@ def find_manager(
 
 
 def find_checker(
-    header: Fields, params: TaskTypeParams, task: TaskType, sources: Sequence[NamedBlob]
+    problem_json: Fields, params: TaskTypeParams, task: TaskType, sources: Sequence[NamedBlob]
 ) -> Checker:
     """Return the checker: from the key `checker`, else from `output_eval`, else from the package's files."""
     # `checker` is an object or the name of a kind. If it is not an object, its keys are empty.
-    checker_values = header.raw_value("checker")
+    checker_values = problem_json.raw_value("checker")
     checker_keys = CheckerKeys.from_fields(
-        header.make_nested_fields("checker", checker_values if isinstance(checker_values, dict) else {})
+        problem_json.make_nested_fields("checker", checker_values if isinstance(checker_values, dict) else {})
     )
     checker_keys.check_keys()
-    checker_kind = _choose_checker_kind(header, checker_keys, params, bool(sources), task)
+    checker_kind = _choose_checker_kind(problem_json, checker_keys, params, bool(sources), task)
     checker = Checker(
         kind=checker_kind,
         arguments=checker_keys.arguments,
@@ -540,13 +546,13 @@ def find_checker(
     )
     if not checker_kind.is_program:
         return checker
-    return add_checker_sources(checker, sources, header)
+    return add_checker_sources(checker, sources, problem_json)
 
 
 def add_checker_sources(
     checker: Checker,
     sources: Sequence[NamedBlob],
-    header: Fields,
+    problem_json: Fields,
     checker_key: str = "checker",
     value_without_checker: str = "white-diff",
 ) -> Checker:
@@ -555,7 +561,7 @@ def add_checker_sources(
     Args:
         checker: The checker without sources.
         sources: The files in the checker's folder.
-        header: The fields of problem.json.
+        problem_json: The fields of problem.json.
         checker_key: The key that asks for a checker, for messages.
         value_without_checker: The value of that key if a package has no checker, for messages.
     """
@@ -564,7 +570,7 @@ def add_checker_sources(
         program_files[0] if len(program_files) == 1 else None
     )
     if main_source is None:
-        header.report_fault(
+        problem_json.report_fault(
             checker_key, "missing file checker/checker.cpp", f"Add it, or set this to {value_without_checker}"
         )
         return checker
@@ -573,14 +579,14 @@ def add_checker_sources(
 
 
 def _choose_checker_kind(
-    header: Fields, checker_keys: CheckerKeys, params: TaskTypeParams, has_sources: bool, task: TaskType
+    problem_json: Fields, checker_keys: CheckerKeys, params: TaskTypeParams, has_sources: bool, task: TaskType
 ) -> CheckerKind:
     """Return the kind of the checker."""
     output_eval = params.output_eval if params.has_field("output_eval") else None
     if checker_keys.values:
         return CheckerKeys.kind.read(checker_keys, CheckerKind.CMS if has_sources else CheckerKind.TOKENS)
-    if header.has_field("checker"):
-        return header.read_enum("checker", CheckerKind, CheckerKind.CMS)
+    if problem_json.has_field("checker"):
+        return problem_json.read_enum("checker", CheckerKind, CheckerKind.CMS)
     if output_eval is not None:
         return CheckerKind.CMS if output_eval == COMPARATOR else CheckerKind.WHITE_DIFF
     if has_sources:
@@ -707,20 +713,20 @@ def _is_group_row(row: Any) -> bool:
 
 
 def _read_group_row(
-    name: str, group_row: dict[str, Any] | list[Any], header: Fields, default_subtask: Subtask
+    name: str, group_row: dict[str, Any] | list[Any], scoring_keys: Fields, default_subtask: Subtask
 ) -> _Group:
     """Return the group that is described by an object or a list in `score_type_parameters`."""
     prefix = f"{_SUBTASK_PARAMETERS}.{name}"
     if isinstance(group_row, dict):
         row_values = {str(key): value for key, value in group_row.items() if value is not None}
-        group_keys = GroupKeys.from_fields(header.make_nested_fields(prefix, row_values))
+        group_keys = GroupKeys.from_fields(scoring_keys.make_nested_fields(prefix, row_values))
         group_keys.check_keys()
         return _make_group(name, group_keys, default_subtask)
     if default_subtask.score_type is not ScoreType.GROUP_THRESHOLD and isinstance(group_row[-1], str):
         group_row = group_row[:2]  # ignore the third value, which is a name
     row_values = dict(zip(("points", "tests", "threshold"), group_row, strict=False))
     return _make_group(
-        name, _GroupRow.from_fields(header.make_nested_fields(prefix, row_values)), default_subtask
+        name, _GroupRow.from_fields(scoring_keys.make_nested_fields(prefix, row_values)), default_subtask
     )
 
 

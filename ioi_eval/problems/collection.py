@@ -315,7 +315,7 @@ def check_problems(
         package
         if change is None or package.problem is None
         else msgspec.structs.replace(package, problem=change(package.problem))
-        for package in _skip_duplicates(packages)
+        for package in _skip_duplicate_packages(packages)
     )
 
 
@@ -510,7 +510,7 @@ def _list_tests_without_subtask(problem: Problem) -> list[str]:
     )
 
 
-def _skip_duplicates(packages: Iterable[Package]) -> Iterator[Package]:
+def _skip_duplicate_packages(packages: Iterable[Package]) -> Iterator[Package]:
     """Yield the packages. A package with the id and year of an earlier package is replaced by an error."""
     first_packages: dict[tuple[str, int | None], str] = {}
     for package in packages:

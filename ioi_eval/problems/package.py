@@ -322,7 +322,7 @@ def _parse_json(text: str, duplicate_keys: list[str]) -> Any:
     descriptive_values = (
         [root_value.get(key) for key in _DESCRIPTIVE_KEYS] if isinstance(root_value, dict) else []
     )
-    descriptive_ids = {id(mapping) for mapping in _list_objects(descriptive_values)}
+    descriptive_ids = {id(mapping) for mapping in _list_json_objects(descriptive_values)}
     for values, pairs in objects_with_duplicates:
         values_by_key = dict[str, Any]()
         for key, value in pairs:
@@ -337,14 +337,14 @@ def _parse_json(text: str, duplicate_keys: list[str]) -> Any:
     return root_value
 
 
-def _list_objects(value: Any) -> Iterator[dict[str, Any]]:
+def _list_json_objects(value: Any) -> Iterator[dict[str, Any]]:
     """Yield all objects in a JSON value, at any depth."""
     if isinstance(value, dict):
         yield value
     for inner_value in (
         value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     ):
-        yield from _list_objects(inner_value)
+        yield from _list_json_objects(inner_value)
 
 
 class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
@@ -360,7 +360,7 @@ class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
         scalar_pairs = [node_pair for node_pair in node_pairs if isinstance(node_pair[0], yaml.ScalarNode)]
         descriptive_nodes = [value for key, value in scalar_pairs if key.value in _DESCRIPTIVE_KEYS]
         self._descriptive_ids = frozenset(
-            id(node) for value in descriptive_nodes for node in _list_nodes(value)
+            id(node) for value in descriptive_nodes for node in _list_yaml_nodes(value)
         )
         return root
 
@@ -381,13 +381,13 @@ class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
         return dict(super().construct_mapping(node, deep))
 
 
-def _list_nodes(node: Any) -> Iterator[Any]:
+def _list_yaml_nodes(node: Any) -> Iterator[Any]:
     """Yield a YAML node and all nodes in it, at any depth."""
     yield node
     if isinstance(node, yaml.SequenceNode | yaml.MappingNode):
         for node_or_pair in node.value:
             for child in node_or_pair if isinstance(node_or_pair, tuple) else (node_or_pair,):
-                yield from _list_nodes(child)
+                yield from _list_yaml_nodes(child)
 
 
 def _parse_yaml(text: str, duplicate_keys: list[str]) -> Any:

@@ -160,33 +160,36 @@ class Tps(DeclaredFormat[TpsHeader]):
 
 
 def _read_options(
-    header: TpsHeader, task: TaskType, graders: Sequence[NamedBlob], faults: Faults
+    problem_json: TpsHeader, task: TaskType, graders: Sequence[NamedBlob], faults: Faults
 ) -> TaskOptions:
     """Return the options of the task type. A missing grader is a fault."""
-    with_grader = TpsHeader.has_grader.read(header, task not in _NO_GRADER)
+    with_grader = TpsHeader.has_grader.read(problem_json, task not in _NO_GRADER)
     if with_grader and find_first_by_stem(graders, [grader_name(task)]) is None:
-        missing_file = f"grader/cpp/{TpsHeader.grader_name.read(header, 'grader')}.cpp"
+        missing_file = f"grader/cpp/{TpsHeader.grader_name.read(problem_json, 'grader')}.cpp"
         faults.report(
             "missing file", missing_file, remedy="Add it, or set has_grader to false in problem.json"
         )
-    type_params = read_params(header, task, faults, _find_parameters_key(header))
+    type_params = read_params(problem_json, task, faults, _find_parameters_key(problem_json))
     options = replace(read_options(type_params, task, with_grader), with_grader=with_grader)
     if task is not TaskType.COMMUNICATION:
         return options
-    if with_grader and not type_params.has_field("user_io") and not header.has_field("user_io"):
+    if with_grader and not type_params.has_field("user_io") and not problem_json.has_field("user_io"):
         faults.add_note(DEFAULT_IO_NOTE, Tps.header)
     return replace(  # keys of problem.json override the parameters
         options,
-        processes=TpsHeader.num_processes.read(header, options.processes),
-        user_io=TpsHeader.user_io.read(header, options.user_io),
+        processes=TpsHeader.num_processes.read(problem_json, options.processes),
+        user_io=TpsHeader.user_io.read(problem_json, options.user_io),
     )
 
 
-def _find_parameters_key(header: TpsHeader) -> str:
+def _find_parameters_key(problem_json: TpsHeader) -> str:
     """Return the key that holds the parameters. Two keys with different values are a fault."""
-    existing_keys = [key for key in _PARAMS if header.has_field(key)]
-    if len(existing_keys) == 2 and header.values[existing_keys[0]] != header.values[existing_keys[1]]:
-        header.report_fault(
+    existing_keys = [key for key in _PARAMS if problem_json.has_field(key)]
+    if (
+        len(existing_keys) == 2
+        and problem_json.values[existing_keys[0]] != problem_json.values[existing_keys[1]]
+    ):
+        problem_json.report_fault(
             existing_keys[1],
             f"differs from {existing_keys[0]}",
             f"Remove {existing_keys[0]} or {existing_keys[1]}",
@@ -197,7 +200,7 @@ def _find_parameters_key(header: TpsHeader) -> str:
 # --- programs ----------------------------------------------------------------------------------------
 
 
-def _read_graders(folder: Path, header: TpsHeader, task: TaskType) -> tuple[NamedBlob, ...]:
+def _read_graders(folder: Path, problem_json: TpsHeader, task: TaskType) -> tuple[NamedBlob, ...]:
     """Return the files in grader/cpp, grader/c and grader/py, and files such as the manager in grader/.
 
     They get the names that the judge expects. If files have the same name, the order above decides.
@@ -211,27 +214,27 @@ def _read_graders(folder: Path, header: TpsHeader, task: TaskType) -> tuple[Name
         if file.name.startswith(prefix) and (prefix != "grader/" or len(PurePosixPath(file.name).parts) == 2)
     }
     has_stub = task is TaskType.COMMUNICATION and (folder / "grader/cpp/stub.cpp").is_file()
-    package_name = TpsHeader.grader_name.read(header, "stub" if has_stub else "grader")
+    package_name = TpsHeader.grader_name.read(problem_json, "stub" if has_stub else "grader")
     for suffix in (".cpp", ".c", ".py"):
         # Give the package's grader the name that the judge expects.
         grader_content = content_by_name.pop(f"graders/{package_name}{suffix}", None)
         expected_name = f"{grader_name(task)}{suffix}"
         if grader_content is not None:
             content_by_name[expected_name] = grader_content
-        elif header.has_field("grader_name"):
+        elif problem_json.has_field("grader_name"):
             # Remove a file with the expected name, because the package names another grader.
             content_by_name.pop(expected_name, None)
     return tuple(NamedBlob(name=name, content=content_by_name[name]) for name in sorted(content_by_name))
 
 
-def _find_checker(folder: Path, header: TpsHeader, task: TaskType) -> Checker:
+def _find_checker(folder: Path, problem_json: TpsHeader, task: TaskType) -> Checker:
     """Return the checker. It prints the score to standard output, as in CMS."""
-    if not TpsHeader.has_checker.read(header, task not in _NO_CHECKER):
+    if not TpsHeader.has_checker.read(problem_json, task not in _NO_CHECKER):
         return Checker()
     sources = list_files(folder, "checker")
-    if not sources and not header.has_field("has_checker"):
+    if not sources and not problem_json.has_field("has_checker"):
         return Checker()
-    return add_checker_sources(Checker(kind=CheckerKind.CMS), sources, header, "has_checker", "false")
+    return add_checker_sources(Checker(kind=CheckerKind.CMS), sources, problem_json, "has_checker", "false")
 
 
 # --- subtasks ----------------------------------------------------------------------------------------

@@ -433,7 +433,7 @@ def is_sum_of_part_points(group: Grading, *, counts_if_rejected: bool) -> bool:
     """
     if group.points is not Points.SUM or group.last_counts or group.flags is not None:
         return False
-    if not _judges_all_tests(group):
+    if not _never_stops_early(group):
         return False
     always_accepted = group.acceptance is Acceptance.ALWAYS
     return (
@@ -441,7 +441,7 @@ def is_sum_of_part_points(group: Grading, *, counts_if_rejected: bool) -> bool:
     )
 
 
-def _judges_all_tests(group: Grading) -> bool:
+def _never_stops_early(group: Grading) -> bool:
     """Return True if no part can stop the judging of the parts after it."""
     bounds_of_parts = (compute_point_bounds(part) for part in group.parts[:-1] if isinstance(part, Grading))
     has_tests = any(isinstance(part, str) for part in group.parts[:-1])
@@ -476,7 +476,7 @@ def is_scored_by_worst_test(group: Grading, *, has_partial_scores: bool) -> bool
     )
 
 
-def rejects_any_failure(group: Grading) -> bool:
+def is_rejected_by_any_failure(group: Grading) -> bool:
     """Return True if a group is rejected whenever any of its tests is rejected."""
     return not has_grader(group) and all(
         case_bounds.accepted is None for case_bounds in _list_bounds_for_rejected_test(group)
@@ -534,7 +534,7 @@ def is_mean_of_tests(group: Grading) -> bool:
         and is_sum
         and keeps_points
         and not group.reject_score
-        and _judges_all_tests(group)
+        and _never_stops_early(group)
     )
 
 

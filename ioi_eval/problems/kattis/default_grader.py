@@ -19,11 +19,11 @@ from ioi_eval.problems.keys import is_misspelt
 from ioi_eval.rules.grading import (
     compute_max_group_points,
     is_mean_of_tests,
+    is_rejected_by_any_failure,
     is_scored_by_worst_test,
     is_sum_of_part_points,
     list_tests,
     may_wrong_answer_earn_more,
-    rejects_any_failure,
 )
 
 _POINTS = {mode.value: mode for mode in (Points.SUM, Points.AVERAGE, Points.LEAST, Points.MOST)}
@@ -51,7 +51,7 @@ class _GradedGroup(NamedTuple):
 
 
 def read_scoring(
-    root: DataGroup, faults: Faults, *, validator_awards_points: bool, domjudge: bool = False
+    root: DataGroup, faults: Faults, *, validator_awards_points: bool, has_domjudge_file: bool = False
 ) -> Scoring:
     """Return the scoring of a legacy problem with points.
 
@@ -59,10 +59,13 @@ def read_scoring(
         root: The group of data/ itself.
         faults: Receives faults and notes.
         validator_awards_points: The validator awards the points.
-        domjudge: The package has DOMjudge's settings file.
+        has_domjudge_file: The package has DOMjudge's settings file.
     """
     rule_reader = _GradingRuleReader(
-        faults, scoring=True, validator_awards_points=validator_awards_points, domjudge=domjudge
+        faults,
+        has_points=True,
+        validator_awards_points=validator_awards_points,
+        has_domjudge_file=has_domjudge_file,
     )
     root_node = rule_reader.read_graded_group(root)
     if not root_node.subgroups:  # the package has no tests, which is reported elsewhere
@@ -79,10 +82,10 @@ def read_scoring(
 
 def read_pass_fail_scoring(root: DataGroup, faults: Faults) -> Scoring:
     """Return the scoring of a problem without points: one subtask, or none if all tests must pass."""
-    root_node = _GradingRuleReader(faults, scoring=False, validator_awards_points=False).read_graded_group(
+    root_node = _GradingRuleReader(faults, has_points=False, validator_awards_points=False).read_graded_group(
         root
     )
-    if not root_node.subgroups or rejects_any_failure(root_node.grading):
+    if not root_node.subgroups or is_rejected_by_any_failure(root_node.grading):
         return Scoring()
     tree = replace(root_node.grading, points=Points.ACCEPTED)
     return Scoring(subtasks=(_make_subtask(_WHOLE_PROBLEM, tree, is_scored_by_tree=True),))
@@ -95,16 +98,25 @@ class _GradingRuleReader:
     """Reads the grading rules of groups, and reports each fault once."""
 
     def __init__(
-        self, faults: Faults, *, scoring: bool, validator_awards_points: bool, domjudge: bool = False
+        self,
+        faults: Faults,
+        *,
+        has_points: bool,
+        validator_awards_points: bool,
+        has_domjudge_file: bool = False,
     ) -> None:
-        self._faults, self._scoring, self._validator_awards_points = faults, scoring, validator_awards_points
-        self._domjudge = domjudge
+        self._faults, self._has_points, self._validator_awards_points = (
+            faults,
+            has_points,
+            validator_awards_points,
+        )
+        self._has_domjudge_file = has_domjudge_file
         self._ignores_sample = False
         self.full_scores: dict[str, float] = {}  # the validator's score for full points, by test name
 
     def read_graded_group(self, group: DataGroup, in_custom_group: bool = False) -> _GradedGroup:
         """Return a group with its rules. `in_custom_group`: the package's grader grades a group around it."""
-        self._check_settings(group)
+        self._check_group_settings(group)
         has_custom_grader = uses_custom_grader(group)
         if not group.name:
             self._ignores_sample = not has_custom_grader and _IGNORE_SAMPLE in group.grader_flags
@@ -125,10 +137,10 @@ class _GradingRuleReader:
         points = next((_POINTS[flag] for flag in flags if flag in _POINTS), Points.SUM)
         acceptance_flags = (_ACCEPTANCES[flag] for flag in flags if flag in _ACCEPTANCES)
         acceptance = next(acceptance_flags, Acceptance.WORST_ERROR)
-        has_accept_score = self._scoring and bool(group.tests)
+        has_accept_score = self._has_points and bool(group.tests)
         by_grader = has_custom_grader or in_custom_group
         accept_score = (
-            self._read_accept_score(group, points, by_grader=by_grader) if has_accept_score else 1.0
+            self._read_accept_score(group, points, is_scored_by_grader=by_grader) if has_accept_score else 1.0
         )
         if has_accept_score and not has_custom_grader and not self._validator_awards_points:
             self._check_accept_score(group, points, accept_score)
@@ -143,15 +155,15 @@ class _GradingRuleReader:
             reject_score=LegacyGroupKeys.reject_score.read(group.fields) if has_accept_score else 0.0,
             flags=group.grader_flags if has_custom_grader else None,
             full=self._read_max_points(group)
-            if has_custom_grader and self._scoring and not in_custom_group
+            if has_custom_grader and self._has_points and not in_custom_group
             else 0.0,
         )
-        if self._scoring and may_wrong_answer_earn_more(grading):
+        if self._has_points and may_wrong_answer_earn_more(grading):
             problem = f"{points.value} of unequal parts, but judging stops at the first rejected part"
             group.fields.report_fault("on_reject", problem, "Set it to continue, so that all parts count")
         return _GradedGroup(group.name.removeprefix(f"{SECRET}/"), grading, tuple(subgroup_nodes.values()))
 
-    def _check_settings(self, group: DataGroup) -> None:
+    def _check_group_settings(self, group: DataGroup) -> None:
         """Report unknown values of `grading`, unknown keys and unknown grader flags."""
         grading = group.fields.values.get("grading") or "default"
         if grading not in ("default", CUSTOM) and (not group.name or "grading" in group.own_keys):
@@ -173,14 +185,16 @@ class _GradingRuleReader:
                     f"{flag!r} is not a flag of the default grader, so it is ignored", group.fields.file
                 )
 
-    def _read_accept_score(self, group: DataGroup, points: Points, *, by_grader: bool) -> float:
+    def _read_accept_score(self, group: DataGroup, points: Points, *, is_scored_by_grader: bool) -> float:
         """Return the points of each test in the group.
 
-        `by_grader`: the package's grader turns the validator's scores into points, in any way it likes.
+        `is_scored_by_grader`: the package's grader turns the validator's scores into points in any way.
         """
         if not self._validator_awards_points:
             return LegacyGroupKeys.accept_score.read(group.fields)
-        if by_grader:  # the range limits the points of the package's grader, not the scores of tests
+        if (
+            is_scored_by_grader
+        ):  # the range limits the points of the package's grader, not the scores of tests
             full_score = RAW_POINTS
         elif self._ignores_sample and group.name.split("/")[0] == SAMPLE and "range" not in group.own_keys:
             full_score = 0.0  # an ignored sample earns no points
@@ -203,7 +217,7 @@ class _GradingRuleReader:
             return
         range_end = _read_range_end(group)
         total_score, remedy = score * len(group.tests), "Add `grader_flags: min` if the group earns it once"
-        if self._domjudge:
+        if self._has_domjudge_file:
             problem = f"DOMjudge gives it to the group, the format to each test, and there is {DOMJUDGE}"
             group.fields.report_fault("accept_score", problem, f"{remedy}, else remove {DOMJUDGE}")
         elif (
@@ -279,21 +293,21 @@ def _list_problem_subtasks(root: _GradedGroup, validator_awards_points: bool) ->
 
 
 def _list_subtasks(
-    node: _GradedGroup, validator_awards_points: bool, *, counts_if_rejected: bool
+    group: _GradedGroup, validator_awards_points: bool, *, counts_if_rejected: bool
 ) -> Iterator[Subtask]:
     """Yield the group's subtasks. `counts_if_rejected`: a rejected group keeps its points."""
-    if node.subgroups and is_sum_of_part_points(node.grading, counts_if_rejected=counts_if_rejected):
-        if tests := tuple(test_name for test_name in node.grading.parts if isinstance(test_name, str)):
-            direct_tests = _GradedGroup(node.name, replace(node.grading, parts=tests), ())
+    if group.subgroups and is_sum_of_part_points(group.grading, counts_if_rejected=counts_if_rejected):
+        if tests := tuple(test_name for test_name in group.grading.parts if isinstance(test_name, str)):
+            direct_tests = _GradedGroup(group.name, replace(group.grading, parts=tests), ())
             yield from _list_subtasks(direct_tests, validator_awards_points, counts_if_rejected=True)
-        for subgroup in node.subgroups:
+        for subgroup in group.subgroups:
             yield from _list_subtasks(subgroup, validator_awards_points, counts_if_rejected=True)
         return
-    tree = replace(node.grading, rejected_earns=counts_if_rejected)
+    tree = replace(group.grading, rejected_earns=counts_if_rejected)
     if is_scored_by_worst_test(tree, has_partial_scores=validator_awards_points):
-        yield _make_subtask(node.name, tree, ScoreType.GROUP_MIN)
+        yield _make_subtask(group.name, tree, ScoreType.GROUP_MIN)
     else:
-        yield _make_subtask(node.name, tree, is_scored_by_tree=not is_mean_of_tests(tree))
+        yield _make_subtask(group.name, tree, is_scored_by_tree=not is_mean_of_tests(tree))
 
 
 def _make_subtask(

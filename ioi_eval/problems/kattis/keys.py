@@ -81,7 +81,7 @@ class LimitKeys(Keys):
     )
 
 
-def _declare_score_key(meaning: str, default: float) -> Key[float]:
+def _declare_score_key(value_description: str, default: float) -> Key[float]:
     """Declare a number of at least 0. YAML reads some numbers as strings, such as 1e3."""
 
     def read(fields: Fields, name: str, default: float | None) -> float:
@@ -90,7 +90,7 @@ def _declare_score_key(meaning: str, default: float) -> Key[float]:
             return float(value)
         return (default or 0.0) if value is None else fields.read_number(name, default)
 
-    return Key(read, default, f"{meaning}: at least 0")
+    return Key(read, default, f"{value_description}: at least 0")
 
 
 class GradingKeys(Keys):

@@ -64,13 +64,13 @@ def read_max_score_scoring(root: DataGroup, *, validator_awards_points: bool) ->
     return Scoring(subtasks=subtasks, secret=subtask_names, full=RAW_POINTS, own_full=different_full_scores)
 
 
-def _make_grading(group: Subtask) -> Grading:
+def _make_subtask_grading(subtask: Subtask) -> Grading:
     """Return the subtask's grading rules, as a part of the rules of a larger group."""
-    if group.grading is not None:
-        return group.grading
-    if group.score_type is ScoreType.SUM:
-        return make_sum_grading(dict.fromkeys(group.tests, group.points / len(group.tests)), ())
-    return make_minimum_grading(group.tests, group.points, ())
+    if subtask.grading is not None:
+        return subtask.grading
+    if subtask.score_type is ScoreType.SUM:
+        return make_sum_grading(dict.fromkeys(subtask.tests, subtask.points / len(subtask.tests)), ())
+    return make_minimum_grading(subtask.tests, subtask.points, ())
 
 
 def _list_test_names(group: DataGroup) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ class _SecretSubtaskBuilder:
         # In the mode `min`, all groups are a single subtask, which earns the points of the worst group.
         if score_mode == _MIN:
             grading = Grading(
-                parts=tuple(map(_make_grading, subtasks)),
+                parts=tuple(map(_make_subtask_grading, subtasks)),
                 points=Points.LEAST,
                 acceptance=Acceptance.ALWAYS,
                 stops=False,

@@ -194,5 +194,5 @@ def _read_scoring(
     if is_newer_format:
         return read_max_score_scoring(data, validator_awards_points=validation.is_custom)
     return read_scoring(
-        data, faults, validator_awards_points=validation.awards_points, domjudge=has_domjudge_file
+        data, faults, validator_awards_points=validation.awards_points, has_domjudge_file=has_domjudge_file
     )

@@ -78,7 +78,7 @@ def read_solutions(
             program = _read_solution_folder(path, package_path, expected.entrypoint, faults)
         else:
             language = language_of(path.name)
-            program = _Sources(language, path, ()) if language else None
+            program = _SolutionSources(language, path, ()) if language else None
             note_unsupported_language(path, package_path, faults)
         if program is not None:
             solution = _make_solution(path, program, groups, package_path, expected, faults)
@@ -88,7 +88,7 @@ def read_solutions(
             yield solution if has_points else replace(solution, score=None)
 
 
-class _Sources(NamedTuple):
+class _SolutionSources(NamedTuple):
     """The source files of one solution."""
 
     language: str
@@ -96,7 +96,9 @@ class _Sources(NamedTuple):
     further_files: tuple[Path, ...]  # paths of other sources and of headers
 
 
-def _read_solution_folder(path: Path, package_path: str, entrypoint: str, faults: Faults) -> _Sources | None:
+def _read_solution_folder(
+    path: Path, package_path: str, entrypoint: str, faults: Faults
+) -> _SolutionSources | None:
     """Return the sources of a solution that is a folder.
 
     If they are not one program in one language, add a note and return None.
@@ -128,7 +130,9 @@ def _read_solution_folder(path: Path, package_path: str, entrypoint: str, faults
             f"ignored: some sources are not in the folder of {main_source.name} or below it", package_path
         )
         return None
-    return _Sources(language, main_source, tuple(file for file in further_files if file != main_source))
+    return _SolutionSources(
+        language, main_source, tuple(file for file in further_files if file != main_source)
+    )
 
 
 def _find_main_source(sources: Sequence[Path], language: str, folder: str) -> Path | None:
@@ -144,7 +148,7 @@ def _find_main_source(sources: Sequence[Path], language: str, folder: str) -> Pa
 
 def _make_solution(
     path: Path,
-    program: _Sources,
+    program: _SolutionSources,
     groups: Sequence[str],
     package_path: str,
     rules: ExpectedResults,
