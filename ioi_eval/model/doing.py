@@ -44,22 +44,22 @@ class TrackedSubmission:
         )
 
 
-class _Context(NamedTuple):
+class _SubmissionContext(NamedTuple):
     """The submission in progress in a context, and its current step."""
 
-    doing: TrackedSubmission
+    submission: TrackedSubmission
     step: _Step | None
 
 
 _WAITING_STEP = _Step(WAITS)
-_CONTEXT: ContextVar[_Context | None] = ContextVar("_CONTEXT", default=None)
+_CONTEXT: ContextVar[_SubmissionContext | None] = ContextVar("_CONTEXT", default=None)
 
 
 @contextmanager
 def track_submission(submission_key: str, problem_id: str) -> Iterator[TrackedSubmission]:
     """Context manager: code inside it records its steps on this submission."""
     submission = TrackedSubmission(submission_key, problem_id)
-    context_token = _CONTEXT.set(_Context(submission, None))
+    context_token = _CONTEXT.set(_SubmissionContext(submission, None))
     try:
         yield submission
     finally:
@@ -69,7 +69,7 @@ def track_submission(submission_key: str, problem_id: str) -> Iterator[TrackedSu
 def current_submission() -> TrackedSubmission | None:
     """Return the submission in progress in this context, or None."""
     current_context = _CONTEXT.get()
-    return None if current_context is None else current_context.doing
+    return None if current_context is None else current_context.submission
 
 
 @contextmanager
@@ -79,12 +79,12 @@ def track_step(step_kind: str) -> Iterator[None]:
         yield
         return
     new_step = _Step(step_kind)
-    context_token = _CONTEXT.set(_Context(current_context.doing, new_step))
-    current_context.doing._steps.append(new_step)
+    context_token = _CONTEXT.set(_SubmissionContext(current_context.submission, new_step))
+    current_context.submission._steps.append(new_step)
     try:
         yield
     finally:
-        current_context.doing._steps.remove(new_step)
+        current_context.submission._steps.remove(new_step)
         _CONTEXT.reset(context_token)
 
 

@@ -137,28 +137,28 @@ def _refuse_deeply_nested_tests(test_reader: _TestReader) -> _TestReader:
 
 
 @_refuse_deeply_nested_tests
-def read_assertions(source: str, function: str = "") -> Asserted:
+def read_assertions(source: str, function_name: str = "") -> Asserted:
     """Return the test cases in a program's assertions, and the checker that judges them.
 
     Args:
         source: the test program.
-        function: name of the tested function, or "" if the assertions name it.
+        function_name: name of the tested function, or "" if the assertions name it.
 
     Raises:
         CasesError: if the program lacks assertions or uses a form that is not supported.
     """
     module = parse_test_program(source)
     helpers = [node for node in module.body if _is_helper_statement(node)]
-    tested_names = {"candidate", function} if function else {_find_tested_function(module, helpers)}
+    tested_names = {"candidate", function_name} if function_name else {_find_tested_function(module, helpers)}
     asserting_helpers = _list_asserting_helpers(module)
     assertions = [
         arguments_and_assertion
-        for body in _list_bodies(module)
+        for body in _list_test_bodies(module)
         for arguments_and_assertion in _list_argument_assertions(body, tested_names, asserting_helpers)
     ]
     if not assertions:
         raise CasesError(NO_CASES)
-    function_name = function or next(iter(tested_names))
+    tested_function = function_name or next(iter(tested_names))
     expected_values = [_find_expected_value(statement) for _, statement in assertions]
     if all(node is not None for node in expected_values):
         answers = [format_result(evaluate_literal(node)) for node in expected_values if node is not None]
@@ -166,13 +166,13 @@ def read_assertions(source: str, function: str = "") -> Asserted:
     else:
         answers = [ast.unparse(statement) for _, statement in assertions]
         helper_source = "\n\n".join(map(ast.unparse, helpers))
-        _check_names("\n".join([helper_source, *answers]))
+        _require_defined_names("\n".join([helper_source, *answers]))
         checker = make_python_checker(
             f"{READ_VALUES}HELPERS = {helper_source!r}\n{_CHECKER}", failure_means_wrong=True
         )
     assertions_with_answers = zip(assertions, answers, strict=True)
     return Asserted(
-        _find_import_aliases(module).get(function_name, function_name),
+        _find_import_aliases(module).get(tested_function, tested_function),
         tuple(
             Case(format_arguments(arguments), expected)
             for (arguments, _), expected in assertions_with_answers
@@ -181,7 +181,7 @@ def read_assertions(source: str, function: str = "") -> Asserted:
     )
 
 
-def _check_names(source: str) -> None:
+def _require_defined_names(source: str) -> None:
     """Raise CasesError if the source uses an undefined name. The checker would then reject every result."""
     if "import *" in source:
         return
@@ -228,7 +228,7 @@ def _find_import_aliases(module: ast.Module) -> dict[str, str]:
     }
 
 
-def _list_bodies(module: ast.Module) -> Iterator[list[ast.stmt]]:
+def _list_test_bodies(module: ast.Module) -> Iterator[list[ast.stmt]]:
     """Yield the statements of the module, of `check` and of each test function."""
     yield module.body
     for node in ast.walk(module):
@@ -271,7 +271,7 @@ def _find_tested_function(module: ast.Module, helpers: list[ast.stmt]) -> str:
             and call.func.id not in defined_names
         ]
         for body in [
-            *_list_bodies(module),
+            *_list_test_bodies(module),
             *(node.body for node in helpers if isinstance(node, ast.FunctionDef)),
         ]
         for node, values_by_name in _list_statements_with_values(body)
@@ -339,7 +339,7 @@ def _list_argument_assertions(
             elif not isinstance(node.test, ast.Constant):
                 raise unparsable_tests(f"{ast.unparse(node)[:60]!r} does not assert anything about a call")
         elif isinstance(node, _MUTATING_STATEMENTS) and not (
-            _find_assigned_name(node) or values_by_name.keys().isdisjoint(_list_names(node))
+            _find_assigned_name(node) or values_by_name.keys().isdisjoint(_list_variable_names(node))
         ):
             raise unparsable_tests(f"{ast.unparse(node)[:60]!r} may change a value that an assertion uses")
 
@@ -390,12 +390,12 @@ def _is_assertion_call(node: ast.stmt, asserting_helpers: set[str]) -> bool:
 _MUTATING_STATEMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete, ast.Expr)
 
 
-def _list_names(node: ast.AST) -> Iterator[str]:
+def _list_variable_names(node: ast.AST) -> Iterator[str]:
     """Yield all names in a syntax tree."""
     return (inner_node.id for inner_node in ast.walk(node) if isinstance(inner_node, ast.Name))
 
 
-class _Values(dict[str, ast.expr]):
+class _ValuesByName(dict[str, ast.expr]):
     """The values of names, as syntax trees that replace the names."""
 
     # Maximum number of syntax nodes that further replacements may insert. Without this limit, values that use
@@ -403,9 +403,9 @@ class _Values(dict[str, ast.expr]):
     free_nodes = 300_000
 
 
-def _list_statements_with_values(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, _Values]]:
+def _list_statements_with_values(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, _ValuesByName]]:
     """Yield each statement with the values that names have before it."""
-    values_by_name = _Values()
+    values_by_name = _ValuesByName()
     for node in body:
         yield node, values_by_name
         if isinstance(node, ast.Assign) and (name := _find_assigned_name(node)):
@@ -424,7 +424,7 @@ def _find_assigned_name(node: ast.stmt) -> str:
 class _NameReplacer(ast.NodeTransformer):
     """Replace names by their values, except names that a comprehension binds."""
 
-    def __init__(self, values_by_name: _Values, bound_names: Collection[str] = ()) -> None:
+    def __init__(self, values_by_name: _ValuesByName, bound_names: Collection[str] = ()) -> None:
         self._values_by_name, self._bound_names = values_by_name, bound_names
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -440,7 +440,7 @@ class _NameReplacer(ast.NodeTransformer):
 
     def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> ast.AST:
         comprehension_names = {
-            name for generator in node.generators for name in _list_names(generator.target)
+            name for generator in node.generators for name in _list_variable_names(generator.target)
         }
         return _NameReplacer(self._values_by_name, {*self._bound_names, *comprehension_names}).generic_visit(
             node
@@ -674,7 +674,7 @@ _ARGUMENTS, _REFERENCE = "*inp", "ref_func"
 
 
 @_refuse_deeply_nested_tests
-def read_evalplus_test(source: str, function: str) -> Asserted:
+def read_evalplus_test(source: str, function_name: str) -> Asserted:
     """Return the test cases of a test in EvalPlus's form: lists of inputs and results, and a loop over them.
 
     Raises CasesError for other forms.
@@ -714,7 +714,7 @@ def read_evalplus_test(source: str, function: str) -> Asserted:
     cases = tuple(
         Case(format_arguments(arguments), format_result(result)) for arguments, result in inputs_and_results
     )
-    return Asserted(function or called_function, cases, checker)
+    return Asserted(function_name or called_function, cases, checker)
 
 
 def _make_built_in_checker(

@@ -101,7 +101,7 @@ def read_cases(column: str | Mapping[str, Any] | None) -> Cases:
         call_cases = tuple(map(_make_call_case, inputs, outputs))
         result_values = [msgspec.Raw(case.output.encode()) for case in call_cases]
         is_wrapped = all(
-            _is_list(result_value) and len(decode_json(result_value, list[msgspec.Raw])) == 1
+            _is_json_list(result_value) and len(decode_json(result_value, list[msgspec.Raw])) == 1
             for result_value in result_values
         )
         return Cases(cases=call_cases, function=function_name, wrapped=is_wrapped)
@@ -186,34 +186,34 @@ def _require_valid_json(text: str) -> str:
 
 def _make_call_case(arguments: msgspec.Raw, result: msgspec.Raw) -> Case:
     """Return the case for a function's arguments and result in any supported form."""
-    if _is_string(arguments):
+    if _is_json_string(arguments):
         return read_call(
             decode_json(arguments, str),
-            decode_json(result, str) if _is_string(result) else _decode_raw(result),
+            decode_json(result, str) if _is_json_string(result) else _decode_raw(result),
         )
     arguments_text = _decode_raw(arguments)
-    return Case(arguments_text if _is_list(arguments) else f"[{arguments_text}]", _decode_raw(result))
+    return Case(arguments_text if _is_json_list(arguments) else f"[{arguments_text}]", _decode_raw(result))
 
 
-def _is_string(raw: msgspec.Raw) -> bool:
+def _is_json_string(raw: msgspec.Raw) -> bool:
     return bytes(raw).startswith(b'"')
 
 
-def _is_list(raw: msgspec.Raw) -> bool:
+def _is_json_list(raw: msgspec.Raw) -> bool:
     return bytes(raw).startswith(b"[")
 
 
 def _decode_text(raw: msgspec.Raw) -> str:
     """Return the text in a JSON value: a string, the lines in a list, or the digits of a number."""
-    if not _is_list(raw):
-        return _decode_line(raw)
-    return "\n".join(map(_decode_line, decode_json(raw, list[msgspec.Raw])))
+    if not _is_json_list(raw):
+        return _decode_string_or_digits(raw)
+    return "\n".join(map(_decode_string_or_digits, decode_json(raw, list[msgspec.Raw])))
 
 
-def _decode_line(raw: msgspec.Raw) -> str:
+def _decode_string_or_digits(raw: msgspec.Raw) -> str:
     """Return the string in a JSON value, or the digits of a number. Raises CasesError."""
     json_text = _decode_raw(raw)
-    if _is_string(raw):
+    if _is_json_string(raw):
         string: str = decode_json(raw, str)
         return string
     if json_text[0] not in "-0123456789":

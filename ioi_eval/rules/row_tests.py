@@ -217,7 +217,7 @@ def _read_tests_in_list(items: Sequence[Any], function_name: str) -> Cases:
     return read_cases({"inputs": list(inputs), "outputs": list(outputs), "fn_name": function_name or None})
 
 
-def _read_json_lists(tests_value: Any, function: str) -> dict[str, Any] | None:
+def _read_json_lists(tests_value: Any, function_name: str) -> dict[str, Any] | None:
     """Return the lists of inputs and outputs in a JSON object, or None for other tests.
 
     The items are JSON strings, so that numbers are unchanged.
@@ -233,7 +233,7 @@ def _read_json_lists(tests_value: Any, function: str) -> dict[str, Any] | None:
         list_text.startswith(b"[") for list_text in list_texts
     ):
         return None
-    return columns if not function or "fn_name" in columns else {**columns, "fn_name": function}
+    return columns if not function_name or "fn_name" in columns else {**columns, "fn_name": function_name}
 
 
 def _read_tests_in_program(source: str, function_name: str, setup_code: str) -> Asserted:
@@ -246,18 +246,18 @@ def _read_tests_in_program(source: str, function_name: str, setup_code: str) -> 
     )
 
 
-def _read_input_or_output(case: Mapping[str, Any], names: Sequence[str]) -> Any:
+def _read_input_or_output(case: Mapping[str, Any], key_names: Sequence[str]) -> Any:
     """Return a test's input or output, even from a form such as `{"stdin": text}`.
 
-    `names`: the keys that the input or the output may have.
+    `key_names`: the keys that the input or the output may have.
     """
-    value = next((case[name] for name in names if name in case), None)
-    return value[names[1]] if isinstance(value, Mapping) and value.keys() == {names[1]} else value
+    value = next((case[name] for name in key_names if name in case), None)
+    return value[key_names[1]] if isinstance(value, Mapping) and value.keys() == {key_names[1]} else value
 
 
-def _find_first_value(value: Mapping[str, Any], names: Sequence[str]) -> Any:
+def _find_first_value(value: Mapping[str, Any], key_names: Sequence[str]) -> Any:
     """Return the value of the first key that exists and is not null."""
-    return next((value[name] for name in names if value.get(name) is not None), None)
+    return next((value[name] for name in key_names if value.get(name) is not None), None)
 
 
 def _join_lines(value: Any) -> str:

@@ -115,7 +115,7 @@ def make_result_from_report(
     if report.skipped:
         return make_skipped_result(test_name)
     if report.end == "ok":
-        score = _check_score_range(test_name, report.score)
+        score = _require_score_in_range(test_name, report.score)
         status, feedback = (
             convert_score_to_verdict(score),
             _STANDARD_MESSAGES.get(report.feedback.strip(), report.feedback),
@@ -236,7 +236,7 @@ def convert_score_to_points(result: TestResult) -> TestResult:
     return msgspec.structs.replace(result, score=1.0, status=Verdict.AC, points=points)
 
 
-def _check_score_range(test_name: str, score: float) -> float:
+def _require_score_in_range(test_name: str, score: float) -> float:
     """Return a score in [0, 1]. Raises JudgeFailure for other numbers."""
     if not 0 <= score <= 1:  # this also refuses NaN
         raise JudgeFailure(f"the score {score} is not in [0, 1]", phase="checking", test=test_name)
@@ -367,7 +367,7 @@ def classic_result(test_name: str, score: str, feedback: str) -> TestResult:
     score_text, message = score.partition("\n")[0].strip(), _STANDARD_MESSAGES.get(feedback.strip(), feedback)
     if not _NUMBER.fullmatch(score_text):
         raise JudgeFailure(f"the score {score_text[:80]!r} is not a number", phase="checking", test=test_name)
-    score_value = _check_score_range(test_name, float(score_text))
+    score_value = _require_score_in_range(test_name, float(score_text))
     zero_score_status = next(
         (status for feedback_part, status in _CLASSIC_FEEDBACK if feedback_part in message), Verdict.RE
     )
