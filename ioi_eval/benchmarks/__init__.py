@@ -30,7 +30,7 @@ from ioi_eval.benchmarks.loaded import (
     load,
 )
 from ioi_eval.benchmarks.reference_scores import ReferenceScores, read_reference_scores
-from ioi_eval.problems.collection import ExcludedProblemError
+from ioi_eval.problems.collection import LeftOut
 
 __all__ = [
     "ASKED_FOR",
@@ -43,7 +43,7 @@ __all__ = [
     "DumpInfo",
     "DumpOptions",
     "Dumps",
-    "ExcludedProblemError",
+    "LeftOut",
     "LoadedProblems",
     "LocatedSubmission",
     "ProblemLookup",

@@ -38,7 +38,7 @@ from ioi_eval.model.languages import find_language
 from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.values import Problem, Value
-from ioi_eval.problems.collection import ExcludedProblemError
+from ioi_eval.problems.collection import LeftOut
 from ioi_eval.rules.extraction import ANSWERS, CodeRepairs, Extraction, join_answer_text
 from ioi_eval.rules.json_tests import parse_list
 from ioi_eval.rules.shards import Shard
@@ -1081,7 +1081,7 @@ class DumpReader:
             return _ProblemMatch(None, _OTHER_PROBLEM, source_column)
         try:
             return _ProblemMatch(self._problems.find(name, year), "", source_column)
-        except ExcludedProblemError as error:
+        except LeftOut as error:
             return _ProblemMatch(None, error.reason, source_column)
         except InputError as error:
             suggestion = self._suggest_problem_option(columns) if not self._is_known_problem(name) else ""
@@ -1095,7 +1095,7 @@ class DumpReader:
         try:
             self._problems.find(name)
         except InputError as error:
-            return isinstance(error, ExcludedProblemError) or not error.problem.startswith("unknown")
+            return isinstance(error, LeftOut) or not error.problem.startswith("unknown")
         return True
 
     def _is_problem_name(self, value: Any) -> bool:

@@ -38,7 +38,7 @@ from ioi_eval.model.fields import find_similar_names, suggest_names
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Checker, CheckerKind, Problem, Solution, TaskType
 from ioi_eval.problems import Problems
-from ioi_eval.problems.collection import NOT_SELECTED, ExcludedProblemError
+from ioi_eval.problems.collection import NOT_SELECTED, LeftOut
 from ioi_eval.registries import Registry, load_entries, load_entry
 from ioi_eval.store import Store
 from ioi_eval.store.rows import as_label
@@ -277,7 +277,7 @@ class LoadedProblems(Problems):
         return dict(Counter(reason for reason in self._reasons.values() if reason not in ("", NOT_SELECTED)))
 
     def find(self, problem_id: str, year: int | None = None) -> Problem:
-        """Return a problem by its id or alias. Raise ExcludedProblemError if it exists but was not loaded."""
+        """Return a problem by its id or alias. Raise LeftOut if it exists but was not loaded."""
         problem_id = self._aliases.get(problem_id, problem_id)
         try:
             return super().find(problem_id, year)
@@ -286,7 +286,7 @@ class LoadedProblems(Problems):
                 self._reasons_by_name.get(_format_name(problem_id, year))
                 or self._reasons_by_name.get(problem_id)
             ):
-                raise ExcludedProblemError(problem_id, reason) from error
+                raise LeftOut(problem_id, reason) from error
             if error.problem.startswith("unknown"):
                 remedy = suggest_names(
                     problem_id, tuple(name for name in self._reasons_by_name if "@" not in name)

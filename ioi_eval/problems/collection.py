@@ -35,7 +35,7 @@ from ioi_eval.store.files import MAY_READ, find_unreadable_folders, raise_read_e
 NOT_SELECTED = "not selected"
 
 
-class ExcludedProblemError(InputError):
+class LeftOut(InputError):
     """Raised for a problem of the source that is not judged: it is not selected, or it cannot be judged."""
 
     def __init__(self, problem_id: str, reason: str) -> None:
@@ -106,11 +106,11 @@ class Problems(Mapping[str, Problem]):
 
         Raises:
             InputError: No problem matches, or several problems do.
-            ExcludedProblemError: The problem exists but is not selected.
+            LeftOut: The problem exists but is not selected.
         """
         problems_by_year = self._problems_by_id.get(problem_id)
         if problems_by_year is None and problem_id in self._unselected_ids:
-            raise ExcludedProblemError(problem_id, NOT_SELECTED)
+            raise LeftOut(problem_id, NOT_SELECTED)
         if problems_by_year is None:
             raise InputError(
                 f"unknown problem {problem_id!r}",

@@ -6,7 +6,7 @@ from ioi_eval.benchmarks import Selection, find_benchmark, open_dump
 from ioi_eval.benchmarks.benchmark import BenchmarkOptions, ProblemCandidate
 from ioi_eval.benchmarks.loaded import LoadedProblems, detect_benchmark, load
 from ioi_eval.problems import Package, Problems, check_problems
-from ioi_eval.problems.collection import ExcludedProblemError
+from ioi_eval.problems.collection import LeftOut
 from ioi_eval.rules.extraction import CodeRepairs, extract
 from ioi_eval.rules.json_tests import CasesError, format_result
 
@@ -14,7 +14,7 @@ __all__ = [
     "BenchmarkOptions",
     "CasesError",
     "CodeRepairs",
-    "ExcludedProblemError",
+    "LeftOut",
     "LoadedProblems",
     "Package",
     "ProblemCandidate",

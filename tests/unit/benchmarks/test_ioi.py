@@ -11,7 +11,7 @@ from benchmark_tables import EXAMPLES, IOI_ROWS, ioi_rows, ioi_tests, write_ioi,
 from dump_rows import write_jsonl
 from support.datasets import (
     BenchmarkOptions,
-    ExcludedProblemError,
+    LeftOut,
     LoadedProblems,
     find_benchmark,
     load,
@@ -102,7 +102,7 @@ def test_ioi_problem_name_in_two_years_needs_year(tmp_path: Path) -> None:
         problems.find("garland")
     chosen = loaded(tmp_path, years=frozenset({2024}))
     assert chosen.find("garland").year == 2024
-    with pytest.raises(ExcludedProblemError, match="not selected"):
+    with pytest.raises(LeftOut, match="not selected"):
         chosen.find("garland", 2023)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from hub_rows import ADD, apps, code_contests, livecodebench, loaded
-from support.datasets import ExcludedProblemError, LoadedProblems
+from support.datasets import LeftOut, LoadedProblems
 from support.runs import score_submission
 
 from ioi_eval import Scorer, Store
@@ -256,7 +256,7 @@ def test_excluded_problem_raises_exception_with_the_reason(tmp_path: Path) -> No
     remaining = problems.exclude(["apps_0"], "not sound")
     assert list(remaining) == ["apps_1"] and list(problems) == ["apps_0", "apps_1"]
     for name in ("7", "apps_0"):
-        with pytest.raises(ExcludedProblemError) as left_out:
+        with pytest.raises(LeftOut) as left_out:
             remaining.find(name)
         assert left_out.value.reason == "not sound"
     assert remaining.find("8").id == "apps_1" and remaining.left_out == {"not sound": 1}
