@@ -15,8 +15,8 @@ constexpr int64_t max_processes = 64;
 
 bool is_system_program(const std::string& program) { return program.find('/') != std::string::npos; }
 
-std::optional<std::string> read_file_if_present(int folder, const char* name) {
-  const sys::Fd fd(openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+std::optional<std::string> read_file_if_present(int folder_fd, const char* name) {
+  const sys::Fd fd(openat(folder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd.valid()) return std::nullopt;
   return files::read_up_to(fd.get(), checker_result::max_output_bytes);
 }
