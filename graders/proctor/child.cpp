@@ -312,7 +312,7 @@ void install_seccomp(const sandbox::Sandbox& sandbox, const Program& program, in
   if (program.max_processes > 1 && !sandbox.has_seccomp) sys::fail("processes cannot be counted without seccomp");
   if (!sandbox.has_seccomp) return;
   if (needs_thread_permission(sandbox, program) || program.max_processes > 1) {
-    const sys::Fd listener = seccomp::install_task_start_listener(needs_thread_permission(sandbox, program));
+    const sys::Fd listener = seccomp::install_process_start_listener(needs_thread_permission(sandbox, program));
     if (listener.valid())
       send_listener(listener_socket, listener);
     else if (program.max_processes > 1)
@@ -394,7 +394,7 @@ void confine_and_exec(
   _exit(127);
 }
 
-sys::Fd receive_listener(int socket) {
+sys::Fd receive_seccomp_listener(int socket) {
   char payload, control[CMSG_SPACE(sizeof(int))] = {};
   iovec data = {&payload, 1};
   msghdr message = {};

@@ -379,7 +379,7 @@ class InteractiveTask : public ParallelTask {
     for (;;) {
       pollfd report = {interactor.report_fd(), POLLIN, 0};
       if (poll(&report, 1, poll_interval_ms) == 1) return true;
-      const std::optional<int64_t> idle_us = clock.reported_idle_us(interactor_clock_index, requested_at);
+      const std::optional<int64_t> idle_us = clock.find_reported_idle_us(interactor_clock_index, requested_at);
       if (!first_idle_us) first_idle_us = idle_us;
       if (idle_us && *idle_us - *first_idle_us > max_idle_us) return false;
     }

@@ -411,7 +411,7 @@ constexpr unsigned long ioctl_receive = _IOWR('!', 0, SeccompNotification), ioct
 
 }  // namespace
 
-sys::Fd install_task_start_listener(bool includes_threads) {
+sys::Fd install_process_start_listener(bool includes_threads) {
   FilterProgram program = {load_argument_low_half(0), jump_if(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
       return_action(includes_threads ? notify_action : allow_action), return_action(notify_action)};
   const FilterProgram load_call = {instruction(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
@@ -434,22 +434,22 @@ sys::Fd install_task_start_listener(bool includes_threads) {
   return listener;
 }
 
-std::optional<TaskStartListener::TaskStartRequest> TaskStartListener::receive_request() const {
+std::optional<ProcessStartListener::StartRequest> ProcessStartListener::receive_request() const {
   alignas(SeccompNotification) char buffer[512] = {};  // newer kernels may return longer notifications
   const auto& notification = *reinterpret_cast<const SeccompNotification*>(buffer);
   if (ioctl(listener_.get(), ioctl_receive, buffer) != 0) return std::nullopt;
-  return TaskStartRequest{
+  return StartRequest{
       notification.id, notification.data.nr == SYS_clone && (notification.data.args[0] & CLONE_THREAD)};
 }
 
-void TaskStartListener::answer_request(const TaskStartRequest& request) {
+void ProcessStartListener::answer_request(const StartRequest& request) {
   const bool is_granted = request.is_thread || processes_left_ > 0;
   SeccompResponse answer = {request.id, 0, is_granted ? 0 : -EAGAIN, is_granted ? flag_continue : 0};
   if (ioctl(listener_.get(), ioctl_send, &answer) != 0) {
     if (errno == ENOENT) return;  // the process that asked is gone
     sys::fail_errno("processes cannot be counted (Linux 5.5 and newer ask for each)");
   }
-  if (!request.is_thread) is_granted ? (--processes_left_, ++granted_processes_) : ++refused_processes_;
+  if (!request.is_thread) is_granted ? (--processes_left_, ++started_process_count_) : ++refused_processes_;
 }
 
 bool are_filters_available() {
