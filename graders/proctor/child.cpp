@@ -204,7 +204,7 @@ void enforce_landlock(const sandbox::Sandbox& sandbox, const Program& program) {
           program.starts_sandboxes || (program.sees_sandbox_proc && sandbox.has_pid_namespace) ? "/proc" : "/proc/self",
           landlock::Access::read);
   }
-  const std::string error = ruleset.enforce();
+  const std::string error = ruleset.enforce_or_explain();
   if (!error.empty()) sys::fail(error);
 }
 
@@ -320,7 +320,7 @@ void install_seccomp(const sandbox::Sandbox& sandbox, const Program& program, in
   }
   close(listener_socket);
   const bool has_no_namespaces = program.profile == seccomp::Profile::stage && !sandbox.has_user_namespace;
-  const std::string error = seccomp::install_filter(
+  const std::string error = seccomp::install_filter_or_explain(
       has_no_namespaces ? seccomp::Profile::flat_stage : program.profile, make_seccomp_permissions(program), getpid());
   if (!error.empty()) sys::fail(error);
 }

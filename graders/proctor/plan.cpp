@@ -107,13 +107,13 @@ size_t read_max_echo_bytes(const json::Value& value) {
   return static_cast<size_t>(max_bytes);
 }
 
-Group read_group(const json::Value& value) {
-  Group group;
+TestGroup read_group(const json::Value& value) {
+  TestGroup group;
   const std::string& rule = value.at("rule").as_text("groups.rule");
   if (rule == "zero") {
-    group.rule = Group::Rule::zero;
+    group.rule = TestGroup::Rule::zero;
   } else if (rule == "threshold") {
-    group.rule = Group::Rule::threshold;
+    group.rule = TestGroup::Rule::threshold;
     group.threshold = value.at("threshold").as_number("groups.threshold");
   } else if (rule != "never") {
     sys::fail("groups.rule: zero, threshold or never expected, not " + rule);

@@ -51,7 +51,7 @@ struct Manager {
 };
 
 // A group of tests, with the rule that decides when its score can no longer change.
-struct Group {
+struct TestGroup {
   enum class Rule { zero, threshold, never } rule = Rule::never;
   double threshold = 1;
 };
@@ -74,7 +74,7 @@ struct Plan {
   Manager manager;
   int process_count = 1;
   bool uses_fifos = false;
-  std::vector<Group> groups;
+  std::vector<TestGroup> groups;
   std::vector<Test> tests;
   sandbox::SandboxLayers layers;
   bool allow_unconfined = false;

@@ -44,7 +44,7 @@ sys::Fd take_over_standard_output() {
 // Records which groups of tests have a score that can no longer change, by the rules of the plan.
 class TestGroupStates {
  public:
-  explicit TestGroupStates(const std::vector<plan::Group>& groups)
+  explicit TestGroupStates(const std::vector<plan::TestGroup>& groups)
       : groups_(groups), is_group_settled_(groups.size(), false) {}
 
   bool is_settled(const plan::Test& test) const {
@@ -59,16 +59,16 @@ class TestGroupStates {
   }
 
  private:
-  static bool settles_group(const plan::Group& group, double score) {
+  static bool settles_group(const plan::TestGroup& group, double score) {
     switch (group.rule) {
-      case plan::Group::Rule::zero: return score <= 0;
-      case plan::Group::Rule::threshold: return score <= 0 || score > group.threshold;
-      case plan::Group::Rule::never: return false;
+      case plan::TestGroup::Rule::zero: return score <= 0;
+      case plan::TestGroup::Rule::threshold: return score <= 0 || score > group.threshold;
+      case plan::TestGroup::Rule::never: return false;
     }
     return false;
   }
 
-  const std::vector<plan::Group>& groups_;
+  const std::vector<plan::TestGroup>& groups_;
   std::vector<bool> is_group_settled_;
 };
 
@@ -310,13 +310,13 @@ bool read_line(int fd, std::string& line) {
 
 }  // namespace
 
-int judge_plan_file(const std::string& path) {
+int run_plan_command(const std::string& plan_path) {
   verdict::VerdictLines lines(take_over_standard_output(), false);
   ignore_sigxfsz();
   try {
     files::mark_all_close_on_exec();
     SandboxSession session(false);
-    judge_plan(path, lines, session);
+    judge_plan(plan_path, lines, session);
     lines.write_done();
     return 0;
   } catch (const sys::Failure& failure) {
@@ -325,7 +325,7 @@ int judge_plan_file(const std::string& path) {
   }
 }
 
-int judge_plans_from_stdin() {
+int run_stdin_plans_command() {
   const sys::Fd bundle_names(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
   verdict::VerdictLines lines(take_over_standard_output(), true);
   ignore_sigxfsz();

@@ -27,7 +27,7 @@ void prepare_filter(Profile profile, SubmissionPermissions permissions);
 
 // Installs the filter for the calling process permanently. Returns an empty string, or the error. `own_pid` is its pid
 // in its namespace, the only target that a submission's kill may have. no_new_privs must be set.
-std::string install_filter(Profile profile, SubmissionPermissions permissions, pid_t own_pid);
+std::string install_filter_or_explain(Profile profile, SubmissionPermissions permissions, pid_t own_pid);
 
 // Installs a filter that makes each process start by the caller and its descendants wait for an answer through the
 // returned descriptor; with `includes_threads`, thread starts as well. Must be installed before the other filter, which
