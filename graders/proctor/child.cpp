@@ -289,7 +289,7 @@ void reset_state_like_exec() {
 }
 
 // Calls the program's entry point, after closing the descriptor that an exec would close.
-void run_entry_point(const Program& program, int start_pipe) {
+void call_entry_point(const Program& program, int start_pipe) {
   close(start_pipe);
   program.entry_point(program);
 }
@@ -384,7 +384,7 @@ void confine_and_exec(
     if (write(start_pipe, &message, sizeof message) != sizeof message)
       sys::fail_errno("cannot report to the supervisor");
     install_seccomp(sandbox, program, listener_socket);
-    program.entry_point ? run_entry_point(program, start_pipe) : exec_program(sandbox, program);
+    program.entry_point ? call_entry_point(program, start_pipe) : exec_program(sandbox, program);
   } catch (const sys::Failure& failure) {
     // After a StartMessage, all further bytes are an error message. Otherwise an empty StartMessage is sent first.
     const std::string text = message.started_us ? failure.message : std::string(sizeof message, '\0') + failure.message;

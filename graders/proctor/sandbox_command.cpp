@@ -54,7 +54,7 @@ SandboxSpec read_spec(const json::Value& value) {
     spec.program.env.push_back(variable.first + "=" + variable.second.as_text("env"));
   spec.folder = value.at("dir").as_text("dir");
   for (const json::Value& file : value.at("files").as_list("files"))
-    spec.files.emplace_back(plan::check_file_name(file.at("name").as_text("files.name"), "files.name"),
+    spec.files.emplace_back(plan::require_job_file_name(file.at("name").as_text("files.name"), "files.name"),
         file.at("path").as_text("files.path"));
   for (const std::string& path : value.at("read").as_strings("read"))
     if (path == "/proc")
