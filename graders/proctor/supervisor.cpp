@@ -233,9 +233,8 @@ class Supervisor {
   // Adds the time that the supervisor slept, except the time that it waited for a processor. During that, a program
   // that has asked for a start waits for its answer, and is not idle.
   void record_supervisor_sleep() {
-    time_tracker_.add_supervisor_sleep(
-        std::clamp<int64_t>(
-            wait_time_us_ - (read_supervisor_cpu_wait_us() - last_cpu_wait_us_), 0, intended_sleep_us_));
+    time_tracker_.add_supervisor_sleep(std::clamp<int64_t>(
+        wait_time_us_ - (read_supervisor_cpu_wait_us() - last_cpu_wait_us_), 0, intended_sleep_us_));
     wait_time_us_ = intended_sleep_us_ = 0;
   }
 

@@ -154,11 +154,11 @@ bool can_flush_stream(const char* name, PyObject* stream) {
   return result;
 }
 
-// Returns whether all values are the initial values. By now the interpreter has set some names to None.
-bool has_only_initial_values(PyObject* names, PyObject* initial_names) {
+// Returns whether each name of a module still has its initial value. By now the interpreter has set some names to None.
+bool has_only_initial_values(PyObject* names_dict, PyObject* initial_names_dict) {
   PyObject *name = nullptr, *value = nullptr;
-  for (ssize_t position = 0; PyDict_Next(names, &position, &name, &value);) {
-    const PyObject* const initial_value = PyDict_GetItemWithError(initial_names, name);
+  for (ssize_t position = 0; PyDict_Next(names_dict, &position, &name, &value);) {
+    const PyObject* const initial_value = PyDict_GetItemWithError(initial_names_dict, name);
     if (value != &_Py_NoneStruct && initial_value != value && initial_value != &_Py_NoneStruct) return false;
   }
   return true;
@@ -190,7 +190,7 @@ PyObject* hide_initial_modules(PyObject*, PyObject*) {
 
 // Ends the process, after all objects of the program have been destroyed. The remaining shutdown of initial modules has
 // no visible effect.
-void exit_without_cleanup(PyObject*) {
+void exit_without_cleanup(PyObject* /* exit_capsule */) {
   if (!may_skip_cleanup) return;
   if (!has_no_new_modules) std::exit(exit_code);
   std::fflush(nullptr);
