@@ -43,6 +43,6 @@ class ByteReader {
 };
 
 // Returns whether Python's str.strip() removes a byte. Only ASCII is covered.
-inline bool is_strippable(int c) { return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1C && c <= 0x1F); }
+inline bool is_python_space(int c) { return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1C && c <= 0x1F); }
 
 }  // namespace compare

@@ -47,7 +47,7 @@ void Checker::make_folder(const sandbox::Sandbox& sandbox) {
   if (program_) program_->make_folder(sandbox, "check", description_.kind == "icpc");
 }
 
-void Checker::begin_test() {
+void Checker::clear_test_feedback() {
   if (program_) program_->clear_feedback();
 }
 
@@ -132,11 +132,11 @@ checker_result::CheckerOutput Checker::run_program(
   checker_result::CheckerOutput output;
   output.program_name = program_->name();
   output.full_score = description_.full_score;
-  output.ending = process::apply_limits(program.limits, process::run_program(program_->sandbox(), program));
+  output.ending = process::mark_exceeded_limit(program.limits, process::run_program(program_->sandbox(), program));
   output.standard_output = ::files::read_up_to(standard_output.get(), checker_result::max_output_bytes);
   output.standard_error = ::files::read_up_to(standard_error.get(), checker_result::max_output_bytes);
   const bool has_passes = description_.max_passes > 1;
-  if (has_passes) next_input_ = program_->take_next_input();
+  if (has_passes) next_input_ = program_->take_next_pass_input();
   program_->collect_feedback(output, has_passes);
   if (next_input_.valid() && output.ending.exit_code != 42)
     sys::fail(output.program_name + " asks for another pass but rejects this one");

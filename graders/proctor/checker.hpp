@@ -32,10 +32,11 @@ class Checker {
   // the reference answer, the output is wrong.
   checker_result::CheckerResult check_output(const CheckerFiles& files, const std::vector<std::string>& arguments);
 
-  // For problems with several passes: `begin_test` must be called before a test, and `take_next_input` after each pass.
-  // The feedback folder stays for all passes of a test. An invalid descriptor means that the pass was the last.
-  void begin_test();
-  sys::Fd take_next_input() { return std::move(next_input_); }
+  // For problems with several passes: `clear_test_feedback` must be called before a test, and `take_next_pass_input`
+  // after each pass. The feedback folder stays for all passes of a test. An invalid descriptor means that the pass was
+  // the last.
+  void clear_test_feedback();
+  sys::Fd take_next_pass_input() { return std::move(next_input_); }
 
  private:
   bool matches_answer(const CheckerFiles& files, const std::vector<std::string>& arguments) const;

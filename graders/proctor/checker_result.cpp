@@ -22,7 +22,7 @@ constexpr double score_tolerance = 1e-9;
 constexpr const char* partial_message = "Output is partially correct";
 
 // Returns the message for a standard message name of CMS. Other messages stay as they are.
-std::string replace_cms_message_name(const std::string& message) {
+std::string expand_cms_message(const std::string& message) {
   if (message == "translate:success") return correct_message;
   if (message == "translate:partial") return partial_message;
   if (message == "translate:wrong") return wrong_message;
@@ -96,7 +96,7 @@ void fail_if_killed(const CheckerOutput& output) {
 CheckerResult read_cms_result(const CheckerOutput& output) {
   if (output.ending.exit_code != 0) fail_with_exit_code(output);
   return {read_score(output, text::find_first_line(output.standard_output)),
-      replace_cms_message_name(find_trimmed_first_line(output.standard_error))};
+      expand_cms_message(find_trimmed_first_line(output.standard_error))};
 }
 
 // Reads the number after `points` at the start of testlib's message, or `partial A/B` on any line.

@@ -204,7 +204,7 @@ void enforce_landlock(const sandbox::Sandbox& sandbox, const Program& program) {
           program.starts_sandboxes || (program.sees_sandbox_proc && sandbox.has_pid_namespace) ? "/proc" : "/proc/self",
           landlock::Access::read);
   }
-  const std::string error = ruleset.enforce();
+  const std::string error = ruleset.enforce_or_explain();
   if (!error.empty()) sys::fail(error);
 }
 
@@ -289,7 +289,7 @@ void reset_state_like_exec() {
 }
 
 // Calls the program's entry point, after closing the descriptor that an exec would close.
-void run_entry_point(const Program& program, int start_pipe) {
+void call_entry_point(const Program& program, int start_pipe) {
   close(start_pipe);
   program.entry_point(program);
 }
@@ -312,7 +312,7 @@ void install_seccomp(const sandbox::Sandbox& sandbox, const Program& program, in
   if (program.max_processes > 1 && !sandbox.has_seccomp) sys::fail("processes cannot be counted without seccomp");
   if (!sandbox.has_seccomp) return;
   if (needs_thread_permission(sandbox, program) || program.max_processes > 1) {
-    const sys::Fd listener = seccomp::install_task_start_listener(needs_thread_permission(sandbox, program));
+    const sys::Fd listener = seccomp::install_process_start_listener(needs_thread_permission(sandbox, program));
     if (listener.valid())
       send_listener(listener_socket, listener);
     else if (program.max_processes > 1)
@@ -320,7 +320,7 @@ void install_seccomp(const sandbox::Sandbox& sandbox, const Program& program, in
   }
   close(listener_socket);
   const bool has_no_namespaces = program.profile == seccomp::Profile::stage && !sandbox.has_user_namespace;
-  const std::string error = seccomp::install_filter(
+  const std::string error = seccomp::install_filter_or_explain(
       has_no_namespaces ? seccomp::Profile::flat_stage : program.profile, make_seccomp_permissions(program), getpid());
   if (!error.empty()) sys::fail(error);
 }
@@ -384,7 +384,7 @@ void confine_and_exec(
     if (write(start_pipe, &message, sizeof message) != sizeof message)
       sys::fail_errno("cannot report to the supervisor");
     install_seccomp(sandbox, program, listener_socket);
-    program.entry_point ? run_entry_point(program, start_pipe) : exec_program(sandbox, program);
+    program.entry_point ? call_entry_point(program, start_pipe) : exec_program(sandbox, program);
   } catch (const sys::Failure& failure) {
     // After a StartMessage, all further bytes are an error message. Otherwise an empty StartMessage is sent first.
     const std::string text = message.started_us ? failure.message : std::string(sizeof message, '\0') + failure.message;
@@ -394,7 +394,7 @@ void confine_and_exec(
   _exit(127);
 }
 
-sys::Fd receive_listener(int socket) {
+sys::Fd receive_seccomp_listener(int socket) {
   char payload, control[CMSG_SPACE(sizeof(int))] = {};
   iovec data = {&payload, 1};
   msghdr message = {};

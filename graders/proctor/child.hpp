@@ -32,7 +32,7 @@ StartMessage wait_for_start_message(int start_pipe);
 
 // Returns the seccomp listener that the child sent; invalid if it sent none. Called in the supervisor after
 // `wait_for_start_message`.
-sys::Fd receive_listener(int socket);
+sys::Fd receive_seccomp_listener(int socket);
 
 // Closes all descriptors except the standard descriptors and `kept_fds`. It is a second safeguard: before a program
 // starts, all other descriptors are marked close-on-exec.

@@ -22,20 +22,21 @@
 namespace compare {
 namespace {
 
-// --- comparisons by symbols --------------------------------------------------------------------------------------
+// --- comparisons by normalized bytes -----------------------------------------------------------------------------
 
 bool is_blank(int c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r'; }
 
-// Reads the symbols of a file: the visible bytes, and a single blank or newline for the white space between them. Two
-// files are equal for the white diff if their symbols are. Without `keeps_blank_lines`, a carriage return is a line
-// break, too.
-class SymbolReader {
+// Reads the normalized bytes of a file: the visible bytes, and a single blank or newline for the white space between
+// them. Two files are equal for the white diff if their normalized bytes are. Without `keeps_blank_lines`, a carriage
+// return is a line break, too.
+class NormalizedByteReader {
  public:
-  explicit SymbolReader(int fd, bool keeps_blank_lines = true) : bytes_(fd), keeps_blank_lines_(keeps_blank_lines) {}
+  explicit NormalizedByteReader(int fd, bool keeps_blank_lines = true)
+      : bytes_(fd), keeps_blank_lines_(keeps_blank_lines) {}
 
-  int read_symbol() {
+  int read_normalized_byte() {
     if (pending_newlines_ > 0) return --pending_newlines_, '\n';
-    if (pending_byte_ != no_byte) return take_pending_byte();
+    if (pending_byte_ != no_byte) return take_stored_byte();
     bool blank = false;
     for (;;) {
       const int c = bytes_.read_byte();
@@ -45,7 +46,7 @@ class SymbolReader {
       } else if (is_blank(c)) {
         blank = true;
       } else {
-        return find_symbol_before(c, blank && has_line_started_);
+        return find_separator_before(c, blank && has_line_started_);
       }
     }
   }
@@ -53,8 +54,8 @@ class SymbolReader {
  private:
   static constexpr int no_byte = -2;
 
-  // Returns the white space symbol before a visible byte and stores the byte. Without white space, returns the byte.
-  int find_symbol_before(int visible_byte, bool has_space_before) {
+  // Returns the blank or newline before a visible byte and stores the byte. Without white space, returns the byte.
+  int find_separator_before(int visible_byte, bool has_space_before) {
     has_line_started_ = true;
     const bool is_first = !std::exchange(has_visible_byte_, true);
     if (!keeps_blank_lines_) line_breaks_ = is_first ? 0 : std::min<int64_t>(line_breaks_, 1);
@@ -66,7 +67,7 @@ class SymbolReader {
     return '\n';
   }
 
-  int take_pending_byte() {
+  int take_stored_byte() {
     const int c = pending_byte_;
     pending_byte_ = no_byte;
     return c;
@@ -74,17 +75,17 @@ class SymbolReader {
 
   ByteReader bytes_;
   bool keeps_blank_lines_, has_visible_byte_ = false;
-  // Line breaks since the last visible byte, and newlines that `read_symbol` still has to return
+  // Line breaks since the last visible byte, and newlines that `read_normalized_byte` still has to return
   int64_t line_breaks_ = 0, pending_newlines_ = 0;
   int pending_byte_ = no_byte;
   bool has_line_started_ = false;
 };
 
-bool has_same_symbols(SymbolReader actual, SymbolReader expected) {
+bool has_same_normalized_bytes(NormalizedByteReader actual, NormalizedByteReader expected) {
   for (;;) {
-    const int actual_symbol = actual.read_symbol(), expected_symbol = expected.read_symbol();
-    if (actual_symbol != expected_symbol) return false;
-    if (actual_symbol == ByteReader::end) return true;
+    const int actual_byte = actual.read_normalized_byte(), expected_byte = expected.read_normalized_byte();
+    if (actual_byte != expected_byte) return false;
+    if (actual_byte == ByteReader::end) return true;
   }
 }
 
@@ -100,7 +101,7 @@ ByteRange find_stripped_range(int fd) {
   ByteReader bytes(fd);
   int64_t position = 0;
   for (int c; (c = bytes.read_byte()) != ByteReader::end; ++position) {
-    if (is_strippable(c)) continue;
+    if (is_python_space(c)) continue;
     if (!has_started) range.start = position;
     has_started = true;
     range.end = position + 1;
@@ -119,19 +120,20 @@ class TokenReader {
   std::string read_token() {
     std::string token;
     if (keeps_spaces_ && is_space(next_byte_)) {
-      append_bytes(token, true);
+      append_byte_run(token, true);
       return token;
     }
     while (is_space(next_byte_)) next_byte_ = bytes_.read_byte();
-    append_bytes(token, false);
+    append_byte_run(token, false);
     return token;
   }
 
  private:
   static bool is_space(int c) { return c == '\n' || is_blank(c); }
 
-  void append_bytes(std::string& token, bool is_space_run) {
-    for (; next_byte_ != ByteReader::end && is_space(next_byte_) == is_space_run; next_byte_ = bytes_.read_byte())
+  // Appends the next run of white space, or of other bytes.
+  void append_byte_run(std::string& token, bool takes_spaces) {
+    for (; next_byte_ != ByteReader::end && is_space(next_byte_) == takes_spaces; next_byte_ = bytes_.read_byte())
       token += static_cast<char>(next_byte_);
   }
 
@@ -159,7 +161,7 @@ bool is_same_token(const std::string& actual, const std::string& expected, const
 bool is_decimal_digit(char c) { return c >= '0' && c <= '9'; }
 
 // A token, a line break, or the end of the file. Leading and trailing white space of the file and of lines is skipped.
-struct LineItem {
+struct TokenOrLineEnd {
   enum class Kind { token, line_end, file_end };
 
   Kind kind = Kind::file_end;
@@ -167,25 +169,25 @@ struct LineItem {
 };
 
 // Reads the tokens and line breaks of a file.
-class LineItemReader {
+class LineTokenReader {
  public:
-  explicit LineItemReader(int fd) : bytes_(fd), next_byte_(bytes_.read_byte()) {}
+  explicit LineTokenReader(int fd) : bytes_(fd), next_byte_(bytes_.read_byte()) {}
 
-  LineItem read_item() {
+  TokenOrLineEnd read_token_or_line_end() {
     std::string space_before;
-    if (line_ends_ == 0) space_before = skip_space();
-    if (line_ends_ > 0) return --line_ends_, LineItem{LineItem::Kind::line_end, "", ""};
+    if (line_ends_ == 0) space_before = read_space_run();
+    if (line_ends_ > 0) return --line_ends_, TokenOrLineEnd{TokenOrLineEnd::Kind::line_end, "", ""};
     if (next_byte_ == ByteReader::end) return {};
     has_tokens_ = true;
-    return {LineItem::Kind::token, space_before, read_token()};
+    return {TokenOrLineEnd::Kind::token, space_before, read_token()};
   }
 
  private:
   // Skips and returns the white space before the next token of this line. Adds skipped line breaks to `line_ends_`.
-  std::string skip_space() {
+  std::string read_space_run() {
     if (is_at_line_start_) return is_at_line_start_ = false, "";
     std::string space_before;
-    for (; is_strippable(next_byte_); next_byte_ = bytes_.read_byte()) {
+    for (; is_python_space(next_byte_); next_byte_ = bytes_.read_byte()) {
       space_before += static_cast<char>(next_byte_);
       if (next_byte_ == '\n') ++line_ends_;
     }
@@ -196,14 +198,14 @@ class LineItemReader {
 
   std::string read_token() {
     std::string text;
-    for (; next_byte_ != ByteReader::end && !is_strippable(next_byte_); next_byte_ = bytes_.read_byte())
+    for (; next_byte_ != ByteReader::end && !is_python_space(next_byte_); next_byte_ = bytes_.read_byte())
       text += static_cast<char>(next_byte_);
     return text;
   }
 
   ByteReader bytes_;
   int next_byte_;
-  int64_t line_ends_ = 0;          // line breaks that `read_item` still has to return
+  int64_t line_ends_ = 0;          // line breaks that `read_token_or_line_end` still has to return
   bool is_at_line_start_ = false;  // whether the next token is the first of its line
   bool has_tokens_ = false;
 };
@@ -226,11 +228,11 @@ class DecimalParser {
  public:
   explicit DecimalParser(const std::string& token) : token_(token) {}
 
-  Decimal parse() {
+  Decimal parse_decimal() {
     Decimal number;
-    number.is_negative = read_sign();
+    number.is_negative = read_is_negative();
     read_digits(number, false);
-    if (skip('.')) read_digits(number, true);
+    if (skip_if_next('.')) read_digits(number, true);
     number.is_valid = has_digits_ && read_exponent(number) && position_ == token_.size();
     trim_zeros(number);
     return number;
@@ -239,11 +241,13 @@ class DecimalParser {
  private:
   static constexpr size_t max_exponent_digits = 17;
 
-  bool skip(char letter) {
+  // Skips a letter if it is next. Returns whether it was.
+  bool skip_if_next(char letter) {
     return position_ < token_.size() && token_[position_] == letter ? ++position_, true : false;
   }
 
-  bool read_sign() { return skip('-') || (skip('+'), false); }
+  // Skips the sign, if any, and returns whether it is a minus.
+  bool read_is_negative() { return skip_if_next('-') || (skip_if_next('+'), false); }
 
   void read_digits(Decimal& number, bool is_after_point) {
     for (; position_ < token_.size() && is_decimal_digit(token_[position_]); ++position_, has_digits_ = true) {
@@ -253,8 +257,8 @@ class DecimalParser {
   }
 
   bool read_exponent(Decimal& number) {
-    if (!skip('e') && !skip('E')) return true;
-    const bool is_negative = read_sign();
+    if (!skip_if_next('e') && !skip_if_next('E')) return true;
+    const bool is_negative = read_is_negative();
     const size_t start = position_;
     int64_t value = 0;
     for (; position_ < token_.size() && is_decimal_digit(token_[position_]) && position_ - start < max_exponent_digits;
@@ -275,23 +279,24 @@ class DecimalParser {
 };
 
 bool is_same_decimal(const std::string& a, const std::string& b) {
-  return DecimalParser(a).parse() == DecimalParser(b).parse();
+  return DecimalParser(a).parse_decimal() == DecimalParser(b).parse_decimal();
 }
 
-bool has_same_line_items(int output_fd, int answer_fd, bool compares_numbers) {
-  LineItemReader actual(output_fd), expected(answer_fd);
+bool has_same_line_tokens(int output_fd, int answer_fd, bool compares_numbers) {
+  LineTokenReader actual(output_fd), expected(answer_fd);
   bool is_equal = true, has_equal_numbers = compares_numbers;  // results for the tokens of the current line so far
   for (;;) {
-    const LineItem actual_item = actual.read_item(), expected_item = expected.read_item();
-    if (actual_item.kind != expected_item.kind) return false;
-    if (actual_item.kind == LineItem::Kind::file_end) return true;
-    if (actual_item.kind == LineItem::Kind::line_end) {
+    const TokenOrLineEnd actual_part = actual.read_token_or_line_end(),
+                         expected_part = expected.read_token_or_line_end();
+    if (actual_part.kind != expected_part.kind) return false;
+    if (actual_part.kind == TokenOrLineEnd::Kind::file_end) return true;
+    if (actual_part.kind == TokenOrLineEnd::Kind::line_end) {
       is_equal = true, has_equal_numbers = compares_numbers;
       continue;
     }
     is_equal =
-        is_equal && actual_item.space_before == expected_item.space_before && actual_item.text == expected_item.text;
-    has_equal_numbers = has_equal_numbers && is_same_decimal(actual_item.text, expected_item.text);
+        is_equal && actual_part.space_before == expected_part.space_before && actual_part.text == expected_part.text;
+    has_equal_numbers = has_equal_numbers && is_same_decimal(actual_part.text, expected_part.text);
     if (!is_equal && !has_equal_numbers) return false;
   }
 }
@@ -328,10 +333,10 @@ class OutputCriterion {
  public:
   virtual ~OutputCriterion() = default;
 
-  // Adds the next line of the output. Returns false if the output can no longer be accepted.
-  virtual bool add_line(const std::string& line) = 0;
+  // Compares the next line of the output. Returns false if the output can no longer be accepted.
+  virtual bool compare_next_line(const std::string& line) = 0;
 
-  // Returns whether an output that consists of the lines added so far is accepted.
+  // Returns whether an output that consists of the lines compared so far is accepted.
   virtual bool is_output_accepted() const = 0;
 };
 
@@ -348,9 +353,9 @@ class WholeFileCriterion : public OutputCriterion {
     expected_.back() = strip(expected_.back(), false, true);
   }
 
-  bool add_line(const std::string& line) override {
+  bool compare_next_line(const std::string& line) override {
     const std::string stripped_line = strip(line);
-    if (stripped_line.empty()) return skip_blank_line(line);
+    if (stripped_line.empty()) return compare_blank_line(line);
     position_ += blank_lines_, blank_lines_ = 0;
     if (!do_blank_lines_match_ || position_ >= expected_.size()) return false;
     const std::string& actual =
@@ -362,7 +367,7 @@ class WholeFileCriterion : public OutputCriterion {
 
  private:
   // Blank lines count only between visible lines.
-  bool skip_blank_line(const std::string& line) {
+  bool compare_blank_line(const std::string& line) {
     if (position_ == 0) return true;
     const size_t index = position_ + blank_lines_++;
     do_blank_lines_match_ =
@@ -383,7 +388,7 @@ class LineCriterion : public OutputCriterion {
   LineCriterion(const Strings& expected, bool skips_empty_lines, LineComparison compare_lines)
       : expected_(expected), skips_empty_lines_(skips_empty_lines), compare_lines_(compare_lines) {}
 
-  bool add_line(const std::string& line) override {
+  bool compare_next_line(const std::string& line) override {
     if (skips_empty_lines_ && line.empty()) return true;
     return position_ < expected_.size() && compare_lines_(line, expected_[position_++]);
   }
@@ -405,9 +410,9 @@ class FloatLineCriterion : public LineCriterion {
     are_all_whole_ = std::all_of(expected.begin(), expected.end(), is_digits);
   }
 
-  bool add_line(const std::string& line) override {
+  bool compare_next_line(const std::string& line) override {
     are_all_whole_ = are_all_whole_ && (line.empty() || is_digits(line));
-    return LineCriterion::add_line(line);
+    return LineCriterion::compare_next_line(line);
   }
 
   bool is_output_accepted() const override { return !are_all_whole_ && LineCriterion::is_output_accepted(); }
@@ -430,15 +435,15 @@ class TokenSetCriterion : public OutputCriterion {
   TokenSetCriterion(const Strings& expected, TokenNormalizer normalize) : normalize_token_(normalize) {
     for (const std::string& line : expected) {
       std::set<std::string> tokens;
-      is_answer_valid_ = is_answer_valid_ && read_tokens(line, tokens, nullptr);
+      is_answer_valid_ = is_answer_valid_ && try_read_tokens(line, tokens, nullptr);
       answer_tokens_.insert(tokens.begin(), tokens.end());
       is_line_seen_[tokens] = false;
     }
   }
 
-  bool add_line(const std::string& line) override {
+  bool compare_next_line(const std::string& line) override {
     std::set<std::string> tokens;
-    if (!is_answer_valid_ || !read_tokens(line, tokens, &answer_tokens_)) return false;
+    if (!is_answer_valid_ || !try_read_tokens(line, tokens, &answer_tokens_)) return false;
     if (tokens.empty()) return true;
     const auto expected_line = is_line_seen_.find(tokens);
     if (expected_line == is_line_seen_.end()) return false;
@@ -453,7 +458,7 @@ class TokenSetCriterion : public OutputCriterion {
 
  private:
   // With `allowed_tokens`, stops at any other token: a line with millions of tokens would fill the proctor's memory.
-  bool read_tokens(
+  bool try_read_tokens(
       const std::string& line, std::set<std::string>& tokens, const std::set<std::string>* allowed_tokens) const {
     PythonStringSplitter line_tokens(line);
     for (std::string token = line_tokens.read_token(); !token.empty(); token = line_tokens.read_token()) {
@@ -470,7 +475,7 @@ class TokenSetCriterion : public OutputCriterion {
 };
 
 // Rounds the number in a token to three decimal places. Returns false for NaN, because it does not equal itself.
-bool round_number(std::string& token) {
+bool try_round_number(std::string& token) {
   double value;
   if (!parse_python_float(token, value) || std::isnan(value)) return false;
   char text[400];
@@ -486,7 +491,7 @@ Strings read_lines(int answer_fd) {
   return strings;
 }
 
-bool is_accepted_by_any_criterion(int output_fd, int answer_fd, bool is_prime_code) {
+bool is_accepted_by_any_criterion(int output_fd, int answer_fd, bool uses_prime_code_rules) {
   const TokenNormalizer unchanged = [](std::string&) { return true; };
   const Strings raw_lines = read_lines(answer_fd);
   Strings expected;
@@ -498,18 +503,18 @@ bool is_accepted_by_any_criterion(int output_fd, int answer_fd, bool is_prime_co
     criteria.push_back(std::make_unique<WholeFileCriterion>(raw_lines, strips_lines));
   for (const bool skips_empty_lines : {false, true})
     criteria.push_back(std::make_unique<LineCriterion>(expected, skips_empty_lines, is_same_line));
-  if (is_prime_code) {
+  if (uses_prime_code_rules) {
     criteria.push_back(std::make_unique<FloatLineCriterion>(expected));
   } else {
     criteria.push_back(std::make_unique<LineCriterion>(expected, true, are_close_floats));
-    for (const TokenNormalizer normalize : {unchanged, TokenNormalizer(round_number)})
+    for (const TokenNormalizer normalize : {unchanged, TokenNormalizer(try_round_number)})
       criteria.push_back(std::make_unique<TokenSetCriterion>(expected, normalize));
   }
 
   LineReader actual(output_fd, LineReader::LineEnds::python);
   for (std::string line; !criteria.empty() && actual.read_line(line);)
     criteria.erase(std::remove_if(criteria.begin(), criteria.end(),
-                       [&](const auto& criterion) { return !criterion->add_line(line); }),
+                       [&](const auto& criterion) { return !criterion->compare_next_line(line); }),
         criteria.end());
   return std::any_of(
       criteria.begin(), criteria.end(), [](const auto& criterion) { return criterion->is_output_accepted(); });
@@ -603,7 +608,7 @@ size_t count_values(const ::json::Value& value) {
   return count;
 }
 
-bool is_same_json(int output_fd, int answer_fd, const TokenRules& rules, bool may_be_wrapped) {
+bool is_same_json(int output_fd, int answer_fd, const TokenRules& rules, bool may_unwrap_answer_list) {
   if (matches_stripped_file(output_fd, answer_fd, rules)) return true;
   if (files::read_size_bytes(output_fd) > static_cast<int64_t>(max_json_bytes)) return false;
   const ::json::Value expected = ::json::parse(files::read_all(answer_fd, max_json_bytes), max_json_depth);
@@ -614,7 +619,7 @@ bool is_same_json(int output_fd, int answer_fd, const TokenRules& rules, bool ma
         ::json::parse(files::read_all(output_fd, max_json_bytes), max_json_depth, count_values(expected));
     const JsonComparison values(rules);
     return values.is_same(value, expected) ||
-        (may_be_wrapped && expected.list.size() == 1 && values.is_same(value, expected.list[0]));
+        (may_unwrap_answer_list && expected.list.size() == 1 && values.is_same(value, expected.list[0]));
   } catch (const sys::Failure&) {
     return false;  // the submission's result is not JSON
   }
@@ -647,11 +652,11 @@ bool matches_tokens(int output_fd, int answer_fd, const TokenRules& rules) {
 }
 
 bool matches_white_diff(int output_fd, int answer_fd, const TokenRules&) {
-  return has_same_symbols(SymbolReader(output_fd), SymbolReader(answer_fd));
+  return has_same_normalized_bytes(NormalizedByteReader(output_fd), NormalizedByteReader(answer_fd));
 }
 
 bool matches_nonblank_lines(int output_fd, int answer_fd, const TokenRules&) {
-  return has_same_symbols(SymbolReader(output_fd, false), SymbolReader(answer_fd, false));
+  return has_same_normalized_bytes(NormalizedByteReader(output_fd, false), NormalizedByteReader(answer_fd, false));
 }
 
 bool matches_stripped_file(int output_fd, int answer_fd, const TokenRules&) {
@@ -664,11 +669,11 @@ bool matches_stripped_file(int output_fd, int answer_fd, const TokenRules&) {
 }
 
 bool matches_lines_or_numbers(int output_fd, int answer_fd, const TokenRules&) {
-  return has_same_line_items(output_fd, answer_fd, true);
+  return has_same_line_tokens(output_fd, answer_fd, true);
 }
 
 bool matches_stripped_lines(int output_fd, int answer_fd, const TokenRules&) {
-  return has_same_line_items(output_fd, answer_fd, false);
+  return has_same_line_tokens(output_fd, answer_fd, false);
 }
 
 bool matches_float_lines(int output_fd, int answer_fd, const TokenRules&) {

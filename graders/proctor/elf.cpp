@@ -37,7 +37,7 @@ bool is_standard_loader(const std::string& path) {
 }
 
 // Returns whether the program names an ELF interpreter other than the standard loader.
-bool has_foreign_loader(int program_fd, const Elf64_Ehdr& header) {
+bool has_nonstandard_loader(int program_fd, const Elf64_Ehdr& header) {
   for (unsigned i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
     if (!read_structure_at(program_fd, header.e_phoff + i * sizeof segment, segment)) return false;
@@ -57,7 +57,7 @@ bool is_invalid_program(int program_fd, int error) {
   if (!read_structure_at(program_fd, 0, header)) return false;
   // No compiler writes such a file, so it was damaged.
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
-  return header.e_machine == machine && (error == ENOEXEC || has_foreign_loader(program_fd, header));
+  return header.e_machine == machine && (error == ENOEXEC || has_nonstandard_loader(program_fd, header));
 }
 
 }  // namespace elf

@@ -16,9 +16,9 @@ namespace {
 constexpr const char* fd_folder = "/proc/self/fd/";
 
 // Returns the inherited descriptor that a link names; -1 for any other file.
-int parse_fd_link(const std::string& name) {
+int read_linked_fd(const std::string& link_path) {
   char link[64] = {};
-  const ssize_t length = readlink(name.c_str(), link, sizeof link - 1);
+  const ssize_t length = readlink(link_path.c_str(), link, sizeof link - 1);
   const size_t prefix_length = std::strlen(fd_folder);
   if (length <= static_cast<ssize_t>(prefix_length) || std::strncmp(link, fd_folder, prefix_length) != 0) return -1;
   return std::atoi(link + prefix_length);
@@ -37,7 +37,7 @@ std::vector<int> list_open_descriptors() {
 constexpr size_t max_bundle_bytes = 64 << 20;
 
 // Returns the contents of a bundle's unopened files, by name.
-std::map<std::string, std::string>& unopened_bundle_files() {
+std::map<std::string, std::string>& get_unopened_bundle_files() {
   static std::map<std::string, std::string> contents;
   return contents;
 }
@@ -65,13 +65,13 @@ sys::Fd reopen_with_mode(int fd, int flags, mode_t mode) {
 }  // namespace
 
 sys::Fd open_job_file(const std::string& name, bool unlinks_file) {
-  const auto bundled = unopened_bundle_files().find(name);
-  if (bundled != unopened_bundle_files().end()) {
+  const auto bundled = get_unopened_bundle_files().find(name);
+  if (bundled != get_unopened_bundle_files().end()) {
     sys::Fd fd = make_memory_file_with_content("bundled", bundled->second);
-    unopened_bundle_files().erase(bundled);
+    get_unopened_bundle_files().erase(bundled);
     return fd;
   }
-  const int inherited_fd = parse_fd_link(name);
+  const int inherited_fd = read_linked_fd(name);
   if (inherited_fd >= 3) {
     // Each link is read once: this object owns its descriptor, and the link is removed like other files.
     if (fcntl(inherited_fd, F_GETFD) < 0 || unlink(name.c_str()) != 0) sys::fail_errno("cannot open " + name);
@@ -83,9 +83,9 @@ sys::Fd open_job_file(const std::string& name, bool unlinks_file) {
   return fd;
 }
 
-std::string load_bundle(const std::string& path) {
-  unopened_bundle_files().clear();
-  const std::string bundle = read_all(open_job_file(path).get(), max_bundle_bytes);
+std::string load_bundle_and_find_plan(const std::string& bundle_path) {
+  get_unopened_bundle_files().clear();
+  const std::string bundle = read_all(open_job_file(bundle_path).get(), max_bundle_bytes);
   std::vector<std::pair<std::string, size_t>> entries;  // names and sizes
   size_t offset = 0;
   for (size_t end; (end = bundle.find('\0', offset)) != offset; offset = end + 1) {
@@ -96,7 +96,7 @@ std::string load_bundle(const std::string& path) {
   ++offset;
   for (const auto& [name, size] : entries) {
     if (size > bundle.size() - offset) sys::fail("the bundle is incomplete");
-    unopened_bundle_files()[name] = bundle.substr(offset, size);
+    get_unopened_bundle_files()[name] = bundle.substr(offset, size);
     offset += size;
   }
   if (entries.empty()) sys::fail("the bundle is empty");

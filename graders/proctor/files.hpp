@@ -12,9 +12,10 @@ namespace files {
 // once it is open, so that no program can open it by its path. Only tests set `unlinks_file` to false.
 sys::Fd open_job_file(const std::string& name, bool unlinks_file = true);
 
-// Loads the files of a bundle into memory, replaces the previous bundle, and returns the name of the first file.
+// Loads the files of a bundle into memory, replaces the previous bundle, and returns the name of its plan, which is the
+// first file.
 // `open_job_file` opens each of these files once.
-std::string load_bundle(const std::string& path);
+std::string load_bundle_and_find_plan(const std::string& bundle_path);
 
 std::string read_all(int fd, size_t max_bytes);    // reads from the start; fails if the file is larger
 std::string read_up_to(int fd, size_t max_bytes);  // reads at most `max_bytes` from the start

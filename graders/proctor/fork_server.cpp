@@ -53,9 +53,9 @@ void enter_script_folder(const sandbox::Sandbox& sandbox, const std::string& fol
     sys::fail_errno("cannot enter the folder of submissions");
 }
 
-void place_descriptors(int socket, int library) {
-  const int free_fds[] = {
-      fcntl(socket, F_DUPFD_CLOEXEC, 16), fcntl(library, F_DUPFD_CLOEXEC, 16), open("/dev/null", O_RDWR | O_CLOEXEC)};
+void set_descriptor_numbers(int socket_fd, int library_fd) {
+  const int free_fds[] = {fcntl(socket_fd, F_DUPFD_CLOEXEC, 16), fcntl(library_fd, F_DUPFD_CLOEXEC, 16),
+      open("/dev/null", O_RDWR | O_CLOEXEC)};
   for (const int fd : {0, 1, 2})
     if (dup2(free_fds[2], fd) < 0) sys::fail_errno("cannot place standard descriptors");
   if (dup2(free_fds[0], socket_fd_number) < 0 || dup2(free_fds[1], library_fd_number) < 0)
@@ -78,13 +78,13 @@ std::vector<char*> to_c_strings(const std::vector<std::string>& strings) {
   return pointers;
 }
 
-[[noreturn]] void exec_interpreter(
-    const sandbox::Sandbox& sandbox, const plan::Plan& plan, int socket, int library, const std::string& folder) {
+[[noreturn]] void exec_interpreter(const sandbox::Sandbox& sandbox, const plan::Plan& plan, int socket_fd,
+    int library_fd, const std::string& script_folder) {
   try {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int signal_number = 1; signal_number < NSIG; ++signal_number) signal(signal_number, SIG_DFL);
-    enter_script_folder(sandbox, folder);
-    place_descriptors(socket, library);
+    enter_script_folder(sandbox, script_folder);
+    set_descriptor_numbers(socket_fd, library_fd);
     unlimit_stack();
     keep_capabilities();
     const std::vector<char*> argv = to_c_strings(plan.submission.argv), env = to_c_strings(plan.submission.env);
@@ -98,7 +98,7 @@ std::vector<char*> to_c_strings(const std::vector<std::string>& strings) {
 
 // Returns the folder of programs that can share their mounts, because they write no files and see no /proc. Returns an
 // empty string for other programs.
-std::string find_shared_folder(const plan::Plan& plan) {
+std::string find_folder_with_shared_mounts(const plan::Plan& plan) {
   const plan::Submission& program = plan.submission;
   const bool writes = plan.task_type == "BatchAndOutput" || !plan.output_file.empty();
   return writes || program.sees_proc || program.sees_own_descriptors || program.files.empty() ? ""
@@ -123,7 +123,7 @@ void make_script_folder(const plan::Plan& plan, const std::string& folder) {
 }
 
 std::string make_reuse_key(const plan::Plan& plan) {
-  std::string key = find_shared_folder(plan) + '\0';
+  std::string key = find_folder_with_shared_mounts(plan) + '\0';
   std::vector<std::string> modules = plan.submission.fork_server.modules;
   std::sort(modules.begin(), modules.end());
   for (const std::vector<std::string>* strings :
@@ -141,10 +141,10 @@ ForkServer::ForkServer(
       sys::fail(
           "forking needs namespaces" + (sandbox.missing_layers.empty() ? "" : ": " + sandbox.missing_layers.front()));
     start_interpreter(sandbox, plan, library, folder);
-    messages::Message reply;
+    messages::ForkServerMessage reply;
     // The interpreter may have reported an error and exited before it has received both messages.
     static_cast<void>(messages::send_message(socket_.get(), {format_module_names(plan), {}}) &&
-        messages::send_message(socket_.get(), messages::encode_sandbox(sandbox, find_shared_folder(plan))));
+        messages::send_message(socket_.get(), messages::encode_sandbox(sandbox, find_folder_with_shared_mounts(plan))));
     if (!messages::receive_message(socket_.get(), reply)) sys::fail("the interpreter exited before it was ready");
     if (reply.bytes != "ready") sys::fail(reply.bytes);
   } catch (const sys::Failure& failure) {
@@ -178,7 +178,7 @@ process::Ending ForkServer::run_program(const sandbox::Sandbox& sandbox, const p
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("cannot make a pipe");
   sys::Fd read_end(ends[0]), write_end(ends[1]);
-  messages::Message answer;
+  messages::ForkServerMessage answer;
   pid_t supervisor = -1;
   if (!messages::send_message(socket_.get(), messages::encode_program(program, write_end.get())) ||
       !messages::receive_message(socket_.get(), answer)) {

@@ -32,20 +32,20 @@ class Parser {
     sys::fail("not JSON at byte " + std::to_string(position_) + ": " + expected + " expected");
   }
 
-  char peek_letter() const { return position_ < source_.size() ? source_[position_] : '\0'; }
+  char peek_character() const { return position_ < source_.size() ? source_[position_] : '\0'; }
 
   void skip_space() {
     while (position_ < source_.size() && std::strchr(" \t\r\n", source_[position_]) && source_[position_]) ++position_;
   }
 
   void expect_letter(char letter, const char* name) {
-    if (peek_letter() != letter) fail_at_position(name);
+    if (peek_character() != letter) fail_at_position(name);
     ++position_;
   }
 
   bool skip_letter(char letter) {
     skip_space();
-    if (peek_letter() != letter) return false;
+    if (peek_character() != letter) return false;
     ++position_;
     return true;
   }
@@ -61,7 +61,7 @@ class Parser {
     if (values_left_-- == 0) fail_at_position("fewer values");
     skip_space();
     Value value;
-    switch (peek_letter()) {
+    switch (peek_character()) {
       case '{': return read_object(depth);
       case '[': return read_list(depth);
       case '"':
@@ -87,8 +87,8 @@ class Parser {
   Value read_number() {
     const size_t start = position_;
     while (position_ < source_.size() &&
-        (std::isdigit(static_cast<unsigned char>(peek_letter())) ||
-            (peek_letter() && std::strchr("+-.eE", peek_letter()))))
+        (std::isdigit(static_cast<unsigned char>(peek_character())) ||
+            (peek_character() && std::strchr("+-.eE", peek_character()))))
       ++position_;
     const std::string digits = source_.substr(start, position_ - start);
     char* end = nullptr;
@@ -136,9 +136,9 @@ class Parser {
   std::string read_string() {
     expect_letter('"', "a string");
     std::string text;
-    while (peek_letter() != '"') {
+    while (peek_character() != '"') {
       if (position_ >= source_.size()) fail_at_position("\"");
-      if (peek_letter() == '\\') {
+      if (peek_character() == '\\') {
         ++position_;
         read_escape(text);
       } else {
@@ -152,7 +152,7 @@ class Parser {
   void read_escape(std::string& text) {
     static const char escape_letters[] = "\"\\/bfnrt";
     static const char escaped_bytes[] = "\"\\/\b\f\n\r\t";
-    const char name = peek_letter();
+    const char name = peek_character();
     if (name == 'u') {
       ++position_;
       append_utf8(text, read_code_point());
@@ -167,7 +167,7 @@ class Parser {
   unsigned read_four_hex_digits() {
     unsigned code = 0;
     for (int digit = 0; digit < 4; ++digit, ++position_) {
-      const char c = peek_letter();
+      const char c = peek_character();
       if (!std::isxdigit(static_cast<unsigned char>(c))) fail_at_position("four hexadecimal digits");
       code = code * 16 + static_cast<unsigned>(c <= '9' ? c - '0' : (c | 32) - 'a' + 10);
     }

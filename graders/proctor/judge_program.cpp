@@ -15,8 +15,8 @@ constexpr int64_t max_processes = 64;
 
 bool is_system_program(const std::string& program) { return program.find('/') != std::string::npos; }
 
-std::optional<std::string> read_file_if_present(int folder, const char* name) {
-  const sys::Fd fd(openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+std::optional<std::string> read_file_if_present(int folder_fd, const char* name) {
+  const sys::Fd fd(openat(folder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd.valid()) return std::nullopt;
   return files::read_up_to(fd.get(), checker_result::max_output_bytes);
 }
@@ -29,11 +29,11 @@ JudgeProgram::JudgeProgram(std::string name, const std::vector<std::string>& arg
   if (limits_.file_size_bytes == process::unlimited) limits_.file_size_bytes = max_file_bytes;
   limits_.processes = max_processes;
   if (!is_system_program(argv[0])) {
-    executable_ = files::open_job_file(plan::check_file_name(argv[0], "argv"));
+    executable_ = files::open_job_file(plan::require_job_file_name(argv[0], "argv"));
     return;
   }
   // An interpreter, whose first argument is its script.
-  if (argv.size() > 1) script_files_.push_back(files::open_job_file(plan::check_file_name(argv[1], "argv")));
+  if (argv.size() > 1) script_files_.push_back(files::open_job_file(plan::require_job_file_name(argv[1], "argv")));
 }
 
 void JudgeProgram::make_folder(const sandbox::Sandbox& sandbox, const std::string& folder, bool has_feedback_folder) {
@@ -93,7 +93,7 @@ void JudgeProgram::clear_feedback() const {
   if (has_feedback_folder_) files::remove_folder_content(folder_ + "/" + feedback_name);
 }
 
-sys::Fd JudgeProgram::take_next_input() const {
+sys::Fd JudgeProgram::take_next_pass_input() const {
   const std::string path = folder_ + "/" + feedback_name + "nextpass.in";
   const sys::Fd next_input(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status;

@@ -41,7 +41,7 @@ class JudgeProgram {
   void clear_feedback() const;
 
   // Returns the input of the next pass, read-only, and removes it from the feedback folder. Invalid if there is none.
-  sys::Fd take_next_input() const;
+  sys::Fd take_next_pass_input() const;
 
   // Makes an empty file in the folder that the program may write, and returns it open for reading.
   sys::Fd make_output_file() const;

@@ -22,11 +22,11 @@ constexpr uint64_t execute = 1 << 0, write_file = 1 << 1, read_file = 1 << 2, re
 constexpr uint64_t refer = 1 << 13, truncate = 1 << 14, ioctl_device = 1 << 15;
 constexpr uint64_t all_of_abi_1 = (1 << 13) - 1;
 
-uint64_t find_handled_rights(int abi) {
+uint64_t find_landlock_rights_mask(int abi) {
   return all_of_abi_1 | (abi >= 2 ? refer : 0) | (abi >= 3 ? truncate : 0) | (abi >= 5 ? ioctl_device : 0);
 }
 
-uint64_t find_access_rights(Access access) {
+uint64_t find_access_rights_mask(Access access) {
   switch (access) {
     case Access::read: return read_file | read_dir;
     case Access::run: return read_file | read_dir | execute;
@@ -47,7 +47,7 @@ int find_abi() {
 
 Ruleset::Ruleset() : abi_(find_abi()) {
   if (abi_ == 0) return;
-  RulesetAttributes attributes = {find_handled_rights(abi_), 0, 0};
+  RulesetAttributes attributes = {find_landlock_rights_mask(abi_), 0, 0};
   size_t size = sizeof attributes.handled_fs;
   if (abi_ >= 4) attributes.handled_net = 3, size = 2 * sizeof(uint64_t);  // forbids bind and connect of TCP
   // limits abstract unix sockets and signals to the sandbox
@@ -58,7 +58,7 @@ Ruleset::Ruleset() : abi_(find_abi()) {
 void Ruleset::permit_fd(int fd, Access access) {
   struct stat status;
   if (!valid() || fstat(fd, &status) != 0) return;
-  uint64_t allowed = find_access_rights(access) & find_handled_rights(abi_);
+  uint64_t allowed = find_access_rights_mask(access) & find_landlock_rights_mask(abi_);
   if (!S_ISDIR(status.st_mode)) allowed &= file_rights;
   const PathBeneath rule = {allowed, fd};
   // The kernel refuses pipes and memory files (EBADFD), because no rule applies to them anyway.
@@ -70,7 +70,7 @@ void Ruleset::permit_path(const char* path, Access access) {
   if (fd.valid()) permit_fd(fd.get(), access);
 }
 
-std::string Ruleset::enforce() const {
+std::string Ruleset::enforce_or_explain() const {
   if (syscall(sys::nr_landlock_restrict_self, ruleset_fd_.get(), 0) != 0) return sys::errno_message("landlock");
   return "";
 }

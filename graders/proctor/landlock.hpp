@@ -28,7 +28,7 @@ class Ruleset {
   void permit_fd(int fd, Access access);              // permits access to an open file, even if it is unlinked
   void permit_path(const char* path, Access access);  // permits access to a path, unless it is missing
   // Applies the rules to the calling process permanently. Returns an empty string, or the error.
-  std::string enforce() const;
+  std::string enforce_or_explain() const;
 
  private:
   sys::Fd ruleset_fd_;

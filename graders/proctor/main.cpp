@@ -25,7 +25,7 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &open_files);
 }
 
-int print_confinement() {
+int run_probe_command() {
   try {
     sandbox::drop_privileges(0, sandbox::SandboxLayers());
     std::puts(sandbox::enter_sandbox(".", {}, sandbox::SandboxLayers(), true).format_confinement().c_str());
@@ -40,12 +40,12 @@ int print_confinement() {
 
 int main(int argc, char** argv) {
   raise_descriptor_limit();
-  if (argc == 3 && std::strcmp(argv[1], "run") == 0) return run_command::judge_plan_file(argv[2]);
-  if (argc == 2 && std::strcmp(argv[1], "stand") == 0) return run_command::judge_plans_from_stdin();
-  if (argc == 3 && std::strcmp(argv[1], "box") == 0) return sandbox_command::run_sandbox_spec(argv[2]);
-  if (argc == 2 && std::strcmp(argv[1], "probe") == 0) return print_confinement();
+  if (argc == 3 && std::strcmp(argv[1], "run") == 0) return run_command::run_plan_command(argv[2]);
+  if (argc == 2 && std::strcmp(argv[1], "stand") == 0) return run_command::run_stdin_plans_command();
+  if (argc == 3 && std::strcmp(argv[1], "box") == 0) return sandbox_command::run_sandbox_command(argv[2]);
+  if (argc == 2 && std::strcmp(argv[1], "probe") == 0) return run_probe_command();
   if (argc == 2 && std::strcmp(argv[1], "profile") == 0)
-    return std::fputs(system_calls::format_markdown_table().c_str(), stdout) < 0;
+    return std::fputs(system_calls::format_system_call_table().c_str(), stdout) < 0;
   std::fputs(usage, stderr);
   return 2;
 }

@@ -27,32 +27,32 @@ std::string encode_fields(const Fields& fields) {
 }
 
 template <class Fields>
-Fields decode_fields(const Message& message) {
+Fields decode_fields(const ForkServerMessage& message) {
   Fields fields;
   if (message.bytes.size() < sizeof fields) sys::fail("the message is too short");
   std::memcpy(&fields, message.bytes.data(), sizeof fields);
   return fields;
 }
 
-std::vector<std::string> read_strings_after(const Message& message, size_t offset) {
+std::vector<std::string> read_strings_after(const ForkServerMessage& message, size_t offset) {
   std::vector<std::string> strings;
   for (size_t end; (end = message.bytes.find('\0', offset)) != std::string::npos; offset = end + 1)
     strings.push_back(message.bytes.substr(offset, end - offset));
   return strings;
 }
 
-int add_descriptor(int fd, std::vector<int>& fds) {
+int append_fd_and_get_index(int fd, std::vector<int>& fds) {
   if (fd < 0) return -1;
   fds.push_back(fd);
   return static_cast<int>(fds.size()) - 1;
 }
 
-int find_descriptor(const Message& message, int index) {
+int find_descriptor(const ForkServerMessage& message, int index) {
   if (index >= static_cast<int>(message.fds.size())) sys::fail("the message has too few descriptors");
   return index < 0 ? -1 : message.fds[static_cast<size_t>(index)];
 }
 
-void receive_descriptors(msghdr& header, Message& message) {
+void receive_descriptors(msghdr& header, ForkServerMessage& message) {
   for (cmsghdr* control = CMSG_FIRSTHDR(&header); control; control = CMSG_NXTHDR(&header, control)) {
     if (control->cmsg_type != SCM_RIGHTS) continue;
     const size_t count = (control->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -63,7 +63,7 @@ void receive_descriptors(msghdr& header, Message& message) {
 
 }  // namespace
 
-bool send_message(int socket, const Message& message) {
+bool send_message(int socket, const ForkServerMessage& message) {
   alignas(cmsghdr) char control_buffer[CMSG_SPACE(max_fds * sizeof(int))] = {};
   iovec data = {const_cast<char*>(message.bytes.data()), message.bytes.size()};
   msghdr header = {};
@@ -79,7 +79,7 @@ bool send_message(int socket, const Message& message) {
   return sendmsg(socket, &header, MSG_NOSIGNAL) == static_cast<ssize_t>(message.bytes.size());
 }
 
-bool receive_message(int socket, Message& message) {
+bool receive_message(int socket, ForkServerMessage& message) {
   alignas(cmsghdr) char control_buffer[CMSG_SPACE(max_fds * sizeof(int))] = {};
   message.bytes.assign(max_bytes, '\0');
   message.fds.clear();
@@ -97,11 +97,11 @@ bool receive_message(int socket, Message& message) {
   return length > 0;
 }
 
-Message encode_sandbox(const sandbox::Sandbox& sandbox, const std::string& shared_folder) {
+ForkServerMessage encode_sandbox(const sandbox::Sandbox& sandbox, const std::string& shared_folder) {
   const SandboxFields fields = {sandbox.has_user_namespace, sandbox.has_mount_namespace, sandbox.has_net_namespace,
       sandbox.has_ipc_namespace, sandbox.counts_own_tasks, sandbox.has_pid_namespace, sandbox.exec_needs_fd_path,
       sandbox.has_seccomp, sandbox.landlock_abi, sandbox.system_grants.size()};
-  Message message = {encode_fields(fields), {}};
+  ForkServerMessage message = {encode_fields(fields), {}};
   for (const sandbox::AccessGrant& grant : sandbox.system_grants)
     message.fds.push_back(grant.fd.get()), message.bytes += encode_fields(grant.access);
   message.bytes += sandbox.job_folder + '\0' + shared_folder + '\0';
@@ -111,7 +111,7 @@ Message encode_sandbox(const sandbox::Sandbox& sandbox, const std::string& share
   return message;
 }
 
-sandbox::Sandbox decode_sandbox(const Message& message) {
+sandbox::Sandbox decode_sandbox(const ForkServerMessage& message) {
   const auto fields = decode_fields<SandboxFields>(message);
   sandbox::Sandbox sandbox;
   sandbox.has_user_namespace = fields.has_user_namespace, sandbox.has_mount_namespace = fields.has_mount_namespace,
@@ -139,24 +139,24 @@ sandbox::Sandbox decode_sandbox(const Message& message) {
   return sandbox;
 }
 
-Message encode_program(const process::Program& program, int report_pipe) {
-  Message message;
+ForkServerMessage encode_program(const process::Program& program, int report_pipe) {
+  ForkServerMessage message;
   message.fds.push_back(report_pipe);
   ProgramFields fields = {};
   fields.limits = program.limits;
   fields.may_use_threads = program.may_use_threads, fields.is_exclusive = program.is_exclusive;
   fields.sees_proc = program.sees_proc, fields.sees_own_descriptors = program.sees_own_descriptors;
-  fields.input = add_descriptor(program.input, message.fds),
-  fields.output = add_descriptor(program.output, message.fds);
-  fields.error = add_descriptor(program.error, message.fds),
-  fields.counted_file = add_descriptor(program.counted_file, message.fds);
-  fields.argument_fd = add_descriptor(program.argument_fd, message.fds);
+  fields.input = append_fd_and_get_index(program.input, message.fds),
+  fields.output = append_fd_and_get_index(program.output, message.fds);
+  fields.error = append_fd_and_get_index(program.error, message.fds),
+  fields.counted_file = append_fd_and_get_index(program.counted_file, message.fds);
+  fields.argument_fd = append_fd_and_get_index(program.argument_fd, message.fds);
   message.bytes = encode_fields(fields) + program.folder + '\0';
   for (const std::string& name : program.writable_paths) message.bytes += name + '\0';
   return message;
 }
 
-process::Program decode_program(const Message& message) {
+process::Program decode_program(const ForkServerMessage& message) {
   const auto fields = decode_fields<ProgramFields>(message);
   process::Program program;
   program.limits = fields.limits;

@@ -10,25 +10,25 @@
 namespace messages {
 
 // Bytes and descriptors that are sent together.
-struct Message {
+struct ForkServerMessage {
   std::string bytes;
   std::vector<int> fds;  // descriptors that the receiver must close
 };
 
 // Sends a message. Returns whether it was sent.
-bool send_message(int socket, const Message& message);
+bool send_message(int socket, const ForkServerMessage& message);
 
 // Receives the next message. Returns false if the sender has closed the socket.
-bool receive_message(int socket, Message& message);
+bool receive_message(int socket, ForkServerMessage& message);
 
 // Encodes a sandbox. `shared_folder` replaces the field of that name.
-Message encode_sandbox(const sandbox::Sandbox& sandbox, const std::string& shared_folder);
-sandbox::Sandbox decode_sandbox(const Message& message);  // owns the message's descriptors afterwards
+ForkServerMessage encode_sandbox(const sandbox::Sandbox& sandbox, const std::string& shared_folder);
+sandbox::Sandbox decode_sandbox(const ForkServerMessage& message);  // owns the message's descriptors afterwards
 
 // Encodes a program that runs by `entry_point`; the interpreter already has its arguments and environment.
-Message encode_program(const process::Program& program, int report_pipe);
+ForkServerMessage encode_program(const process::Program& program, int report_pipe);
 
 // Decodes a program. The message's first descriptor is the report's.
-process::Program decode_program(const Message& message);
+process::Program decode_program(const ForkServerMessage& message);
 
 }  // namespace messages

@@ -14,7 +14,7 @@ void make_parent_folders(const std::string& path) {
 }
 
 // Attaches a detached mount as a private mount, so that later mounts below the original path do not appear in it.
-void attach_tree(const HostPath& path, const std::string& target) {
+void attach_detached_mount(const HostPath& path, const std::string& target) {
   constexpr unsigned empty_path_flag = 4;  // MOVE_MOUNT_F_EMPTY_PATH
   if (syscall(sys::nr_move_mount, path.fd.get(), "", AT_FDCWD, target.c_str(), empty_path_flag) != 0 ||
       mount(nullptr, target.c_str(), nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
@@ -44,7 +44,7 @@ void make_read_only(const std::string& path) {
   if (mount(nullptr, path.c_str(), nullptr, flags, nullptr) != 0) sys::fail_errno("cannot make " + path + " read-only");
 }
 
-HostPath open_host_path(const std::string& path, bool is_tree) {
+HostPath open_host_path(const std::string& path, bool opens_detached_mount) {
   constexpr unsigned open_tree_clone_flag = 1;  // OPEN_TREE_CLONE
   constexpr unsigned recursive_flag = 0x8000;   // AT_RECURSIVE
   HostPath host_path;
@@ -55,10 +55,10 @@ HostPath open_host_path(const std::string& path, bool is_tree) {
     host_path.link.assign(link, static_cast<size_t>(length));
     return host_path;
   }
-  if (is_tree) {
+  if (opens_detached_mount) {
     host_path.fd = sys::Fd(static_cast<int>(syscall(sys::nr_open_tree, AT_FDCWD, path.c_str(),
         open_tree_clone_flag | O_CLOEXEC | recursive_flag | AT_SYMLINK_NOFOLLOW)));
-    host_path.is_tree = host_path.fd.valid();
+    host_path.is_detached_mount = host_path.fd.valid();
   } else {
     host_path.fd = sys::Fd(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   }
@@ -79,8 +79,8 @@ void bind_host_path(const std::string& root, const HostPath& path, bool read_onl
     mkdir(target.c_str(), 0755);
   else
     sys::Fd(open(target.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0444));
-  if (path.is_tree)
-    attach_tree(path, target);
+  if (path.is_detached_mount)
+    attach_detached_mount(path, target);
   else
     bind_mount(make_fd_path(path.fd), target);
   if (read_only) make_read_only(target);

@@ -10,13 +10,13 @@ namespace mounts {
 // A file, folder or link of the host that programs see at the same path.
 struct HostPath {
   std::string path;
-  std::string link;      // target of a link, or an empty string if the path is not a link
-  sys::Fd fd;            // descriptor of a file or folder; invalid if the path is missing or not accessible
-  bool is_tree = false;  // whether `fd` is a detached mount
+  std::string link;                // target of a link, or an empty string if the path is not a link
+  sys::Fd fd;                      // descriptor of a file or folder; invalid if the path is missing or not accessible
+  bool is_detached_mount = false;  // whether `fd` is a detached mount
 };
 
 // Opens a path of the host. Later mounts over the path do not change the result.
-HostPath open_host_path(const std::string& path, bool is_tree = false);
+HostPath open_host_path(const std::string& path, bool opens_detached_mount = false);
 
 // Mounts a path of the host at the same path below `root`. Missing paths are ignored.
 void bind_host_path(const std::string& root, const HostPath& path, bool read_only);

@@ -115,7 +115,7 @@ class ParallelTask : public Task {
       process::RunningProgram& program, verdict::Verdict& verdict) const {
     checker_result::CheckerOutput program_output;
     program_output.program_name = manager_->name();
-    program_output.ending = process::apply_limits(plan_.manager.limits, program.wait_for_ending());
+    program_output.ending = process::mark_exceeded_limit(plan_.manager.limits, program.wait_for_ending());
     verdict.ending.waited_us += program_output.ending.waited_us;
     return program_output;
   }
@@ -220,7 +220,7 @@ class CommunicationTask : public ParallelTask {
     program.inherited_fds.insert(program.inherited_fds.end(), pipe_fds.begin(), pipe_fds.end());
     program.writable_paths.push_back(judge_program::manager_output_name);
     return start_judge_program(
-        program, rewind_input(files_.find_fd(test.input)), output_fd, error_fd, clock, pipes.size());
+        program, rewind_input_fd(files_.find_fd(test.input)), output_fd, error_fd, clock, pipes.size());
   }
 
   std::vector<SubmissionProcess> start_processes(
@@ -280,7 +280,7 @@ class InteractiveTask : public ParallelTask {
   verdict::Verdict judge(const plan::Test& test) override {
     manager_->clear_feedback();
     bool is_first = true;
-    return judge_in_passes(files_.find_fd(test.input), [&](int input_fd, sys::Fd& next_input) {
+    return judge_all_passes(files_.find_fd(test.input), [&](int input_fd, sys::Fd& next_input) {
       const bool has_second_run = std::exchange(is_first, false) && !plan_.manager.second_run.empty();
       return has_second_run || plan_.manager.second_run != "alone"
           ? run_with_interactor(test, input_fd, has_second_run, next_input)
@@ -302,9 +302,10 @@ class InteractiveTask : public ParallelTask {
     return run_and_check(program, test, files_.find_fd(test.input), output_fd, error_fd);
   }
 
-  // Judges a run with the interactor. `next_input` receives the input of another run if the interactor asks for it, or
-  // if `has_second_run` is set and this run is right.
-  verdict::Verdict run_with_interactor(const plan::Test& test, int input_fd, bool has_second_run, sys::Fd& next_input) {
+  // Judges a run with the interactor. `next_run_input` receives the input of another run if the interactor asks for it,
+  // or if `has_second_run` is set and this run is right.
+  verdict::Verdict run_with_interactor(
+      const plan::Test& test, int input_fd, bool has_second_run, sys::Fd& next_run_input) {
     pipes::Pipe to_user = streams_.get_empty_pipe("to user"), from_user = streams_.get_empty_pipe("from user");
     const sys::Fd interactor_error = files::make_memory_file("told");
     sys::Fd transcript = files::make_memory_file("transcript");
@@ -331,18 +332,19 @@ class InteractiveTask : public ParallelTask {
     interactor_output.full_score = plan_.manager.full_score;
     interactor_output.standard_error = files::read_up_to(interactor_error.get(), checker_result::max_output_bytes);
     const bool has_passes = plan_.checker.max_passes > 1;
-    if (has_passes) next_input = manager_->take_next_input();
+    if (has_passes) next_run_input = manager_->take_next_pass_input();
     manager_->collect_feedback(interactor_output, has_passes);
     if (assigns_blame &&
         is_judge_killed_after_large_output(interactor_output.ending, verdict, choose_verdict_limits())) {
       verdict.end_reason = verdict::EndReason::output;
       return verdict;
     }
-    if (next_input.valid() && verdict.end_reason == verdict::EndReason::ok && interactor_output.ending.exit_code != 42)
+    if (next_run_input.valid() && verdict.end_reason == verdict::EndReason::ok &&
+        interactor_output.ending.exit_code != 42)
       sys::fail(interactor_output.program_name + " asks for another pass but rejects this one");
     set_verdict(verdict, test, interactor_output, interactor_ended_first, has_second_run ? -1 : transcript.get());
     if (has_second_run && verdict.end_reason == verdict::EndReason::ok && verdict.score > 0)
-      next_input = std::move(transcript);
+      next_run_input = std::move(transcript);
     return verdict;
   }
 
@@ -379,26 +381,26 @@ class InteractiveTask : public ParallelTask {
     for (;;) {
       pollfd report = {interactor.report_fd(), POLLIN, 0};
       if (poll(&report, 1, poll_interval_ms) == 1) return true;
-      const std::optional<int64_t> idle_us = clock.reported_idle_us(interactor_clock_index, requested_at);
+      const std::optional<int64_t> idle_us = clock.find_reported_idle_us(interactor_clock_index, requested_at);
       if (!first_idle_us) first_idle_us = idle_us;
       if (idle_us && *idle_us - *first_idle_us > max_idle_us) return false;
     }
   }
 
-  // Sets the verdict from the interactor's result. `transcript` is for the checker; -1 means no check.
+  // Sets the verdict from the interactor's result. `transcript_fd` is for the checker; -1 means no check.
   // If the interactor rejected the submission and exited first, its result counts, because the submission ran without a
   // partner afterwards. Otherwise a failed submission has failed, whatever the interactor decided.
   void set_verdict(verdict::Verdict& verdict, const plan::Test& test,
-      const checker_result::CheckerOutput& program_output, bool interactor_ended_first, int transcript) const {
+      const checker_result::CheckerOutput& interactor_output, bool interactor_ended_first, int transcript_fd) const {
     const bool has_failed = verdict.end_reason != verdict::EndReason::ok;
     if (has_failed && !interactor_ended_first && sandbox_.layers.is_enabled("blame")) return;
-    const checker_result::CheckerResult result = read_judge_program_result(plan_.manager.kind, program_output);
+    const checker_result::CheckerResult result = read_judge_program_result(plan_.manager.kind, interactor_output);
     if (has_failed && result.score > 0) return;
     verdict.end_reason = verdict::EndReason::ok;
     verdict.score = result.score;
     verdict.is_fraction = result.is_fraction;
     verdict.feedback = result.feedback;
-    if (result.score > 0 && transcript >= 0 && checker_.is_program()) check_output(verdict, test, transcript);
+    if (result.score > 0 && transcript_fd >= 0 && checker_.is_program()) check_output(verdict, test, transcript_fd);
   }
 };
 

@@ -11,7 +11,7 @@ Pipe make_pipe() {
   return {sys::Fd(ends[0]), sys::Fd(ends[1])};
 }
 
-std::string make_fd_path(const sys::Fd& end) { return "/proc/self/fd/" + std::to_string(end.get()); }
+std::string make_fd_path(const sys::Fd& pipe_end) { return "/proc/self/fd/" + std::to_string(pipe_end.get()); }
 
 void discard_output_until(const sys::Fd& read_end, int stop_fd) {
   char buffer[1 << 16];

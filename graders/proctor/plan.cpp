@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t version = 2;
 constexpr int64_t reserved_address_space_bytes = 4LL << 30;
 constexpr int64_t max_processes = 100, max_started_processes = 16;
-constexpr int64_t max_echo_bytes = 1 << 16;
+constexpr int64_t max_shown_output_bytes = 1 << 16;
 
 int64_t read_microseconds(const json::Value& milliseconds, const char* field_name) {
   return milliseconds.is_null() ? process::unlimited : milliseconds.as_integer(field_name) * 1000;
@@ -25,8 +25,9 @@ double read_full_score(const json::Value& value, const char* field_name) {
 ForkServerFiles read_fork_server(const json::Value& value) {
   ForkServerFiles files;
   if (value.is_null()) return files;
-  files.library = check_file_name(value.at("library").as_text("submission.warm.library"), "submission.warm.library");
-  files.script = check_file_name(value.at("script").as_text("submission.warm.script"), "submission.warm.script");
+  files.library =
+      require_job_file_name(value.at("library").as_text("submission.warm.library"), "submission.warm.library");
+  files.script = require_job_file_name(value.at("script").as_text("submission.warm.script"), "submission.warm.script");
   files.modules = value.at("modules").as_strings("submission.warm.modules");
   return files;
 }
@@ -35,7 +36,7 @@ Submission read_submission(const json::Value& value) {
   Submission submission;
   submission.argv = value.at("argv").as_strings("submission.argv");
   for (const std::string& name : value.at("files").as_strings("submission.files"))
-    submission.files.push_back(check_file_name(name, "submission.files"));
+    submission.files.push_back(require_job_file_name(name, "submission.files"));
   for (const auto& variable : value.at("env").object)
     submission.env.push_back(variable.first + "=" + variable.second.as_text("submission.env"));
   submission.max_threads = static_cast<int>(value.at("threads").integer_or(1, "submission.threads"));
@@ -100,20 +101,20 @@ int read_process_count(const json::Value& value) {
   return static_cast<int>(processes);
 }
 
-size_t read_max_echo_bytes(const json::Value& value) {
+size_t read_max_shown_output_bytes(const json::Value& value) {
   const int64_t max_bytes = value.integer_or(0, "echo");
-  if (max_bytes < 0 || max_bytes > max_echo_bytes)
-    sys::fail("echo: a number from 0 to " + std::to_string(max_echo_bytes) + " expected");
+  if (max_bytes < 0 || max_bytes > max_shown_output_bytes)
+    sys::fail("echo: a number from 0 to " + std::to_string(max_shown_output_bytes) + " expected");
   return static_cast<size_t>(max_bytes);
 }
 
-Group read_group(const json::Value& value) {
-  Group group;
+TestGroup read_group(const json::Value& value) {
+  TestGroup group;
   const std::string& rule = value.at("rule").as_text("groups.rule");
   if (rule == "zero") {
-    group.rule = Group::Rule::zero;
+    group.rule = TestGroup::Rule::zero;
   } else if (rule == "threshold") {
-    group.rule = Group::Rule::threshold;
+    group.rule = TestGroup::Rule::threshold;
     group.threshold = value.at("threshold").as_number("groups.threshold");
   } else if (rule != "never") {
     sys::fail("groups.rule: zero, threshold or never expected, not " + rule);
@@ -124,11 +125,11 @@ Group read_group(const json::Value& value) {
 Test read_test(const json::Value& value, size_t group_count) {
   Test test;
   test.index = value.at("index").as_integer("tests.index");
-  test.input = check_file_name(value.at("input").as_text("tests.input"), "tests.input");
+  test.input = require_job_file_name(value.at("input").as_text("tests.input"), "tests.input");
   if (!value.at("answer").is_null())
-    test.answer = check_file_name(value.at("answer").as_text("tests.answer"), "tests.answer");
+    test.answer = require_job_file_name(value.at("answer").as_text("tests.answer"), "tests.answer");
   if (!value.at("output").is_null())
-    test.submitted_output = check_file_name(value.at("output").as_text("tests.output"), "tests.output");
+    test.submitted_output = require_job_file_name(value.at("output").as_text("tests.output"), "tests.output");
   test.is_judged_by_file = value.at("by_file").boolean_or(false, "tests.by_file");
   test.arguments = value.at("arguments").as_strings("tests.arguments");
   for (const json::Value& group : value.at("groups").as_list("tests.groups")) {
@@ -165,7 +166,7 @@ process::Limits read_limits(const json::Value& value, const char* file_size_fiel
   return limits;
 }
 
-std::string check_file_name(const std::string& name, const char* field_name) {
+std::string require_job_file_name(const std::string& name, const char* field_name) {
   if (name.empty() || name[0] == '/' || ("/" + name + "/").find("/../") != std::string::npos ||
       name.find('\0') != std::string::npos)
     sys::fail(std::string(field_name) + ": a name inside the job's folder expected");
@@ -195,7 +196,7 @@ Plan parse_plan(const std::string& source) {
   plan.layers = sandbox::SandboxLayers::parse(value);
   plan.allow_unconfined = value.at("allow_unconfined").boolean_or(false, "allow_unconfined");
   plan.is_exclusive = value.at("alone").boolean_or(false, "alone");
-  plan.max_echo_bytes = read_max_echo_bytes(value.at("echo"));
+  plan.max_shown_output_bytes = read_max_shown_output_bytes(value.at("echo"));
   plan.shows_all_output = value.at("show").boolean_or(false, "show");
   plan.readable_paths = value.at("read").as_strings("read");
   return plan;

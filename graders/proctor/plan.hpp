@@ -51,7 +51,7 @@ struct Manager {
 };
 
 // A group of tests, with the rule that decides when its score can no longer change.
-struct Group {
+struct TestGroup {
   enum class Rule { zero, threshold, never } rule = Rule::never;
   double threshold = 1;
 };
@@ -74,14 +74,14 @@ struct Plan {
   Manager manager;
   int process_count = 1;
   bool uses_fifos = false;
-  std::vector<Group> groups;
+  std::vector<TestGroup> groups;
   std::vector<Test> tests;
   sandbox::SandboxLayers layers;
   bool allow_unconfined = false;
   bool is_exclusive = false;                // whether no other job of this judge runs
   std::vector<std::string> readable_paths;  // folders that an interpreter needs in addition to the system's folders
-  size_t max_echo_bytes = 0;                // maximum number of bytes of a wrong output that a verdict line repeats
-  // whether verdict lines repeat every output and error text, up to `max_echo_bytes`
+  size_t max_shown_output_bytes = 0;        // maximum number of bytes of a wrong output that a verdict line repeats
+  // whether verdict lines repeat every output and error text, up to `max_shown_output_bytes`
   bool shows_all_output = false;
 };
 
@@ -92,6 +92,6 @@ process::Limits read_limits(const json::Value& value, const char* file_size_fiel
 Plan parse_plan(const std::string& source);
 
 // Returns `name` if it names a file inside the job's folder. Fails otherwise.
-std::string check_file_name(const std::string& name, const char* field_name);
+std::string require_job_file_name(const std::string& name, const char* field_name);
 
 }  // namespace plan

@@ -46,7 +46,7 @@ Ending RunningProgram::wait_for_ending() {
   return ending;
 }
 
-Ending apply_limits(const Limits& limits, Ending ending) {
+Ending mark_exceeded_limit(const Limits& limits, Ending ending) {
   const auto is_over = [](int64_t used, int64_t limit) { return limit != unlimited && used > limit; };
   if (ending.kill_reason != KillReason::none) return ending;
   if (is_over(ending.memory_bytes, limits.memory_bytes))

@@ -127,6 +127,6 @@ inline Ending run_program(const sandbox::Sandbox& sandbox, const Program& progra
 
 // Returns the ending with a limit as the kill reason if the usage is above the limit. On a busy machine, the supervisor
 // may not have noticed this in time.
-Ending apply_limits(const Limits& limits, Ending ending);
+Ending mark_exceeded_limit(const Limits& limits, Ending ending);
 
 }  // namespace process

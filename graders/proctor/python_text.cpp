@@ -18,28 +18,29 @@ bool is_line_break(int32_t c) {
 }
 
 bool is_white_space(int32_t c) {
-  return is_strippable(c) || is_line_break(c) || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
+  return is_python_space(c) || is_line_break(c) || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
       c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
-// Returns the character at an offset of a string, and sets `next` to the offset after it.
-int32_t character_at(const std::string& text, size_t offset, size_t& next) {
+// Returns the character at an offset of a string, and sets `next_offset` to the offset after it.
+int32_t read_character_at(const std::string& text, size_t offset, size_t& next_offset) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : ByteReader::end; };
   const int first_byte = byte(offset), continuations = count_continuation_bytes(first_byte);
   int32_t code = continuations == 0 ? first_byte : first_byte & (0x3F >> continuations);
-  for (next = offset + 1; next <= offset + continuations && is_continuation_byte(byte(next)); ++next)
-    code = code << 6 | (byte(next) & 0x3F);
+  for (next_offset = offset + 1; next_offset <= offset + continuations && is_continuation_byte(byte(next_offset));
+       ++next_offset)
+    code = code << 6 | (byte(next_offset) & 0x3F);
   return code;
 }
 
 // Returns whether float() strips a character. Of ASCII, it strips less than str.strip().
-bool is_stripped_by_float(int32_t c) { return is_white_space(c) && (c < 0x1C || c > 0x1F); }
+bool is_python_float_space(int32_t c) { return is_white_space(c) && (c < 0x1C || c > 0x1F); }
 
 std::string strip_characters(
     bool (*is_removed)(int32_t), const std::string& text, bool left = true, bool right = true) {
   size_t start = text.size(), end = 0, next;
   for (size_t offset = 0; offset < text.size(); offset = next) {
-    if (is_removed(character_at(text, offset, next))) continue;
+    if (is_removed(read_character_at(text, offset, next))) continue;
     if (start == text.size()) start = offset;
     end = next;
   }
@@ -52,8 +53,8 @@ class PythonFloatParser {
  public:
   explicit PythonFloatParser(const std::string& token) : token_(token) {}
 
-  bool read(double& value) {
-    if (!read_special_value() && !read_decimal_number()) return false;
+  bool try_parse(double& value) {
+    if (!try_read_infinity_or_nan() && !try_read_decimal_number()) return false;
     value = std::strtod(c_spelling_.c_str(), nullptr);
     return true;
   }
@@ -61,13 +62,13 @@ class PythonFloatParser {
  private:
   static bool is_digit(char c) { return c >= '0' && c <= '9'; }
   char character_or_zero(size_t i) const { return i < token_.size() ? token_[i] : '\0'; }
-  void copy_character() { c_spelling_ += token_[position_++]; }
+  void copy_next_character() { c_spelling_ += token_[position_++]; }
 
   void read_sign() {
-    if (character_or_zero(position_) == '-' || character_or_zero(position_) == '+') copy_character();
+    if (character_or_zero(position_) == '-' || character_or_zero(position_) == '+') copy_next_character();
   }
 
-  bool read_special_value() {
+  bool try_read_infinity_or_nan() {
     read_sign();
     std::string name;
     for (size_t i = position_; i < token_.size() && name.size() < 9; ++i) name += static_cast<char>(token_[i] | 0x20);
@@ -76,7 +77,7 @@ class PythonFloatParser {
     return name.size() == token_.size() - position_;
   }
 
-  bool read_digits() {
+  bool try_read_digits() {
     const size_t start = position_;
     for (; is_digit(character_or_zero(position_)) ||
          (position_ > start && character_or_zero(position_) == '_' && is_digit(character_or_zero(position_ - 1)) &&
@@ -86,13 +87,13 @@ class PythonFloatParser {
     return position_ > start;
   }
 
-  bool read_decimal_number() {
-    bool has_digits = read_digits();
-    if (character_or_zero(position_) == '.') copy_character(), has_digits = read_digits() || has_digits;
+  bool try_read_decimal_number() {
+    bool has_digits = try_read_digits();
+    if (character_or_zero(position_) == '.') copy_next_character(), has_digits = try_read_digits() || has_digits;
     if (!has_digits) return false;
     if (character_or_zero(position_) == 'e' || character_or_zero(position_) == 'E') {
-      copy_character(), read_sign();
-      if (!read_digits()) return false;
+      copy_next_character(), read_sign();
+      if (!try_read_digits()) return false;
     }
     return position_ == token_.size();
   }
@@ -139,7 +140,7 @@ std::string strip(const std::string& text, bool left, bool right) {
 std::string PythonStringSplitter::read_token() {
   std::string token;
   for (size_t next; position_ < text_.size(); position_ = next) {
-    if (!is_white_space(character_at(text_, position_, next)))
+    if (!is_white_space(read_character_at(text_, position_, next)))
       token.append(text_, position_, next - position_);
     else if (!token.empty())
       break;
@@ -148,7 +149,7 @@ std::string PythonStringSplitter::read_token() {
 }
 
 bool parse_python_float(const std::string& token, double& value) {
-  return PythonFloatParser(strip_characters(is_stripped_by_float, token)).read(value);
+  return PythonFloatParser(strip_characters(is_python_float_space, token)).try_parse(value);
 }
 
 bool are_close_floats(const std::string& actual, const std::string& expected) {

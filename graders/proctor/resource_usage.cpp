@@ -72,14 +72,14 @@ int64_t find_resident_bytes(int proc_fd, pid_t pid) {
 }
 
 // Returns the fields of a process or thread from its state on, which follow its name, or an empty string if it is gone.
-std::string read_stat_fields(int proc_fd, const std::string& folder) {
-  const std::string stat = read_proc_file(proc_fd, folder + "/stat");
+std::string read_stat_fields_text(int proc_fd, const std::string& task_folder) {
+  const std::string stat = read_proc_file(proc_fd, task_folder + "/stat");
   const size_t name_end = stat.rfind(')');  // the name may contain anything, brackets too
   return name_end == std::string::npos ? "" : stat.substr(name_end + 1);
 }
 
 char read_thread_state(int proc_fd, const std::string& thread) {
-  const std::string fields = read_stat_fields(proc_fd, thread);
+  const std::string fields = read_stat_fields_text(proc_fd, thread);
   return fields.size() > 1 ? fields[1] : 0;
 }
 
@@ -105,7 +105,7 @@ ProcessStat read_process_stat(int proc_fd, pid_t pid) {
   unsigned long long user = 0, system = 0, children_user = 0, children_system = 0;
   long long threads = 0;
   char state = 0;
-  const int field_count = std::sscanf(read_stat_fields(proc_fd, std::to_string(pid)).c_str(),
+  const int field_count = std::sscanf(read_stat_fields_text(proc_fd, std::to_string(pid)).c_str(),
       " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %lld", &state, &user, &system,
       &children_user, &children_system, &threads);
   if (field_count != 6) return {};
@@ -142,10 +142,11 @@ void add_descendants(int proc_fd, pid_t parent, std::vector<pid_t>& pids) {
 
 constexpr int max_depth = 100;
 
-// Returns false if there are more than `max_entries`.
-bool count_contents_below(int folder, int depth, int64_t max_entries, FolderContents& contents) {
-  DIR* listing = fdopendir(folder);
-  if (!listing) return close(folder), true;
+// Counts the entries of a folder and of its subfolders. Closes the descriptor. Returns false if there are more than
+// `max_entries`.
+bool try_count_entries_below(int folder_fd, int depth, int64_t max_entries, FolderContents& contents) {
+  DIR* listing = fdopendir(folder_fd);
+  if (!listing) return close(folder_fd), true;
   bool is_complete = true;
   while (const dirent* entry = is_complete ? readdir(listing) : nullptr) {
     struct stat status;
@@ -155,7 +156,7 @@ bool count_contents_below(int folder, int depth, int64_t max_entries, FolderCont
     is_complete = ++contents.entries <= max_entries;
     if (!is_complete || !S_ISDIR(status.st_mode) || depth == max_depth) continue;
     const int subfolder = openat(dirfd(listing), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (subfolder >= 0) is_complete = count_contents_below(subfolder, depth + 1, max_entries, contents);
+    if (subfolder >= 0) is_complete = try_count_entries_below(subfolder, depth + 1, max_entries, contents);
   }
   closedir(listing);
   return is_complete;
@@ -169,14 +170,14 @@ int64_t read_clock_us(clockid_t clock) {
 
 }  // namespace
 
-FolderContents count_folder_contents(int folder, int64_t max_entries) {
+FolderContents count_folder_contents(int folder_fd, int64_t max_entries) {
   FolderContents contents;
-  const int listing = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (listing >= 0) count_contents_below(listing, 0, max_entries, contents);
+  const int listing = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (listing >= 0) try_count_entries_below(listing, 0, max_entries, contents);
   return contents;
 }
 
-int64_t read_tick_time_us(pid_t pid) {
+int64_t read_cpu_time_by_ticks_us(pid_t pid) {
   // bits of a clock number; the tick clock counts user and system time
   constexpr unsigned all_clock_kinds = 7, tick_clock_kind = 0;
   clockid_t clock;
@@ -184,23 +185,23 @@ int64_t read_tick_time_us(pid_t pid) {
   return read_clock_us(static_cast<clockid_t>((static_cast<unsigned>(clock) & ~all_clock_kinds) | tick_clock_kind));
 }
 
-Usage measure_process(int proc_fd, pid_t pid_in_proc, pid_t local_pid) {
-  Usage usage;
+ResourceUsage measure_process(int proc_fd, pid_t pid_in_proc, pid_t local_pid) {
+  ResourceUsage usage;
   clockid_t clock;
   if (clock_getcpuclockid(local_pid, &clock) == 0) usage.cpu_us = read_clock_us(clock);
   const std::string status = read_status_file(proc_fd, pid_in_proc);
   usage.memory_bytes = find_resident_bytes(proc_fd, pid_in_proc) + parse_nonresident_memory_bytes(status);
   usage.is_waiting_for_disk = status.find("\nState:\tD") != std::string::npos;
-  usage.is_ready = status.find("\nState:\tR") != std::string::npos;
+  usage.is_runnable = status.find("\nState:\tR") != std::string::npos;
   usage.task_count = 1;
   usage.largest_pid = pid_in_proc;
   return usage;
 }
 
-void CpuWaitCounter::observe(
+void CpuWaitCounter::add_new_waits(
     int proc_fd, const std::vector<std::string>& threads, int64_t now, bool includes_current_waits) {
-  std::map<std::string, Thread> observed;
-  pending_us_ = 0, is_ready_ = false;
+  std::map<std::string, ThreadTimes> observed;
+  pending_us_ = 0, is_runnable_ = false;
   for (const std::string& name : threads) {
     const SchedulerTimes schedule = read_scheduler_times(proc_fd, name);
     const auto last_seen = threads_.find(name);
@@ -208,11 +209,11 @@ void CpuWaitCounter::observe(
     const bool is_known = last_seen != threads_.end() && last_seen->second.waited_us <= schedule.waited_us;
     const bool has_not_run =
         is_known && last_seen->second.ran_us == schedule.ran_us && last_seen->second.waited_us == schedule.waited_us;
-    const Thread thread = {schedule.ran_us, schedule.waited_us, has_not_run ? last_seen->second.last_ran_at : now};
+    const ThreadTimes thread = {schedule.ran_us, schedule.waited_us, has_not_run ? last_seen->second.last_ran_at : now};
     ended_us_ += is_known ? thread.waited_us - last_seen->second.waited_us : thread.waited_us;
-    const bool is_ready = includes_current_waits && read_thread_state(proc_fd, name) == 'R';
-    if (is_ready && has_not_run) pending_us_ += now - thread.last_ran_at;
-    is_ready_ = is_ready_ || is_ready;
+    const bool is_runnable = includes_current_waits && read_thread_state(proc_fd, name) == 'R';
+    if (is_runnable && has_not_run) pending_us_ += now - thread.last_ran_at;
+    is_runnable_ = is_runnable_ || is_runnable;
     observed.emplace(name, thread);
   }
   threads_.swap(observed);
@@ -225,7 +226,7 @@ std::vector<std::string> list_threads(int proc_fd, const std::vector<pid_t>& pid
   return threads;
 }
 
-bool is_any_running(int proc_fd, const std::vector<pid_t>& pids) {
+bool is_any_thread_running(int proc_fd, const std::vector<pid_t>& pids) {
   for (const std::string& thread : list_threads(proc_fd, pids))
     if (read_thread_state(proc_fd, thread) == 'R') return true;
   return false;
@@ -235,15 +236,16 @@ int64_t read_cpu_wait_us(int proc_fd, pid_t pid) {
   return read_scheduler_times(proc_fd, std::to_string(pid)).waited_us;
 }
 
-int64_t read_written_bytes(int proc_fd, pid_t pid) {
+int64_t read_written_byte_count(int proc_fd, pid_t pid) {
   return parse_number_after(read_proc_file(proc_fd, std::to_string(pid) + "/io"), "wchar:");
 }
 
-int64_t read_disk_activity(int proc_fd, pid_t pid) {
+int64_t read_disk_activity_counter(int proc_fd, pid_t pid) {
   const std::string io = read_proc_file(proc_fd, std::to_string(pid) + "/io");
   long long faults = 0;
   std::sscanf(
-      read_stat_fields(proc_fd, std::to_string(pid)).c_str(), " %*c %*d %*d %*d %*d %*d %*u %*u %*u %lld", &faults);
+      read_stat_fields_text(proc_fd, std::to_string(pid)).c_str(), " %*c %*d %*d %*d %*d %*d %*u %*u %*u %lld",
+      &faults);
   return faults + parse_number_after(io, "\nread_bytes:") + parse_number_after(io, "\nwrite_bytes:");
 }
 
@@ -268,8 +270,8 @@ int64_t measure_proportional_memory_bytes(int proc_fd, const std::vector<pid_t>&
   return bytes;
 }
 
-Usage measure_descendants(int proc_fd, pid_t own_pid) {
-  Usage usage;
+ResourceUsage measure_descendants(int proc_fd, pid_t own_pid) {
+  ResourceUsage usage;
   int64_t max_memory = -1;
   for (const pid_t pid : list_descendants(proc_fd, own_pid)) {
     const int64_t memory =
@@ -280,7 +282,7 @@ Usage measure_descendants(int proc_fd, pid_t own_pid) {
     usage.task_count += process_stat.threads;
     const std::string states = read_thread_states(proc_fd, pid, process_stat);
     usage.is_waiting_for_disk = usage.is_waiting_for_disk || states.find('D') != std::string::npos;
-    usage.is_ready = usage.is_ready || states.find('R') != std::string::npos;
+    usage.is_runnable = usage.is_runnable || states.find('R') != std::string::npos;
     if (memory > max_memory) max_memory = memory, usage.largest_pid = pid;
   }
   return usage;

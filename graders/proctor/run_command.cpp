@@ -44,32 +44,32 @@ sys::Fd take_over_standard_output() {
 // Records which groups of tests have a score that can no longer change, by the rules of the plan.
 class TestGroupStates {
  public:
-  explicit TestGroupStates(const std::vector<plan::Group>& groups)
-      : groups_(groups), is_group_settled_(groups.size(), false) {}
+  explicit TestGroupStates(const std::vector<plan::TestGroup>& groups)
+      : groups_(groups), has_final_score_(groups.size(), false) {}
 
-  bool is_settled(const plan::Test& test) const {
+  bool are_group_scores_final(const plan::Test& test) const {
     for (const size_t group : test.groups)
-      if (!is_group_settled_[group]) return false;
+      if (!has_final_score_[group]) return false;
     return !test.groups.empty();
   }
 
   void record_score(const plan::Test& test, double score) {
     for (const size_t group : test.groups)
-      if (settles_group(groups_[group], score)) is_group_settled_[group] = true;
+      if (is_group_score_final(groups_[group], score)) has_final_score_[group] = true;
   }
 
  private:
-  static bool settles_group(const plan::Group& group, double score) {
+  static bool is_group_score_final(const plan::TestGroup& group, double test_score) {
     switch (group.rule) {
-      case plan::Group::Rule::zero: return score <= 0;
-      case plan::Group::Rule::threshold: return score <= 0 || score > group.threshold;
-      case plan::Group::Rule::never: return false;
+      case plan::TestGroup::Rule::zero: return test_score <= 0;
+      case plan::TestGroup::Rule::threshold: return test_score <= 0 || test_score > group.threshold;
+      case plan::TestGroup::Rule::never: return false;
     }
     return false;
   }
 
-  const std::vector<plan::Group>& groups_;
-  std::vector<bool> is_group_settled_;
+  const std::vector<plan::TestGroup>& groups_;
+  std::vector<bool> has_final_score_;
 };
 
 // A task type's name in plans, and the function that creates its task.
@@ -130,7 +130,7 @@ void judge_tests(
     const plan::Plan& plan, task::Task& task, streams::SubmissionStreams& streams, verdict::VerdictLines& lines) {
   TestGroupStates groups(plan.groups);
   for (const plan::Test& test : plan.tests) {
-    if (groups.is_settled(test)) {
+    if (groups.are_group_scores_final(test)) {
       lines.write_skipped(test.index);
       continue;
     }
@@ -141,7 +141,7 @@ void judge_tests(
       if (verdict.end_reason == verdict::EndReason::wall && verdict.ending.is_stalled) return;
       groups.record_score(test, verdict.score);
     } catch (const sys::Failure& failure) {
-      streams.recreate_all();
+      streams.discard_files_and_pipes();
       lines.write_failure(test.index, failure);
     }
   }
@@ -204,7 +204,7 @@ class SandboxSession {
 
   // Removes all data of a submission, so that the next submission cannot read it, and stops fork servers that failed.
   void remove_submission() {
-    streams_.truncate_all();
+    streams_.empty_all_files();
     fork_servers_.erase(std::remove_if(fork_servers_.begin(), fork_servers_.end(),
                             [](const RunningForkServer& running) { return !running.server->failure().empty(); }),
         fork_servers_.end());
@@ -255,7 +255,7 @@ class ForkServerRequest {
   }
 
   // Returns how the submission is started: forked, or started anew, with the reason. Empty if no fork server is wanted.
-  std::string describe_program_start() const {
+  std::string describe_start_method() const {
     return !is_requested_ ? "" : refusal_.empty() ? "forked" : "started: " + text::make_printable(refusal_, 500);
   }
 
@@ -277,8 +277,8 @@ void judge_plan(const std::string& path, verdict::VerdictLines& lines, SandboxSe
   const sys::Fd file = files::open_job_file(path);
   const plan::Plan plan = plan::parse_plan(files::read_all(file.get(), max_plan_bytes));
   lines.set_nonce(plan.nonce);
-  lines.set_makes_text_printable(plan.layers.is_enabled("cleaning"));
-  if (!plan.layers.is_enabled("streams")) dup2(lines.fd(), STDOUT_FILENO);
+  lines.set_makes_output_printable(plan.layers.is_enabled("cleaning"));
+  if (!plan.layers.is_enabled("streams")) dup2(lines.output_fd(), STDOUT_FILENO);
   checker::Checker checker(plan.checker);
   std::unique_ptr<judge_program::JudgeProgram> manager;
   if (!plan.manager.argv.empty())
@@ -294,7 +294,7 @@ void judge_plan(const std::string& path, verdict::VerdictLines& lines, SandboxSe
   fork_server::ForkServer* const server = fork_server_request.start_fork_server(plan);
   const std::unique_ptr<task::Task> task =
       make_task({plan, sandbox, files, checker, session.streams(), manager.get(), server});
-  lines.write_start(sandbox.format_confinement(fork_server_request.describe_program_start()));
+  lines.write_start_line(sandbox.format_confinement(fork_server_request.describe_start_method()));
   judge_tests(plan, *task, session.streams(), lines);
 }
 
@@ -310,22 +310,22 @@ bool read_line(int fd, std::string& line) {
 
 }  // namespace
 
-int judge_plan_file(const std::string& path) {
+int run_plan_command(const std::string& plan_path) {
   verdict::VerdictLines lines(take_over_standard_output(), false);
   ignore_sigxfsz();
   try {
     files::mark_all_close_on_exec();
     SandboxSession session(false);
-    judge_plan(path, lines, session);
+    judge_plan(plan_path, lines, session);
     lines.write_done();
     return 0;
   } catch (const sys::Failure& failure) {
-    lines.write_fatal(failure.message);
+    lines.write_fatal_failure(failure.message);
     return 2;
   }
 }
 
-int judge_plans_from_stdin() {
+int run_stdin_plans_command() {
   const sys::Fd bundle_names(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
   verdict::VerdictLines lines(take_over_standard_output(), true);
   ignore_sigxfsz();
@@ -333,13 +333,13 @@ int judge_plans_from_stdin() {
     files::mark_all_close_on_exec();
     SandboxSession session(true);
     for (std::string path; read_line(bundle_names.get(), path);) {
-      judge_plan(files::load_bundle(path), lines, session);
+      judge_plan(files::load_bundle_and_find_plan(path), lines, session);
       session.remove_submission();  // the client writes the next bundle after the last line
       lines.write_done();
     }
     return 0;
   } catch (const sys::Failure& failure) {
-    lines.write_fatal(failure.message);
+    lines.write_fatal_failure(failure.message);
     return 2;
   }
 }

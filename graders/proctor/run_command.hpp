@@ -5,9 +5,9 @@
 namespace run_command {
 
 // The command `proctor run PLAN`. Returns the exit code.
-int judge_plan_file(const std::string& path);
+int run_plan_command(const std::string& plan_path);
 
-// The command `proctor stand`: reads lines with the name of a plan, and judges each plan like `judge_plan_file`.
-int judge_plans_from_stdin();
+// The command `proctor stand`: reads lines with the name of a plan, and judges each plan like `run_plan_command`.
+int run_stdin_plans_command();
 
 }  // namespace run_command

@@ -50,11 +50,12 @@ bool write_file(const char* path, const std::string& content) {
 
 // Returns the line of an id map. Uid 0 is not mapped inside, because its programs would start with all capabilities of
 // the namespace.
-std::string format_id_map_line(unsigned outside) {
-  return std::to_string(outside ? outside : default_uid) + " " + std::to_string(outside) + " 1";
+std::string format_id_map_line(unsigned outside_id) {
+  return std::to_string(outside_id ? outside_id : default_uid) + " " + std::to_string(outside_id) + " 1";
 }
 
-std::string enter_user_namespace(int additional_namespaces) {
+// Returns an empty string, or why the namespace could not be entered.
+std::string try_enter_user_namespace(int additional_namespaces) {
   const std::string uid = format_id_map_line(geteuid()), gid = format_id_map_line(getegid());
   prctl(PR_SET_DUMPABLE, 1);  // otherwise the maps below belong to root; nothing untrusted runs yet
   if (unshare(CLONE_NEWUSER | CLONE_NEWNS | additional_namespaces) != 0) return sys::errno_message("user namespace");
@@ -67,8 +68,8 @@ std::string enter_user_namespace(int additional_namespaces) {
 
 // Reopens host files on read-only mounts. A program can reopen a descriptor through the mount on which it was opened,
 // and the file's owner may write there. The read-only mounts disappear with the old root.
-void reopen_read_only(const std::vector<HostFile>& host_files) {
-  for (const HostFile& file : host_files) {
+void reopen_host_files_read_only(const std::vector<OpenHostFile>& host_files) {
+  for (const OpenHostFile& file : host_files) {
     struct stat before, after;
     if (fstat(file.fd, &before) != 0) sys::fail_errno("cannot reopen " + file.path + " read-only");
     if (mount(file.path.c_str(), file.path.c_str(), nullptr, MS_BIND, nullptr) != 0)
@@ -84,9 +85,9 @@ void reopen_read_only(const std::vector<HostFile>& host_files) {
 
 // Returns the files that belong to this user. Must be called before a namespace is entered: there, all unmapped users
 // have the same uid, which may be this user's.
-std::vector<HostFile> find_files_of_this_user(const std::vector<HostFile>& host_files) {
-  std::vector<HostFile> own_files;
-  for (const HostFile& file : host_files) {
+std::vector<OpenHostFile> select_files_of_current_user(const std::vector<OpenHostFile>& host_files) {
+  std::vector<OpenHostFile> own_files;
+  for (const OpenHostFile& file : host_files) {
     struct stat status;
     if (fstat(file.fd, &status) == 0 && status.st_uid == geteuid()) own_files.push_back(file);
   }
@@ -114,19 +115,19 @@ void change_root_to(const std::string& root) {
 }
 
 // Builds a root with only the system's programs, a few devices, and the job's folder at /job.
-void build_root(
-    const std::string& job, std::vector<mounts::HostPath>& readable, const std::vector<const char*>& devices) {
-  const sys::Fd folder(open(job.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.valid()) sys::fail_errno("cannot open " + job);
+void build_root_folder(const std::string& job_folder, std::vector<mounts::HostPath>& readable_paths,
+    const std::vector<const char*>& devices) {
+  const sys::Fd folder(open(job_folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.valid()) sys::fail_errno("cannot open " + job_folder);
   // These paths may be below the folder that is about to be covered, so they are mounted by their descriptors.
-  for (mounts::HostPath& path : readable)
-    if (!path.is_tree && path.link.empty()) path = mounts::open_host_path(path.path);
+  for (mounts::HostPath& path : readable_paths)
+    if (!path.is_detached_mount && path.link.empty()) path = mounts::open_host_path(path.path);
   const std::string source = mounts::make_fd_path(folder), root = mount_empty_root();
   for (const char* name : {"/job", "/box", "/proc", "/tmp", "/dev"}) mkdir((root + name).c_str(), 0755);
   for (const char* path : system_folders) mounts::bind_host_path(root, mounts::open_host_path(path), true);
   for (const std::string& path : list_configuration_files())
     mounts::bind_host_path(root, mounts::open_host_path(path), true);
-  for (const mounts::HostPath& path : readable) mounts::bind_host_path(root, path, true);
+  for (const mounts::HostPath& path : readable_paths) mounts::bind_host_path(root, path, true);
   for (const char* path : devices) mounts::bind_host_path(root, mounts::open_host_path(path), false);
   const char* const links[][2] = {{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"},
       {"/proc/self/fd/1", "/dev/stdout"}, {"/proc/self/fd/2", "/dev/stderr"}};
@@ -152,12 +153,13 @@ bool needs_fd_path_for_exec() {
 // Exit codes of the process that tries namespaces. Any other code means that it died, such as the sanitizers' 1.
 constexpr int exit_available = 60, exit_exec_needs_fd_path = 61, exit_refused = 62;
 
-bool is_namespace_trial_exit(int status) {
-  return WIFEXITED(status) && WEXITSTATUS(status) >= exit_available && WEXITSTATUS(status) <= exit_refused;
+bool is_namespace_trial_status(int wait_status) {
+  return WIFEXITED(wait_status) && WEXITSTATUS(wait_status) >= exit_available &&
+      WEXITSTATUS(wait_status) <= exit_refused;
 }
 
 // Writes the reason of a refusal to the pipe, and returns the exit code for it.
-int report_refusal(int pipe_fd, const std::string& reason) {
+int refuse_with_exit_code(int pipe_fd, const std::string& reason) {
   const ssize_t ignored = write(pipe_fd, reason.data(), reason.size());
   static_cast<void>(ignored);
   return exit_refused;
@@ -165,23 +167,23 @@ int report_refusal(int pipe_fd, const std::string& reason) {
 
 // Tries a pid namespace with a new /proc. The kernel refuses that if part of the visible /proc is covered, as in
 // containers. Returns the exit code.
-int try_pid_namespace(int pipe_fd) {
+int run_pid_namespace_trial(int pipe_fd) {
   const std::string root = mount_empty_root();
   mkdir((root + "/proc").c_str(), 0755);
   mounts::bind_mount("/proc", root + "/proc");
   change_root_to(root);
   const long child = sys::retry_while_eagain(
       [] { return syscall(SYS_clone, SIGCHLD | CLONE_NEWPID | CLONE_NEWNS, nullptr, nullptr, nullptr, nullptr); });
-  if (child < 0) return report_refusal(pipe_fd, sys::errno_message("pid namespace"));
+  if (child < 0) return refuse_with_exit_code(pipe_fd, sys::errno_message("pid namespace"));
   if (child == 0) {
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
-      _exit(report_refusal(pipe_fd, sys::errno_message("own /proc")));
+      _exit(refuse_with_exit_code(pipe_fd, sys::errno_message("own /proc")));
     _exit(needs_fd_path_for_exec() ? exit_exec_needs_fd_path : exit_available);
   }
   int status = 0;
   waitpid(static_cast<pid_t>(child), &status, 0);
-  return is_namespace_trial_exit(status) ? WEXITSTATUS(status)
-                                         : report_refusal(pipe_fd, "pid namespace: its first process died");
+  return is_namespace_trial_status(status) ? WEXITSTATUS(status)
+                                           : refuse_with_exit_code(pipe_fd, "pid namespace: its first process died");
 }
 
 // The result of trying all namespaces in another process.
@@ -199,18 +201,18 @@ NamespaceTrial try_namespaces() {
   const pid_t child = static_cast<pid_t>(sys::retry_while_eagain(fork));
   if (child < 0) sys::fail_errno("cannot fork");
   if (child == 0) {
-    const std::string refusal = enter_user_namespace(0);
+    const std::string refusal = try_enter_user_namespace(0);
     try {
-      _exit(refusal.empty() ? try_pid_namespace(ends[1]) : report_refusal(ends[1], refusal));
+      _exit(refusal.empty() ? run_pid_namespace_trial(ends[1]) : refuse_with_exit_code(ends[1], refusal));
     } catch (const sys::Failure& failure) {
-      _exit(report_refusal(ends[1], "mount namespace: " + failure.message));
+      _exit(refuse_with_exit_code(ends[1], "mount namespace: " + failure.message));
     }
   }
   int status = 0;
   waitpid(child, &status, 0);
-  const int exit_code = is_namespace_trial_exit(status)
+  const int exit_code = is_namespace_trial_status(status)
       ? WEXITSTATUS(status)
-      : report_refusal(ends[1], "user namespace: the process that tried it died");
+      : refuse_with_exit_code(ends[1], "user namespace: the process that tried it died");
   char reason[256];
   const ssize_t length = exit_code == exit_refused ? read(read_end.get(), reason, sizeof reason) : 0;
   return {std::string(reason, length > 0 ? static_cast<size_t>(length) : 0), exit_code == exit_exec_needs_fd_path};
@@ -223,10 +225,11 @@ bool is_kernel_at_least(int major, int minor) {
   return kernel_major > major || (kernel_major == major && kernel_minor >= minor);
 }
 
-void enter_namespaces(Sandbox& sandbox, std::vector<mounts::HostPath>& readable,
-    const std::vector<const char*>& devices, const std::vector<HostFile>& host_files) {
+void enter_namespaces(Sandbox& sandbox, std::vector<mounts::HostPath>& readable_paths,
+    const std::vector<const char*>& devices, const std::vector<OpenHostFile>& host_files) {
   const NamespaceTrial trial = try_namespaces();
-  const std::string refusal = trial.refusal.empty() ? enter_user_namespace(CLONE_NEWIPC | CLONE_NEWNET) : trial.refusal;
+  const std::string refusal =
+      trial.refusal.empty() ? try_enter_user_namespace(CLONE_NEWIPC | CLONE_NEWNET) : trial.refusal;
   if (!refusal.empty()) {
     sandbox.missing_layers.push_back("namespaces: " + refusal);
     return;
@@ -235,12 +238,12 @@ void enter_namespaces(Sandbox& sandbox, std::vector<mounts::HostPath>& readable,
   unshare(CLONE_NEWCGROUP);  // since 4.6: hides the names of outer control groups in /proc
   sandbox.counts_own_tasks = is_kernel_at_least(5, 14);
   try {
-    reopen_read_only(host_files);
-    build_root(sandbox.job_folder, readable, devices);
+    reopen_host_files_read_only(host_files);
+    build_root_folder(sandbox.job_folder, readable_paths, devices);
     sandbox.has_mount_namespace = sandbox.has_pid_namespace = true;
     sandbox.exec_needs_fd_path = trial.exec_needs_fd_path;
     sandbox.job_folder = "/job";
-    for (const mounts::HostPath& path : readable)
+    for (const mounts::HostPath& path : readable_paths)
       if (path.path.compare(0, 5, "/tmp/") == 0) sandbox.paths_below_tmp.push_back(path.path);
   } catch (const sys::Failure& failure) {
     sandbox.missing_layers.push_back("mount namespace: " + failure.message);
@@ -249,14 +252,14 @@ void enter_namespaces(Sandbox& sandbox, std::vector<mounts::HostPath>& readable,
 
 // Adds the paths that every program may read to the sandbox's grants.
 void grant_system_paths(
-    Sandbox& sandbox, const std::vector<mounts::HostPath>& readable, const std::vector<const char*>& devices) {
+    Sandbox& sandbox, const std::vector<mounts::HostPath>& readable_paths, const std::vector<const char*>& devices) {
   const auto add_grant = [&](const char* path, landlock::Access access) {
     sys::Fd fd(open(path, O_PATH | O_CLOEXEC));
     if (fd.valid()) sandbox.system_grants.push_back({std::move(fd), access});
   };
   for (const char* path : system_folders) add_grant(path, landlock::Access::run);
   for (const std::string& path : list_configuration_files()) add_grant(path.c_str(), landlock::Access::read);
-  for (const mounts::HostPath& path : readable) add_grant(path.path.c_str(), landlock::Access::run);
+  for (const mounts::HostPath& path : readable_paths) add_grant(path.path.c_str(), landlock::Access::run);
   for (const char* path : devices) add_grant(path, landlock::Access::write);
 }
 
@@ -309,27 +312,28 @@ void drop_privileges(long uid, const SandboxLayers& layers) {
 }
 
 std::vector<mounts::HostPath> open_readable_paths(const std::vector<std::string>& paths, const SandboxLayers& layers) {
-  const bool opens_as_tree = layers.namespaces && layers.is_enabled("uid") && can_drop_privileges();
+  const bool opens_detached_mounts = layers.namespaces && layers.is_enabled("uid") && can_drop_privileges();
   std::vector<mounts::HostPath> opened;
-  for (const std::string& path : paths) opened.push_back(mounts::open_host_path(path, opens_as_tree));
+  for (const std::string& path : paths) opened.push_back(mounts::open_host_path(path, opens_detached_mounts));
   return opened;
 }
 
 void make_undumpable(const SandboxLayers& layers) { prctl(PR_SET_DUMPABLE, layers.is_enabled("dumpable") ? 0 : 1); }
 
-Sandbox enter_sandbox(const std::string& job, std::vector<mounts::HostPath> readable, SandboxLayers layers,
-    bool allow_unconfined, const std::vector<HostFile>& host_files, bool has_devices) {
+Sandbox enter_sandbox(const std::string& job_folder, std::vector<mounts::HostPath> readable_paths, SandboxLayers layers,
+    bool allow_unconfined, const std::vector<OpenHostFile>& host_files, bool has_devices) {
   const std::vector<const char*>& device_paths = has_devices ? all_devices : no_devices;
   Sandbox sandbox;
   sandbox.layers = layers;
-  sandbox.job_folder = job;
-  if (layers.namespaces) enter_namespaces(sandbox, readable, device_paths, find_files_of_this_user(host_files));
+  sandbox.job_folder = job_folder;
+  if (layers.namespaces)
+    enter_namespaces(sandbox, readable_paths, device_paths, select_files_of_current_user(host_files));
   sandbox.proc_fd = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
   sandbox.landlock_abi = layers.landlock ? landlock::find_abi() : 0;
   if (layers.landlock && sandbox.landlock_abi == 0) sandbox.missing_layers.push_back("landlock: this kernel has none");
   sandbox.has_seccomp = layers.seccomp && seccomp::are_filters_available();
   if (layers.seccomp && !sandbox.has_seccomp) sandbox.missing_layers.push_back("seccomp: this kernel has no filters");
-  if (sandbox.landlock_abi > 0) grant_system_paths(sandbox, readable, device_paths);
+  if (sandbox.landlock_abi > 0) grant_system_paths(sandbox, readable_paths, device_paths);
   if (!sandbox.is_confined() && !allow_unconfined)
     sys::fail(
         "this kernel offers neither Landlock nor namespaces, so a submission could read the answers; "

@@ -24,7 +24,7 @@ struct SandboxLayers {
     return std::find(disabled.begin(), disabled.end(), layer) == disabled.end();
   }
 #else
-  constexpr bool is_enabled(const char*) const { return true; }
+  constexpr bool is_enabled(const char* /* layer */) const { return true; }
 #endif
 
   // Reads `layers` and `without` of a plan or a sandbox spec.
@@ -42,7 +42,7 @@ struct AccessGrant {
 std::vector<mounts::HostPath> open_readable_paths(const std::vector<std::string>& paths, const SandboxLayers& layers);
 
 // A file of the host with an open descriptor, which programs can reach through /proc.
-struct HostFile {
+struct OpenHostFile {
   int fd;
   std::string path;
 };
@@ -84,9 +84,9 @@ void make_undumpable(const SandboxLayers& layers);
 
 // Moves the calling process into a new sandbox around the job's folder, with all layers that the kernel offers. Fails
 // if nothing would confine programs, unless `allow_unconfined` is set.
-// `readable` are further paths that programs may read, opened while the process was root. `has_devices`: whether
+// `readable_paths` are further paths that programs may read, opened while the process was root. `has_devices`: whether
 // programs see the random devices and /dev/full.
-Sandbox enter_sandbox(const std::string& job, std::vector<mounts::HostPath> readable, SandboxLayers layers,
-    bool allow_unconfined, const std::vector<HostFile>& host_files = {}, bool has_devices = true);
+Sandbox enter_sandbox(const std::string& job_folder, std::vector<mounts::HostPath> readable_paths, SandboxLayers layers,
+    bool allow_unconfined, const std::vector<OpenHostFile>& host_files = {}, bool has_devices = true);
 
 }  // namespace sandbox

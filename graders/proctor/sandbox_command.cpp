@@ -34,9 +34,10 @@ struct SandboxSpec {
   bool has_proc = true;
 };
 
-void set_profile_by_name(const std::string& name, process::Program& program) {
-  if (name != "tool" && name != "stage") sys::fail("profile: tool or stage expected, not " + name);
-  program.starts_sandboxes = name == "stage";
+void set_seccomp_profile(const std::string& profile_name, process::Program& program) {
+  if (profile_name != "tool" && profile_name != "stage")
+    sys::fail("profile: tool or stage expected, not " + profile_name);
+  program.starts_sandboxes = profile_name == "stage";
   program.profile = program.starts_sandboxes ? seccomp::Profile::stage : seccomp::Profile::tool;
 }
 
@@ -53,7 +54,7 @@ SandboxSpec read_spec(const json::Value& value) {
     spec.program.env.push_back(variable.first + "=" + variable.second.as_text("env"));
   spec.folder = value.at("dir").as_text("dir");
   for (const json::Value& file : value.at("files").as_list("files"))
-    spec.files.emplace_back(plan::check_file_name(file.at("name").as_text("files.name"), "files.name"),
+    spec.files.emplace_back(plan::require_job_file_name(file.at("name").as_text("files.name"), "files.name"),
         file.at("path").as_text("files.path"));
   for (const std::string& path : value.at("read").as_strings("read"))
     if (path == "/proc")
@@ -61,7 +62,7 @@ SandboxSpec read_spec(const json::Value& value) {
     else
       spec.readable_paths.push_back(path);
   spec.has_proc = value.at("proc").boolean_or(true, "proc");
-  set_profile_by_name(value.at("profile").as_text("profile"), spec.program);
+  set_seccomp_profile(value.at("profile").as_text("profile"), spec.program);
   // For scripts. Programs that an inner proctor starts do not see it.
   if (spec.program.starts_sandboxes) spec.readable_paths.push_back("/dev/zero");
   spec.uid = static_cast<long>(value.at("uid").integer_or(0, "uid"));
@@ -80,7 +81,7 @@ void make_parent_folders(const std::string& name) {
 
 // Opens the host's files before privileges are dropped, and links them into the folder by descriptor. They stay open in
 // the program.
-std::vector<sys::Fd> link_host_files(SandboxSpec& spec) {
+std::vector<sys::Fd> open_and_link_files(SandboxSpec& spec) {
   std::vector<sys::Fd> linked_files;
   for (const auto& file : spec.files) {
     const sys::Fd opened(open(file.second.c_str(), O_RDONLY | O_CLOEXEC));
@@ -161,7 +162,7 @@ void set_environment_variable(std::vector<std::string>& env, const std::string& 
 
 // Removes read permission from this process's output pipes: a source can include /dev/stdout by name, and the compiler
 // would wait for its own output forever. Pipes of other users cannot be opened anyway.
-void make_pipes_unreadable() {
+void forbid_reading_output_pipes() {
   for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
     struct stat status;
     if (fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode)) fchmod(fd, S_IWUSR);
@@ -169,18 +170,18 @@ void make_pipes_unreadable() {
 }
 
 // Runs the program of a sandbox spec, and returns the report on its ending as JSON.
-std::string run_in_sandbox(SandboxSpec& spec) {
+std::string run_spec_and_format_report(SandboxSpec& spec) {
   if (chdir(spec.folder.c_str()) != 0) sys::fail_errno("cannot enter " + spec.folder);
   const sys::Fd termination_fd = open_termination_signals();
-  const std::vector<sys::Fd> linked_files = link_host_files(spec);
+  const std::vector<sys::Fd> linked_files = open_and_link_files(spec);
   chown_folders_of_linked_files(spec);
-  if (!spec.program.starts_sandboxes) make_pipes_unreadable();
-  std::vector<mounts::HostPath> readable = sandbox::open_readable_paths(spec.readable_paths, spec.layers);
+  if (!spec.program.starts_sandboxes) forbid_reading_output_pipes();
+  std::vector<mounts::HostPath> readable_paths = sandbox::open_readable_paths(spec.readable_paths, spec.layers);
   sandbox::drop_privileges(spec.uid, spec.layers);
-  std::vector<sandbox::HostFile> host_files;
+  std::vector<sandbox::OpenHostFile> host_files;
   for (size_t i = 0; i < linked_files.size(); ++i) host_files.push_back({linked_files[i].get(), spec.files[i].second});
-  const sandbox::Sandbox sandbox = sandbox::enter_sandbox(
-      spec.folder, std::move(readable), spec.layers, spec.allow_unconfined, host_files, spec.program.starts_sandboxes);
+  const sandbox::Sandbox sandbox = sandbox::enter_sandbox(spec.folder, std::move(readable_paths), spec.layers,
+      spec.allow_unconfined, host_files, spec.program.starts_sandboxes);
   const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3),
             error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
   spec.program.input = input;
@@ -208,11 +209,11 @@ bool write_report(int fd, const std::string& report) {
 
 }  // namespace
 
-int run_sandbox_spec(const std::string& path) {
+int run_sandbox_command(const std::string& spec_path) {
   SandboxSpec spec;
   try {
-    const sys::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file.valid()) sys::fail_errno("cannot open " + path);
+    const sys::Fd file(open(spec_path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file.valid()) sys::fail_errno("cannot open " + spec_path);
     files::mark_all_close_on_exec();
     spec = read_spec(json::parse(files::read_all(file.get(), max_spec_bytes)));
   } catch (const sys::Failure& failure) {
@@ -220,7 +221,7 @@ int run_sandbox_spec(const std::string& path) {
     return 2;
   }
   try {
-    return write_report(spec.report_fd, run_in_sandbox(spec)) ? 0 : 1;
+    return write_report(spec.report_fd, run_spec_and_format_report(spec)) ? 0 : 1;
   } catch (const sys::Failure& failure) {
     return write_report(spec.report_fd, format_report(failure)) ? 0 : 1;
   }

@@ -102,7 +102,7 @@ constexpr uint32_t new_namespaces =
 
 // Allows only threads of the same process, without CLONE_VFORK. They share its descriptors, whose number bounds the
 // memory in pipes and sockets, because that is in no resident set.
-FilterProgram allow_thread() {
+FilterProgram allow_thread_creation() {
   constexpr uint32_t required_flags = CLONE_THREAD | CLONE_FILES;
   return {load_argument_low_half(0),
       instruction(BPF_ALU | BPF_AND | BPF_K, required_flags | new_namespaces | CLONE_VFORK),
@@ -113,9 +113,9 @@ FilterProgram allow_thread() {
 // The flags with which libc's fork calls clone.
 const std::vector<uint32_t> fork_flag_values = {SIGCHLD, SIGCHLD | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID};
 
-FilterProgram allow_thread_or_fork() {
+FilterProgram allow_thread_creation_or_fork() {
   FilterProgram program = {load_argument_low_half(0), jump_if(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0)};
-  const FilterProgram forks = allow_argument_values(0, fork_flag_values, EPERM), threads = allow_thread();
+  const FilterProgram forks = allow_argument_values(0, fork_flag_values, EPERM), threads = allow_thread_creation();
   program.push_back(instruction(BPF_JMP | BPF_JA, static_cast<uint32_t>(threads.size())));
   program.insert(program.end(), threads.begin(), threads.end());
   program.insert(program.end(), forks.begin(), forks.end());
@@ -123,7 +123,7 @@ FilterProgram allow_thread_or_fork() {
 }
 
 // Forbids to change SIGCHLD's disposition: with SIG_IGN, the kernel reaps children and their usage is not counted.
-FilterProgram refuse_sigchld_disposition() {
+FilterProgram build_sigchld_disposition_filter() {
   return {load_argument_low_half(0), jump_if(BPF_JMP | BPF_JEQ | BPF_K, SIGCHLD, 0, 1),
       return_action(errno_action(EPERM)), return_action(allow_action)};
 }
@@ -147,7 +147,7 @@ FilterProgram allow_private_or_waiting_futex() {
 
 // Refuses shared memory without a file: MADV_DONTNEED removes it from the resident set but does not free it, so that no
 // limit counts it. Refuses huge pages: their number is visible to all processes of the machine.
-FilterProgram refuse_uncounted_memory() {
+FilterProgram build_countable_memory_filter() {
   return {load_argument_low_half(3), jump_if(BPF_JMP | BPF_JSET | BPF_K, MAP_HUGETLB, 2, 0),
       jump_if(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 2), jump_if(BPF_JMP | BPF_JSET | BPF_K, MAP_SHARED, 0, 1),
       return_action(errno_action(EPERM)), return_action(allow_action)};
@@ -169,7 +169,7 @@ FilterProgram allow_per_process_limits(unsigned argument) {
 }
 
 // Allows sendto and recvfrom without flags and address, which do the same as write and read.
-FilterProgram allow_plain_send_and_receive() {
+FilterProgram allow_sending_without_address() {
   return {load_argument_low_half(3), jump_if(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 5), load_argument_low_half(4),
       jump_if(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3), load_argument_high_half(4),
       jump_if(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1), return_action(allow_action), return_action(errno_action(EPERM))};
@@ -225,7 +225,7 @@ FilterProgram build_condition_filter(system_calls::Condition condition, pid_t ow
     case Condition::prlimit_of_caller: return allow_prlimit_of_caller(own_pid);
     case Condition::private_futex: return allow_argument_bits(1, FUTEX_PRIVATE_FLAG, true, EINVAL);
     case Condition::private_or_waiting_futex: return allow_private_or_waiting_futex();
-    case Condition::countable_memory: return refuse_uncounted_memory();
+    case Condition::countable_memory: return build_countable_memory_filter();
     case Condition::own_page_advice: return allow_argument_values(2, own_page_advice_values, EINVAL);
     case Condition::no_flags: return allow_argument_values(5, {0}, EOPNOTSUPP);
     case Condition::shared_descriptor_table:
@@ -236,25 +236,26 @@ FilterProgram build_condition_filter(system_calls::Condition condition, pid_t ow
       return allow_argument_values(1, {TCGETS, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TIOCGWINSZ}, ENOTTY);
     case Condition::plain_prctl:
       return allow_argument_values(0, {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_CAPBSET_READ, PR_SET_VMA}, EPERM);
-    case Condition::only_threads: return allow_thread();
+    case Condition::only_threads: return allow_thread_creation();
     case Condition::only_forks: return allow_argument_values(0, fork_flag_values, EPERM);
-    case Condition::threads_or_forks: return allow_thread_or_fork();
-    case Condition::any_signal_except_sigchld: return refuse_sigchld_disposition();
+    case Condition::threads_or_forks: return allow_thread_creation_or_fork();
+    case Condition::any_signal_except_sigchld: return build_sigchld_disposition_filter();
     case Condition::own_barrier: return allow_argument_values(0, own_barrier_commands, EINVAL);
     case Condition::no_namespaces: return allow_argument_bits(0, new_namespaces, false, EPERM);
     case Condition::unix_socket_pair: return allow_argument_values(0, {AF_UNIX}, EPERM);
-    case Condition::plain_send_and_receive: return allow_plain_send_and_receive();
+    case Condition::plain_send_and_receive: return allow_sending_without_address();
   }
   return {return_action(errno_action(EPERM))};
 }
 
 // One system call and the filter program that decides about it: a single action, or checks of its arguments.
-struct CallRule {
+struct SystemCallFilter {
   unsigned call;
   FilterProgram program;
 };
 
-unsigned find_profile_bit(Profile profile, SubmissionPermissions permissions) {
+// Returns the bit of a profile in `SystemCallRule::profiles`.
+unsigned find_rule_profile_bit(Profile profile, SubmissionPermissions permissions) {
   switch (profile) {
     case Profile::submission:
       if (permissions.may_fork)
@@ -267,29 +268,31 @@ unsigned find_profile_bit(Profile profile, SubmissionPermissions permissions) {
   return 0;
 }
 
-std::vector<CallRule> list_profile_rules(unsigned profile, pid_t own_pid) {
-  std::vector<CallRule> rules;
-  for (const system_calls::Rule& rule : system_calls::list_rules())
-    if (rule.profiles & profile)
+std::vector<SystemCallFilter> list_profile_filters(unsigned profile_bit, pid_t own_pid) {
+  std::vector<SystemCallFilter> filters;
+  for (const system_calls::SystemCallRule& rule : system_calls::list_system_call_rules())
+    if (rule.profiles & profile_bit)
       for (const system_calls::SystemCall& call : rule.calls)
-        rules.push_back({call.number, build_condition_filter(rule.condition, own_pid)});
-  return rules;
+        filters.push_back({call.number, build_condition_filter(rule.condition, own_pid)});
+  return filters;
 }
 
-// The rules as a binary search over ranges of calls with the same action. The kernel compiles the filter each time it
-// is installed, and runs it once for each call number, so every started program pays for its length and depth.
-class CallSearchTree {
+// The filters of all calls as a binary search over ranges of calls with the same action. The kernel compiles the filter
+// each time it is installed, and runs it once for each call number, so every started program pays for its length and
+// depth.
+class SystemCallFilterTree {
  public:
-  explicit CallSearchTree(std::vector<CallRule> rules) {
-    std::sort(rules.begin(), rules.end(), [](const CallRule& a, const CallRule& b) { return a.call < b.call; });
+  explicit SystemCallFilterTree(std::vector<SystemCallFilter> filters) {
+    std::sort(filters.begin(), filters.end(),
+        [](const SystemCallFilter& a, const SystemCallFilter& b) { return a.call < b.call; });
     unsigned next = 0;
-    for (CallRule& rule : rules) {
-      add_refused_calls(next, rule.call);
-      add_range(rule.call, std::move(rule.program));
-      next = rule.call + 1;
+    for (SystemCallFilter& filter : filters) {
+      add_refused_range(next, filter.call);
+      add_system_call_range(filter.call, std::move(filter.program));
+      next = filter.call + 1;
     }
-    add_refused_calls(next, last_known_call + 1);
-    add_range(std::max(next, last_known_call), {return_action(errno_action(ENOSYS))});
+    add_refused_range(next, last_known_call + 1);
+    add_system_call_range(std::max(next, last_known_call), {return_action(errno_action(ENOSYS))});
   }
 
   FilterProgram build_filter() const {
@@ -303,38 +306,40 @@ class CallSearchTree {
       program.push_back(jump_if(BPF_JMP | BPF_JGE | BPF_K, x32_bit, 0, 1));
       program.push_back(return_action(SECCOMP_RET_KILL_PROCESS));
     }
-    const FilterProgram tree = build_range(0, ranges_.size());
+    const FilterProgram tree = build_subtree_filter(0, ranges_.size());
     program.insert(program.end(), tree.begin(), tree.end());
     return program;
   }
 
  private:
   // All calls up to the first call of the next range.
-  struct Range {
+  struct SystemCallRange {
     unsigned first_call;
     FilterProgram program;
   };
 
-  static bool is_same_action(const FilterProgram& a, const FilterProgram& b) {
+  static bool is_same_single_action(const FilterProgram& a, const FilterProgram& b) {
     return a.size() == 1 && b.size() == 1 && a[0].code == b[0].code && a[0].k == b[0].k;
   }
 
-  void add_range(unsigned first_call, FilterProgram program) {
-    if (ranges_.empty() || !is_same_action(ranges_.back().program, program))
+  void add_system_call_range(unsigned first_call, FilterProgram program) {
+    if (ranges_.empty() || !is_same_single_action(ranges_.back().program, program))
       ranges_.push_back({first_call, std::move(program)});
   }
 
   // Adds the calls that no rule names: forbidden up to `last_known_call`, ENOSYS if they are newer.
-  void add_refused_calls(unsigned first, unsigned end) {
-    if (first < end && first < last_known_call) add_range(first, {return_action(errno_action(EPERM))});
-    if (first < end && end > last_known_call)
-      add_range(std::max(first, last_known_call), {return_action(errno_action(ENOSYS))});
+  void add_refused_range(unsigned first_call, unsigned end_call) {
+    if (first_call < end_call && first_call < last_known_call)
+      add_system_call_range(first_call, {return_action(errno_action(EPERM))});
+    if (first_call < end_call && end_call > last_known_call)
+      add_system_call_range(std::max(first_call, last_known_call), {return_action(errno_action(ENOSYS))});
   }
 
-  FilterProgram build_range(size_t first, size_t end) const {
-    if (end - first == 1) return ranges_[first].program;
-    const size_t middle = first + (end - first) / 2;
-    const FilterProgram low = build_range(first, middle), high = build_range(middle, end);
+  FilterProgram build_subtree_filter(size_t first_range, size_t end_range) const {
+    if (end_range - first_range == 1) return ranges_[first_range].program;
+    const size_t middle = first_range + (end_range - first_range) / 2;
+    const FilterProgram low = build_subtree_filter(first_range, middle),
+                        high = build_subtree_filter(middle, end_range);
     FilterProgram program;
     if (low.size() <= 255) {
       program.push_back(jump_if(BPF_JMP | BPF_JGE | BPF_K, ranges_[middle].first_call, low.size(), 0));
@@ -347,17 +352,17 @@ class CallSearchTree {
     return program;
   }
 
-  std::vector<Range> ranges_;
+  std::vector<SystemCallRange> ranges_;
 };
 
 // Placeholder for the caller's pid in a cached filter. No process has this pid.
 constexpr pid_t placeholder_pid = 0x0ca11e40;
 
 // Returns the filter of a profile, with `placeholder_pid`; it is built once.
-const FilterProgram& get_cached_filter(unsigned profile) {
+const FilterProgram& get_cached_filter(unsigned profile_bit) {
   static std::map<unsigned, FilterProgram> cached_filters;
-  const auto [entry, is_new] = cached_filters.try_emplace(profile);
-  if (is_new) entry->second = CallSearchTree(list_profile_rules(profile, placeholder_pid)).build_filter();
+  const auto [entry, is_new] = cached_filters.try_emplace(profile_bit);
+  if (is_new) entry->second = SystemCallFilterTree(list_profile_filters(profile_bit, placeholder_pid)).build_filter();
   return entry->second;
 }
 
@@ -374,11 +379,11 @@ void replace_placeholder_pid(FilterProgram& program, pid_t own_pid) {
 }  // namespace
 
 void prepare_filter(Profile profile, SubmissionPermissions permissions) {
-  get_cached_filter(find_profile_bit(profile, permissions));
+  get_cached_filter(find_rule_profile_bit(profile, permissions));
 }
 
-std::string install_filter(Profile profile, SubmissionPermissions permissions, pid_t own_pid) {
-  FilterProgram program = get_cached_filter(find_profile_bit(profile, permissions));
+std::string install_filter_or_explain(Profile profile, SubmissionPermissions permissions, pid_t own_pid) {
+  FilterProgram program = get_cached_filter(find_rule_profile_bit(profile, permissions));
   replace_placeholder_pid(program, own_pid);
   const sock_fprog filter = {static_cast<unsigned short>(program.size()), program.data()};
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) return sys::errno_message("seccomp");
@@ -411,7 +416,7 @@ constexpr unsigned long ioctl_receive = _IOWR('!', 0, SeccompNotification), ioct
 
 }  // namespace
 
-sys::Fd install_task_start_listener(bool includes_threads) {
+sys::Fd install_process_start_listener(bool includes_threads) {
   FilterProgram program = {load_argument_low_half(0), jump_if(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
       return_action(includes_threads ? notify_action : allow_action), return_action(notify_action)};
   const FilterProgram load_call = {instruction(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
@@ -434,22 +439,22 @@ sys::Fd install_task_start_listener(bool includes_threads) {
   return listener;
 }
 
-std::optional<TaskStartListener::TaskStartRequest> TaskStartListener::receive_request() const {
+std::optional<ProcessStartListener::StartRequest> ProcessStartListener::receive_request() const {
   alignas(SeccompNotification) char buffer[512] = {};  // newer kernels may return longer notifications
   const auto& notification = *reinterpret_cast<const SeccompNotification*>(buffer);
   if (ioctl(listener_.get(), ioctl_receive, buffer) != 0) return std::nullopt;
-  return TaskStartRequest{
+  return StartRequest{
       notification.id, notification.data.nr == SYS_clone && (notification.data.args[0] & CLONE_THREAD)};
 }
 
-void TaskStartListener::answer_request(const TaskStartRequest& request) {
+void ProcessStartListener::answer_request(const StartRequest& request) {
   const bool is_granted = request.is_thread || processes_left_ > 0;
   SeccompResponse answer = {request.id, 0, is_granted ? 0 : -EAGAIN, is_granted ? flag_continue : 0};
   if (ioctl(listener_.get(), ioctl_send, &answer) != 0) {
     if (errno == ENOENT) return;  // the process that asked is gone
     sys::fail_errno("processes cannot be counted (Linux 5.5 and newer ask for each)");
   }
-  if (!request.is_thread) is_granted ? (--processes_left_, ++granted_processes_) : ++refused_processes_;
+  if (!request.is_thread) is_granted ? (--processes_left_, ++started_process_count_) : ++refused_processes_;
 }
 
 bool are_filters_available() {

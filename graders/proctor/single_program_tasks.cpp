@@ -12,13 +12,13 @@ namespace {
 // Batch: the submission reads an input and writes an output, then the checker compares.
 class BatchTask : public Task {
  public:
-  BatchTask(const TaskContext& context, const char* mode) : Task(context), mode_(mode) {}
+  BatchTask(const TaskContext& context, const char* checker_mode) : Task(context), checker_mode_(checker_mode) {}
 
   verdict::Verdict judge(const plan::Test& test) override {
-    checker_.begin_test();
-    return judge_in_passes(files_.find_fd(test.input), [&](int input_fd, sys::Fd& next_input) {
+    checker_.clear_test_feedback();
+    return judge_all_passes(files_.find_fd(test.input), [&](int input_fd, sys::Fd& next_input) {
       const verdict::Verdict verdict = judge_single_pass(test, input_fd);
-      next_input = checker_.take_next_input();
+      next_input = checker_.take_next_pass_input();
       return verdict;
     });
   }
@@ -26,7 +26,7 @@ class BatchTask : public Task {
  private:
   verdict::Verdict judge_single_pass(const plan::Test& test, int input_fd) {
     const int error_fd = streams_.get_empty_file("error"),
-              output_fd = plan_.output_file.empty() ? streams_.get_empty_file("output") : make_empty_output_file();
+              output_fd = plan_.output_file.empty() ? streams_.get_empty_file("output") : open_empty_output_fd();
     const bool is_one_way = sandbox_.layers.is_enabled("one-way");
     const sys::Fd output_writer =
                       plan_.output_file.empty() ? files::reopen_write_only(output_fd, is_one_way) : sys::Fd(),
@@ -38,7 +38,7 @@ class BatchTask : public Task {
     program.error = error_writer.get();
     if (!sandbox_.layers.is_enabled("streams")) program.output = STDOUT_FILENO, program.error = STDERR_FILENO;
     allow_named_files(program, output_fd);
-    const verdict::Verdict verdict = run_and_check(program, test, input_fd, output_fd, error_fd, mode_);
+    const verdict::Verdict verdict = run_and_check(program, test, input_fd, output_fd, error_fd, checker_mode_);
     if (!plan_.output_file.empty() && verdict.score < 1) fail_if_disk_is_full(output_fd);
     return verdict;
   }
@@ -67,17 +67,17 @@ class BatchTask : public Task {
 
   // Writes the input to a file in the submission's folder.
   sys::Fd write_input_file(int input_fd) {
-    const int file = make_empty_file(input_file_, plan_.input_file);
+    const int file = open_empty_file_fd(input_file_, plan_.input_file);
     files::copy_content(input_fd, file);
     files::reset_file_times(file);
     return {};
   }
 
-  int make_empty_output_file() { return make_empty_file(output_file_, plan_.output_file); }
+  int open_empty_output_fd() { return open_empty_file_fd(output_file_, plan_.output_file); }
 
   // Empties a file of the submission and returns its descriptor. All tests use the same file, because the submission
   // could distinguish tests with different inode numbers.
-  static int make_empty_file(sys::Fd& file, const std::string& name) {
+  static int open_empty_file_fd(sys::Fd& file, const std::string& name) {
     if (!file.valid()) {
       unlink(make_submission_path(name).c_str());
       file = sys::Fd(open(make_submission_path(name).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
@@ -87,7 +87,7 @@ class BatchTask : public Task {
     return file.get();
   }
 
-  const char* mode_;
+  const char* checker_mode_;
   sys::Fd input_file_, output_file_;  // files of a task with named files
 };
 
@@ -115,13 +115,13 @@ class OutputOnlyTask : public Task {
 
   verdict::Verdict judge(const plan::Test& test) override { return judge(test, nullptr); }
 
-  verdict::Verdict judge(const plan::Test& test, const char* mode) {
+  verdict::Verdict judge(const plan::Test& test, const char* checker_mode) {
     verdict::Verdict verdict;
     if (test.submitted_output.empty()) {
       verdict.feedback = "File not submitted";
       return verdict;
     }
-    check_output(verdict, test, files_.find_fd(test.submitted_output), mode);
+    check_output(verdict, test, files_.find_fd(test.submitted_output), checker_mode);
     return verdict;
   }
 };

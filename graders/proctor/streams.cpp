@@ -19,12 +19,12 @@ sys::Fd reopen_pipe(const sys::Fd& pipe_fd, int flags) {
 }  // namespace
 
 int SubmissionStreams::get_empty_file(const char* name, size_t index) {
-  const int fd = open_reused_file(name, index);
+  const int fd = open_reused_file_fd(name, index);
   files::empty_file(fd);
   return fd;
 }
 
-int SubmissionStreams::open_reused_file(const char* name, size_t index) {
+int SubmissionStreams::open_reused_file_fd(const char* name, size_t index) {
   sys::Fd& fd = files_[{name, index}];
   if (!fd.valid()) fd = files::make_memory_file(name);
   if (fchmod(fd.get(), unshared_mode) != 0) sys::fail_errno("cannot prepare a memory file");
@@ -43,16 +43,16 @@ pipes::Pipe SubmissionStreams::get_empty_pipe(const char* name, size_t index) {
 }
 
 // Overwrites the copy of the last input, which is faster than freeing its memory and allocating it anew.
-sys::Fd SubmissionStreams::copy_input(int input) {
-  const int input_copy = open_reused_file("input", 0);
+sys::Fd SubmissionStreams::copy_input(int input_fd) {
+  const int input_copy = open_reused_file_fd("input", 0);
   if (lseek(input_copy, 0, SEEK_SET) != 0) sys::fail_errno("cannot prepare a memory file");
-  files::copy_content(input, input_copy);
-  if (ftruncate(input_copy, files::read_size_bytes(input)) != 0) sys::fail_errno("cannot prepare a memory file");
+  files::copy_content(input_fd, input_copy);
+  if (ftruncate(input_copy, files::read_size_bytes(input_fd)) != 0) sys::fail_errno("cannot prepare a memory file");
   files::reset_file_times(input_copy);
   return files::reopen_read_only(input_copy);
 }
 
-void SubmissionStreams::truncate_all() {
+void SubmissionStreams::empty_all_files() {
   for (const auto& file : files_) files::empty_file(file.second.get());
 }
 

@@ -21,19 +21,20 @@ class SubmissionStreams {
   pipes::Pipe get_empty_pipe(const char* name, size_t index = 0);
 
   // Returns the only copy of an input in memory, to be read from its start.
-  sys::Fd copy_input(int input);
+  sys::Fd copy_input(int input_fd);
 
   // Frees the memory that the last test used.
-  void truncate_all();
+  void empty_all_files();
 
-  // Creates new files and pipes for the next test, because a process of the last test may still be alive.
-  void recreate_all() { files_.clear(), pipes_.clear(); }
+  // Closes the files and pipes, so that the next test gets new files and pipes, because a process of the last test may
+  // still be alive.
+  void discard_files_and_pipes() { files_.clear(), pipes_.clear(); }
 
  private:
   using NameAndIndex = std::pair<std::string, size_t>;
 
   // Returns the file with the content that the last test left in it.
-  int open_reused_file(const char* name, size_t index);
+  int open_reused_file_fd(const char* name, size_t index);
 
   std::map<NameAndIndex, sys::Fd> files_;
   std::map<NameAndIndex, sys::Fd> pipes_;  // O_PATH descriptors, which cannot be read or written

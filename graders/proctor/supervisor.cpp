@@ -56,7 +56,7 @@ class Supervisor {
         asks_before_starts_((is_submission_ && !is_single_process_) || needs_thread_permission(sandbox, program)),
         proc_fd_(sandbox.proc_fd.get()),
         report_pipe_fd_(report_pipe),
-        time_account_(clock_, program.clock_index, make_time_rules(program)) {}
+        time_tracker_(clock_, program.clock_index, make_idle_time_rules(program)) {}
 
   // Starts the program, waits until it has terminated and returns its report.
   SupervisorReport supervise_program() {
@@ -66,32 +66,33 @@ class Supervisor {
       wait_for_event();
       if (only_answered_request_ && sys::now_us() < next_check_at_) continue;
       next_check_at_ = sys::now_us() + submission_poll_ns / 1000;
-      add_supervisor_sleep();
-      update_cpu_waits();  // must happen before a process that has exited is reaped
-      tick_time_us_ = std::max(tick_time_us_, resource_usage::read_tick_time_us(child_pid_));  // before reaping as well
+      record_supervisor_sleep();
+      update_cpu_wait_times();  // must happen before a process that has exited is reaped
+      // before reaping as well
+      tick_cpu_us_ = std::max(tick_cpu_us_, resource_usage::read_cpu_time_by_ticks_us(child_pid_));
       if (program_.counts_written_bytes)
         report_.written_bytes =
-            std::max(report_.written_bytes, resource_usage::read_written_bytes(proc_fd_, child_pid_in_proc_));
-      reap_processes(WNOHANG);
+            std::max(report_.written_bytes, resource_usage::read_written_byte_count(proc_fd_, child_pid_in_proc_));
+      reap_exited_processes(WNOHANG);
       if (!has_ended_) enforce_limits();
-      last_cpu_wait_us_ = read_own_cpu_wait_us();
+      last_cpu_wait_us_ = read_supervisor_cpu_wait_us();
     }
-    time_account_.record_final_times(ended_at_, reaped_cpu_us_, cpu_waits_.total_us());
+    time_tracker_.record_final_times(ended_at_, reaped_cpu_us_, cpu_waits_.total_us());
     report_.wall_us = ended_at_ - started_at_;
-    report_.idle_us = time_account_.idle_us(ended_at_);
-    report_.waited_us = cpu_waits_.total_us() + time_account_.waited_us();
+    report_.idle_us = time_tracker_.idle_us(ended_at_);
+    report_.waited_us = cpu_waits_.total_us() + time_tracker_.disk_and_steal_wait_us();
     mark_program_ended();
     if (sandbox_.layers.is_enabled("order"))
       kill_all();
     else
-      reap_processes(WNOHANG);
+      reap_exited_processes(WNOHANG);
     report_.cpu_us = reaped_cpu_us_;
     report_.memory_bytes = std::max(report_.memory_bytes, reaped_memory_bytes_);
     if (was_killed_by_cpu_rlimit())
-      report_.kill_reason = KillReason::cpu, report_.cpu_us = std::max(report_.cpu_us, tick_time_us_);
+      report_.kill_reason = KillReason::cpu, report_.cpu_us = std::max(report_.cpu_us, tick_cpu_us_);
     report_.is_killed_from_outside = is_submission_ && sandbox_.has_seccomp && was_killed_from_outside();
     report_.is_machine_crowded = is_machine_crowded();
-    if (!is_single_process_ && listener_) report_.process_count = 1 + listener_->granted_processes();
+    if (!is_single_process_ && listener_) report_.process_count = 1 + listener_->started_process_count();
     return report_;
   }
 
@@ -102,7 +103,7 @@ class Supervisor {
     const int64_t limit = find_cpu_limit_us(program_.limits, is_machine_crowded());
     const bool has_failed = report_.kill_reason == KillReason::none && (report_.exit_code != 0 || report_.signal != 0);
     if (!has_failed || limit == unlimited) return false;
-    if (report_.signal == SIGKILL && sandbox_.layers.is_enabled("accounting") && tick_time_us_ > limit) return true;
+    if (report_.signal == SIGKILL && sandbox_.layers.is_enabled("accounting") && tick_cpu_us_ > limit) return true;
     return !is_single_process_ && report_.cpu_us > limit;
   }
 
@@ -165,7 +166,7 @@ class Supervisor {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("cannot make a pipe");
     sys::Fd read_end(ends[0]), write_end(ends[1]);
-    clock_.exclude_from_forks();
+    clock_.hide_from_child_processes();
     int sockets[2] = {-1, -1};
     if (asks_before_starts_ && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
       sys::fail_errno("cannot make a socket pair");
@@ -176,13 +177,13 @@ class Supervisor {
     write_end.reset();
     const StartMessage start = wait_for_start_message(read_end.get());
     read_end.reset();
-    if (listener_receiver.valid()) set_listener(receive_listener(listener_receiver.get()));
+    if (listener_receiver.valid()) set_start_listener(receive_seccomp_listener(listener_receiver.get()));
     listener_receiver.reset(), listener_sender.reset();
     close_program_descriptors();
     child_pid_in_proc_ = start.pid_in_proc;
     started_at_ = start.started_us;
-    time_account_.start_measuring(started_at_);
-    last_cpu_wait_us_ = read_own_cpu_wait_us();
+    time_tracker_.start_measuring(started_at_);
+    last_cpu_wait_us_ = read_supervisor_cpu_wait_us();
   }
 
   // Closes all descriptors that neither the program nor the supervisor needs, such as hundreds of tests' files, so that
@@ -204,7 +205,7 @@ class Supervisor {
           signal_fd_.get(), listener_ ? listener_->fd() : -1});
   }
 
-  void set_listener(sys::Fd listener) {
+  void set_start_listener(sys::Fd listener) {
     if (listener.valid())
       listener_.emplace(std::move(listener), program_.max_processes - 1);
     else if (!is_single_process_)
@@ -217,7 +218,7 @@ class Supervisor {
         0, has_many_processes_ || is_submission_ ? submission_poll_ns : find_process_tree_poll_ns(program_.limits)};
     const int64_t started_us = sys::now_us();
     const int signal =
-        listener_ ? wait_for_signal_or_request(max_wait) : sigtimedwait(&watched_signals_, nullptr, &max_wait);
+        listener_ ? poll_signal_and_start_requests(max_wait) : sigtimedwait(&watched_signals_, nullptr, &max_wait);
     const int64_t waited_us = sys::now_us() - started_us;
     wait_time_us_ += waited_us, intended_sleep_us_ += std::min<int64_t>(waited_us, max_wait.tv_nsec / 1000);
     if (signal == SIGTERM) kill_program(KillReason::kill_switch);
@@ -231,35 +232,36 @@ class Supervisor {
 
   // Adds the time that the supervisor slept, except the time that it waited for a processor. During that, a program
   // that has asked for a start waits for its answer, and is not idle.
-  void add_supervisor_sleep() {
-    time_account_.add_sleep(
-        std::clamp<int64_t>(wait_time_us_ - (read_own_cpu_wait_us() - last_cpu_wait_us_), 0, intended_sleep_us_));
+  void record_supervisor_sleep() {
+    time_tracker_.add_supervisor_sleep(std::clamp<int64_t>(
+        wait_time_us_ - (read_supervisor_cpu_wait_us() - last_cpu_wait_us_), 0, intended_sleep_us_));
     wait_time_us_ = intended_sleep_us_ = 0;
   }
 
-  int64_t read_own_cpu_wait_us() const {
+  int64_t read_supervisor_cpu_wait_us() const {
     return listener_ ? resource_usage::read_cpu_wait_us(proc_fd_, own_pid_in_proc_) : 0;
   }
 
-  // Waits for a signal, and answers requests for further processes and threads.
-  int wait_for_signal_or_request(const timespec& max_wait) {
+  // Waits for a signal, or for a request to start a process or thread, which it answers. Returns the number of the
+  // signal, or 0.
+  int poll_signal_and_start_requests(const timespec& max_wait) {
     const int listener_fd = listener_is_closed_ ? -1 : listener_->fd();
     pollfd polled[] = {{signal_fd_.get(), POLLIN, 0}, {listener_fd, static_cast<short>(held_request_ ? 0 : POLLIN), 0}};
     ppoll(polled, 2, &max_wait, nullptr);
     // all processes are exiting, which is slow if they have much memory
     if (polled[1].revents & POLLHUP) listener_is_closed_ = true;
     only_answered_request_ = (polled[1].revents & POLLIN) && !polled[0].revents;
-    if (polled[1].revents & POLLIN) handle_request();
+    if (polled[1].revents & POLLIN) handle_start_request();
     const timespec no_wait = {};
     return polled[0].revents ? sigtimedwait(&watched_signals_, nullptr, &no_wait) : 0;
   }
 
   // Answers a request, or holds it if there are too many threads. Runtimes consider a thread joined before it has
   // exited, so on a busy machine, threads that are about to exit accumulate.
-  void handle_request() {
-    const std::optional<seccomp::TaskStartListener::TaskStartRequest> request = listener_->receive_request();
+  void handle_start_request() {
+    const std::optional<seccomp::ProcessStartListener::StartRequest> request = listener_->receive_request();
     if (!request) return;
-    if (request->is_thread && sandbox_.layers.is_enabled("polling") && !admit_thread())
+    if (request->is_thread && sandbox_.layers.is_enabled("polling") && !may_start_another_thread())
       held_request_ = request, held_since_cpu_us_ = -1, idle_checks_ = 0;
     else
       listener_->answer_request(*request);
@@ -267,11 +269,11 @@ class Supervisor {
 
   // Reaps every process that has exited, including orphans, since this process is the first of its namespace or a
   // subreaper. Returns whether any process is left.
-  bool reap_processes(int options) {
+  bool reap_exited_processes(int wait_options) {
     int status = 0;
     rusage usage;
     pid_t pid;
-    while ((pid = wait4(-1, &status, options, &usage)) > 0) {
+    while ((pid = wait4(-1, &status, wait_options, &usage)) > 0) {
       reaped_cpu_us_ += cpu_time_us(usage);
       reaped_memory_bytes_ = std::max<int64_t>(reaped_memory_bytes_, usage.ru_maxrss * 1024LL);
       if (pid != child_pid_) continue;
@@ -283,15 +285,16 @@ class Supervisor {
     return pid == 0;
   }
 
-  // Updates the CPU waits. For several threads less often, if that is enough, because each thread needs a read.
-  void update_cpu_waits() {
+  // Updates the times that threads waited for a processor. For several threads less often, if that is enough, because
+  // each thread needs a read.
+  void update_cpu_wait_times() {
     const int64_t now = sys::now_us();
-    const bool needs_reports = time_account_.needs_reports(now),
+    const bool needs_reports = time_tracker_.needs_supervisor_reports(now),
                has_one_thread = is_single_process_ && !program_.may_use_threads;
     if (!has_one_thread && !needs_reports && now < next_cpu_wait_check_at_) return;
     next_cpu_wait_check_at_ = now + cpu_wait_check_interval_us;
     const std::vector<std::string> only_thread = {std::to_string(child_pid_in_proc_)};
-    cpu_waits_.observe(proc_fd_,
+    cpu_waits_.add_new_waits(proc_fd_,
         has_one_thread ? only_thread : resource_usage::list_threads(proc_fd_, list_processes()), now, needs_reports);
   }
 
@@ -301,7 +304,7 @@ class Supervisor {
   }
 
   // Returns the program's time rules. Without a CPU limit, CPU time is idle time.
-  static idle_time::TimeRules make_time_rules(const Program& program) {
+  static idle_time::IdleTimeRules make_idle_time_rules(const Program& program) {
     const Limits& limits = program.limits;
     const bool is_trusted = program.profile != seccomp::Profile::submission;
     return {limits.wall_us, limits.elapsed_us, limits.cpu_us == unlimited, is_trusted, program.is_exclusive};
@@ -311,7 +314,7 @@ class Supervisor {
   void enforce_limits() {
     if (!sandbox_.layers.is_enabled("polling")) return;
     const int64_t now = sys::now_us();
-    resource_usage::Usage usage = is_single_process_
+    resource_usage::ResourceUsage usage = is_single_process_
         ? resource_usage::measure_process(proc_fd_, child_pid_in_proc_, child_pid_)
         : resource_usage::measure_descendants(proc_fd_, own_pid_in_proc_);
     // A file that the program can read again counts as memory. If it holds more than the memory, the program is killed
@@ -329,64 +332,67 @@ class Supervisor {
     if (!is_mostly_file) usage.memory_bytes += file_bytes;
     report_.memory_bytes = std::max(report_.memory_bytes, usage.memory_bytes);
     if (held_request_) usage.is_waiting_for_disk = false;  // a signal, not a disk, has put the program into that state
-    const int64_t disk_activity = time_account_.must_read_disk_activity(usage.is_waiting_for_disk)
-        ? resource_usage::read_disk_activity(proc_fd_, child_pid_in_proc_)
+    const int64_t disk_activity = time_tracker_.must_read_disk_activity(usage.is_waiting_for_disk)
+        ? resource_usage::read_disk_activity_counter(proc_fd_, child_pid_in_proc_)
         : 0;
-    const bool is_ready = usage.is_ready || cpu_waits_.is_ready();
-    time_account_.observe({now, reaped_cpu_us_ + usage.cpu_us, cpu_waits_.total_us(), is_ready,
+    const bool is_runnable = usage.is_runnable || cpu_waits_.is_any_thread_runnable();
+    time_tracker_.record_measurement({now, reaped_cpu_us_ + usage.cpu_us, cpu_waits_.total_us(), is_runnable,
         usage.is_waiting_for_disk, disk_activity});
-    const idle_time::TimeAccount::Outcome time_outcome = time_account_.find_outcome(now);
+    const idle_time::ProgramTimeTracker::Outcome time_outcome = time_tracker_.find_outcome(now);
     has_many_processes_ =
         limits.processes != unlimited && usage.task_count > limits.processes / many_processes_fraction;
-    if (time_outcome != idle_time::TimeAccount::Outcome::none)
-      report_.is_stalled = time_outcome == idle_time::TimeAccount::Outcome::stalled, kill_program(KillReason::wall);
+    if (time_outcome != idle_time::ProgramTimeTracker::Outcome::none)
+      report_.is_stalled = time_outcome == idle_time::ProgramTimeTracker::Outcome::stalled,
+      kill_program(KillReason::wall);
     else if (limits.cpu_us != unlimited &&
         reaped_cpu_us_ + usage.cpu_us > find_cpu_limit_us(limits, is_machine_crowded()))
       kill_program(KillReason::cpu);
     else if ((limits.processes != unlimited && usage.task_count > limits.processes) ||
-        (listener_ && listener_->has_too_many_refusals()))
+        (listener_ && listener_->has_too_many_refused_processes()))
       kill_program(KillReason::processes);
-    else if (has_too_many_threads(reaped_cpu_us_ + usage.cpu_us))
+    else if (must_kill_for_threads(reaped_cpu_us_ + usage.cpu_us))
       kill_program(KillReason::threads);
     else if (exceeds_disk_limit() || (exceeds_memory && is_mostly_file))
       kill_program(KillReason::disk);
     else if (exceeds_memory)
-      kill_for_memory(usage);
+      kill_for_exceeded_memory(usage);
   }
 
   bool is_machine_crowded() const {
     return idle_time::is_machine_crowded(program_.limits.cpu_us, cpu_waits_.total_us());
   }
 
-  // Counts the threads here, because RLIMIT_NPROC counts all threads of the same user.
-  bool has_too_many_threads(int64_t cpu_us) {
+  // Returns whether the program must be killed because of its number of threads. They are counted here, because
+  // RLIMIT_NPROC counts all threads of the same user.
+  bool must_kill_for_threads(int64_t used_cpu_us) {
     if (program_.limits.threads == unlimited) return false;
-    if (held_request_) return is_thread_held_too_long(cpu_us);
+    if (held_request_) return must_kill_for_held_thread(used_cpu_us);
     thread_count_ = count_threads();
-    return thread_count_ > find_max_threads() && !(listener_ && needs_thread_permission(sandbox_, program_));
+    return thread_count_ > find_thread_limit_with_allowance() &&
+        !(listener_ && needs_thread_permission(sandbox_, program_));
   }
 
   // Returns whether the program must be killed because a thread above the limit was held long enough.
-  bool is_thread_held_too_long(int64_t cpu_us) {
+  bool must_kill_for_held_thread(int64_t used_cpu_us) {
     thread_count_ = count_threads() + 1;
-    if (thread_count_ <= find_max_threads()) {
-      release_held_threads();
+    if (thread_count_ <= find_thread_limit_with_allowance()) {
+      answer_held_request();
       return false;
     }
-    if (held_since_cpu_us_ < 0) held_since_cpu_us_ = cpu_us;
-    idle_checks_ = resource_usage::is_any_running(proc_fd_, list_processes()) ? 0 : idle_checks_ + 1;
-    if (idle_checks_ <= max_idle_checks && cpu_us - held_since_cpu_us_ <= max_held_cpu_us) return false;
-    if (thread_count_ > find_max_threads() + program_.limits.threads) return true;
-    release_held_threads();
+    if (held_since_cpu_us_ < 0) held_since_cpu_us_ = used_cpu_us;
+    idle_checks_ = resource_usage::is_any_thread_running(proc_fd_, list_processes()) ? 0 : idle_checks_ + 1;
+    if (idle_checks_ <= max_idle_checks && used_cpu_us - held_since_cpu_us_ <= max_held_cpu_us) return false;
+    if (thread_count_ > find_thread_limit_with_allowance() + program_.limits.threads) return true;
+    answer_held_request();
     return false;
   }
 
-  void release_held_threads() {
+  void answer_held_request() {
     listener_->answer_request(*held_request_);
     held_request_.reset();
   }
 
-  int64_t find_max_threads() const {
+  int64_t find_thread_limit_with_allowance() const {
     const int64_t limit = program_.limits.threads;
     return limit == unlimited ? INT64_MAX : limit + ending_thread_allowance;
   }
@@ -398,9 +404,9 @@ class Supervisor {
   }
 
   // Counts another thread and returns whether it may start. If not, counts again, because some may have exited.
-  bool admit_thread() {
-    if (++thread_count_ > find_max_threads()) thread_count_ = count_threads() + 1;
-    return thread_count_ <= find_max_threads();
+  bool may_start_another_thread() {
+    if (++thread_count_ > find_thread_limit_with_allowance()) thread_count_ = count_threads() + 1;
+    return thread_count_ <= find_thread_limit_with_allowance();
   }
 
   // Returns whether the files in the program's folder exceed a limit. Checking a large folder is slow, so the time
@@ -420,7 +426,7 @@ class Supervisor {
   // Kills the largest process, like the kernel when a control group is full. A shell that started it can then report
   // that. Submissions and compilers are killed as a whole, because a shell's report does not show why the process
   // was killed.
-  void kill_for_memory(const resource_usage::Usage& usage) {
+  void kill_for_exceeded_memory(const resource_usage::ResourceUsage& usage) {
     if (usage.largest_pid == child_pid_in_proc_ || is_submission_ || program_.profile == seccomp::Profile::tool) {
       kill_program(KillReason::memory);
       return;
@@ -432,10 +438,10 @@ class Supervisor {
   // Kills the program and all its processes, and records the reason.
   void kill_program(KillReason reason) {
     if (report_.kill_reason == KillReason::none) report_.kill_reason = reason;
-    update_cpu_waits();
+    update_cpu_wait_times();
     kill(child_pid_, SIGKILL);
     kill_remaining_processes();
-    while (!has_ended_ && reap_processes(WNOHANG)) pause_briefly();
+    while (!has_ended_ && reap_exited_processes(WNOHANG)) pause_briefly();
     if (!has_ended_) sys::fail("the program's process has disappeared");
   }
 
@@ -455,7 +461,7 @@ class Supervisor {
     if (!sandbox_.layers.is_enabled("reaping")) return;
     for (int attempts = 50000; attempts > 0; --attempts) {
       kill_remaining_processes();
-      if (!reap_processes(WNOHANG)) return;
+      if (!reap_exited_processes(WNOHANG)) return;
       pause_briefly();
     }
     sys::fail("some processes of the program could not be killed");
@@ -474,19 +480,19 @@ class Supervisor {
   const bool is_single_process_;   // whether its seccomp filter allows no second process
   const bool asks_before_starts_;  // whether the program asks before it starts a process or thread
   // set only if the program asks before it starts a process or thread
-  std::optional<seccomp::TaskStartListener> listener_;
+  std::optional<seccomp::ProcessStartListener> listener_;
   int proc_fd_, report_pipe_fd_;
   sys::Fd own_proc_fd_, folder_fd_, signal_fd_;
   sigset_t watched_signals_;
   SupervisorReport report_ = {};
   pid_t child_pid_ = -1, child_pid_in_proc_ = -1, own_pid_in_proc_ = -1;
-  std::optional<seccomp::TaskStartListener::TaskStartRequest> held_request_;
+  std::optional<seccomp::ProcessStartListener::StartRequest> held_request_;
   int idle_checks_ = 0;  // number of checks at which no thread was running
   bool has_ended_ = false, has_many_processes_ = false, only_answered_request_ = false, listener_is_closed_ = false;
   resource_usage::CpuWaitCounter cpu_waits_;
-  idle_time::TimeAccount time_account_;
+  idle_time::ProgramTimeTracker time_tracker_;
   int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, reaped_memory_bytes_ = 0, next_disk_check_at_ = 0,
-          next_cpu_wait_check_at_ = 0, tick_time_us_ = 0, thread_count_ = 1, next_check_at_ = 0,
+          next_cpu_wait_check_at_ = 0, tick_cpu_us_ = 0, thread_count_ = 1, next_check_at_ = 0,
           held_since_cpu_us_ = -1, wait_time_us_ = 0, intended_sleep_us_ = 0, last_cpu_wait_us_ = 0;
 };
 

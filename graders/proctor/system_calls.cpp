@@ -18,7 +18,7 @@ constexpr unsigned nr_rseq = 293;
 #endif
 constexpr unsigned nr_close_range = sys::nr_close_range, nr_clone3 = 435, nr_faccessat2 = 439, nr_futex_waitv = 449;
 
-const std::vector<Rule> all_rules = {
+const std::vector<SystemCallRule> all_rules = {
     // --- files ---
     {all_profiles, Condition::none,
         {CALL(read), CALL(write), CALL(readv), CALL(writev), CALL(pread64), CALL(pwrite64), CALL(preadv), CALL(pwritev),
@@ -230,13 +230,13 @@ const char* describe_condition(Condition condition) {
 
 }  // namespace
 
-const std::vector<Rule>& list_rules() { return all_rules; }
+const std::vector<SystemCallRule>& list_system_call_rules() { return all_rules; }
 
-std::string format_markdown_table() {
+std::string format_system_call_table() {
   std::string text =
       "| calls | submission | with threads | that forks | that forks, with threads | tool | stage "
       "| stage without namespaces | on condition | why |\n|---|---|---|---|---|---|---|---|---|---|\n";
-  for (const Rule& rule : all_rules) {
+  for (const SystemCallRule& rule : all_rules) {
     if (rule.calls.empty()) continue;  // of another architecture
     text += "|";
     for (const SystemCall& call : rule.calls) text += std::string(" ") + call.name;

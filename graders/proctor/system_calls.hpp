@@ -55,7 +55,7 @@ struct SystemCall {
 };
 
 // Permits some system calls to some profiles, under a condition.
-struct Rule {
+struct SystemCallRule {
   unsigned profiles;
   Condition condition;
   std::vector<SystemCall> calls;
@@ -63,9 +63,9 @@ struct Rule {
 };
 
 // Returns all rules. A call is in at most one rule of each profile. A call in no rule fails with EPERM.
-const std::vector<Rule>& list_rules();
+const std::vector<SystemCallRule>& list_system_call_rules();
 
 // Returns the table as Markdown.
-std::string format_markdown_table();
+std::string format_system_call_table();
 
 }  // namespace system_calls

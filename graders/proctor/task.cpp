@@ -37,7 +37,7 @@ process::Program Task::make_submission_program() const {
   return program;
 }
 
-process::Ending Task::run_alone(const process::Program& program) const {
+process::Ending Task::run_single_program(const process::Program& program) const {
   const process::Ending ending =
       fork_server_ ? fork_server_->run_program(sandbox_, program) : process::run_program(sandbox_, program);
   if (!ending.failure.empty()) sys::fail(ending.failure, ending.is_killed_from_outside);
@@ -60,7 +60,7 @@ checker_result::CheckerResult Task::read_judge_program_result(
   }
 }
 
-verdict::Verdict Task::judge_in_passes(
+verdict::Verdict Task::judge_all_passes(
     int input_fd, const std::function<verdict::Verdict(int, sys::Fd&)>& judge_pass) const {
   sys::Fd current_input;
   process::Ending last_ending;
@@ -79,7 +79,7 @@ verdict::Verdict Task::judge_in_passes(
   sys::fail("the checker asked for more than " + std::to_string(plan_.checker.max_passes) + " passes");
 }
 
-int Task::rewind_input(int input_fd) {
+int Task::rewind_input_fd(int input_fd) {
   if (lseek(input_fd, 0, SEEK_SET) != 0) sys::fail_errno("cannot rewind the input");
   return input_fd;
 }
@@ -88,7 +88,7 @@ int Task::rewind_input(int input_fd) {
 // neighbours. And a program could reopen a file for writing that only its mode protects.
 sys::Fd Task::set_standard_input(int input_fd, process::Program& program) const {
   sys::Fd input_copy = sandbox_.layers.is_enabled("copies") ? streams_.copy_input(input_fd) : sys::Fd();
-  program.input = input_copy.valid() ? input_copy.get() : rewind_input(input_fd);
+  program.input = input_copy.valid() ? input_copy.get() : rewind_input_fd(input_fd);
   return input_copy;
 }
 
@@ -97,9 +97,9 @@ int Task::find_answer_fd(const plan::Test& test) const {
 }
 
 verdict::Verdict Task::run_and_check(const process::Program& program, const plan::Test& test, int input_fd,
-    int output_fd, int error_fd, const char* mode) const {
+    int output_fd, int error_fd, const char* checker_mode) const {
   verdict::Verdict verdict;
-  verdict.ending = run_alone(program);
+  verdict.ending = run_single_program(program);
   verdict.end_reason = find_end_reason(verdict.ending, choose_verdict_limits(),
       std::max(files::read_size_bytes(output_fd), files::read_size_bytes(error_fd)));
   if (verdict.end_reason == verdict::EndReason::signal && verdict.ending.is_killed_from_outside)
@@ -109,28 +109,29 @@ verdict::Verdict Task::run_and_check(const process::Program& program, const plan
   else if (!plan_.output_file.empty() && files::was_never_written(output_fd) && files::read_size_bytes(output_fd) == 0)
     verdict.feedback = "The program wrote no file " + plan_.output_file;
   else
-    check_output(verdict, test, input_fd, output_fd, mode);
-  add_shown_output(verdict, output_fd, error_fd);
+    check_output(verdict, test, input_fd, output_fd, checker_mode);
+  add_output_excerpts(verdict, output_fd, error_fd);
   return verdict;
 }
 
 void Task::check_output(
-    verdict::Verdict& verdict, const plan::Test& test, int input_fd, int output_fd, const char* mode) const {
+    verdict::Verdict& verdict, const plan::Test& test, int input_fd, int output_fd, const char* checker_mode) const {
   files::make_readable(output_fd);
   std::vector<std::string> arguments = test.arguments;
-  if (mode) arguments.push_back(mode);
+  if (checker_mode) arguments.push_back(checker_mode);
   const checker_result::CheckerResult result =
       checker_.check_output({input_fd, find_answer_fd(test), output_fd}, arguments);
   verdict.score = result.score;
   verdict.is_fraction = result.is_fraction;
   verdict.feedback = result.feedback;
-  if (plan_.max_echo_bytes > 0 && result.score < 1) verdict.output = files::read_up_to(output_fd, plan_.max_echo_bytes);
+  if (plan_.max_shown_output_bytes > 0 && result.score < 1)
+    verdict.output = files::read_up_to(output_fd, plan_.max_shown_output_bytes);
 }
 
-void Task::add_shown_output(verdict::Verdict& verdict, int output_fd, int error_fd) const {
+void Task::add_output_excerpts(verdict::Verdict& verdict, int output_fd, int error_fd) const {
   if (!plan_.shows_all_output) return;
-  verdict.output = files::read_up_to(output_fd, plan_.max_echo_bytes);
-  verdict.error = files::read_up_to(error_fd, plan_.max_echo_bytes);
+  verdict.output = files::read_up_to(output_fd, plan_.max_shown_output_bytes);
+  verdict.error = files::read_up_to(error_fd, plan_.max_shown_output_bytes);
 }
 
 namespace {

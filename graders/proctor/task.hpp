@@ -60,18 +60,18 @@ class Task {
   process::Program make_submission_program() const;
 
   // Runs a program while no other program of the test runs.
-  process::Ending run_alone(const process::Program& program) const;
+  process::Ending run_single_program(const process::Program& program) const;
 
   // Returns the limits that decide the verdict of a submission.
   const process::Limits& choose_verdict_limits() const;
 
   // Judges a test in all its passes. `judge_pass` judges a pass on an input, and stores the input of the next pass, if
   // any. The limits apply to each pass, so the largest usage of a pass is reported.
-  verdict::Verdict judge_in_passes(
+  verdict::Verdict judge_all_passes(
       int input_fd, const std::function<verdict::Verdict(int, sys::Fd&)>& judge_pass) const;
 
   // Moves the position of an input to its start, and returns the input.
-  static int rewind_input(int input_fd);
+  static int rewind_input_fd(int input_fd);
 
   // Sets a copy of an input as the program's standard input. The caller must hold the returned descriptor until the
   // program has started.
@@ -85,21 +85,21 @@ class Task {
   checker_result::CheckerResult read_judge_program_result(
       const std::string& kind, const checker_result::CheckerOutput& program_output) const;
 
-  // Runs the submission alone and checks its output. `mode` is an argument for the checker of a task that accepts
-  // programs and files.
+  // Runs the submission alone and checks its output. `checker_mode` is an argument for the checker of a task that
+  // accepts programs and files.
   verdict::Verdict run_and_check(const process::Program& program, const plan::Test& test, int input_fd, int output_fd,
-      int error_fd, const char* mode = nullptr) const;
+      int error_fd, const char* checker_mode = nullptr) const;
 
   // Has the checker judge an output, and stores its result in `verdict`.
   void check_output(
-      verdict::Verdict& verdict, const plan::Test& test, int output_fd, const char* mode = nullptr) const {
-    check_output(verdict, test, files_.find_fd(test.input), output_fd, mode);
+      verdict::Verdict& verdict, const plan::Test& test, int output_fd, const char* checker_mode = nullptr) const {
+    check_output(verdict, test, files_.find_fd(test.input), output_fd, checker_mode);
   }
   void check_output(
-      verdict::Verdict& verdict, const plan::Test& test, int input_fd, int output_fd, const char* mode) const;
+      verdict::Verdict& verdict, const plan::Test& test, int input_fd, int output_fd, const char* checker_mode) const;
 
   // Adds the output and the error text to the verdict, if the plan asks for it.
-  void add_shown_output(verdict::Verdict& verdict, int output_fd, int error_fd) const;
+  void add_output_excerpts(verdict::Verdict& verdict, int output_fd, int error_fd) const;
 
   const plan::Plan& plan_;
   const sandbox::Sandbox& sandbox_;

@@ -44,7 +44,7 @@ bool is_invisible_or_reordering(uint32_t code) {
       (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
 }
 
-std::string replace_unprintable(const std::string& raw, size_t max_bytes, const char* kept_controls) {
+std::string replace_unprintable(const std::string& raw, size_t max_bytes, const char* kept_control_characters) {
   std::string clean;
   for (size_t position = 0; position < raw.size();) {
     const DecodedCharacter character = decode_character(raw, position);
@@ -52,7 +52,8 @@ std::string replace_unprintable(const std::string& raw, size_t max_bytes, const 
     if (character.length == 0 || is_invisible_or_reordering(character.code))
       printable = replacement_character;
     else if (is_control(character.code) &&
-        !(character.code && character.code < 0x20 && std::strchr(kept_controls, static_cast<int>(character.code))))
+        !(character.code && character.code < 0x20 &&
+            std::strchr(kept_control_characters, static_cast<int>(character.code))))
       printable = " ";
     else
       printable = raw.substr(position, character.length);

@@ -33,14 +33,14 @@ std::string format_number(double value) {
 }  // namespace
 
 std::string VerdictLines::quote_as_line(const std::string& raw) const {
-  return json::quote(makes_text_printable_ ? text::make_printable(raw, max_feedback_bytes) : raw);
+  return json::quote(makes_output_printable_ ? text::make_printable(raw, max_feedback_bytes) : raw);
 }
 std::string VerdictLines::quote_as_lines(const std::string& raw) const {
-  return json::quote(makes_text_printable_ ? text::make_printable_lines(raw, raw.size() * 3) : raw);
+  return json::quote(makes_output_printable_ ? text::make_printable_lines(raw, raw.size() * 3) : raw);
 }
 
-void VerdictLines::write_line(const std::string& fields, bool is_last) {
-  unwritten_ += line_start_ + fields + "}\n";
+void VerdictLines::write_line(const std::string& json_fields, bool is_last) {
+  unwritten_ += line_start_ + json_fields + "}\n";
   if (is_buffered_ && !is_last) return;
   size_t written = 0;
   while (written < unwritten_.size()) {
@@ -52,7 +52,7 @@ void VerdictLines::write_line(const std::string& fields, bool is_last) {
 }
 
 void VerdictLines::set_nonce(const std::string& nonce) { line_start_ = "{\"v\":2,\"nonce\":" + json::quote(nonce); }
-void VerdictLines::write_start(const std::string& confinement) {
+void VerdictLines::write_start_line(const std::string& confinement) {
   write_line(",\"start\":{\"confinement\":" + confinement + "}");
 }
 void VerdictLines::write_failure(int64_t test, const sys::Failure& failure) {
@@ -63,7 +63,9 @@ void VerdictLines::write_skipped(int64_t test) {
   write_line(",\"test\":" + std::to_string(test) + ",\"skipped\":true");
 }
 void VerdictLines::write_done() { write_line(",\"done\":true", true); }
-void VerdictLines::write_fatal(const std::string& reason) { write_line(",\"fatal\":" + quote_as_line(reason), true); }
+void VerdictLines::write_fatal_failure(const std::string& reason) {
+  write_line(",\"fatal\":" + quote_as_line(reason), true);
+}
 
 void VerdictLines::write_verdict(int64_t test, const Verdict& verdict) {
   const process::Ending& ending = verdict.ending;

@@ -28,24 +28,24 @@ class VerdictLines {
   VerdictLines(sys::Fd output_fd, bool is_buffered) : output_fd_(std::move(output_fd)), is_buffered_(is_buffered) {}
 
   void set_nonce(const std::string& nonce);
-  void set_makes_text_printable(bool makes_text_printable) { makes_text_printable_ = makes_text_printable; }
-  int fd() const { return output_fd_.get(); }
-  void write_start(const std::string& confinement);
+  void set_makes_output_printable(bool makes_output_printable) { makes_output_printable_ = makes_output_printable; }
+  int output_fd() const { return output_fd_.get(); }
+  void write_start_line(const std::string& confinement);
   void write_verdict(int64_t test, const Verdict& verdict);
   void write_failure(int64_t test, const sys::Failure& failure);
   void write_skipped(int64_t test);
   void write_done();
-  void write_fatal(const std::string& reason);
+  void write_fatal_failure(const std::string& reason);
 
  private:
-  void write_line(const std::string& fields, bool is_last = false);
+  void write_line(const std::string& json_fields, bool is_last = false);
   std::string quote_as_line(const std::string& raw) const;
   std::string quote_as_lines(const std::string& raw) const;
 
   sys::Fd output_fd_;
   bool is_buffered_;
   std::string unwritten_;
-  bool makes_text_printable_ = true;  // whether programs' output in the lines is made printable
+  bool makes_output_printable_ = true;  // whether programs' output in the lines is made printable
   std::string line_start_ = "{\"v\":2,\"nonce\":\"\"";
 };
 

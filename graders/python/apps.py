@@ -146,7 +146,7 @@ def remove_main_guard(source):
 def call_with_input(program_function, input_text):
     set_stream_input(sys.stdin, input_text)
     sys.stdin = io.StringIO(input_text)
-    builtins.open = lambda *args, **options: make_open(input_text)(*args, **options)
+    builtins.open = lambda *args, **options: make_fake_open(input_text)(*args, **options)
     sys.stdout = captured_output = io.StringIO()
     captured_output.close = lambda: None
     with contextlib.suppress(SystemExit):
@@ -166,7 +166,7 @@ def set_stream_input(stream, input_text):
 
 
 @functools.cache
-def make_open(input_text):
+def make_fake_open(input_text):
     """Return a replacement of `open` for which every file contains the input."""
     # Imported here because mock is slow to import, and few programs open files.
     from unittest.mock import mock_open

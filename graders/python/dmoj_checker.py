@@ -41,7 +41,7 @@ def split_lines(data):
     return [line for line in re.split(b"[\r\n]", utf8bytes(data)) if line]
 
 
-def standard(process_output, judge_output, **_):
+def matches_words_per_line(process_output, judge_output, **_):
     """Return whether the lines that are not blank have the same words in both files."""
     actual_lines, expected_lines = (
         [line.split() for line in split_lines(data)] for data in (process_output, judge_output)
@@ -51,7 +51,7 @@ def standard(process_output, judge_output, **_):
     ]
 
 
-def easy(process_output, judge_output, **_):
+def matches_letter_counts(process_output, judge_output, **_):
     """Return whether both files have the same letters with the same counts, ignoring case."""
     actual_counts, expected_counts = (
         Counter(re.sub(rb"\s+", b"", utf8bytes(data)).lower()) for data in (process_output, judge_output)
@@ -59,10 +59,10 @@ def easy(process_output, judge_output, **_):
     return actual_counts == expected_counts
 
 
-def identical(process_output, judge_output, pe_allowed=True, **_):
+def compare_exact_output(process_output, judge_output, pe_allowed=True, **_):
     if process_output == judge_output:
         return True
-    differs_in_spaces_only = pe_allowed and standard(process_output, judge_output)
+    differs_in_spaces_only = pe_allowed and matches_words_per_line(process_output, judge_output)
     return CheckerResult(
         False, 0, "Presentation Error, check your whitespace" if differs_in_spaces_only else None
     )
@@ -84,18 +84,18 @@ def is_within_either_error(actual, expected, epsilon):
     return is_within_absolute_error(actual, expected, epsilon) or is_relatively_close
 
 
-MODES = {
+CLOSENESS_TESTS = {
     "default": is_within_either_error,
     "absolute": is_within_absolute_error,
     "relative": is_within_relative_error,
 }
 
 
-def floats(process_output, judge_output, precision=6, error_mode="default", **_):
+def matches_numbers(process_output, judge_output, precision=6, error_mode="default", **_):
     """Return whether all words are equal. Words that are numbers in the answer are compared as numbers."""
-    if error_mode not in MODES:
-        raise InternalError(f"error_mode {error_mode!r} is not one of {', '.join(MODES)}")
-    is_close, epsilon = MODES[error_mode], 10 ** -int(precision)
+    if error_mode not in CLOSENESS_TESTS:
+        raise InternalError(f"error_mode {error_mode!r} is not one of {', '.join(CLOSENESS_TESTS)}")
+    is_close, epsilon = CLOSENESS_TESTS[error_mode], 10 ** -int(precision)
     actual_lines, expected_lines = (
         [line.split() for line in split_lines(data)] for data in (process_output, judge_output)
     )
@@ -123,17 +123,17 @@ def is_same_word(actual_word, expected_word, is_close, epsilon):
         return False
 
 
-def floatsabs(process_output, judge_output, precision=6, **_):
+def matches_numbers_by_absolute_error(process_output, judge_output, precision=6, **_):
     """Return whether all numbers are close by absolute error."""
-    return floats(process_output, judge_output, precision, "absolute")
+    return matches_numbers(process_output, judge_output, precision, "absolute")
 
 
-def floatsrel(process_output, judge_output, precision=6, **_):
+def matches_numbers_by_relative_error(process_output, judge_output, precision=6, **_):
     """Return whether all numbers are close by relative error."""
-    return floats(process_output, judge_output, precision, "relative")
+    return matches_numbers(process_output, judge_output, precision, "relative")
 
 
-def in_any_order(process_output, judge_output, split_on="lines", **_):
+def matches_in_any_order(process_output, judge_output, split_on="lines", **_):
     """Return whether both files have the same lines, or the same words, in any order."""
     if split_on not in ("lines", "whitespace"):
         raise InternalError(f"split_on {split_on!r} is neither lines nor whitespace")
@@ -145,11 +145,11 @@ def in_any_order(process_output, judge_output, split_on="lines", **_):
     return sorted(actual_lines) == sorted(expected_lines)
 
 
-def unordered(process_output, judge_output, **_):
-    return in_any_order(process_output, judge_output, "whitespace")
+def matches_words_in_any_order(process_output, judge_output, **_):
+    return matches_in_any_order(process_output, judge_output, "whitespace")
 
 
-def linecount(process_output, judge_output, point_value, feedback=True, **_):
+def score_matching_line_count(process_output, judge_output, point_value, feedback=True, **_):
     """Return points in proportion to the number of correct lines."""
     actual_lines, expected_lines = split_lines(process_output), split_lines(judge_output)
     if len(actual_lines) > len(expected_lines):
@@ -165,7 +165,7 @@ def linecount(process_output, judge_output, point_value, feedback=True, **_):
     )
 
 
-def linematches(
+def score_lines_by_points(
     process_output,
     judge_output,
     point_value=1,
@@ -186,7 +186,7 @@ def linematches(
     return CheckerResult(earned_points > 0, point_value * earned_points / sum(point_distribution))
 
 
-def rstripped(process_output, judge_output, filter_new_line=False, **_):
+def matches_right_stripped_lines(process_output, judge_output, filter_new_line=False, **_):
     """Return whether all lines are equal without trailing white space."""
     actual_lines, expected_lines = (
         re.split(b"[\r\n]", utf8bytes(data)) for data in (process_output, judge_output)
@@ -197,17 +197,17 @@ def rstripped(process_output, judge_output, filter_new_line=False, **_):
 
 
 CHECKERS = {
-    "standard": standard,
-    "easy": easy,
-    "identical": identical,
-    "floats": floats,
-    "floatsabs": floatsabs,
-    "floatsrel": floatsrel,
-    "sorted": in_any_order,
-    "unordered": unordered,
-    "linecount": linecount,
-    "linematches": linematches,
-    "rstripped": rstripped,
+    "standard": matches_words_per_line,
+    "easy": matches_letter_counts,
+    "identical": compare_exact_output,
+    "floats": matches_numbers,
+    "floatsabs": matches_numbers_by_absolute_error,
+    "floatsrel": matches_numbers_by_relative_error,
+    "sorted": matches_in_any_order,
+    "unordered": matches_words_in_any_order,
+    "linecount": score_matching_line_count,
+    "linematches": score_lines_by_points,
+    "rstripped": matches_right_stripped_lines,
 }
 
 

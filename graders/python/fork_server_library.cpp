@@ -50,7 +50,7 @@ int find_python_minor_version() {
 }
 
 // Returns whether the interpreter records in which thread its main function runs (3.12 and newer).
-bool records_main_thread() { return find_python_minor_version() >= 12; }
+bool is_main_thread_recorded() { return find_python_minor_version() >= 12; }
 
 // Returns the field of the runtime that points to the main thread, which receives signals (3.13 and newer). It follows
 // the system's id of this thread among the first fields.
@@ -78,9 +78,9 @@ void delete_thread(PyThreadState* thread) {
 // longer exists. Before 3.12, PyGILState_Ensure uses a new thread state only if it is created while no state exists,
 // and an interpreter always has a state; so two are created. The module `threading` must handle their exit before it
 // handles the fork.
-void reset_after_fork() {
+void replace_main_thread_after_fork() {
   PyInterpreterState* const interpreter = PyInterpreterState_Get();
-  if (records_main_thread()) {
+  if (is_main_thread_recorded()) {
     PyOS_AfterFork_Child();
     _PyInterpreterState_SetNotRunningMain(interpreter);
     PyThreadState** const main_thread_field = find_python_minor_version() >= 13 ? find_main_thread_field() : nullptr;
@@ -101,7 +101,7 @@ void append_script_argument(const std::string& argument) {
 }
 
 // Returns whether the first argument names an archive.
-bool is_script_archive() {
+bool is_script_zip_archive() {
   PyObject *const arguments = PySys_GetObject("argv"),
                   *const first = arguments ? PyList_GetItem(arguments, 0) : nullptr;
   const char* const path = first ? PyUnicode_AsUTF8AndSize(first, nullptr) : nullptr;
@@ -113,8 +113,8 @@ bool is_script_archive() {
 
 // Runs the submission's script in a forked process, and exits.
 [[noreturn]] void run_script(const process::Program& program) {
-  reset_after_fork();
-  if (!is_script_archive()) interpreter_exit::watch_script();
+  replace_main_thread_after_fork();
+  if (!is_script_zip_archive()) interpreter_exit::watch_for_script_end();
   if (program.argument_fd >= 0) append_script_argument(std::to_string(program.argument_fd));
   std::exit(Py_RunMain());
 }
@@ -144,16 +144,16 @@ void fail_if_memory_is_shared() {
 
 // Makes malloc join freed pieces with a large request: once here, instead of in each forked process, which would copy a
 // page for each piece.
-void merge_freed_memory() {
+void merge_freed_malloc_blocks() {
   void* volatile large_block = std::malloc(1 << 16);
   std::free(large_block);
 }
 
 // Forks a supervisor whose program runs the script, and sends the supervisor's pid to the proctor, or an error.
-void fork_and_run_program(const sandbox::Sandbox& sandbox, const messages::Message& message) {
+void fork_and_run_program(const sandbox::Sandbox& sandbox, const messages::ForkServerMessage& message) {
   process::Program program = messages::decode_program(message);
   program.entry_point = run_script;
-  merge_freed_memory();
+  merge_freed_malloc_blocks();
   PyOS_BeforeFork();
   pid_t supervisor = -1;
   std::string error;
@@ -179,10 +179,10 @@ void set_up_mounts(const sandbox::Sandbox& sandbox) {
 // Prepares the interpreter, then forks a process for each program that the proctor sends.
 void serve_requests() {
   prctl(PR_SET_DUMPABLE, 0);
-  messages::Message message;
+  messages::ForkServerMessage message;
   if (!messages::receive_message(control_fd, message)) return;
   const sandbox::Sandbox sandbox = messages::decode_sandbox(message);
-  if (records_main_thread() && !_PyInterpreterState_SetNotRunningMain)
+  if (is_main_thread_recorded() && !_PyInterpreterState_SetNotRunningMain)
     sys::fail("this interpreter cannot run its main function again");
   if (find_python_minor_version() >= 13) find_main_thread_field();
   fail_if_other_threads_run();

@@ -4,8 +4,8 @@
 
 ARGUMENTS is a JSON list. An object in it whose names are all whole numbers becomes a dict with these numbers
 as keys, because JSON has no such keys. Or ARGUMENTS is a Python tuple literal; then the result distinguishes
-tuples and sets from lists (`tag_types`). FUNCTION is a function of the submission, a method of its class
-Solution, or Class.method.
+tuples and sets from lists (`encode_with_type_tags`). FUNCTION is a function of the submission, a method of
+its class Solution, or Class.method.
 
 The submission shares this process and may change anything in it. It gains nothing by that, because the
 expected result is not here, and the result is a string that is compared elsewhere. The harness only ensures
@@ -63,7 +63,7 @@ def main():
         else [convert_integer_keys(value) for value in json.loads(source)]
     )
     sys.argv[:] = [path]
-    encode = json.JSONEncoder(allow_nan=False, default=convert_numpy_number).encode
+    encode_json = json.JSONEncoder(allow_nan=False, default=convert_numpy_number).encode
     exit_process, write = os._exit, os.write  # stored here, because the submission may replace them
     try:
         result = call_function(load_submission(path), function_name, arguments)
@@ -73,7 +73,9 @@ def main():
         write(2, format_exception())
         exit_process(1)
     try:
-        encoded_result = encode(tag_types(result, encode) if is_literal else result).encode("ascii")
+        encoded_result = encode_json(
+            encode_with_type_tags(result, encode_json) if is_literal else result
+        ).encode("ascii")
     except BaseException:
         write(2, b"the result cannot be written as JSON\n")
         exit_process(0)
@@ -101,23 +103,25 @@ def convert_numpy_number(value):
     return value.item()
 
 
-def tag_types(value, encode):
+def encode_with_type_tags(value, encode_json):
     """Return a JSON value that distinguishes tuples, sets and other types from lists.
 
-    `encode` returns a JSON value as text. ioi_eval/rules/json_tests.py encodes answers in the same way.
+    `encode_json` returns a JSON value as text. ioi_eval/rules/json_tests.py encodes answers in the same way.
     """
 
     def tag_items(items):
-        return [tag_types(item, encode) for item in items]
+        return [encode_with_type_tags(item, encode_json) for item in items]
 
     def sort_items(items):
-        return sorted(items, key=lambda item: encode(unify_numbers(item)))
+        return sorted(items, key=lambda item: encode_json(convert_whole_numbers_to_int(item)))
 
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, complex):
         return (
-            {"complex": tag_items([value.real, value.imag])} if value.imag else tag_types(value.real, encode)
+            {"complex": tag_items([value.real, value.imag])}
+            if value.imag
+            else encode_with_type_tags(value.real, encode_json)
         )
     if isinstance(value, list):
         return tag_items(value)
@@ -140,12 +144,12 @@ def tag_types(value, encode):
     return number if number - number == 0 else {"float": repr(number)}
 
 
-def unify_numbers(value):
-    """Return a value in which equal numbers (1, 1.0, True) have equal JSON forms."""
+def convert_whole_numbers_to_int(value):
+    """Return a value in which equal numbers (1, 1.0, True) have equal JSON forms: whole numbers are ints."""
     if isinstance(value, list):
-        return [unify_numbers(item) for item in value]
+        return [convert_whole_numbers_to_int(item) for item in value]
     if isinstance(value, dict):
-        return {name: unify_numbers(item) for name, item in value.items()}
+        return {name: convert_whole_numbers_to_int(item) for name, item in value.items()}
     return int(value) if isinstance(value, (bool, int, float)) and value == int(value) else value
 
 

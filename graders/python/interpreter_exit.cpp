@@ -132,10 +132,10 @@ PyObject* evaluate_frame(PyThreadState* thread, void* frame, int thrown) {
 // --- early exit -----------------------------------------------------------------------------------------
 
 // Returns a hash that changes when a name is added, removed or assigned. It only reads, so no page is copied.
-uint64_t hash_names(PyObject* names) {
+uint64_t hash_module_names(PyObject* names_dict) {
   PyObject *name = nullptr, *value = nullptr;
   uint64_t hash = 1;
-  for (ssize_t position = 0; PyDict_Next(names, &position, &name, &value);)
+  for (ssize_t position = 0; PyDict_Next(names_dict, &position, &name, &value);)
     for (const PyObject* const name_or_value : {name, value})
       hash = (hash ^ reinterpret_cast<uintptr_t>(name_or_value)) * 0x9e3779b97f4a7c15 + (hash >> 29);
   return hash;
@@ -154,11 +154,11 @@ bool can_flush_stream(const char* name, PyObject* stream) {
   return result;
 }
 
-// Returns whether all values are the initial values. By now the interpreter has set some names to None.
-bool has_only_initial_values(PyObject* names, PyObject* initial_names) {
+// Returns whether each name of a module still has its initial value. By now the interpreter has set some names to None.
+bool has_only_initial_values(PyObject* names_dict, PyObject* initial_names_dict) {
   PyObject *name = nullptr, *value = nullptr;
-  for (ssize_t position = 0; PyDict_Next(names, &position, &name, &value);) {
-    const PyObject* const initial_value = PyDict_GetItemWithError(initial_names, name);
+  for (ssize_t position = 0; PyDict_Next(names_dict, &position, &name, &value);) {
+    const PyObject* const initial_value = PyDict_GetItemWithError(initial_names_dict, name);
     if (value != &_Py_NoneStruct && initial_value != value && initial_value != &_Py_NoneStruct) return false;
   }
   return true;
@@ -169,14 +169,14 @@ bool has_only_initial_values(PyObject* names, PyObject* initial_names) {
 bool are_modules_unchanged() {
   for (const LoadedModule& loaded : loaded_modules)
     if (PyDict_GetItemWithError(modules, loaded.name) != loaded.module ||
-        hash_names(PyModule_GetDict(loaded.module)) != loaded.names_hash)
+        hash_module_names(PyModule_GetDict(loaded.module)) != loaded.names_hash)
       return false;
   return has_only_initial_values(sys_names, initial_sys_names) &&
       has_only_initial_values(builtin_names, initial_builtin_names);
 }
 
 // Hides the initial modules from the interpreter's shutdown, which destroys those it finds.
-PyObject* hide_modules(PyObject*, PyObject*) {
+PyObject* hide_initial_modules(PyObject*, PyObject*) {
   if (is_finalizing() && are_modules_unchanged()) {
     has_no_new_modules = PyDict_Size(modules) == initial_module_count;
     may_skip_cleanup = is_exit_code_known && can_flush_stream("stdout", standard_streams[0]) &&
@@ -190,7 +190,7 @@ PyObject* hide_modules(PyObject*, PyObject*) {
 
 // Ends the process, after all objects of the program have been destroyed. The remaining shutdown of initial modules has
 // no visible effect.
-void exit_early(PyObject*) {
+void exit_without_cleanup(PyObject* /* exit_capsule */) {
   if (!may_skip_cleanup) return;
   if (!has_no_new_modules) std::exit(exit_code);
   std::fflush(nullptr);
@@ -198,7 +198,7 @@ void exit_early(PyObject*) {
 }
 
 // Adds a module to `loaded_modules`, unless the interpreter destroys it in a special way.
-void record_module(PyObject* name, PyObject* module) {
+void add_loaded_module(PyObject* name, PyObject* module) {
   ssize_t length = 0;
   const char* const text = PyUnicode_AsUTF8AndSize(name, &length);
   for (const char* special_module : {"__main__", "sys", "builtins"})  // the interpreter destroys these in a special way
@@ -207,27 +207,27 @@ void record_module(PyObject* name, PyObject* module) {
   if (!names) return PyErr_Clear();
   Py_IncRef(name);
   Py_IncRef(module);
-  loaded_modules.push_back({name, module, hash_names(names), std::strcmp(text, "threading") == 0});
+  loaded_modules.push_back({name, module, hash_module_names(names), std::strcmp(text, "threading") == 0});
 }
 
 // Returns the dictionary with the names of a module.
-PyObject* find_module_names(const char* name) {
-  PyObject* const module = PyDict_GetItemString(modules, name);
+PyObject* find_module_names_dict(const char* module_name) {
+  PyObject* const module = PyDict_GetItemString(modules, module_name);
   PyObject* const names = module ? PyModule_GetDict(module) : nullptr;
-  if (!names) sys::fail("this module has no names: " + std::string(name));
+  if (!names) sys::fail("this module has no names: " + std::string(module_name));
   return names;
 }
 
-// Registers `hide_modules` and `exit_early`. The last path hook, to which nothing else refers, is destroyed after
-// everything that a program may have registered for its exit, and right before the modules. The interpreter's
-// dictionary for extensions is destroyed after the modules.
+// Registers `hide_initial_modules` and `exit_without_cleanup`. The last path hook, to which nothing else refers, is
+// destroyed after everything that a program may have registered for its exit, and right before the modules. The
+// interpreter's dictionary for extensions is destroyed after the modules.
 bool register_callbacks() {
-  static PyMethodDef method = {"take_modules_away", hide_modules, method_with_one_argument, nullptr};
+  static PyMethodDef method = {"take_modules_away", hide_initial_modules, method_with_one_argument, nullptr};
   PyObject* const hooks = PySys_GetObject("path_hooks");
   const ssize_t count = hooks ? PyList_Size(hooks) : 0;
   PyObject* const last_hook = count > 0 ? PyList_GetItem(hooks, count - 1) : nullptr;
   PyObject* const interpreter_dict = PyInterpreterState_GetDict(PyInterpreterState_Get());
-  PyObject* const exit_capsule = PyCapsule_New(interpreter_dict, nullptr, exit_early);
+  PyObject* const exit_capsule = PyCapsule_New(interpreter_dict, nullptr, exit_without_cleanup);
   if (!last_hook || !interpreter_dict || !exit_capsule ||
       PyDict_SetItemString(interpreter_dict, "leave", exit_capsule) != 0)
     return false;
@@ -241,12 +241,12 @@ void prepare_early_exit() {
   PyObject *name = nullptr, *module = nullptr;
   modules = PyImport_GetModuleDict();
   Py_IncRef(modules);
-  for (ssize_t position = 0; PyDict_Next(modules, &position, &name, &module);) record_module(name, module);
+  for (ssize_t position = 0; PyDict_Next(modules, &position, &name, &module);) add_loaded_module(name, module);
   initial_module_count = PyDict_Size(modules);
   standard_streams[0] = PySys_GetObject("stdout");
   standard_streams[1] = PySys_GetObject("stderr");
-  main_names = find_module_names("__main__"), sys_names = find_module_names("sys"),
-  builtin_names = find_module_names("builtins");
+  main_names = find_module_names_dict("__main__"), sys_names = find_module_names_dict("sys"),
+  builtin_names = find_module_names_dict("builtins");
   initial_sys_names = PyDict_New(), initial_builtin_names = PyDict_Copy(builtin_names);
   for (ssize_t position = 0; PyDict_Next(sys_names, &position, &name, &module);)
     PyDict_SetItem(initial_sys_names, name, &_Py_NoneStruct);
@@ -256,9 +256,9 @@ void prepare_early_exit() {
 #endif
 }
 
-void watch_script() {
+void watch_for_script_end() {
   for (LoadedModule& loaded : loaded_modules)
-    if (loaded.changes_after_fork) loaded.names_hash = hash_names(PyModule_GetDict(loaded.module));
+    if (loaded.changes_after_fork) loaded.names_hash = hash_module_names(PyModule_GetDict(loaded.module));
   if (_PyEval_EvalFrameDefault && _PyInterpreterState_SetEvalFrameFunc)
     _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(), evaluate_frame);
 }

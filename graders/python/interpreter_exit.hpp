@@ -10,6 +10,6 @@ void prepare_early_exit();
 
 // Finds out from now on whether the script changes modules, and when its main code ends. Called in a forked process
 // before it runs a script, but not before it runs an archive, whose first frame is not the script's.
-void watch_script();
+void watch_for_script_end();
 
 }  // namespace interpreter_exit

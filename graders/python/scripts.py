@@ -23,13 +23,13 @@ def make_files_executable(folder):
         os.chmod(path, 0o755)
 
 
-def build_archive(archive_path, folder, control_path=""):
+def build_archive(archive_path, folder, test_program_path=""):
     """Build the archive of a submission's files.
 
-    If `control_path` is set, the archive is a copy of this program, which only tests that Python works.
+    If `test_program_path` is set, the archive is a copy of this program, which only tests that Python works.
     """
-    if control_path:
-        shutil.copyfile(control_path, archive_path)
+    if test_program_path:
+        shutil.copyfile(test_program_path, archive_path)
         return
     # Copy the files, because they may be links that only this process can follow.
     shutil.copytree(folder, BUILT)

@@ -6,8 +6,8 @@ Arguments and results are passed on as they were written and parsed only if nece
 ten thousand digits is unchanged.
 
 Values in Python notation are read without running code and converted to JSON. Types that JSON lacks, such as
-tuples and sets, are tagged to distinguish them from lists. `tag_types` in graders/python/harness.py encodes
-the results of functions in the same way.
+tuples and sets, are tagged to distinguish them from lists. `encode_with_type_tags` in
+graders/python/harness.py encodes the results of functions in the same way.
 """
 
 from __future__ import annotations

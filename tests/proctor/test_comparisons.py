@@ -193,7 +193,7 @@ def test_json_comparison_distinguishes_tuples_and_sets_from_lists(
     one_bench: Bench, pairs: list[tuple[Any, Any]]
 ) -> None:
     """The harness encodes the result, and the benchmark encodes the answer."""
-    tagged = load_function_harness()["tag_types"]
+    tagged = load_function_harness()["encode_with_type_tags"]
     encode = json.JSONEncoder(allow_nan=False).encode
     written = [(encode(tagged(a, encode)), format_result(b)) for a, b in pairs]
     assert verdicts(one_bench, PlanChecker(kind="json"), encoded(written)) == [a == b for a, b in pairs]

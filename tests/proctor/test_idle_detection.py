@@ -281,38 +281,38 @@ CLOCKS = """#include <cstdio>
 void blocked() {
   idle_time::DiskWaitCounter blocked;
   long long now, is, work;
-  while (scanf("%lld %lld %lld", &now, &is, &work) == 3) blocked.observe(now, is, work);
-  printf("%lld %lld", static_cast<long long>(blocked.total_us()), static_cast<long long>(blocked.unconfirmed_wait_us()));
+  while (scanf("%lld %lld %lld", &now, &is, &work) == 3) blocked.record_measurement(now, is, work);
+  printf("%lld %lld", static_cast<long long>(blocked.total_us()), static_cast<long long>(blocked.unconfirmed_disk_wait_us()));
 }
 void lent() {
-  idle_time::StolenTimeCounter lent;
+  idle_time::StealTimeCounter lent;
   long long now, did, ready;
-  while (scanf("%lld %lld %lld", &now, &did, &ready) == 3) lent.observe(now, did, ready);
+  while (scanf("%lld %lld %lld", &now, &did, &ready) == 3) lent.record_measurement(now, did, ready);
   printf("%lld", static_cast<long long>(lent.total_us()));
 }
 void rules() {
   int programs;
   scanf("%d", &programs);
   idle_time::IdleClock clock(static_cast<size_t>(programs));
-  std::vector<std::unique_ptr<idle_time::TimeAccount>> all;
+  std::vector<std::unique_ptr<idle_time::ProgramTimeTracker>> all;
   std::vector<long long> starts(static_cast<size_t>(programs));
   for (int i = 0; i < programs; ++i) {
     long long idle, whole;
     int trusted, quiet;
     scanf("%lld %lld %lld %d %d", &starts[static_cast<size_t>(i)], &idle, &whole, &trusted, &quiet);
-    const idle_time::TimeRules rules = {idle, whole, false, trusted != 0, quiet != 0};
-    all.push_back(std::make_unique<idle_time::TimeAccount>(clock, static_cast<size_t>(i), rules));
+    const idle_time::IdleTimeRules rules = {idle, whole, false, trusted != 0, quiet != 0};
+    all.push_back(std::make_unique<idle_time::ProgramTimeTracker>(clock, static_cast<size_t>(i), rules));
   }
   for (size_t i = 0; i < all.size(); ++i) all[i]->start_measuring(starts[i] + 1);  // by a clock that shows no 0
   int who, ready, blocked;
   long long now, slept, computed, waited, work;
   while (scanf("%d %lld %lld %lld %lld %d %d %lld", &who, &now, &slept, &computed, &waited, &ready, &blocked, &work) == 8) {
-    idle_time::TimeAccount& account = *all[static_cast<size_t>(who)];
-    account.add_sleep(slept);
-    account.observe({now, computed, waited, ready != 0, blocked != 0, account.must_read_disk_activity(blocked != 0) ? work : 0});
-    const auto outcome = account.find_outcome(now);
-    if (outcome == idle_time::TimeAccount::Outcome::none) continue;
-    printf("%d %s %lld", who, outcome == idle_time::TimeAccount::Outcome::idled ? "idled" : "stalled", now / 1000);
+    idle_time::ProgramTimeTracker& tracker = *all[static_cast<size_t>(who)];
+    tracker.add_supervisor_sleep(slept);
+    tracker.record_measurement({now, computed, waited, ready != 0, blocked != 0, tracker.must_read_disk_activity(blocked != 0) ? work : 0});
+    const auto outcome = tracker.find_outcome(now);
+    if (outcome == idle_time::ProgramTimeTracker::Outcome::none) continue;
+    printf("%d %s %lld", who, outcome == idle_time::ProgramTimeTracker::Outcome::idled ? "idled" : "stalled", now / 1000);
     return;
   }
   printf("none");

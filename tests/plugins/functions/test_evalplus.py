@@ -168,7 +168,7 @@ _plain = st.recursive(
 @given(_plain)
 def test_evalplus_answers_have_the_result_format_of_the_harness(value: object) -> None:
     encode = json.JSONEncoder(allow_nan=False).encode
-    assert encode(load_function_harness()["tag_types"](value, encode)) == format_result(value)
+    assert encode(load_function_harness()["encode_with_type_tags"](value, encode)) == format_result(value)
 
 
 @given(st.lists(_plain.filter(lambda value: "nan" not in repr(value))))
