@@ -574,7 +574,7 @@ class _FirstPass:
             where = ", ".join(row_file.label for row_file in row_files)
             raise InputError("the dump has no rows", where=where, remedy="Is it the right file?")
         if self._max_rows is None:
-            self.reader.check_selected_keys(dump_name=files[0].label)
+            self.reader.check_selected_keys_exist(dump_name=files[0].label)
         if 2 * counts.fenced > counts.programs:
             code_column = self.reader.code_column
             remedy = f"Give code_column={code_column} with always_extract=True to take the programs from them"
@@ -676,7 +676,7 @@ class _FirstPass:
             if fault is not None:
                 self.row_errors.append(fault)
             elif not isinstance(entry, InputError):
-                is_selected_here = self.reader.count_if_selected(entry)
+                is_selected_here = self.reader.count_row_if_selected(entry)
                 if is_selected_here and counts.looked_at < SAMPLED_ROWS:
                     self._count_columns(entry)
                 if entry.code is not None:
