@@ -28,7 +28,7 @@ from ioi_eval.benchmarks.row_schemas import (
     extract_replies,
     find_prompt_columns,
     find_schema,
-    find_usual_columns,
+    find_standard_columns,
     is_statement,
 )
 from ioi_eval.benchmarks.statement_index import NoMatch, StatementIndex
@@ -89,18 +89,18 @@ class DumpRow(Fields):
             list_columns,
         )
         self.has_unsplit_list = False  # True if a string with several answers was read as one answer
-        self._usual_columns = find_usual_columns(tuple(row.columns))
+        self._standard_columns = find_standard_columns(tuple(row.columns))
         if "generation" not in original_columns and _lacks_reply(
-            self._usual_columns.get("generation"), row.columns
+            self._standard_columns.get("generation"), row.columns
         ):
             names = (name for name in row.columns if not _lacks_reply(name, row.columns))
-            other_column = find_usual_columns(tuple(name for name in names if name != _REFERENCE_COLUMN)).get(
-                "generation"
-            )
-            self._usual_columns = (
-                self._usual_columns
+            other_column = find_standard_columns(
+                tuple(name for name in names if name != _REFERENCE_COLUMN)
+            ).get("generation")
+            self._standard_columns = (
+                self._standard_columns
                 if other_column is None
-                else {**self._usual_columns, "generation": other_column}
+                else {**self._standard_columns, "generation": other_column}
             )
         for field, path in columns_by_field.items():
             if read_value_at(row.columns, path) is ABSENT:
@@ -185,7 +185,7 @@ class DumpRow(Fields):
         if field in self._columns_by_field:
             return self._columns_by_field[field]
         is_column = field not in USUAL and read_value_at(self.columns, field) is not ABSENT
-        return self._usual_columns.get(field) or (field if is_column else None)
+        return self._standard_columns.get(field) or (field if is_column else None)
 
     def find_original_column(self, field: str) -> str:
         """Return the dump's original column of a field, or an empty string if there is none."""
@@ -853,7 +853,7 @@ class DumpReader:
         named_columns = {**(schema.columns_by_field if schema is not None else {}), **self._columns_by_field}
         # Fields whose column is named by the user or has a standard name. The schema does not change these
         # fields.
-        overriding_fields = {*self._columns_by_field, *find_usual_columns(tuple(original_columns))} - {
+        overriding_fields = {*self._columns_by_field, *find_standard_columns(tuple(original_columns))} - {
             *_ANSWER_COLUMNS
         }
         columns_by_schema = schema.columns if schema is not None and schema.converter else {}

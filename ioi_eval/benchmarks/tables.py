@@ -86,7 +86,7 @@ class Table:
             }
         return self._row_indexes_by_column[column]
 
-    def count_read_bytes(self, size: int) -> None:
+    def add_read_bytes(self, size: int) -> None:
         """Count bytes of long values that were read, and release mapped pages if there are too many."""
         self._read_byte_count += size
         if self._read_byte_count > _MAX_MAPPED_BYTES:
@@ -182,7 +182,7 @@ class Row(Fields):
         buffer = _read_arrow_string(scalar)
         if buffer is None:
             raise self.mismatch_error(field, "a text")
-        self.table.count_read_bytes(len(buffer))
+        self.table.add_read_bytes(len(buffer))
         return memoryview(buffer)
 
     def read_contents(self, field: str, *names: str) -> Iterator[tuple[memoryview, ...]]:
@@ -200,7 +200,7 @@ class Row(Fields):
             string_views = tuple(memoryview(buffer) for buffer in buffers if buffer is not None)
             if len(string_views) != len(names):
                 raise self.make_error(field, f"item {index + 1} of the list has no string")
-            self.table.count_read_bytes(sum(map(len, string_views)))
+            self.table.add_read_bytes(sum(map(len, string_views)))
             yield string_views
 
     def mismatch_error(self, field: str, expected: str) -> InputError:
@@ -255,7 +255,7 @@ class Tables:
         table.require_columns(self._required_columns)
         return table
 
-    def open_other(
+    def open_other_table(
         self,
         dataset: str,
         *,
@@ -280,7 +280,7 @@ class Tables:
             self._other_tables[source] = table
         return self._other_tables[source]
 
-    def format_file_stamp(self, dataset: str, path: str) -> str:
+    def format_file_size_and_time(self, dataset: str, path: str) -> str:
         """Return size and time of a dataset's file on disk, to notice changes.
 
         For the hub the result is empty, because the main table's fingerprint changes with the dataset.
@@ -288,7 +288,7 @@ class Tables:
         if not self._data_dir:
             return ""
         try:
-            file_status = find_single_file(Path(self._data_dir), TableSource(dataset=dataset, path=path))[
+            file_status = list_matching_file(Path(self._data_dir), TableSource(dataset=dataset, path=path))[
                 0
             ].stat()
         except InputError:
@@ -350,7 +350,7 @@ def find_files(folder: Path, source: TableSource, datasets: Collection[str] = ()
     if folder.is_file():
         return [folder]
     if source.path:
-        return find_single_file(folder, source)
+        return list_matching_file(folder, source)
     search_folder = _find_subfolder_or_self(folder, source.dataset.rpartition("/")[2])
     other_folders = _find_other_dataset_folders(folder, source, datasets) if search_folder == folder else ()
     if config_name := source.config:
@@ -418,7 +418,7 @@ def _find_other_dataset_folders(folder: Path, source: TableSource, datasets: Col
     return existing_folders
 
 
-def find_single_file(folder: Path, source: TableSource) -> list[Path]:
+def list_matching_file(folder: Path, source: TableSource) -> list[Path]:
     """Return the file at `source.path`, or a file with the same name anywhere in the dataset's folder."""
     search_folder, file_name = (
         _find_subfolder_or_self(folder, source.dataset.rpartition("/")[2]),

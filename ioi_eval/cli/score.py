@@ -12,7 +12,7 @@ import msgspec
 import typer
 
 from ioi_eval.benchmarks import find_benchmark
-from ioi_eval.benchmarks.dumps import guess_benchmark, replace_stdin_by_file
+from ioi_eval.benchmarks.dumps import guess_benchmark, replace_stdin_dump_by_file
 from ioi_eval.benchmarks.exports import check_results_path, publish, write_results
 from ioi_eval.cli import console
 from ioi_eval.cli.groups import OptionGroup, command
@@ -195,7 +195,7 @@ def score(
         )
     reference_options = ReferenceOptions(**references) if references else None
     engine_choice = engine.read_choice()
-    with replace_stdin_by_file(dumps, sys.stdin.buffer) as dump_files:
+    with replace_stdin_dump_by_file(dumps, sys.stdin.buffer) as dump_files:
         if not source:
             source = guess_benchmark(dump_files, rows.options.problem_column)
             benchmark = find_benchmark(source)

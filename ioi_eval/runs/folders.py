@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ioi_eval.benchmarks.row_files import hash_and_check, read_rows, remove_format_suffixes
+from ioi_eval.benchmarks.row_files import hash_file_and_check_utf8, read_rows, remove_format_suffixes
 from ioi_eval.benchmarks.row_schemas import PROBLEM_COLUMNS
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value, Verdict
@@ -218,7 +218,7 @@ def convert_rows_to_run(file: Path, runs_folder: Path) -> Path:
             where=str(folder),
             remedy=f"Name the run's folder instead of {file}, or rename the file",
         )
-    hash_and_check(file)
+    hash_file_and_check_utf8(file)
     years = dict[str, set[int | None]]()
     for row in _read_result_rows(file):  # read all rows once, to raise errors before anything is written
         years.setdefault(row["problem_id"], set()).add(read_traits(row).year)

@@ -24,12 +24,12 @@ from ioi_eval.benchmarks import (
     find_dumps,
     list_named_problem_ids,
     open_dump,
+    open_dump_of_first_rows,
     open_dump_paths,
-    open_first_rows,
 )
 from ioi_eval.benchmarks.dumps import hash_first_pass_inputs, read_index, write_index
 from ioi_eval.benchmarks.hub import RowFile
-from ioi_eval.benchmarks.row_files import is_dump, list_other_files, remove_format_suffixes
+from ioi_eval.benchmarks.row_files import is_dump, list_non_dump_files, remove_format_suffixes
 from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.judge import Judge
 from ioi_eval.model.errors import BadRows, InputError
@@ -364,7 +364,7 @@ class Rows(NamedTuple):
             reading = msgspec.structs.replace(reading, default_language=language_of(problems))
         index_folder = None if earlier_info is None else setup.folder
         dump_folders = (dump for dump in dumps if not isinstance(dump, RowFile))
-        other_names = tuple(map(str, list_other_files(dump_folders)))
+        other_names = tuple(map(str, list_non_dump_files(dump_folders)))
         dump_names, dump_files = tuple(map(dump_name, dumps)), find_dumps(dumps)
         return cls(dump_names, dump_files, reading, selection or Selection(), index_folder, other_names)
 
@@ -408,7 +408,7 @@ class Rows(NamedTuple):
         """
         if read_info(setup.folder) is not None:
             return None
-        return open_first_rows(self.places, problems, self.reading, self.selection)
+        return open_dump_of_first_rows(self.places, problems, self.reading, self.selection)
 
     def make_work(
         self, dump: Dump, problems: Problems, result_settings: Mapping[str, Any], settings: Mapping[str, Any]
