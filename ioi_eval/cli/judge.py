@@ -208,7 +208,7 @@ async def _judge_submission(
             try:
                 await scorer.judge.check_packages(packages, [submission.language])
                 limited_problem = await TimeLimits(
-                    scorer.judge.with_options(trusts_submissions=True), factor=timing.factor
+                    scorer.judge.with_options(trusts_submissions=True), time_factor=timing.factor
                 ).with_limits(problem)
                 return await scorer.score(limited_problem, submission)
             except EngineError as error:
