@@ -49,7 +49,7 @@ from ioi_eval.engines.registry import EngineChoice, open_nodes
 from ioi_eval.model.errors import EngineUnavailable, InputError
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Value
-from ioi_eval.runs.needs import check_needs_sync
+from ioi_eval.runs.needs import check_problem_needs_sync
 from ioi_eval.store.resources import graders_folder
 
 _EXAMPLES = """
@@ -120,7 +120,7 @@ def doctor(
     problem_checks: Sequence[HealthCheck] = ()
     if problems and findings.ok:  # problems are checked only if this machine can judge at all
         problem_checks = _replace_argument_names(
-            check_needs_sync(problems, choice, engine_choice, store=open_store())
+            check_problem_needs_sync(problems, choice, engine_choice, store=open_store())
         )
     if as_json:
         console.print_json(
