@@ -25,7 +25,7 @@ def calibrate(
 
     Exits with code 1 if no factor separates them.
     """
-    engine_choice, store = engine.read_choice(), open_store()
+    engine_choice, store = engine.read_engine_choice(), open_store()
     with SignalHandler() as signals:
 
         def handle_event(event: Event) -> None:

@@ -24,7 +24,7 @@ CORES = 8
 
 
 def command_line(store: Store, engine: str | None, workers: int | None = None, **options: Any) -> EnginePair:
-    return open_engine(EngineOptions(engine=engine, workers=workers, **options).read_choice(), store)
+    return open_engine(EngineOptions(engine=engine, workers=workers, **options).read_engine_choice(), store)
 
 
 def library(store: Store, engine: str | None, workers: int | None = None, **options: Any) -> EnginePair:
