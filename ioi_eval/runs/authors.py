@@ -30,7 +30,7 @@ from ioi_eval.generate import (
     sample_key,
 )
 from ioi_eval.generate.agents import McpAccess
-from ioi_eval.generate.functions import FunctionAuthor, PromptFunction, function_name
+from ioi_eval.generate.functions import PromptFunction, PromptFunctionAuthor, function_name
 from ioi_eval.judge import Judge
 from ioi_eval.judge.needs import refuse_language
 from ioi_eval.model.errors import InputError, JudgeFailure
@@ -148,9 +148,9 @@ async def run(
     used_choice = choice or BenchmarkOptions()
     call = _RunArguments(problems, author, Secret(key), budget, asking or Asking(), setup, used_choice)
     if isinstance(author, ModelOptions):  # raise the error before problems are loaded
-        from ioi_eval.generate.chat import check_model
+        from ioi_eval.generate.chat import check_model_options
 
-        check_model(author, call.key)
+        check_model_options(author, call.key)
     with _open_nonempty_source(problems, choice, setup.store) as loaded_problems:
         return await _generate_and_judge(call, loaded_problems, rejudge)
 
@@ -414,7 +414,7 @@ async def open_author(
         yield Agent(msgspec.structs.replace(author, folder=agents_folder), mcp_access)
         return
     if not isinstance(author, ModelOptions):
-        yield FunctionAuthor(author)
+        yield PromptFunctionAuthor(author)
         return
     from ioi_eval.generate.chat import ChatModel  # imported here, because loading the HTTP client is slow
 
@@ -458,7 +458,7 @@ async def _stream_submissions(
         )
     budget = BudgetTracker(call.budget)
     for row in generations if isinstance(call.author, ModelOptions) else ():
-        budget.add_usage(row.get("metadata", {}).get("usage", {}))
+        budget.add_usage_and_get_cost(row.get("metadata", {}).get("usage", {}))
     async with (
         open_author(call.author, call.setup.folder, budget, call.key) as author,
         RequestRunner(

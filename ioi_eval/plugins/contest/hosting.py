@@ -432,9 +432,9 @@ async def compete(
     asking_options, turn_options, secret_key = asking or Asking(), turns or Turns(), Secret(key)
     if isinstance(author, ModelOptions):
         # Imported here, because the import loads an HTTP client.
-        from ioi_eval.generate.chat import check_model
+        from ioi_eval.generate.chat import check_model_options
 
-        check_model(author, secret_key)
+        check_model_options(author, secret_key)
     full_name = author_name(author)
     folder = Path(out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(full_name)}-turns")
     # Shorten a long name at its start, because names of checkpoints differ in their last characters.
@@ -649,7 +649,7 @@ class _ReplyLog:
             if participant in participants and turn > max_turns:
                 raise self._make_mismatch_error(f"replies of more than {max_turns} turns")
             self._replies[key] = prompt, reply
-            budget.add_usage(reply.usage)
+            budget.add_usage_and_get_cost(reply.usage)
         self._reply_file = Lines(path)
 
     def _make_mismatch_error(self, unusable_replies: str) -> InputError:
