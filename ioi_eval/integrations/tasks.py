@@ -136,7 +136,7 @@ class EvaluationSource(Value):
         return {**self.problems.left_out, **Counter(filter(None, reasons))}
 
 
-def open_source(source: str, options: Mapping[str, Any]) -> EvaluationSource:
+def open_evaluation_source(source: str, options: Mapping[str, Any]) -> EvaluationSource:
     """Return the problems of a source with these options.
 
     Args:
@@ -262,10 +262,10 @@ def summarize_scores(scores: Iterable[Mapping[str, Any] | None], **report_option
     from ioi_eval.runs import ReportOptions  # imported here, because a scorer does not need reports
     from ioi_eval.scoring import summarise
 
-    return summarise(map(_read_labelled_attempt, scores), ReportOptions(**report_options))
+    return summarise(map(_read_problem_label_and_attempt, scores), ReportOptions(**report_options))
 
 
-def _read_labelled_attempt(metadata: Mapping[str, Any] | None) -> tuple[str, Attempt]:
+def _read_problem_label_and_attempt(metadata: Mapping[str, Any] | None) -> tuple[str, Attempt]:
     """Return the problem's label and the attempt with these metadata."""
     if metadata is None or "subtasks" not in metadata:
         message = "the score has no metadata from the judge"

@@ -23,7 +23,7 @@ from ioi_eval.integrations.tasks import (
     EvaluationSource,
     compute_score_share,
     make_result_metadata,
-    open_source,
+    open_evaluation_source,
 )
 from ioi_eval.integrations.unjudged import count_unjudged
 
@@ -48,7 +48,7 @@ class ProblemConfig(vf.TaskConfig):
 
     def open_evaluation_source(self) -> EvaluationSource:
         """Return the problems of `source`, and how replies are judged."""
-        return open_source(self.source, self.options)
+        return open_evaluation_source(self.source, self.options)
 
 
 class ProblemSetConfig(vf.TasksetConfig):

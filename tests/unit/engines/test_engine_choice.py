@@ -44,7 +44,7 @@ def reward_of_trl(store: Store, engine: str | None) -> EnginePair:
 
 
 def evaluator_of_apps(store: Store, engine: str | None, **options: Any) -> EnginePair:
-    return Execution(engine=Setup(engine=engine, **options)).make_setup().open_engines(store)
+    return Execution(engine=Setup(engine=engine, **options)).make_judging_setup().open_engines(store)
 
 
 def metric_of_lm_eval(store: Store, engine: str | None, **options: Any) -> EnginePair:
