@@ -107,7 +107,7 @@ class Codeforces(Benchmark):
                 )
 
         for kind, field in (("example", "examples"), ("official", "official_tests")):
-            for test_object in row.read_objects(field):
+            for test_object in row.read_list_of_objects(field):
                 add(
                     kind,
                     _read_test_text(row, field, test_object, "input"),
@@ -171,7 +171,7 @@ def _make_statement(row: Row) -> str:
     for heading, field in _STATEMENT_PARTS:
         if section := row.read_text(field, "").strip():
             sections.append(f"## {heading}\n\n{section}" if heading else section)
-    for example in row.read_objects("examples") if row.has_field("examples") else ():
+    for example in row.read_list_of_objects("examples") if row.has_field("examples") else ():
         sections.append(
             f"## Example\n\n```\n{example.get('input')}\n```\n\n```\n{example.get('output')}\n```"
         )

@@ -196,8 +196,8 @@ class DumpRow(Fields):
 
         Strings that contain a list of answers are returned as lists if the column may hold lists.
         """
-        path = self.find_column(column)
-        raw_value = ABSENT if path is None else read_value_at(self.columns, path)
+        column_path = self.find_column(column)
+        raw_value = ABSENT if column_path is None else read_value_at(self.columns, column_path)
         if column in _STRING_COLUMNS:
             raw_value = decode_bytes(raw_value)
             if any(
@@ -209,13 +209,13 @@ class DumpRow(Fields):
         if column not in _ANSWER_COLUMNS:
             return value
         parsed_value = _parse_list(value)
-        answers = extract_replies(parsed_value, has_several_answers=path in _LIST_COLUMNS)
+        answers = extract_replies(parsed_value, has_several_answers=column_path in _LIST_COLUMNS)
         if not isinstance(value, str):
             return answers
         # A string is split into several answers only if its column generally holds lists. Otherwise a model's
         # reply could decide how many answers the row has, or make the row unusable.
-        is_list_of_answers = _is_list_of_answers(path or "", answers)
-        may_hold_lists = self._list_columns is None or path in self._list_columns
+        is_list_of_answers = _is_list_of_answers(column_path or "", answers)
+        may_hold_lists = self._list_columns is None or column_path in self._list_columns
         if is_list_of_answers and not (may_hold_lists and isinstance(parsed_value, list)):
             self.has_unsplit_list = True
             return value
@@ -508,7 +508,7 @@ def _is_list_of_answers(column: str, value: Any) -> bool:
         return bool(value) and all(isinstance(item, list) for item in value)
     if not value or not all(isinstance(item, dict) and "role" in item for item in value):
         return True
-    # If the model wrote all messages and the column holds several answers, each message is an answer.
+    # In a column of lists, several messages of the model are several answers and not a single chat.
     return (
         column in _LIST_COLUMNS
         and len(value) > 1
@@ -673,7 +673,7 @@ class DumpOptions(Value):
     repairs: CodeRepairs = CodeRepairs()
 
     @property
-    def named_columns(self) -> dict[str, str]:
+    def columns_named_by_options(self) -> dict[str, str]:
         """Return the columns that options name, by field."""
         paths_by_field = {
             field: getattr(self, option[:-1])
@@ -744,7 +744,7 @@ class DumpReader:
     ) -> None:
         """`selected_keys`: for a second pass over a dump, the problems of the selected rows, by key."""
         self._problems, self._options, self._selection = problems, options, selection
-        self._columns_by_field = options.named_columns
+        self._columns_by_field = options.columns_named_by_options
         self._selected_ids = {
             name
             for problem_id in selection.problems

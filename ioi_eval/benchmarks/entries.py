@@ -47,7 +47,7 @@ _Positive = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class EntryColumns(ColumnNames, kw_only=True, forbid_unknown_fields=True):
-    """The columns of an entry. An empty name means that the table lacks the column."""
+    """The columns of a benchmark's table, by use. An empty name means that the table lacks the column."""
 
     id: str = ""  # name of the column with problem ids; empty if a problem's id is its row number
     alias: str = ""  # column with another id of the problem, which dumps may use
@@ -436,7 +436,7 @@ class BenchmarkFromEntry(Benchmark):
         columns = self._columns
         if columns.tests.endswith(_ITEMS):
             numbered_pairs = enumerate(
-                row.read_contents(columns.tests.removesuffix(_ITEMS), "input", "output"), 1
+                row.read_object_strings(columns.tests.removesuffix(_ITEMS), "input", "output"), 1
             )
             tests = tuple(
                 Test(name=str(number), input=contents.store(input_text), answer=contents.store(output_text))

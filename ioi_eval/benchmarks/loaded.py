@@ -498,7 +498,7 @@ def _load_problem(
         except Unusable as error:
             return StoredProblem(unusable=str(error))
         finally:
-            tables.release()
+            tables.release_memory()
 
     key_parts = [
         benchmark.name,

@@ -534,28 +534,28 @@ def _read_eval_rows(path: Path) -> Iterator[FileRow]:
             row_number = 0
             while (sample := reader_thread.submit(next, samples, None).result()) is not None:
                 row_number += 1
-                yield FileRow(row_number, _convert_sample(log_header, sample))
+                yield FileRow(row_number, _convert_inspect_sample(log_header, sample))
         except (OSError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
             remedy = "Is it whole, and written by this version of inspect_ai or an older one?"
             raise InputError(f"the log cannot be read ({error})", where=str(path), remedy=remedy) from error
 
 
-def _convert_sample(log_header: Any, sample: Any) -> dict[str, Any]:
-    """Return the columns of a sample. `log_header`: the header of the sample's log."""
-    token_usage = sample.output.usage
+def _convert_inspect_sample(log_header: Any, inspect_sample: Any) -> dict[str, Any]:
+    """Return the columns of a sample in a log of inspect_ai. `log_header`: the log's header."""
+    token_usage = inspect_sample.output.usage
     usage_column = {"usage": {"output_tokens": token_usage.output_tokens}} if token_usage is not None else {}
     return {
-        "uuid": sample.uuid or f"{log_header.eval_id}/{sample.id}#{sample.epoch}",
-        "id": sample.id,
-        "epoch": sample.epoch,
+        "uuid": inspect_sample.uuid or f"{log_header.eval_id}/{inspect_sample.id}#{inspect_sample.epoch}",
+        "id": inspect_sample.id,
+        "epoch": inspect_sample.epoch,
         "model": log_header.model,
-        "generation": sample.output.completion,
-        "reasoning": read_reasoning(sample.output),
-        "stop_reason": sample.output.stop_reason if sample.output.choices else None,
-        "error": sample.error.message if sample.error else None,
-        "limit": sample.limit.type if sample.limit else None,
-        "metadata": {**sample.metadata, **usage_column, "timestamp": log_header.created},
-        "scores": {name: score.value for name, score in (sample.scores or {}).items()},
+        "generation": inspect_sample.output.completion,
+        "reasoning": read_reasoning(inspect_sample.output),
+        "stop_reason": inspect_sample.output.stop_reason if inspect_sample.output.choices else None,
+        "error": inspect_sample.error.message if inspect_sample.error else None,
+        "limit": inspect_sample.limit.type if inspect_sample.limit else None,
+        "metadata": {**inspect_sample.metadata, **usage_column, "timestamp": log_header.created},
+        "scores": {name: score.value for name, score in (inspect_sample.scores or {}).items()},
         INSPECT: {"task": log_header.task, "run_id": log_header.run_id, "created": log_header.created},
     }
 

@@ -90,9 +90,9 @@ class Table:
         """Count bytes of long values that were read, and release mapped pages if there are too many."""
         self._read_byte_count += size
         if self._read_byte_count > _MAX_MAPPED_BYTES:
-            self.release()
+            self.release_memory()
 
-    def release(self) -> None:
+    def release_memory(self) -> None:
         """Release the mapped pages from memory. Later accesses read them from the files again."""
         self._read_byte_count = 0
         for mapped_file in self._mapped_files:
@@ -149,7 +149,7 @@ class Row(Fields):
     def read_texts(self, field: str, default: tuple[str, ...] | None = ()) -> tuple[str, ...]:
         return super().read_texts(field, default)
 
-    def read_objects(self, field: str) -> tuple[dict[str, Any], ...]:
+    def read_list_of_objects(self, field: str) -> tuple[dict[str, Any], ...]:
         """Return a list of objects. Some tables store it as an object of lists."""
         value = self.raw_value(field)
         if (
@@ -185,20 +185,20 @@ class Row(Fields):
         self.table.add_read_bytes(len(buffer))
         return memoryview(buffer)
 
-    def read_contents(self, field: str, *names: str) -> Iterator[tuple[memoryview, ...]]:
+    def read_object_strings(self, field: str, *keys: str) -> Iterator[tuple[memoryview, ...]]:
         """Yield the named strings of each object in a list, without copying. A missing list is empty."""
         scalar: Any = self.table.read_scalar(field, self.index) if self.has_field(field) else None
         list_objects = getattr(scalar, "values", None)
         if scalar is None or list_objects is None:
             return
         try:
-            named_columns = [list_objects.field(name) for name in names]
+            named_columns = [list_objects.field(name) for name in keys]
         except (AttributeError, KeyError) as error:
-            raise self.mismatch_error(field, f"a list of objects with {', '.join(names)}") from error
+            raise self.mismatch_error(field, f"a list of objects with {', '.join(keys)}") from error
         for index in range(len(list_objects)):
             buffers = [_read_arrow_string(column[index]) for column in named_columns]
             string_views = tuple(memoryview(buffer) for buffer in buffers if buffer is not None)
-            if len(string_views) != len(names):
+            if len(string_views) != len(keys):
                 raise self.make_error(field, f"item {index + 1} of the list has no string")
             self.table.add_read_bytes(sum(map(len, string_views)))
             yield string_views
@@ -295,10 +295,10 @@ class Tables:
             return ""
         return f"{file_status.st_size} {file_status.st_mtime_ns}"
 
-    def release(self) -> None:
+    def release_memory(self) -> None:
         """Release the mapped pages of all tables."""
         for table in (self.main, *self._other_tables.values()):
-            table.release()
+            table.release_memory()
 
     def _open(self, source: TableSource) -> Table:
         """Open a table from copies on disk or, without `data_dir`, from the hub."""
