@@ -168,7 +168,7 @@ def create_prompts(
 ) -> list[str]:
     """Return the prompts of the problems: for an agent if `agent` is true, otherwise for a model."""
     with _open_nonempty_source(problems, choice, store or Store.private()) as loaded_problems:
-        request_list = _create_requests(problems, loaded_problems, asking or Asking(), agent=agent)
+        request_list = _create_requests(problems, loaded_problems, asking or Asking(), for_agent=agent)
         return [request.prompt for request in request_list.requests]
 
 
@@ -193,7 +193,7 @@ async def _generate_and_judge(call: _RunArguments, problems: Problems, rejudge: 
     """Ask for the programs, judge them, and write the reports."""
     setup, settings, unwritten = call.setup, make_author_settings(call.author), dict[str, str]()
     request_list = _create_requests(
-        call.source, problems, call.asking, agent=isinstance(call.author, AgentOptions)
+        call.source, problems, call.asking, for_agent=isinstance(call.author, AgentOptions)
     )
     requests = request_list.requests
     requests_fingerprint = fingerprint(requests, call.name, settings)
@@ -320,13 +320,13 @@ class PromptRequests:
         return self._prompts_by_language[language](problem)
 
 
-def _create_requests(source: Source, problems: Problems, asking: Asking, *, agent: bool) -> _RequestList:
+def _create_requests(source: Source, problems: Problems, asking: Asking, *, for_agent: bool) -> _RequestList:
     """Return the requests for the problems.
 
     Raises InputError if a problem is incomplete, or if the language is wrong for all problems.
     """
     requests, refusals, usable_problems = (
-        PromptRequests(source, asking, for_agent=agent),
+        PromptRequests(source, asking, for_agent=for_agent),
         dict[str, str](),
         [],
     )

@@ -352,18 +352,18 @@ def _make_cache_keys(
     cache_keys, key_prefix = dict[str, str](), ["reference", _VERSION, version("ioi-eval")]
     for submission in submissions:
         program_content = [fingerprints[submission.problem_id], submission.language, submission.code]
-        tools = find_language(submission.language).tools if capabilities is not None else ()
-        tool_identities = sorted(
-            tool.identity
-            for name in tools
+        toolchain_names = find_language(submission.language).tools if capabilities is not None else ()
+        toolchain_identities = sorted(
+            toolchain.identity
+            for name in toolchain_names
             if capabilities is not None
-            for tool in capabilities.list_toolchains(name)
+            for toolchain in capabilities.list_toolchains(name)
         )
         key_content = [
             *key_prefix,
             *program_content,
             *sorted(timing.result_settings.items()),
-            *tool_identities,
+            *toolchain_identities,
         ]
         cache_keys[submission.key] = hashlib.sha256(msgspec.json.encode(key_content)).hexdigest()
     return cache_keys

@@ -339,38 +339,40 @@ class DumpRows(NamedTuple):
     """The rows of dumps, and how they are read."""
 
     paths: Sequence[str]  # names or paths of the dumps
-    places: Sequence[RowFile]
-    reading: DumpOptions
+    row_files: Sequence[RowFile]
+    dump_options: DumpOptions
     selection: Selection
     # Path of the run's folder, if an earlier call may have written an index there; otherwise None.
     index_folder: Path | None = None
-    others: tuple[str, ...] = ()  # files in the dumps' folders that do not belong to dumps
+    other_files: tuple[str, ...] = ()  # files in the dumps' folders that do not belong to dumps
 
     @classmethod
     def create(
         cls,
         dumps: Sequence[str | Path | RowFile],
-        reading: DumpOptions | None,
+        dump_options: DumpOptions | None,
         selection: Selection | None,
         problems: Source,
         setup: RunSetup,
     ) -> Self:
-        """Return the rows of dumps. A continued run uses the same rule for keys as before."""
-        reading = reading or DumpOptions()
+        """Return the rows of dumps. A continued run makes the keys of submissions as before."""
+        dump_options = dump_options or DumpOptions()
         earlier_info = None if setup.options.fresh else read_info(setup.folder)
         if earlier_info is not None and not earlier_info.fingerprint.options.get("keys_of_content"):
-            reading = msgspec.structs.replace(reading, keys_of_content=False)
-        if not reading.default_language:
-            reading = msgspec.structs.replace(reading, default_language=language_of(problems))
+            dump_options = msgspec.structs.replace(dump_options, keys_of_content=False)
+        if not dump_options.default_language:
+            dump_options = msgspec.structs.replace(dump_options, default_language=language_of(problems))
         index_folder = None if earlier_info is None else setup.folder
         dump_folders = (dump for dump in dumps if not isinstance(dump, RowFile))
         other_names = tuple(map(str, list_non_dump_files(dump_folders)))
         dump_names, dump_files = tuple(map(dump_name, dumps)), find_dumps(dumps)
-        return cls(dump_names, dump_files, reading, selection or Selection(), index_folder, other_names)
+        return cls(dump_names, dump_files, dump_options, selection or Selection(), index_folder, other_names)
 
     def list_named_problem_ids(self) -> Collection[str] | None:
         """Return the names of the problems in the rows, or None if they are unknown."""
-        return list_named_problem_ids(self.places, self.reading.problem_column, self.reading.prompt_column)
+        return list_named_problem_ids(
+            self.row_files, self.dump_options.problem_column, self.dump_options.prompt_column
+        )
 
     def open_dump(self, problems: Problems, on_rows: Callable[[int], None] = lambda rows: None) -> Dump:
         """Read the rows. Raises InputError if there are no submissions.
@@ -378,15 +380,15 @@ class DumpRows(NamedTuple):
         `on_rows`: called with the number of rows so far.
         """
         dump = open_dump(
-            self.places,
+            self.row_files,
             problems=problems,
-            options=self.reading,
+            options=self.dump_options,
             selection=self.selection,
             on_rows=on_rows,
-            inputs_hash=hash_first_pass_inputs(self.reading, fingerprint(problems)),
+            inputs_hash=hash_first_pass_inputs(self.dump_options, fingerprint(problems)),
             index=None if self.index_folder is None else read_index(self.index_folder),
         )
-        dump.info = msgspec.structs.replace(dump.info, other_files=self.others)
+        dump.info = msgspec.structs.replace(dump.info, other_files=self.other_files)
         if len(dump) or dump.has_other_shards:
             return dump
         if dump.rejected:
@@ -408,17 +410,17 @@ class DumpRows(NamedTuple):
         """
         if read_info(setup.folder) is not None:
             return None
-        return open_dump_of_first_rows(self.places, problems, self.reading, self.selection)
+        return open_dump_of_first_rows(self.row_files, problems, self.dump_options, self.selection)
 
     def make_judging_work(
         self, dump: Dump, problems: Problems, result_settings: Mapping[str, Any], settings: Mapping[str, Any]
     ) -> Work:
         """Return the work of judging a dump.
 
-        `result_settings`: settings that can change results, except those in `self.reading`. `settings`:
+        `result_settings`: settings that can change results, except those in `self.dump_options`. `settings`:
         settings that reports show.
         """
-        reading_settings: dict[str, Any] = msgspec.to_builtins(self.reading)
+        reading_settings: dict[str, Any] = msgspec.to_builtins(self.dump_options)
         reading_settings |= reading_settings.pop("repairs")  # a fingerprint contains no nested options
         del reading_settings["skip_bad_rows"]  # this option changes no result
         return Work(
@@ -462,7 +464,7 @@ class Forecast(Value):
 
     out: str  # path of the run's folder
     rows: int  # number of selected rows
-    known: int  # number of selected rows that have a result, which may be the result of an equal row
+    known: int  # number of selected rows with a result, which may be the result of an equal row
     judged: int  # number of programs that would be judged
     without: int  # number of rows without a program that have no result yet
     tests: int  # total number of tests of the programs that would be judged

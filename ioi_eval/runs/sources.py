@@ -90,13 +90,13 @@ def open_problems(
     benchmark = benchmark_of(source)
     if benchmark is None:
         _refuse_benchmark_options(options)
-        cache, apply_limits = store.root / "packages", options.apply_limits
+        cache = store.root / "packages"
         return load_packages(
             source,
             cache=cache,
             only=options.problems,
             choose=_make_package_filter(options),
-            change=apply_limits,
+            change=options.apply_limits,
             packages=options.packages or (),
         )
     if Path(source).suffix.lower() in _ROW_SUFFIXES:
