@@ -18,7 +18,7 @@ from ioi_eval.errors import InputError
 from ioi_eval.integrations import require_extra
 from ioi_eval.integrations.tasks import (
     JUDGE_ERRORS,
-    compute_score_share,
+    compute_score_fraction,
     explain_result,
     make_problem_metadata,
     make_result_metadata,
@@ -137,7 +137,7 @@ def judged(source: str, **options: Any) -> Scorer:
                 metadata=failure_metadata,
             )
         return Score(
-            value=compute_score_share(result),
+            value=compute_score_fraction(result),
             answer=code,
             explanation=explain_result(result) + no_program_note,
             metadata=make_result_metadata(problem, result, **more_fields),

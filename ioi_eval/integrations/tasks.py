@@ -223,7 +223,7 @@ def sum_max_points(result: SubmissionResult) -> float:
     return math.fsum(subtask.points for subtask in result.subtasks) if result.subtasks else 1.0
 
 
-def compute_score_share(result: SubmissionResult) -> float:
+def compute_score_fraction(result: SubmissionResult) -> float:
     """Return the score in [0, 1]: exactly 1.0 for full marks and below 1.0 otherwise, despite rounding."""
     if result.verdict is Verdict.AC:
         return 1.0

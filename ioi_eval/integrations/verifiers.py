@@ -21,7 +21,7 @@ from ioi_eval.integrations import require_extra
 from ioi_eval.integrations.tasks import (
     JUDGE_ERRORS,
     EvaluationSource,
-    compute_score_share,
+    compute_score_fraction,
     make_result_metadata,
     open_evaluation_source,
 )
@@ -83,7 +83,7 @@ class ProblemTask(vf.Task[ProblemData, vf.State, ProblemConfig]):
         metadata = make_result_metadata(problem, result, language=submission.language)
         trace.info["ioi_eval"] = metadata
         trace.record_metrics({"solved": float(metadata["solved"]), "compiles": float(result.compiles)})
-        return compute_score_share(result)
+        return compute_score_fraction(result)
 
 
 class ProblemSet(vf.Taskset[ProblemTask, ProblemSetConfig]):
