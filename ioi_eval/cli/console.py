@@ -38,7 +38,7 @@ FLAGS: dict[str, str] = {"scale": "expected-scale"}
 KEYS_SET: set[str] = set()  # keys that this command line sets with --set
 # Arguments that set the same values as `ioi-eval.toml`, except values that the command line sets.
 FILE_ARGUMENTS: list[str] = []
-# Options of the command line that replace arguments of the library in messages, if FLAGS lacks the arguments.
+# Option of the command line that replaces an argument of the library in messages, unless FLAGS has one.
 _REPLACEMENTS = {
     "rejudge=True": "--rejudge",
     "out=FOLDER": "--out folder",

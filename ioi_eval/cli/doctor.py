@@ -277,7 +277,7 @@ async def _check_servers(choice: EngineChoice) -> ClusterFindings:
 
 
 async def _build_gzipped_proctor() -> bytes | None:
-    """Return the proctor for tests on servers, or `None` if this machine lacks a compiler."""
+    """Return the program that supervises submissions on servers, or None if this machine lacks a compiler."""
     with create_trial_folder() as folder:
         compiler = await asyncio.to_thread(find_compiler)
         try:
