@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from ioi_eval.problems import Package, Problems, check_problems
     from ioi_eval.runs.references import with_references
     from ioi_eval.runs.solutions import read_solutions
-    from ioi_eval.runs.sources import benchmark_of, language_of
-    from ioi_eval.runs.sources import open_source as open_problems
+    from ioi_eval.runs.sources import benchmark_of, language_of, open_problems
 else:
     __getattr__, __dir__ = make_lazy_accessors(
         __name__,
@@ -40,7 +39,7 @@ else:
             "problems": "Package Problems check_problems",
             "runs.references": "with_references",
             "runs.solutions": "read_solutions",
-            "runs.sources": "benchmark_of language_of open_problems=open_source",
+            "runs.sources": "benchmark_of language_of open_problems",
         },
     )
 

@@ -18,8 +18,8 @@ from ioi_eval.benchmarks.dumps import (
     find_dumps,
     list_named_problem_ids,
     open_dump,
+    open_dump_of_first_rows,
     open_dump_paths,
-    open_first_rows,
 )
 from ioi_eval.benchmarks.loaded import (
     BENCHMARKS,
@@ -56,7 +56,7 @@ __all__ = [
     "list_named_problem_ids",
     "load",
     "open_dump",
+    "open_dump_of_first_rows",
     "open_dump_paths",
-    "open_first_rows",
     "read_reference_scores",
 ]

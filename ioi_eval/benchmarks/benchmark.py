@@ -140,9 +140,9 @@ def normalize_date(date_string: str) -> str:
         raise InputError(f"{date_string!r} is not a date", remedy="Write it as 2024-05-31") from error
 
 
-def read_checker(name: str) -> str:
+def normalize_checker_name(checker_name: str) -> str:
     """Return the name of a built-in comparison, or an empty string unchanged. Raises InputError."""
-    return name and CheckerKind.built_in(name).value
+    return checker_name and CheckerKind.built_in(checker_name).value
 
 
 def mebibytes_to_bytes(mebibytes: float) -> int:
@@ -243,7 +243,7 @@ class BenchmarkOptions(Value):
         str,  # name of a comparison of outputs, which is ignored for problems with a checker
         CliOption(
             metavar="KIND",
-            read=read_checker,
+            read=normalize_checker_name,
             help="Built-in comparison of outputs, such as apps, to use instead of the benchmark's.",
             key_only=True,
         ),

@@ -84,7 +84,7 @@ class Codeforces(Benchmark):
 
     def fingerprint(self, candidate: ProblemCandidate, tables: Tables) -> str:
         row = tables.main[candidate.rows[0]]
-        stamp = tables.format_file_stamp(self.dataset, _make_generated_tests_path(row))
+        stamp = tables.format_file_size_and_time(self.dataset, _make_generated_tests_path(row))
         return f"{tables.main.fingerprint} {stamp}"
 
     def problem(
@@ -107,14 +107,14 @@ class Codeforces(Benchmark):
                 )
 
         for kind, field in (("example", "examples"), ("official", "official_tests")):
-            for test_object in row.read_objects(field):
+            for test_object in row.read_list_of_objects(field):
                 add(
                     kind,
                     _read_test_text(row, field, test_object, "input"),
                     _read_test_text(row, field, test_object, "output"),
                 )
         if options.generated_tests and row.read_integer("generated_tests", 0):
-            tests_table = tables.open_other(
+            tests_table = tables.open_other_table(
                 self.dataset, path=_make_generated_tests_path(row), columns=("problem_id", "input", "output")
             )
             for row_index in tests_table.group_rows("problem_id").get(row.read_name("id"), ()):
@@ -171,7 +171,7 @@ def _make_statement(row: Row) -> str:
     for heading, field in _STATEMENT_PARTS:
         if section := row.read_text(field, "").strip():
             sections.append(f"## {heading}\n\n{section}" if heading else section)
-    for example in row.read_objects("examples") if row.has_field("examples") else ():
+    for example in row.read_list_of_objects("examples") if row.has_field("examples") else ():
         sections.append(
             f"## Example\n\n```\n{example.get('input')}\n```\n\n```\n{example.get('output')}\n```"
         )
@@ -301,7 +301,7 @@ def _read_file_name_options(row: Row) -> TaskOptions:
 
 def _read_cases(row: Row, field: str) -> Iterator[Case]:
     """Yield the tests in a column. Raise CasesError if inputs and outputs do not match."""
-    inputs, outputs = _read_columns(row.raw_value(field), ("input", "output"))
+    inputs, outputs = _read_parallel_lists(row.raw_value(field), ("input", "output"))
     if len(inputs) != len(outputs):
         raise unparsable_tests(
             f"{field}: the tests have {format_count(len(inputs), 'input')}"
@@ -313,7 +313,7 @@ def _read_cases(row: Row, field: str) -> Iterator[Case]:
         yield Case(input_text, output_text)
 
 
-def _read_columns(value: Any, names: Sequence[str]) -> list[list[Any]]:
+def _read_parallel_lists(value: Any, names: Sequence[str]) -> list[list[Any]]:
     """Return the columns of an object of lists, or of a list of objects."""
     if isinstance(value, list):
         return [[item.get(name) for item in value if isinstance(item, dict)] for name in names]
@@ -323,9 +323,9 @@ def _read_columns(value: Any, names: Sequence[str]) -> list[list[Any]]:
 # --- solutions ---------------------------------------------------------------------------------------
 
 
-def _read_solutions(row: Row, field: str, expected: str) -> Iterator[Solution]:
+def _read_solutions(row: Row, solutions_column: str, expected_verdict: str) -> Iterator[Solution]:
     """Yield the dataset's solutions in a column."""
-    languages, programs = _read_columns(row.raw_value(field), ("language", "solution"))
+    languages, programs = _read_parallel_lists(row.raw_value(solutions_column), ("language", "solution"))
     for solution_number, (language, program) in enumerate(zip(languages, programs, strict=False)):
         if isinstance(program, str):
             is_language_number = isinstance(language, int) and 0 <= language < len(_LANGUAGES)
@@ -333,5 +333,8 @@ def _read_solutions(row: Row, field: str, expected: str) -> Iterator[Solution]:
                 _LANGUAGES[language] if is_language_number else str(language), ""
             )
             yield Solution(
-                name=f"{field} {solution_number}", language=language_name, code=program, expected=expected
+                name=f"{solutions_column} {solution_number}",
+                language=language_name,
+                code=program,
+                expected=expected_verdict,
             )

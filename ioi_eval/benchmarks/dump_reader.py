@@ -28,7 +28,7 @@ from ioi_eval.benchmarks.row_schemas import (
     extract_replies,
     find_prompt_columns,
     find_schema,
-    find_usual_columns,
+    find_standard_columns,
     is_statement,
 )
 from ioi_eval.benchmarks.statement_index import NoMatch, StatementIndex
@@ -66,7 +66,7 @@ class DumpRow(Fields):
         row: FileRow,
         policy: StrictFaults,
         columns_by_field: Mapping[str, str],
-        origins: Mapping[str, str] = _NO_ORIGINS,
+        original_columns: Mapping[str, str] = _NO_ORIGINS,
         list_columns: Collection[str] | None = (),
     ) -> None:
         """Create the row.
@@ -75,7 +75,7 @@ class DumpRow(Fields):
             row: The row as it was read.
             policy: Raises faults.
             columns_by_field: Columns, or paths into them, by field. They must exist in the row.
-            origins: The dump's original columns, by field, if a reader moved values to standard columns.
+            original_columns: The dump's columns, by field, if a reader moved values to standard columns.
             list_columns: Columns whose strings may be lists of answers. `None` means all columns.
 
         Raises:
@@ -85,20 +85,22 @@ class DumpRow(Fields):
         self.line, self.columns, self.where = row.line, row.columns, policy.where
         self._columns_by_field, self._original_columns, self._list_columns = (
             columns_by_field,
-            origins,
+            original_columns,
             list_columns,
         )
         self.has_unsplit_list = False  # True if a string with several answers was read as one answer
-        self._usual_columns = find_usual_columns(tuple(row.columns))
-        if "generation" not in origins and _lacks_reply(self._usual_columns.get("generation"), row.columns):
+        self._standard_columns = find_standard_columns(tuple(row.columns))
+        if "generation" not in original_columns and _lacks_reply(
+            self._standard_columns.get("generation"), row.columns
+        ):
             names = (name for name in row.columns if not _lacks_reply(name, row.columns))
-            other_column = find_usual_columns(tuple(name for name in names if name != _REFERENCE_COLUMN)).get(
-                "generation"
-            )
-            self._usual_columns = (
-                self._usual_columns
+            other_column = find_standard_columns(
+                tuple(name for name in names if name != _REFERENCE_COLUMN)
+            ).get("generation")
+            self._standard_columns = (
+                self._standard_columns
                 if other_column is None
-                else {**self._usual_columns, "generation": other_column}
+                else {**self._standard_columns, "generation": other_column}
             )
         for field, path in columns_by_field.items():
             if read_value_at(row.columns, path) is ABSENT:
@@ -136,13 +138,13 @@ class DumpRow(Fields):
         }
         candidate_columns = {
             path: value
-            for path, value in walk_paths(self.columns)
+            for path, value in walk_nested_columns(self.columns)
             # A standard name of another field is not a misspelling: `model` is not a misspelling of `code`.
             if path not in KNOWN - allowed_columns
         }
         if missing_field in _ANSWER_COLUMNS:
             candidate_columns = {
-                path: value for path, value in candidate_columns.items() if _may_be_answer(path, value)
+                path: value for path, value in candidate_columns.items() if _may_be_model_reply(path, value)
             }
         elif missing_field in USUAL:
             candidate_columns = {
@@ -183,7 +185,7 @@ class DumpRow(Fields):
         if field in self._columns_by_field:
             return self._columns_by_field[field]
         is_column = field not in USUAL and read_value_at(self.columns, field) is not ABSENT
-        return self._usual_columns.get(field) or (field if is_column else None)
+        return self._standard_columns.get(field) or (field if is_column else None)
 
     def find_original_column(self, field: str) -> str:
         """Return the dump's original column of a field, or an empty string if there is none."""
@@ -194,8 +196,8 @@ class DumpRow(Fields):
 
         Strings that contain a list of answers are returned as lists if the column may hold lists.
         """
-        path = self.find_column(column)
-        raw_value = ABSENT if path is None else read_value_at(self.columns, path)
+        column_path = self.find_column(column)
+        raw_value = ABSENT if column_path is None else read_value_at(self.columns, column_path)
         if column in _STRING_COLUMNS:
             raw_value = decode_bytes(raw_value)
             if any(
@@ -207,17 +209,17 @@ class DumpRow(Fields):
         if column not in _ANSWER_COLUMNS:
             return value
         parsed_value = _parse_list(value)
-        answers = extract_replies(parsed_value, has_several_answers=path in _LIST_COLUMNS)
+        answers = extract_replies(parsed_value, has_several_answers=column_path in _LIST_COLUMNS)
         if not isinstance(value, str):
             return answers
         # A string is split into several answers only if its column generally holds lists. Otherwise a model's
         # reply could decide how many answers the row has, or make the row unusable.
-        is_list_of_answers = _is_list_of_answers(path or "", answers)
-        may_hold_lists = self._list_columns is None or path in self._list_columns
+        is_list_of_answers = _is_list_of_answers(column_path or "", answers)
+        may_hold_lists = self._list_columns is None or column_path in self._list_columns
         if is_list_of_answers and not (may_hold_lists and isinstance(parsed_value, list)):
             self.has_unsplit_list = True
             return value
-        return answers if all(map(_is_answer, answers if is_list_of_answers else [answers])) else value
+        return answers if all(map(_is_reply_or_chat, answers if is_list_of_answers else [answers])) else value
 
     def read_string(self, column: str) -> str | None:
         """Return a field's string, or None if it is missing or blank."""
@@ -246,7 +248,7 @@ class DumpRow(Fields):
 
     def _read_assistant_text(self, message: Any, column: str) -> str | None:
         """Return the text of an assistant's message, which may be in parts. None for other messages."""
-        if not _is_message(message):
+        if not _is_chat_message(message):
             raise self.make_error(
                 column, f"{self.format_value(message)} is not a chat message", "Expected {role, content}"
             )
@@ -284,7 +286,7 @@ class DumpRow(Fields):
         value = self.raw_value(column)
         return parse_name(value) if isinstance(value, int) else self.read_string(column)
 
-    def check_model(self) -> None:
+    def require_model_name(self) -> None:
         """Raise an InputError if the row has a model that is not a name.
 
         Otherwise all rows with such values would count as one model.
@@ -311,7 +313,7 @@ class DumpRow(Fields):
             raise self.make_error("year", problem, "The year must be a number such as 2024, or null")
         return int(year_match[1])
 
-    def read_subtask(self, problem: Problem) -> str | None:
+    def read_target_subtask_name(self, problem: Problem) -> str | None:
         """Return the name of the subtask that the submission aims at, or None if the row has none.
 
         Dumps may omit the number before the subtask's name.
@@ -338,14 +340,14 @@ def read_value_at(columns: Mapping[str, Any], path: str) -> Any:
     first_key, has_inner_path, inner_path = path.partition(".")
     container = columns.get(first_key) if has_inner_path else None
     if isinstance(container, str):
-        container = _parse_container(container)
+        container = _parse_json_list_or_object(container)
     if isinstance(container, list):  # `choices.0.text`
         container = {str(index): item for index, item in enumerate(container)}
     return read_value_at(container, inner_path) if isinstance(container, dict) else ABSENT
 
 
 @lru_cache(16)  # cached because several columns may be read from the same string
-def _parse_container(text: str) -> Any:
+def _parse_json_list_or_object(text: str) -> Any:
     """Return the object or list in a JSON string, or None for other strings."""
     if not text.lstrip().startswith(("{", "[")):
         return None
@@ -355,7 +357,7 @@ def _parse_container(text: str) -> Any:
         return None
 
 
-def walk_paths(columns: Mapping[str, Any], depth: int = 3) -> Iterator[tuple[str, Any]]:
+def walk_nested_columns(columns: Mapping[str, Any], depth: int = 3) -> Iterator[tuple[str, Any]]:
     """Yield each column with its value, and the path of each nested value with the value.
 
     Nested values are in objects, and in JSON objects that a string contains.
@@ -363,10 +365,11 @@ def walk_paths(columns: Mapping[str, Any], depth: int = 3) -> Iterator[tuple[str
     """
     for name, value in columns.items():
         yield str(name), value
-        container = _parse_container(value) if isinstance(value, str) else value
+        container = _parse_json_list_or_object(value) if isinstance(value, str) else value
         if isinstance(container, dict) and depth > 1:
             yield from (
-                (f"{name}.{path}", inner_value) for path, inner_value in walk_paths(container, depth - 1)
+                (f"{name}.{path}", inner_value)
+                for path, inner_value in walk_nested_columns(container, depth - 1)
             )
 
 
@@ -425,7 +428,7 @@ def _read_prompt_message(message: Any) -> str:
     return join_answer_text(content) if isinstance(content, list) else str(content or "")
 
 
-def _is_message(value: Any) -> bool:
+def _is_chat_message(value: Any) -> bool:
     """Return True for a chat message: an object with a role and a content, which may be null or in parts."""
     if not isinstance(value, dict) or not isinstance(value.get("role"), str):
         return False
@@ -439,9 +442,9 @@ def _get_message_content(message: Mapping[str, Any]) -> Any:
     return message.get("content", message.get("parts"))  # Gemini's messages have `parts` instead of `content`
 
 
-def _may_be_answer(path: str, value: Any) -> bool:
+def _may_be_model_reply(column_path: str, value: Any) -> bool:
     """Return True if the column may hold an answer: a string or list that is not a prompt."""
-    is_prompt = path in PROMPT_COLUMNS or "prompt" in path.lower()
+    is_prompt = column_path in PROMPT_COLUMNS or "prompt" in column_path.lower()
     return isinstance(value, str | list) and not is_prompt
 
 
@@ -453,9 +456,9 @@ def _contains_program(value: Any) -> bool:
     return isinstance(message_text, str) and _PROGRAM_LINE.search(message_text) is not None
 
 
-def _is_answer(value: Any) -> bool:
+def _is_reply_or_chat(value: Any) -> bool:
     """Return True for a reply, a chat or None."""
-    return isinstance(value, str | None) or (isinstance(value, list) and all(map(_is_message, value)))
+    return isinstance(value, str | None) or (isinstance(value, list) and all(map(_is_chat_message, value)))
 
 
 def find_list_columns(path: Path) -> frozenset[str]:
@@ -505,7 +508,7 @@ def _is_list_of_answers(column: str, value: Any) -> bool:
         return bool(value) and all(isinstance(item, list) for item in value)
     if not value or not all(isinstance(item, dict) and "role" in item for item in value):
         return True
-    # If the model wrote all messages and the column holds several answers, each message is an answer.
+    # In a column of lists, several messages of the model are several answers and not a single chat.
     return (
         column in _LIST_COLUMNS
         and len(value) > 1
@@ -670,7 +673,7 @@ class DumpOptions(Value):
     repairs: CodeRepairs = CodeRepairs()
 
     @property
-    def named_columns(self) -> dict[str, str]:
+    def columns_named_by_options(self) -> dict[str, str]:
         """Return the columns that options name, by field."""
         paths_by_field = {
             field: getattr(self, option[:-1])
@@ -741,7 +744,7 @@ class DumpReader:
     ) -> None:
         """`selected_keys`: for a second pass over a dump, the problems of the selected rows, by key."""
         self._problems, self._options, self._selection = problems, options, selection
-        self._columns_by_field = options.named_columns
+        self._columns_by_field = options.columns_named_by_options
         self._selected_ids = {
             name
             for problem_id in selection.problems
@@ -814,7 +817,7 @@ class DumpReader:
                 continue
             for standard_row in standard_rows:
                 try:
-                    for key_suffix, columns in self._split_answers(
+                    for key_suffix, columns in self._split_row_into_submissions(
                         standard_row, policy, schema, list_columns, row.columns
                     ):
                         yield self._make_usable_row(
@@ -828,7 +831,7 @@ class DumpReader:
                 except InputError as error:
                     yield error
 
-    def _split_answers(
+    def _split_row_into_submissions(
         self,
         row: FileRow,
         policy: StrictFaults,
@@ -850,7 +853,7 @@ class DumpReader:
         named_columns = {**(schema.columns_by_field if schema is not None else {}), **self._columns_by_field}
         # Fields whose column is named by the user or has a standard name. The schema does not change these
         # fields.
-        overriding_fields = {*self._columns_by_field, *find_usual_columns(tuple(original_columns))} - {
+        overriding_fields = {*self._columns_by_field, *find_standard_columns(tuple(original_columns))} - {
             *_ANSWER_COLUMNS
         }
         columns_by_schema = schema.columns if schema is not None and schema.converter else {}
@@ -876,7 +879,7 @@ class DumpReader:
         }
         if not answer_lists or ("code" in nonempty_values and "code" not in answer_lists):
             if "code" not in self._columns_by_field:
-                self.note_counts.update(_note_unread_replies(row.columns))
+                self.note_counts.update(_describe_unread_replies(row.columns))
             yield "", columns
             return
         list_lengths = {len(value) for _, value in answer_lists.values()}
@@ -920,12 +923,12 @@ class DumpReader:
         """Yield the selected rows of a dump. Bad rows were reported when the dump was read the first time."""
         for entry in self.read_entries(row_file, file_hash, id_column, start):
             if not isinstance(entry, InputError):
-                if self.count_if_selected(entry):
+                if self.count_row_if_selected(entry):
                     yield entry
             elif not (self._options.skip_bad_rows or isinstance(entry, FailedRequest)):
                 raise entry
 
-    def count_if_selected(self, entry: UsableRow) -> bool:
+    def count_row_if_selected(self, entry: UsableRow) -> bool:
         """Count the row as selected or excluded, and return True if it is selected.
 
         Call this method once for each row, in order.
@@ -972,7 +975,7 @@ class DumpReader:
         )
         return _OTHER_ROW if is_over_limit or (keys and key not in keys) else ""
 
-    def check_selected_keys(self, dump_name: str) -> None:
+    def check_selected_keys_exist(self, dump_name: str) -> None:
         """Raise an InputError if a selected key does not exist in the dump with the name `dump_name`."""
         selected_keys = self.selected_keys, self._keys_of_other_shards
         missing_keys = {key for key in self._selection.keys if not any(key in keys for keys in selected_keys)}
@@ -986,63 +989,63 @@ class DumpReader:
 
     def _make_usable_row(
         self,
-        columns: DumpRow,
-        unsplit_columns: Mapping[str, Any],
+        dump_row: DumpRow,
+        columns_before_split: Mapping[str, Any],
         row_file: RowFile,
         id_column: str,
-        key_parts: tuple[str, str],
+        key_prefix_and_suffix: tuple[str, str],
         schema: RowSchema | None,
     ) -> UsableRow:
         """Return a usable row.
 
         Args:
-            columns: The columns of a submission.
-            unsplit_columns: The columns of the row before its answers were split.
+            dump_row: The columns of a submission.
+            columns_before_split: The columns of the row before its answers were split.
             row_file: The file.
             id_column: The column with the rows' ids, or an empty string.
-            key_parts: Prefix and suffix of the key of a row without an id.
+            key_prefix_and_suffix: Prefix and suffix of the key of a row without an id.
             schema: The row's schema, if it was recognized.
         """
         if self._options.model_column is not None:
-            columns.columns[MODEL_COLUMNS[0]] = columns.read_model(MODEL_COLUMNS[0])
-        if not read_model_name(columns.columns):
-            columns.check_model()
+            dump_row.columns[MODEL_COLUMNS[0]] = dump_row.read_model(MODEL_COLUMNS[0])
+        if not read_model_name(dump_row.columns):
+            dump_row.require_model_name()
             if row_file.model:
-                columns.columns[MODEL_COLUMNS[0]] = row_file.model
+                dump_row.columns[MODEL_COLUMNS[0]] = row_file.model
         if id_column:
-            key = columns.read_name(id_column, remedy_suffix=f". {OTHER_IDS}") + key_parts[1]
-        elif key_parts[0]:
-            key = "".join(key_parts)
+            key = dump_row.read_name(id_column, remedy_suffix=f". {OTHER_IDS}") + key_prefix_and_suffix[1]
+        elif key_prefix_and_suffix[0]:
+            key = "".join(key_prefix_and_suffix)
         else:
             # The key is a hash of the row and a number among equal rows, so added rows do not change it.
-            row_content = msgspec.json.encode(as_json_value(columns.columns), order="sorted")
+            row_content = msgspec.json.encode(as_json_value(dump_row.columns), order="sorted")
             key = hashlib.sha256(row_content).hexdigest()[:16]
             self.equal_row_counts[key] += 1
             key = f"{key}-{self.equal_row_counts[key]}"
-        year = columns.read_year()
-        problem, left_out, problem_column = self._find_problem(columns, unsplit_columns, year, schema)
-        code, generation = self._read_code_and_reply(columns)
+        year = dump_row.read_year()
+        problem, left_out, problem_column = self._find_problem(dump_row, columns_before_split, year, schema)
+        code, generation = self._read_code_and_reply(dump_row)
         # A column with a blank reply is a reply column.
-        has_reply_column = generation is not None or columns.find_column("code") is None
+        has_reply_column = generation is not None or dump_row.find_column("code") is None
         is_reply = code is None and has_reply_column and self._options.code_column is None
         return UsableRow(
-            line=columns.line,
+            line=dump_row.line,
             key=key,
             problem=problem,
             left_out=left_out,
             year=year,
-            subtask=columns.read_subtask(problem) if problem else None,
-            language=self._read_language(columns),
+            subtask=dump_row.read_target_subtask_name(problem) if problem else None,
+            language=self._read_language(dump_row),
             format=schema.language if schema else "",
             read_from={
                 "problem": problem_column,
-                "reply" if is_reply else "program": columns.find_original_column(
+                "reply" if is_reply else "program": dump_row.find_original_column(
                     "generation" if is_reply else "code"
                 ),
             },
             code=code,
             generation=generation,
-            columns=columns.columns,
+            columns=dump_row.columns,
         )
 
     @cached_property
@@ -1051,32 +1054,39 @@ class DumpReader:
         return StatementIndex(self._problems.values())
 
     def _find_problem(
-        self, columns: DumpRow, unsplit_columns: Mapping[str, Any], year: int | None, schema: RowSchema | None
+        self,
+        dump_row: DumpRow,
+        columns_before_split: Mapping[str, Any],
+        year: int | None,
+        schema: RowSchema | None,
     ) -> _ProblemMatch:
         """Return the problem that the row names, or the reason why it is excluded.
 
-        `unsplit_columns`: the columns of the row before its answers were split.
+        `columns_before_split`: the columns of the row before its answers were split.
         """
         prompt_column = self._options.prompt_column
         if prompt_column is not None:
-            if read_value_at(unsplit_columns, prompt_column) is ABSENT:
-                raise columns.missing_column_error(f"`{prompt_column}`", "prompt", (prompt_column,))
-            return self._find_problem_by_statement(unsplit_columns, (prompt_column,))
-        column, source_column = columns.find_column("problem_id"), columns.find_original_column("problem_id")
-        name = parse_name(columns.raw_value("problem_id")) if column else None
-        if column is None and self._is_problem_name(row_id := columns.columns.get("id")):
+            if read_value_at(columns_before_split, prompt_column) is ABSENT:
+                raise dump_row.missing_column_error(f"`{prompt_column}`", "prompt", (prompt_column,))
+            return self._find_problem_by_statement(columns_before_split, (prompt_column,))
+        column, source_column = (
+            dump_row.find_column("problem_id"),
+            dump_row.find_original_column("problem_id"),
+        )
+        name = parse_name(dump_row.raw_value("problem_id")) if column else None
+        if column is None and self._is_problem_name(row_id := dump_row.columns.get("id")):
             column, source_column, name = "id", "id", str(row_id).strip()
         if name is None or not self._is_known_problem(name):
             prompt = schema.prompt if schema is not None and self._options.problem_column is None else ""
             statement_columns = (
-                (prompt,) if prompt else (column,) if column else find_prompt_columns(unsplit_columns)
+                (prompt,) if prompt else (column,) if column else find_prompt_columns(columns_before_split)
             )
-            match = self._find_problem_by_statement(unsplit_columns, statement_columns)
+            match = self._find_problem_by_statement(columns_before_split, statement_columns)
             if prompt or match.problem is not None or match.left_out == _OTHER_PROBLEM:
                 return match
             if column is None:
-                raise self._missing_problem_error(columns, match.left_out if statement_columns else "")
-        name = name or columns.read_name("problem_id")  # read_name raises an error if the name is missing
+                raise self._missing_problem_error(dump_row, match.left_out if statement_columns else "")
+        name = name or dump_row.read_name("problem_id")  # read_name raises an error if the name is missing
         if self._selected_ids and not self._selected_ids & {name, *_find_canonical_id(self._problems, name)}:
             return _ProblemMatch(None, _OTHER_PROBLEM, source_column)
         try:
@@ -1084,9 +1094,9 @@ class DumpReader:
         except LeftOut as error:
             return _ProblemMatch(None, error.reason, source_column)
         except InputError as error:
-            suggestion = self._suggest_problem_option(columns) if not self._is_known_problem(name) else ""
+            suggestion = self._suggest_problem_option(dump_row) if not self._is_known_problem(name) else ""
             remedy = f"Did you mean {suggestion}? {error.remedy}" if suggestion else error.remedy
-            raise columns.make_error(error.field, error.problem, remedy) from error
+            raise dump_row.make_error(error.field, error.problem, remedy) from error
 
     def _is_known_problem(self, name: str) -> bool:
         """Return True if a problem has this name, even if it is excluded or needs a year."""
@@ -1105,16 +1115,16 @@ class DumpReader:
         )
 
     def _find_problem_by_statement(
-        self, unsplit_columns: Mapping[str, Any], paths: Iterable[str]
+        self, columns_before_split: Mapping[str, Any], paths: Iterable[str]
     ) -> _ProblemMatch:
         """Return the problem whose statement is in one of the columns, or why no problem was found.
 
-        `unsplit_columns`: the columns of the row before its answers were split.
+        `columns_before_split`: the columns of the row before its answers were split.
         """
         reason, source_column = "", ""
         for path in paths:
             match, source_column = (
-                self._statements.find(read_prompt(unsplit_columns, path)),
+                self._statements.find(read_prompt(columns_before_split, path)),
                 f"the statement in {path}",
             )
             if isinstance(match, Problem):
@@ -1125,26 +1135,28 @@ class DumpReader:
             reason = reason if reason and match is NoMatch.NONE else match.value.format(f"`{path}`")
         return _ProblemMatch(None, reason, source_column)
 
-    def _suggest_problem_option(self, columns: DumpRow) -> str:
+    def _suggest_problem_option(self, dump_row: DumpRow) -> str:
         """Return an option that names the column with the problem, or an empty string.
 
         The column is recognized by its values: names or statements of problems.
         """
         paths_with_values = [
-            (path, value) for path, value in walk_paths(columns.columns) if path not in PROBLEM_COLUMNS
+            (path, value)
+            for path, value in walk_nested_columns(dump_row.columns)
+            if path not in PROBLEM_COLUMNS
         ]
         for path, value in paths_with_values:
             if self._is_problem_name(value):
                 return f"problem_column={path}"
         for path, _ in paths_with_values:
-            if isinstance(self._statements.find(read_prompt(columns.columns, path)), Problem):
+            if isinstance(self._statements.find(read_prompt(dump_row.columns, path)), Problem):
                 return f"prompt_column={path}"
         return ""
 
-    def _missing_problem_error(self, columns: DumpRow, reason: str) -> MissingColumn:
+    def _missing_problem_error(self, dump_row: DumpRow, reason: str) -> MissingColumn:
         """Return the error for a row without a problem. `reason`: why its statements name no problem."""
-        suggestion = self._suggest_problem_option(columns)
-        column_error = columns.missing_column_error(
+        suggestion = self._suggest_problem_option(dump_row)
+        column_error = dump_row.missing_column_error(
             "`problem_id`", "problem_id", PROBLEM_COLUMNS, suggestion=suggestion
         )
         if not reason:
@@ -1157,17 +1169,17 @@ class DumpReader:
             remedy=remedy,
         )
 
-    def _read_language(self, columns: DumpRow) -> str | None:
+    def _read_language(self, dump_row: DumpRow) -> str | None:
         """Return the language that the row names, or None. `lang` may be the language of the statement."""
-        language = columns.read_string("language")
+        language = dump_row.read_string("language")
         if language is None:
-            if not self._options.language and columns.find_column("language") is None:
-                self.note_counts.update(_note_unread_languages(columns.columns))
+            if not self._options.language and dump_row.find_column("language") is None:
+                self.note_counts.update(_describe_unread_languages(dump_row.columns))
             return None
         try:
-            find_language(language, where=columns.where, row=columns.line)
+            find_language(language, where=dump_row.where, row=dump_row.line)
         except InputError:
-            if columns.find_column("language") != _AMBIGUOUS_LANGUAGE_COLUMN:
+            if dump_row.find_column("language") != _AMBIGUOUS_LANGUAGE_COLUMN:
                 raise
             self.note_counts[
                 f"whose `{_AMBIGUOUS_LANGUAGE_COLUMN}` names no language of programs: it does not count"
@@ -1175,29 +1187,29 @@ class DumpReader:
             return None
         return language
 
-    def _read_code_and_reply(self, columns: DumpRow) -> tuple[str | None, str | None]:
+    def _read_code_and_reply(self, dump_row: DumpRow) -> tuple[str | None, str | None]:
         """Return the row's program and the model's reply. They must not both be missing."""
         is_extracted = self._options.always_extract
         if self._options.code_column is not None:
             return (
-                (None, columns.read_reply("code")) if is_extracted else (columns.read_program("code"), None)
+                (None, dump_row.read_reply("code")) if is_extracted else (dump_row.read_program("code"), None)
             )
-        has_reply_column = columns.find_column("generation") is not None
-        if not has_reply_column and (is_extracted or columns.find_column("code") is None):
+        has_reply_column = dump_row.find_column("generation") is not None
+        if not has_reply_column and (is_extracted or dump_row.find_column("code") is None):
             code_names = () if is_extracted else ("code",)
             column_names = (*code_names, "generation", "messages")
             alternatives = ", ".join(f"`{name}`" for name in column_names[:-1]) + f" or `{column_names[-1]}`"
-            raise columns.missing_column_error(
+            raise dump_row.missing_column_error(
                 alternatives, "code", (*(USUAL["code"] if code_names else ()), *USUAL["generation"])
             )
         if not has_reply_column:
-            return columns.read_program("code"), None
-        code = None if is_extracted else columns.read_string("code")
+            return dump_row.read_program("code"), None
+        code = None if is_extracted else dump_row.read_string("code")
         if code is None:
-            return None, columns.read_reply("generation")
+            return None, dump_row.read_reply("generation")
         reply = None
         with suppress(InputError):  # the program is judged and not the reply, so the reply may have any type
-            reply = columns.read_reply("generation")
+            reply = dump_row.read_reply("generation")
         return code, reply
 
 
@@ -1211,7 +1223,7 @@ def _has_tool_call(value: Any) -> bool:
     return is_call or any(map(_has_tool_call, value.values()))
 
 
-def _note_unread_replies(columns: Mapping[str, Any]) -> Iterator[str]:
+def _describe_unread_replies(columns: Mapping[str, Any]) -> Iterator[str]:
     """Yield a note for each column with a list of replies that is not read."""
     for name in _LIST_COLUMNS:
         if name not in OF_DATASETS and isinstance(replies := columns.get(name), list) and len(replies) > 1:
@@ -1219,7 +1231,7 @@ def _note_unread_replies(columns: Mapping[str, Any]) -> Iterator[str]:
             yield f"{note}: name it with code_column=NAME"
 
 
-def _note_unread_languages(columns: Mapping[str, Any]) -> Iterator[str]:
+def _describe_unread_languages(columns: Mapping[str, Any]) -> Iterator[str]:
     """Yield a note for each column or nested key that names a programming language and is not read."""
     objects_by_prefix = {
         "": columns,

@@ -2,7 +2,7 @@
 
 The first pass reads all rows, so that all errors in a dump are reported before anything is judged. The second
 pass extracts the programs and yields submissions; it holds only a few rows in memory. The first rows of a
-large dump can be opened as a separate dump (`open_first_rows`), so that judging can start early.
+large dump can be opened as a separate dump (`open_dump_of_first_rows`), so that judging can start early.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice, takewhile
+from itertools import chain, islice, starmap, takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, NamedTuple
@@ -40,7 +40,7 @@ from ioi_eval.benchmarks.loaded import benchmarks
 from ioi_eval.benchmarks.row_files import (
     FileRow,
     find_line_start,
-    hash_and_check,
+    hash_file_and_check_utf8,
     hash_if_grown,
     is_dump,
     list_dump_files,
@@ -127,7 +127,7 @@ class DetectedColumns(Value):
                 f"{field} <- {', '.join(counts if len(counts) == 1 else column_descriptions)}"
             )
         language_descriptions = (
-            f"{name} ({', '.join(_describe_rows_of(source, number) for source, number in counts.items())})"
+            f"{name} ({', '.join(starmap(_format_rows_of_language_source, counts.items()))})"
             for name, counts in self.languages.items()
         )
         descriptions.append(
@@ -138,7 +138,7 @@ class DetectedColumns(Value):
         return ", ".join(descriptions) + ("" if self.whole else first_rows)
 
 
-def _describe_rows_of(source: LanguageFrom, row_count: int) -> str:
+def _format_rows_of_language_source(language_source: LanguageFrom, row_count: int) -> str:
     """Return a phrase with the number of rows whose language was found in this source."""
     rows, pronoun = format_count(row_count, "row"), "its" if row_count == 1 else "their"
     return {
@@ -148,7 +148,7 @@ def _describe_rows_of(source: LanguageFrom, row_count: int) -> str:
         LanguageFrom.PROBLEM: f"{row_count:,} by {pronoun} problem",
         LanguageFrom.REPLY: f"from {format_count(row_count, 'reply', 'replies')}",
         LanguageFrom.DEFAULT: f"assumed for {rows}",
-    }[source]
+    }[language_source]
 
 
 class DumpInfo(Value):
@@ -183,7 +183,7 @@ class EarlierDumpState(NamedTuple):
     equal: Mapping[str, int]  # number of rows without an id, by the hash of their content
     rows: int  # number of rows, including duplicates; an answer in a row counts as a row
 
-    def cut_to(self, submission_count: int, path: Path) -> EarlierDumpState | None:
+    def truncate_to_submissions(self, submission_count: int, path: Path) -> EarlierDumpState | None:
         """Return the state of the dump after its first `submission_count` submissions.
 
         The result is None unless each line is a single submission with an id.
@@ -278,7 +278,11 @@ class Dump(Collection[Submission]):
         )
         if first_open_key is None:
             return self._skip_earlier_submissions(self.earlier_state)
-        if (done_state := self.earlier_state.cut_to(open_index, Path(self.info.files[0].path))) is None:
+        if (
+            done_state := self.earlier_state.truncate_to_submissions(
+                open_index, Path(self.info.files[0].path)
+            )
+        ) is None:
             return self
         remaining_dump = self._skip_earlier_submissions(done_state)
         first_submission = next(iter(remaining_dump), None)
@@ -327,7 +331,7 @@ class Dump(Collection[Submission]):
                     year=problem.year if problem.year is not None else entry.year,
                     target_subtask=entry.subtask,
                     repairs=repairs,
-                    read_from=_find_text_column(entry),
+                    read_from=_find_text_column_by_kind(entry),
                     dump_row=f"{Path(file.label).name}, line {entry.line}",
                     row=as_json_value(entry.columns),
                 )
@@ -363,7 +367,7 @@ def open_dump(
     for name in filter(None, (options.language, options.default_language)):
         find_language(name)
     first_pass, files = (
-        _FirstPass(DumpReader(problems, options, selection), options, on_rows),
+        _FirstPassOverDump(DumpReader(problems, options, selection), options, on_rows),
         find_dumps(paths),
     )
     is_plain_selection = len(files) == 1 and selection == Selection() and options.keys_of_content
@@ -383,7 +387,7 @@ def open_dump(
     )
 
 
-def open_first_rows(
+def open_dump_of_first_rows(
     row_files: Sequence[RowFile], problems: ProblemLookup, options: DumpOptions, selection: Selection
 ) -> Dump | None:
     """Return a dump with only the first rows of a large dump, which is read faster than the whole dump.
@@ -396,7 +400,7 @@ def open_first_rows(
         or not options.keys_of_content
     ):
         return None
-    first_pass = _FirstPass(
+    first_pass = _FirstPassOverDump(
         DumpReader(problems, options, selection), options, lambda rows: None, SAMPLED_ROWS
     )
     try:
@@ -512,14 +516,14 @@ class DumpIndex(Value):
     noted: dict[str, int]
 
 
-def hash_first_pass_inputs(options: DumpOptions, problems: Mapping[str, str]) -> str:
+def hash_first_pass_inputs(options: DumpOptions, problem_hashes: Mapping[str, str]) -> str:
     """Return a hash of everything except the dump that changes the results of the first pass over the dump.
 
-    `problems`: hashes of the problems, by id.
+    `problem_hashes`: hashes of the problems, by id.
     """
     hashed_values: list[Any] = [
         options,
-        dict(sorted(problems.items())),
+        dict(sorted(problem_hashes.items())),
         compute_code_digest(PACKAGE),
         sys.version,
     ]
@@ -542,7 +546,7 @@ def write_index(folder: Path, index: DumpIndex | None) -> None:
 # --- the first pass over a dump ----------------------------------------------------------------------
 
 
-class _FirstPass:
+class _FirstPassOverDump:
     """Reads, checks and counts all rows of a dump."""
 
     def __init__(
@@ -566,7 +570,10 @@ class _FirstPass:
         files_to_read = takewhile(
             lambda row_file: self._max_rows is None or self._counts.rows < self._max_rows, row_files
         )
-        files, counts = tuple(self._read_labelled_file(row_file) for row_file in files_to_read), self._counts
+        files, counts = (
+            tuple(self._read_file_and_label_errors(row_file) for row_file in files_to_read),
+            self._counts,
+        )
         if not skip_bad and (faults := list(self._list_row_errors())):
             raise BadRows(faults)
         row_count = sum(file.rows for file in files)
@@ -574,7 +581,7 @@ class _FirstPass:
             where = ", ".join(row_file.label for row_file in row_files)
             raise InputError("the dump has no rows", where=where, remedy="Is it the right file?")
         if self._max_rows is None:
-            self.reader.check_selected_keys(dump_name=files[0].label)
+            self.reader.check_selected_keys_exist(dump_name=files[0].label)
         if 2 * counts.fenced > counts.programs:
             code_column = self.reader.code_column
             remedy = f"Give code_column={code_column} with always_extract=True to take the programs from them"
@@ -641,7 +648,7 @@ class _FirstPass:
         rows_by_source[source] = rows_by_source.get(source, 0) + 1
         counts.without_program += code is None
 
-    def _read_labelled_file(self, row_file: RowFile) -> DumpFile:
+    def _read_file_and_label_errors(self, row_file: RowFile) -> DumpFile:
         """Read a file. Errors name it as the user does."""
         with _add_label_to_errors(row_file):
             return self._read_file(row_file)
@@ -652,9 +659,9 @@ class _FirstPass:
         file_stamp, skipped_bytes_and_lines = read_size_and_mtime(path), (0, 0)
         if self.index is not None and (growth := hash_if_grown(path, self.index.size, self.index.sha256)):
             content_hash, skipped_bytes_and_lines = growth.sha256, (self.index.size, growth.lines)
-            self._resume_from(self.index, skipped_bytes_and_lines)
+            self._resume_after_indexed_rows(self.index, skipped_bytes_and_lines)
         else:
-            content_hash = hash_and_check(path) if self._max_rows is None else path.as_posix()
+            content_hash = hash_file_and_check_utf8(path) if self._max_rows is None else path.as_posix()
         if content_hash in self._labels_by_hash:
             raise InputError(
                 f"the dump has the same content as {self._labels_by_hash[content_hash]}",
@@ -676,7 +683,7 @@ class _FirstPass:
             if fault is not None:
                 self.row_errors.append(fault)
             elif not isinstance(entry, InputError):
-                is_selected_here = self.reader.count_if_selected(entry)
+                is_selected_here = self.reader.count_row_if_selected(entry)
                 if is_selected_here and counts.looked_at < SAMPLED_ROWS:
                     self._count_columns(entry)
                 if entry.code is not None:
@@ -700,7 +707,7 @@ class _FirstPass:
             stamp=file_stamp,
         )
 
-    def _resume_from(self, index: DumpIndex, skipped_bytes_and_lines: tuple[int, int]) -> None:
+    def _resume_after_indexed_rows(self, index: DumpIndex, skipped_bytes_and_lines: tuple[int, int]) -> None:
         """Continue after the rows in the index, with the results of the first pass that wrote the index."""
         earlier_hash, reader = _combine_hashes([index.sha256]), self.reader
         reader.selected_keys = NamesByKey(Keys.from_stored(index.keys), index.names, index.problems)
@@ -782,7 +789,7 @@ def _ends_with_line_break(path: Path, size: int) -> bool:
 # --- the second pass over a dump ---------------------------------------------------------------------
 
 
-def _find_text_column(entry: UsableRow) -> dict[str, str]:
+def _find_text_column_by_kind(entry: UsableRow) -> dict[str, str]:
     """Return the column of a row's program or reply, by "program" or "reply".
 
     The result is empty if the column has a standard name.
@@ -827,14 +834,14 @@ def _extract_code_and_repairs(
         if extraction in (Extraction.LAST, Extraction.FIRST)
         else ""
     )
-    completion = _continue_prompt(prompt, reply)
+    completion = _join_prompt_and_function_body(prompt, reply)
     if completion and parse_python(completion) is not None:
         return completion, (CONTINUED,)  # the reply continues the function of the prompt
     if entry.generation is not None:
         code = extract(entry.generation, language, extraction)
     if code is None:
         return (completion, (CONTINUED,)) if completion else (None, ())
-    if (completion_of_code := _continue_prompt(prompt, code)) and parse_python(
+    if (completion_of_code := _join_prompt_and_function_body(prompt, code)) and parse_python(
         completion_of_code
     ) is not None:
         return completion_of_code, (CONTINUED,)
@@ -859,7 +866,7 @@ def _find_function_prompt(entry: UsableRow, problem: Problem, language: Language
     return row_prompt if isinstance(row_prompt, str) and "def " in row_prompt else problem.starter_code
 
 
-def _continue_prompt(prompt: str, text: str) -> str:
+def _join_prompt_and_function_body(prompt: str, text: str) -> str:
     """Return the prompt followed by the text up to a fence, if the text continues a function's body.
 
     Otherwise return an empty string.
@@ -928,7 +935,7 @@ _PACKED_SUFFIXES = {
 
 
 @contextmanager
-def replace_stdin_by_file(dumps: Sequence[str], stream: BinaryIO) -> Iterator[Sequence[str | RowFile]]:
+def replace_stdin_dump_by_file(dumps: Sequence[str], stream: BinaryIO) -> Iterator[Sequence[str | RowFile]]:
     """Yield the dumps with `-` replaced by a temporary file that contains the stream.
 
     The stream is JSON, as lines or as a list, and may be packed.

@@ -47,7 +47,7 @@ _Positive = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class EntryColumns(ColumnNames, kw_only=True, forbid_unknown_fields=True):
-    """The columns of an entry. An empty name means that the table lacks the column."""
+    """The columns of a benchmark's table, by use. An empty name means that the table lacks the column."""
 
     id: str = ""  # name of the column with problem ids; empty if a problem's id is its row number
     alias: str = ""  # column with another id of the problem, which dumps may use
@@ -301,7 +301,7 @@ ENTRIES: tuple[BenchmarkEntry, ...] = (
 )
 
 
-class ListedBenchmark(Benchmark):
+class BenchmarkFromEntry(Benchmark):
     """A benchmark defined by an entry."""
 
     version: ClassVar[int] = 16
@@ -352,7 +352,7 @@ class ListedBenchmark(Benchmark):
 
     def read_tags(self, row: Row) -> tuple[str, ...]:
         tag_values = (
-            self.read_items(row, column) if column.endswith(_ITEMS) else self.read_value(row, column)
+            self.read_list_items(row, column) if column.endswith(_ITEMS) else self.read_value(row, column)
             for column in self._columns.tags
         )
         return tuple(dict.fromkeys(tag for value in tag_values for tag in _convert_to_strings(value) if tag))
@@ -384,7 +384,7 @@ class ListedBenchmark(Benchmark):
                 return value
         return None
 
-    def read_items(self, row: Row, column: str) -> list[Any]:
+    def read_list_items(self, row: Row, column: str) -> list[Any]:
         """Return the items of the list in a column `a.*`, which may be JSON or a Python literal."""
         list_column = column.removesuffix(_ITEMS)
         value = row.raw_value(list_column)
@@ -436,7 +436,7 @@ class ListedBenchmark(Benchmark):
         columns = self._columns
         if columns.tests.endswith(_ITEMS):
             numbered_pairs = enumerate(
-                row.read_contents(columns.tests.removesuffix(_ITEMS), "input", "output"), 1
+                row.read_object_strings(columns.tests.removesuffix(_ITEMS), "input", "output"), 1
             )
             tests = tuple(
                 Test(name=str(number), input=contents.store(input_text), answer=contents.store(output_text))
@@ -472,10 +472,10 @@ class ListedBenchmark(Benchmark):
             if solution.code.strip()
         )
 
-    def _read_solutions(self, row: Row, path: str, expected: str) -> Iterator[Solution]:
+    def _read_solutions(self, row: Row, column_path: str, expected_verdict: str) -> Iterator[Solution]:
         """Yield the dataset's own solutions in a column."""
-        language, column = find_language(self.language), path.removesuffix(_ITEMS)
-        for number, program in enumerate(self._read_programs(row, path)):
+        language, column = find_language(self.language), column_path.removesuffix(_ITEMS)
+        for number, program in enumerate(self._read_programs(row, column_path)):
             solution_name, language_name, code = str(number), language.name, program
             if isinstance(program, dict):
                 solution_name, language_name, code = (
@@ -489,12 +489,12 @@ class ListedBenchmark(Benchmark):
                     language_name = find_language(language_name).name
             if not isinstance(code, str):
                 raise row.make_error(column, "the value is not a list of strings")
-            yield Solution(name=solution_name, language=language_name, code=code, expected=expected)
+            yield Solution(name=solution_name, language=language_name, code=code, expected=expected_verdict)
 
     def _read_programs(self, row: Row, path: str) -> list[Any]:
         """Return the programs in a column: strings, or objects with `code` and `language`."""
         if path.endswith(_ITEMS):
-            return self.read_items(row, path)
+            return self.read_list_items(row, path)
         column_values = [self.read_value(row, column) for column in path.split("+")]
         program_value = column_values[0] if len(column_values) == 1 else "".join(map(str, column_values))
         language = find_language(self.language)
@@ -510,32 +510,32 @@ class ListedBenchmark(Benchmark):
     def _read_limit(
         self,
         row: Row,
-        path: str,
+        column_path: str,
         default: float | None,
         unit: str,
-        min_refused: float,
-        milliseconds_from: float = math.inf,
+        min_refused_value: float,
+        min_value_in_milliseconds: float = math.inf,
     ) -> float:
         """Return the limit of a row.
 
         Args:
             row: The row.
-            path: The column with the limit.
+            column_path: The column with the limit.
             default: The limit of rows without a limit, or None if every row must have a limit.
             unit: The unit, for messages.
-            min_refused: Numbers from this number on have another unit, and are refused.
-            milliseconds_from: Numbers from this number on are milliseconds.
+            min_refused_value: Numbers from this number on have another unit, and are refused.
+            min_value_in_milliseconds: Numbers from this number on are milliseconds.
         """
-        value = self.read_value(row, path)
+        value = self.read_value(row, column_path)
         if value is None and default is not None:
             return default
         number = as_number(value)
         if number is None or number <= 0:
-            raise row.make_error(path, f"{value!r} is not a number above 0")
-        if number >= milliseconds_from:
+            raise row.make_error(column_path, f"{value!r} is not a number above 0")
+        if number >= min_value_in_milliseconds:
             return number / 1000
-        if number >= min_refused:
-            raise row.make_error(path, f"{value} is too large for a limit in {unit}")
+        if number >= min_refused_value:
+            raise row.make_error(column_path, f"{value} is too large for a limit in {unit}")
         return number
 
 
@@ -559,12 +559,12 @@ def _decode_json_string(value: Any) -> Any:
         return parse_literal(value)
 
 
-def read_benchmark_entry(path: Path) -> ListedBenchmark:
+def read_benchmark_entry(path: Path) -> BenchmarkFromEntry:
     """Return the benchmark of an entry in a TOML file. Raises InputError."""
     try:
         entry = msgspec.convert(tomllib.loads(path.read_text()), BenchmarkEntry)
         CheckerKind.built_in(entry.comparison)
-        return ListedBenchmark(entry)
+        return BenchmarkFromEntry(entry)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(
             f"the file is not valid TOML ({error})", where=str(path), remedy="Correct it in the file"

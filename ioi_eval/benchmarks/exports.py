@@ -197,11 +197,11 @@ def publish(
         other_files = {name: run_folder / name for name in _OTHER_FILES if (run_folder / name).exists()}
         paths_by_name = {"README.md": readme_path, TABLE: results_path, **other_files}
         file_sizes = {name: path.stat().st_size for name, path in paths_by_name.items()}
-        url = "" if is_dry_run else _push(paths_by_name, repo, private=private, token=token)
+        url = "" if is_dry_run else _commit_files_to_hub(paths_by_name, repo, private=private, token=token)
     return PublishedDataset(repo=repo, private=private, files=file_sizes, card=card, url=url)
 
 
-def _push(files: dict[str, Path], repo: str, *, private: bool, token: Secret) -> str:
+def _commit_files_to_hub(files: dict[str, Path], repo: str, *, private: bool, token: Secret) -> str:
     """Commit the files, by name, to a dataset. Return the commit's address."""
     from huggingface_hub import CommitOperationAdd, HfApi
 

@@ -166,7 +166,7 @@ def connect_to_hub(repo: str) -> Iterator[None]:
     _log.info("%s: asking %s", repo, constants.ENDPOINT)
     with _offline_lock:  # another call must not change the offline setting at the same time
         is_offline = constants.HF_HUB_OFFLINE
-    if is_offline or (reason := _find_connection_error()) is None:
+    if is_offline or (reason := _find_hub_connection_error()) is None:
         yield
         return
     _log.info(
@@ -199,7 +199,7 @@ def _use_only_fetched_files() -> Iterator[None]:
             client_module.HF_HUB_OFFLINE = previous_value
 
 
-def _find_connection_error() -> str | None:
+def _find_hub_connection_error() -> str | None:
     """Return why the hub cannot be reached, or None if it can be reached or answers slowly.
 
     The check uses the client's proxies and certificates.

@@ -28,7 +28,7 @@ from ioi_eval.benchmarks.benchmark import (
     write_cached_rows,
 )
 from ioi_eval.benchmarks.codeforces import CodeContests, Codeforces
-from ioi_eval.benchmarks.entries import ENTRIES, ListedBenchmark
+from ioi_eval.benchmarks.entries import ENTRIES, BenchmarkFromEntry
 from ioi_eval.benchmarks.olympiads import Ioi, LiveOIBench
 from ioi_eval.benchmarks.row_files import read_rows
 from ioi_eval.benchmarks.tables import SUFFIXES, Tables, TableSource
@@ -53,7 +53,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     CodeContests(),
     Usaco(),
     LiveOIBench(),
-    *map(ListedBenchmark, ENTRIES),
+    *map(BenchmarkFromEntry, ENTRIES),
 )
 
 
@@ -129,8 +129,8 @@ def select_candidates(
         _lowercase_names(options.tags),
     )
     first_date, last_date = (
-        _read_option_day(options.date_from, "choice.date_from"),
-        _read_option_day(options.date_to, "choice.date_to"),
+        _parse_date_option(options.date_from, "choice.date_from"),
+        _parse_date_option(options.date_to, "choice.date_to"),
     )
     # Pairs of an option's value and a function that returns True if a candidate matches the value. An empty
     # value matches all candidates.
@@ -203,7 +203,7 @@ def _lowercase_names(names: Iterable[str]) -> set[str]:
     return {name.lower() for name in names}
 
 
-def _read_option_day(text: str, option: str) -> str:
+def _parse_date_option(text: str, option: str) -> str:
     """Return the date in an option's value, or an empty string if it is empty."""
     try:
         return normalize_date(text)
@@ -240,7 +240,7 @@ class LoadedProblems(Problems):
         self,
         problems: Iterable[Problem],
         *,
-        reasons: Mapping[tuple[str, int | None], str],
+        exclusion_reasons: Mapping[tuple[str, int | None], str],
         read_references: Callable[[Problem], tuple[Solution, ...]],
         aliases: Mapping[str, str],
         packages: Collection[str] = (),
@@ -250,19 +250,25 @@ class LoadedProblems(Problems):
 
         Args:
             problems: The loaded problems.
-            reasons: Why each other problem is missing, by id and year.
+            exclusion_reasons: Why each other problem is missing, by id and year.
             read_references: Returns a problem's solutions from the dataset.
             aliases: Ids of problems by their other names.
             packages: Python packages that programs may import.
             read_people: Returns the results of human contestants, or raises an InputError.
         """
         super().__init__(problems, packages=packages)
-        self._reasons, self._read_references, self._aliases = reasons, read_references, aliases
+        self._exclusion_reasons, self._read_references, self._aliases = (
+            exclusion_reasons,
+            read_references,
+            aliases,
+        )
         self.read_people = read_people
         # A reason applies to an id and a year, or to the id alone if the reason is the same in all years.
-        reasons_by_name = {_format_name(*id_and_year): reason for id_and_year, reason in reasons.items()}
+        reasons_by_name = {
+            _format_name(*id_and_year): reason for id_and_year, reason in exclusion_reasons.items()
+        }
         reasons_by_id: dict[str, set[str]] = {}
-        for (problem_id, _year), reason in reasons.items():
+        for (problem_id, _year), reason in exclusion_reasons.items():
             reasons_by_id.setdefault(problem_id, set()).add(reason)
         reasons_of_ids = {
             problem_id: next(iter(id_reasons))
@@ -274,7 +280,9 @@ class LoadedProblems(Problems):
     @property
     def left_out(self) -> dict[str, int]:
         """Return the number of selected problems that cannot be judged, by reason."""
-        return dict(Counter(reason for reason in self._reasons.values() if reason not in ("", NOT_SELECTED)))
+        return dict(
+            Counter(reason for reason in self._exclusion_reasons.values() if reason not in ("", NOT_SELECTED))
+        )
 
     def find(self, problem_id: str, year: int | None = None) -> Problem:
         """Return a problem by its id or alias. Raise LeftOut if it exists but was not loaded."""
@@ -299,7 +307,10 @@ class LoadedProblems(Problems):
         removed_problems = [self[label] for label in labels]
         return LoadedProblems(
             (self[label] for label in self if label not in labels),
-            reasons={**self._reasons, **{(problem.id, problem.year): reason for problem in removed_problems}},
+            exclusion_reasons={
+                **self._exclusion_reasons,
+                **{(problem.id, problem.year): reason for problem in removed_problems},
+            },
             read_references=self._read_references,
             aliases=self._aliases,
             packages=self.packages,
@@ -330,7 +341,7 @@ def load(
     if (
         benchmark.all_splits
         and not (options.split or options.dataset)
-        and _are_mostly_unknown(only, candidates)
+        and _are_names_mostly_unknown(only, candidates)
     ):
         options = msgspec.structs.replace(options, split=benchmark.all_splits)
         tables = open_tables(benchmark, options, cache)
@@ -350,9 +361,9 @@ def load(
     selected_candidates = select_candidates(
         candidates, msgspec.structs.replace(options, problems=selected_ids)
     )
-    if benchmark.lists_by_id and (list_length := _count_listed_problems(only or ())):
+    if benchmark.lists_by_id and (problem_count := _count_numbered_problems(only or ())):
         aliases = _collect_aliases(
-            _select_listed_problems(list_length, candidates, selected_candidates, tables.main.where)
+            _select_numbered_problems(problem_count, candidates, selected_candidates, tables.main.where)
         )
     needed_ids = None if only is None else {aliases.get(name, name) for name in only}
     needed_candidates = [
@@ -387,7 +398,7 @@ def load(
     candidates_by_id_and_year = {_get_id_and_year(candidate): candidate for candidate in needed_candidates}
     return LoadedProblems(
         problems,
-        reasons=reasons,
+        exclusion_reasons=reasons,
         read_references=lambda problem: benchmark.references(
             candidates_by_id_and_year[problem.id, problem.year], tables
         ),
@@ -397,13 +408,17 @@ def load(
     )
 
 
-def _are_mostly_unknown(names: Collection[str] | None, candidates: Sequence[ProblemCandidate]) -> bool:
+def _are_names_mostly_unknown(
+    problem_names: Collection[str] | None, candidates: Sequence[ProblemCandidate]
+) -> bool:
     """Return True if more than half of these names are not names of candidates."""
     candidate_names = {name for candidate in candidates for name in (candidate.id, candidate.alias)}
-    return names is not None and 2 * sum(name not in candidate_names for name in names) > len(names)
+    return problem_names is not None and 2 * sum(name not in candidate_names for name in problem_names) > len(
+        problem_names
+    )
 
 
-def _count_listed_problems(names: Collection[str]) -> int:
+def _count_numbered_problems(names: Collection[str]) -> int:
     """Return the number of problems if the dump is a list of lists of replies, else 0.
 
     The names in such a dump are `#0`, `#1` and so on.
@@ -412,8 +427,8 @@ def _count_listed_problems(names: Collection[str]) -> int:
     return max(indexes, default=-1) + 1
 
 
-def _select_listed_problems(
-    list_length: int,
+def _select_numbered_problems(
+    problem_count: int,
     candidates: Sequence[ProblemCandidate],
     selected_candidates: Sequence[ProblemCandidate],
     where: str,
@@ -424,7 +439,7 @@ def _select_listed_problems(
         InputError: The list is neither as long as all problems nor as long as the selected problems.
     """
     for listed_candidates in (candidates, selected_candidates):
-        if list_length == len(listed_candidates):
+        if problem_count == len(listed_candidates):
             return sorted(listed_candidates, key=lambda candidate: candidate.id)
     selection_note = (
         f", of which {len(selected_candidates):,} are chosen"
@@ -432,7 +447,7 @@ def _select_listed_problems(
         else ""
     )
     raise InputError(
-        f"the dump is a list with the replies for {format_count(list_length, 'problem')}, but the"
+        f"the dump is a list with the replies for {format_count(problem_count, 'problem')}, but the"
         f" benchmark has {len(candidates):,}{selection_note}",
         where=where,
         remedy="Give the rows and dates that the list was made for, or a dump of rows with a question_id",
@@ -483,7 +498,7 @@ def _load_problem(
         except Unusable as error:
             return StoredProblem(unusable=str(error))
         finally:
-            tables.release()
+            tables.release_memory()
 
     key_parts = [
         benchmark.name,

@@ -101,7 +101,7 @@ class Ioi(Benchmark):
 def _open_tests_table(candidate: ProblemCandidate, tables: Tables) -> Table:
     """Return the table with the tests of the problem's year."""
     columns = ("problem_id", "test_name", "test_input", "test_output")
-    return tables.open_other(TESTS, config=str(candidate.year), columns=columns)
+    return tables.open_other_table(TESTS, config=str(candidate.year), columns=columns)
 
 
 # --- grader files ------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ def _make_problem_without_tests(row: Row, candidate: ProblemCandidate) -> Proble
     """Return the problem without tests and subtasks. Raise the first error in its grader files."""
     faults = Faults(f"{row.table.where}, row {row.index + 1}")
     files = _read_files(row)
-    header = _read_header(row, files, faults)
+    header = _read_problem_config(row, files, faults)
     task = header.read_enum("task_type", TaskType, TaskType.BATCH)
     params = cms.read_params(header, task, faults)
     graders = tuple(file for file in files if file.name.startswith("graders/") and file.name != CONFIG)
@@ -160,7 +160,7 @@ def _read_files(row: Row) -> tuple[NamedBlob, ...]:
     )
 
 
-def _read_header(row: Row, files: Sequence[NamedBlob], faults: Faults) -> Fields:
+def _read_problem_config(row: Row, files: Sequence[NamedBlob], faults: Faults) -> Fields:
     """Return grader_config.json as a problem.json of the contest system, with the task type of the row."""
     config_content = next((file.content.read() for file in files if file.name == CONFIG), b"{}")
     try:
@@ -288,7 +288,7 @@ class LiveOIBench(Benchmark):
 
     def read_people(self, tables: Tables) -> People:
         columns = ("contest_id", "contestants_ranking", "problems")
-        table = tables.open_other(PEOPLE, path="data/contest_results.parquet", columns=columns)
+        table = tables.open_other_table(PEOPLE, path="data/contest_results.parquet", columns=columns)
         return People(source=PEOPLE, contests=tuple(filter(None, map(_read_contest_results, table))))
 
     def fingerprint(self, candidate: ProblemCandidate, tables: Tables) -> str:
@@ -321,7 +321,7 @@ class LiveOIBench(Benchmark):
 def _open_tests_of_year(candidate: ProblemCandidate, tables: Tables) -> Table:
     """Return the table with the tests of the task's year."""
     path = f"liveoibench_testcases_v1_{candidate.year}.parquet"
-    return tables.open_other(LIVE_TESTS, path=path, columns=("problem_id", "tests", "subtasks"))
+    return tables.open_other_table(LIVE_TESTS, path=path, columns=("problem_id", "tests", "subtasks"))
 
 
 # --- people ------------------------------------------------------------------------------------------

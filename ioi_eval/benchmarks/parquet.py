@@ -55,7 +55,7 @@ def read_batches(
         read_machine_memory() // _MEMORY_DIVISOR if max_memory_bytes is None else max_memory_bytes
     )
     request = {"path": str(path.absolute()), "columns": columns, "memory": memory_limit_bytes}
-    child, stream = _send_request(json.dumps(request).encode())
+    child, stream = _send_request_to_child(json.dumps(request).encode())
     is_idle = False
     try:
         while stream is not None:
@@ -75,7 +75,7 @@ def read_batches(
         _idle.append(child) if is_idle else _kill_child(child)
 
 
-def _send_request(request: bytes) -> tuple[subprocess.Popen[bytes], Any]:
+def _send_request_to_child(request: bytes) -> tuple[subprocess.Popen[bytes], Any]:
     """Send a request to a child. Return the child and its stream of batches, or None if it has failed."""
     import pyarrow.ipc
 

@@ -39,8 +39,8 @@ def main() -> int:
     return 0
 
 
-def _answer_request(output: BinaryIO, path: str, columns: list[str] | None, memory: int) -> None:
-    """Write the rows of a file to `output`. `memory`: maximum memory for unpacking, in bytes."""
+def _answer_request(output: BinaryIO, path: str, columns: list[str] | None, max_unpacking_bytes: int) -> None:
+    """Write the rows of a file to `output`. `max_unpacking_bytes`: maximum memory for unpacking, in bytes."""
     import pyarrow.parquet
 
     mapped_pages, hard_limit_bytes = (
@@ -48,7 +48,7 @@ def _answer_request(output: BinaryIO, path: str, columns: list[str] | None, memo
         resource.getrlimit(resource.RLIMIT_AS)[1],
     )
     # The file's size counts because the file is mapped into memory.
-    max_bytes = mapped_pages * resource.getpagesize() + Path(path).stat().st_size + memory
+    max_bytes = mapped_pages * resource.getpagesize() + Path(path).stat().st_size + max_unpacking_bytes
     resource.setrlimit(
         resource.RLIMIT_AS,
         (
@@ -60,7 +60,7 @@ def _answer_request(output: BinaryIO, path: str, columns: list[str] | None, memo
         group_count, empty_table = file.num_row_groups, file.schema_arrow.empty_table()
     writer = None
     for group in range(group_count):
-        for batch in _read_group(path, group, columns, memory):
+        for batch in _read_row_group(path, group, columns, max_unpacking_bytes):
             writer = writer or pyarrow.ipc.new_stream(output, batch.schema)
             writer.write_batch(batch)
             output.flush()
@@ -75,13 +75,15 @@ def _open_parquet(path: str) -> Any:
     return pyarrow.parquet.ParquetFile(path, pre_buffer=False, memory_map=True)
 
 
-def _read_group(path: str, group: int, columns: list[str] | None, max_memory_bytes: int) -> Iterator[Any]:
+def _read_row_group(
+    path: str, row_group_index: int, columns: list[str] | None, max_memory_bytes: int
+) -> Iterator[Any]:
     """Yield the rows of a group in small batches.
 
     If many rows do not fit into memory, unpack them one by one.
     """
     with _open_parquet(path) as file:
-        group_metadata = file.metadata.row_group(group)
+        group_metadata = file.metadata.row_group(row_group_index)
         batch_rows = max(
             1,
             min(_MAX_ROWS, group_metadata.num_rows * _BATCH_BYTES // max(1, group_metadata.total_byte_size)),
@@ -89,7 +91,9 @@ def _read_group(path: str, group: int, columns: list[str] | None, max_memory_byt
     sent_rows = 0
     while True:
         try:
-            for batch in _read_small_batches(path, group, columns, batch_rows, sent_rows, max_memory_bytes):
+            for batch in _read_small_batches(
+                path, row_group_index, columns, batch_rows, sent_rows, max_memory_bytes
+            ):
                 yield batch
                 sent_rows += batch.num_rows
             return
@@ -101,7 +105,7 @@ def _read_group(path: str, group: int, columns: list[str] | None, max_memory_byt
 
 def _read_small_batches(
     path: str,
-    group: int,
+    row_group_index: int,
     columns: list[str] | None,
     batch_rows: int,
     skipped_rows: int,
@@ -111,14 +115,16 @@ def _read_small_batches(
 
     Args:
         path: The file.
-        group: The index of the row group.
+        row_group_index: The index of the row group.
         columns: The columns to read. None means all.
         batch_rows: The number of rows to unpack at once.
         skipped_rows: The number of rows to skip, because they were sent already.
         max_memory_bytes: The maximum size of unpacked rows, in bytes.
     """
     with _open_parquet(path) as file:
-        for batch in file.iter_batches(batch_rows, row_groups=[group], columns=columns, use_threads=False):
+        for batch in file.iter_batches(
+            batch_rows, row_groups=[row_group_index], columns=columns, use_threads=False
+        ):
             first_row, skipped_rows = min(skipped_rows, batch.num_rows), max(0, skipped_rows - batch.num_rows)
             batch_bytes = sum(_count_array_bytes(column) for column in batch.columns)
             if batch_bytes > max_memory_bytes:

@@ -73,16 +73,17 @@ def read_reference_scores(
         InputError: The column cannot be detected, or a value is not an expected result.
     """
     dump_files = [Path(file.path) for file in dump.info.files]
-    score_column = _find_column(dump_files, column)
+    score_column = _find_expected_column(dump_files, column)
     numbers = [
         number
         for value in (as_json_value(row.columns.get(score_column)) for row in _read_rows(dump_files))
         if (number := as_number(value)) is not None
     ]
     is_fraction = scale == "fraction" if scale else max(numbers, default=0.0) <= 1
-    digits = max(map(_count_digits, numbers), default=0)
+    digits = max(map(_count_decimals, numbers), default=0)
     cases = [
-        _make_case(row, problems, score_column, is_fraction, digits) for row in dump.read_with_locations()
+        _make_expectation(row, problems, score_column, is_fraction, digits)
+        for row in dump.read_with_locations()
     ]
     has_scores = any(case.score is not None for case in cases)
     kind = ("fractions" if is_fraction else "points") if has_scores else "verdicts"
@@ -92,7 +93,7 @@ def read_reference_scores(
 # --- the column --------------------------------------------------------------------------------------
 
 
-def _find_column(files: Sequence[Path], requested_column: str | None) -> str:
+def _find_expected_column(files: Sequence[Path], requested_column: str | None) -> str:
     """Return the column with the expected results: the requested column, or the only candidate."""
     column_names = dict.fromkeys(str(column_name) for row in _read_rows(files) for column_name in row.columns)
     where = ", ".join(map(str, files))
@@ -128,14 +129,14 @@ def _read_rows(files: Sequence[Path]) -> Iterator[FileRow]:
     return (row for path in files for row in read_rows_or_errors(path) if isinstance(row, FileRow))
 
 
-def _count_digits(number: float) -> int:
+def _count_decimals(number: float) -> int:
     """Return the number of decimals, up to `_MAX_DIGITS`."""
     exponent = Decimal(repr(number)).normalize().as_tuple().exponent
     return min(_MAX_DIGITS, max(0, -exponent)) if isinstance(exponent, int) else 0
 
 
-def _make_case(
-    row: LocatedSubmission, problems: Mapping[str, Problem], column: str, is_fraction: bool, digits: int
+def _make_expectation(
+    row: LocatedSubmission, problems: Mapping[str, Problem], column: str, is_fraction: bool, decimals: int
 ) -> KeyedExpectation:
     """Return the expected result of a submission.
 
@@ -144,7 +145,7 @@ def _make_case(
         problems: The problems by id.
         column: The column with the expected result.
         is_fraction: A number is a fraction of the problem's points.
-        digits: The number of decimals of the column's scores.
+        decimals: The number of decimals of the column's scores.
     """
     submission = row.submission
     problem, expected_value = problems[submission.problem_id], submission.row.get(column)
@@ -156,8 +157,8 @@ def _make_case(
             raise _make_row_error(
                 row, column, reason, "Check that the column contains scores in the unit that scale=... names"
             )
-        digits = max(digits, problem.score_precision)
-        score = ExpectedScore(value=expected_number, fraction=is_fraction, digits=digits)
+        decimals = max(decimals, problem.score_precision)
+        score = ExpectedScore(value=expected_number, fraction=is_fraction, digits=decimals)
     elif isinstance(expected_value, str) and expected_value.strip():
         verdict_name = expected_value.strip().lower().replace("-", "_").replace(" ", "_")
         expectation = Expectation(

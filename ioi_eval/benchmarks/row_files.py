@@ -52,7 +52,7 @@ def list_dump_files(paths: Iterable[str | Path]) -> list[Path]:
     return [file for path in paths for file in _list_dump_files_at(Path(path))]
 
 
-def list_other_files(paths: Iterable[str | Path]) -> list[Path]:
+def list_non_dump_files(paths: Iterable[str | Path]) -> list[Path]:
     """Return the files in folders that `list_dump_files` ignores because of their names."""
     folders = (path for path in map(Path, paths) if path.is_dir())
     return [file for folder in folders for file in _list_files_below(folder) if not is_dump(file)]
@@ -143,14 +143,14 @@ def _list_format_suffixes() -> str:
 # --- bytes -------------------------------------------------------------------------------------------
 
 
-def hash_and_check(path: Path) -> str:
+def hash_file_and_check_utf8(path: Path) -> str:
     """Return the SHA-256 of a file's decompressed content. Raise an InputError if text is not UTF-8."""
     digest = hashlib.sha256()
     if _detect_format(path) == _PROGRAMS:
         for file in _find_program_files(path):
-            digest.update(f"{file.relative_to(path)}\n{hash_and_check(file)}\n".encode())
+            digest.update(f"{file.relative_to(path)}\n{hash_file_and_check_utf8(file)}\n".encode())
         return digest.hexdigest()
-    text_check = None if _detect_format(path) in _TABLES else _TextCheck(str(path))
+    text_check = None if _detect_format(path) in _TABLES else _Utf8Checker(str(path))
     with _open_bytes(path) as stream:
         for piece in _read_pieces(stream, path, text_check):
             digest.update(piece)
@@ -179,7 +179,7 @@ def hash_if_grown(path: Path, size: int, sha256: str) -> FileGrowth | None:
             remaining_bytes -= len(piece)
         if remaining_bytes or digest.hexdigest() != sha256:
             return None
-        for piece in _read_pieces(stream, path, _TextCheck(str(path), line_count + 1)):
+        for piece in _read_pieces(stream, path, _Utf8Checker(str(path), line_count + 1)):
             digest.update(piece)
     return FileGrowth(digest.hexdigest(), line_count)
 
@@ -201,7 +201,7 @@ def find_line_start(path: Path, line_number: int) -> int:
     )
 
 
-def _read_pieces(stream: BinaryIO, path: Path, text_check: _TextCheck | None = None) -> Iterator[bytes]:
+def _read_pieces(stream: BinaryIO, path: Path, text_check: _Utf8Checker | None = None) -> Iterator[bytes]:
     """Yield the content of a stream in pieces. `text_check` checks that the content is text."""
     with raise_read_errors(path, "Was the file cut off? Fetch or write it again"):
         while piece := stream.read(_CHUNK):
@@ -228,7 +228,7 @@ def _open_text(path: Path) -> TextIO:
     return io.TextIOWrapper(_open_bytes(path), encoding="utf-8-sig", newline="")
 
 
-class _TextCheck:
+class _Utf8Checker:
     """Checks that text, which arrives in pieces, is UTF-8 without NUL bytes."""
 
     def __init__(self, where: str, line: int = 1) -> None:
@@ -257,7 +257,10 @@ class _TextCheck:
 
 
 def read_rows(path: Path) -> Iterator[FileRow]:
-    """Yield the rows of a file that `hash_and_check` has checked. The first broken row is an InputError."""
+    """Yield the rows of a file that `hash_file_and_check_utf8` has checked.
+
+    The first broken row is an InputError.
+    """
     for row in read_rows_or_errors(path):
         if isinstance(row, InputError):
             raise row
@@ -267,7 +270,7 @@ def read_rows(path: Path) -> Iterator[FileRow]:
 def read_rows_or_errors(
     path: Path, skipped_bytes_and_lines: tuple[int, int] = (0, 0)
 ) -> Iterator[FileRow | InputError]:
-    """Yield the rows of a file that `hash_and_check` has checked, and an error for each broken row.
+    """Yield the rows of a file that `hash_file_and_check_utf8` has checked, and an error for each broken row.
 
     `skipped_bytes_and_lines`: the number of bytes and of lines to skip in a .jsonl file.
     """
@@ -281,7 +284,7 @@ def read_rows_or_errors(
 def read_columns(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]:
     """Yield the columns of each row that can be read: of a .parquet file, only the columns in `names`.
 
-    The caller need not call `hash_and_check` first.
+    The caller need not call `hash_file_and_check_utf8` first.
     """
     file_format = _detect_format(path)
     rows: Iterator[FileRow | InputError]
@@ -289,7 +292,7 @@ def read_columns(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]
         rows = _read_parquet_rows(path, list(names))
     else:
         if file_format not in _TABLES:
-            hash_and_check(path)
+            hash_file_and_check_utf8(path)
         rows = read_rows_or_errors(path)
     return (row.columns for row in rows if not isinstance(row, InputError))
 
@@ -303,7 +306,7 @@ def read_column_names(path: Path) -> tuple[str, ...]:
             return tuple(pyarrow.parquet.read_schema(path).names)
         except (pyarrow.ArrowException, OSError) as error:
             raise _make_parquet_error(path, error) from error
-    hash_and_check(path)
+    hash_file_and_check_utf8(path)
     first_row = next(read_rows(path), None)
     return tuple(first_row.columns) if first_row else ()
 
@@ -531,28 +534,28 @@ def _read_eval_rows(path: Path) -> Iterator[FileRow]:
             row_number = 0
             while (sample := reader_thread.submit(next, samples, None).result()) is not None:
                 row_number += 1
-                yield FileRow(row_number, _convert_sample(log_header, sample))
+                yield FileRow(row_number, _convert_inspect_sample(log_header, sample))
         except (OSError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
             remedy = "Is it whole, and written by this version of inspect_ai or an older one?"
             raise InputError(f"the log cannot be read ({error})", where=str(path), remedy=remedy) from error
 
 
-def _convert_sample(log_header: Any, sample: Any) -> dict[str, Any]:
-    """Return the columns of a sample. `log_header`: the header of the sample's log."""
-    token_usage = sample.output.usage
+def _convert_inspect_sample(log_header: Any, inspect_sample: Any) -> dict[str, Any]:
+    """Return the columns of a sample in a log of inspect_ai. `log_header`: the log's header."""
+    token_usage = inspect_sample.output.usage
     usage_column = {"usage": {"output_tokens": token_usage.output_tokens}} if token_usage is not None else {}
     return {
-        "uuid": sample.uuid or f"{log_header.eval_id}/{sample.id}#{sample.epoch}",
-        "id": sample.id,
-        "epoch": sample.epoch,
+        "uuid": inspect_sample.uuid or f"{log_header.eval_id}/{inspect_sample.id}#{inspect_sample.epoch}",
+        "id": inspect_sample.id,
+        "epoch": inspect_sample.epoch,
         "model": log_header.model,
-        "generation": sample.output.completion,
-        "reasoning": read_reasoning(sample.output),
-        "stop_reason": sample.output.stop_reason if sample.output.choices else None,
-        "error": sample.error.message if sample.error else None,
-        "limit": sample.limit.type if sample.limit else None,
-        "metadata": {**sample.metadata, **usage_column, "timestamp": log_header.created},
-        "scores": {name: score.value for name, score in (sample.scores or {}).items()},
+        "generation": inspect_sample.output.completion,
+        "reasoning": read_reasoning(inspect_sample.output),
+        "stop_reason": inspect_sample.output.stop_reason if inspect_sample.output.choices else None,
+        "error": inspect_sample.error.message if inspect_sample.error else None,
+        "limit": inspect_sample.limit.type if inspect_sample.limit else None,
+        "metadata": {**inspect_sample.metadata, **usage_column, "timestamp": log_header.created},
+        "scores": {name: score.value for name, score in (inspect_sample.scores or {}).items()},
         INSPECT: {"task": log_header.task, "run_id": log_header.run_id, "created": log_header.created},
     }
 
@@ -640,21 +643,21 @@ def read_json_elements(stream: TextIO, where: str) -> Iterator[tuple[int, Any]]:
     Raises:
         InputError: The stream is not a JSON list.
     """
-    window = _Window(stream, where)
-    window.expect_character("[")
-    while window.next_character() != "]":
-        line = window.line
-        yield line, window.parse_value()
-        if window.next_character() != "]":
-            window.expect_character(",")
-            if window.next_character() == "]":
-                raise window.make_json_error("the list has a comma without a following element")
-    window.expect_character("]")
-    if window.next_character():
-        raise window.make_json_error("the file has content after the end of the list")
+    text_buffer = _JsonTextBuffer(stream, where)
+    text_buffer.expect_character("[")
+    while text_buffer.next_character() != "]":
+        line = text_buffer.line
+        yield line, text_buffer.parse_value()
+        if text_buffer.next_character() != "]":
+            text_buffer.expect_character(",")
+            if text_buffer.next_character() == "]":
+                raise text_buffer.make_json_error("the list has a comma without a following element")
+    text_buffer.expect_character("]")
+    if text_buffer.next_character():
+        raise text_buffer.make_json_error("the file has content after the end of the list")
 
 
-class _Window:
+class _JsonTextBuffer:
     """The part of a JSON stream that was read but not parsed yet."""
 
     def __init__(self, stream: TextIO, where: str) -> None:

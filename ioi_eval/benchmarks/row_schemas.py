@@ -106,7 +106,7 @@ def _find_matching_schemas(names: tuple[str, ...]) -> tuple[RowSchema, ...]:
 
 
 @lru_cache(1024)
-def find_usual_columns(names: tuple[str, ...]) -> Mapping[str, str]:
+def find_standard_columns(names: tuple[str, ...]) -> Mapping[str, str]:
     """Return the standard columns among the names, by field."""
     columns_by_field = {
         field: next((name for name in candidate_columns if name in names), None)
@@ -147,7 +147,7 @@ def find_problem_names(columns: Mapping[str, Any], file_columns: Collection[str]
             (columns[name] for name in (*schema_columns, *PROBLEM_COLUMNS) if name in columns), None
         )
         if problem_name is not None or (
-            problem_name := _find_request_problem(columns) or _find_document_problem(columns)
+            problem_name := _find_problem_id_of_request(columns) or _find_problem_id_in_document(columns)
         ):
             yield None if is_statement(problem_name) else problem_name
         elif find_prompt_columns({*columns, *file_columns}) and columns.keys().isdisjoint(PROBLEM_COLUMNS):
@@ -192,7 +192,7 @@ _LANGUAGE_OF_SUFFIX = {
 }
 
 
-def _is_batch(columns: Mapping[str, Any]) -> bool:
+def _is_batch_row(columns: Mapping[str, Any]) -> bool:
     """Return True if the row is a result of a batch: `response` is an object, or the request failed.
 
     In other rows, `response` is a string: the model's reply.
@@ -223,13 +223,13 @@ def _convert_batch_row(row: FileRow, where: str) -> Iterator[FileRow]:
         )
     added_columns = _make_generation_column(replies)
     if row.columns.keys().isdisjoint(PROBLEM_COLUMNS):
-        added_columns["problem_id"] = _find_request_problem(row.columns, _REQUEST_ID_COLUMNS)
+        added_columns["problem_id"] = _find_problem_id_of_request(row.columns, _REQUEST_ID_COLUMNS)
     if model_name := answer_body.get("model", answer_body.get("modelVersion")):
         added_columns["model"] = model_name
     yield FileRow(row.line, {**added_columns, **row.columns})
 
 
-def _find_request_problem(
+def _find_problem_id_of_request(
     columns: Mapping[str, Any], id_columns: Collection[str] = ("custom_id",)
 ) -> str | None:
     """Return the problem in a batch request's id, or None. A sample's number after the problem is removed."""
@@ -237,10 +237,10 @@ def _find_request_problem(
     return None if request_id is None else _SAMPLE_NUMBER.sub("", str(request_id))
 
 
-def _list_request_problems(columns: Mapping[str, Any]) -> Iterator[Any]:
+def _list_problem_ids_of_request(columns: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the problem of a batch request, from a standard column or else from the request's id."""
     standard_values = (columns[name] for name in PROBLEM_COLUMNS if name in columns)
-    yield next(standard_values, _find_request_problem(columns, _REQUEST_ID_COLUMNS))
+    yield next(standard_values, _find_problem_id_of_request(columns, _REQUEST_ID_COLUMNS))
 
 
 def _read_replies(body: Mapping[str, Any]) -> list[str | None]:
@@ -295,7 +295,7 @@ def _convert_answer_row(row: FileRow, where: str) -> Iterator[FileRow]:
     )
 
 
-def _is_server_answer(answer: Mapping[str, Any]) -> bool:
+def _is_model_server_answer(answer: Mapping[str, Any]) -> bool:
     """Return True if the object is the answer of a model's server: it has a list of choices or parts."""
     return any(isinstance(answer.get(name), list) for name in _ANSWER_LISTS)
 
@@ -309,8 +309,8 @@ def extract_replies(answer: Any, *, has_several_answers: bool = False) -> Any:
     if isinstance(answer, str) and _JSON_ANSWER.match(answer):
         with suppress(ValueError, RecursionError):
             parsed_answer = json.loads(answer)
-            return extract_replies(parsed_answer) if _is_server_answer(parsed_answer) else answer
-    if _is_list_of_parts(answer, has_several_answers):
+            return extract_replies(parsed_answer) if _is_model_server_answer(parsed_answer) else answer
+    if _is_list_of_answer_parts(answer, has_several_answers):
         return join_answer_text(_list_answer_parts(answer))
     if not isinstance(answer, dict):
         return answer
@@ -318,11 +318,11 @@ def extract_replies(answer: Any, *, has_several_answers: bool = False) -> Any:
         return [answer]  # a chat with a single message
     if isinstance(reply_text := answer.get("text", answer.get("content")), str):
         return reply_text
-    replies = _read_replies(answer) if _is_server_answer(answer) else []
+    replies = _read_replies(answer) if _is_model_server_answer(answer) else []
     return (replies[0] if len(replies) == 1 else replies) if replies else answer
 
 
-def _is_list_of_parts(answer: Any, has_several_answers: bool) -> bool:
+def _is_list_of_answer_parts(answer: Any, has_several_answers: bool) -> bool:
     """Return True if the value is the list of parts of a single answer."""
     if not isinstance(answer, list) or not all(isinstance(item, dict) for item in answer):
         return False
@@ -346,7 +346,7 @@ def _list_answer_parts(items: list[Any]) -> Iterator[Any]:
 def _convert_lm_eval_row(row: FileRow, where: str) -> Iterator[FileRow]:
     """Yield the row of a log of lm-evaluation-harness with its replies and its problem."""
     answers = [response for responses in _as_list(row.columns["resps"]) for response in _as_list(responses)]
-    problem = _find_document_problem(row.columns)
+    problem = _find_problem_id_in_document(row.columns)
     added_columns = _make_generation_column(answers) | ({} if problem is None else {"problem_id": problem})
     yield FileRow(row.line, {**added_columns, **row.columns})
 
@@ -361,7 +361,7 @@ def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _find_document_problem(columns: Mapping[str, Any]) -> str | None:
+def _find_problem_id_in_document(columns: Mapping[str, Any]) -> str | None:
     """Return the problem in `doc`, the dataset's row in a log, or None. `doc` may be a JSON string."""
     document = columns.get("doc")
     if isinstance(document, str):
@@ -392,13 +392,13 @@ def _convert_inspect_row(row: FileRow, where: str) -> Iterator[FileRow]:
     }
     added_columns = {
         **copied_columns,
-        "problem_id": _find_sample_problem(columns),
+        "problem_id": _find_problem_id_of_sample(columns),
         "solution_number": columns["epoch"],
     }
     yield FileRow(row.line, {**added_columns, **columns})
 
 
-def _find_sample_problem(columns: Mapping[str, Any]) -> str:
+def _find_problem_id_of_sample(columns: Mapping[str, Any]) -> str:
     """Return the problem of a sample: `problem_id` in its metadata, or else the sample's id."""
     metadata = columns.get("metadata")
     problem_id = metadata.get("problem_id") if isinstance(metadata, Mapping) else None
@@ -428,7 +428,7 @@ def _is_keyed_by_problem(columns: Mapping[str, Any]) -> bool:
     )
 
 
-def _convert_problem_object(row: FileRow, where: str) -> Iterator[FileRow]:
+def _convert_object_by_problem(row: FileRow, where: str) -> Iterator[FileRow]:
     """Yield a row for each program in an object whose keys are problems."""
     for problem, value in row.columns.items():
         if isinstance(value, list | str):
@@ -456,15 +456,15 @@ ROW_SCHEMAS = (
         ("custom_id", "response"),
         columns={"problem_id": "custom_id", "generation": "response"},
         converter=_convert_batch_row,
-        problems=_list_request_problems,
-        values_check=_is_batch,
+        problems=_list_problem_ids_of_request,
+        values_check=_is_batch_row,
     ),
     RowSchema(
         "Anthropic's batch results",
         ("custom_id", "result"),
         columns={"problem_id": "custom_id", "generation": "result"},
         converter=_convert_batch_row,
-        problems=_list_request_problems,
+        problems=_list_problem_ids_of_request,
         values_check=lambda columns: isinstance(columns["result"], dict) and "type" in columns["result"],
     ),
     RowSchema(
@@ -473,8 +473,8 @@ ROW_SCHEMAS = (
         ("response", "error"),
         columns={"problem_id": "key", "generation": "response"},
         converter=_convert_batch_row,
-        problems=_list_request_problems,
-        values_check=_is_batch,
+        problems=_list_problem_ids_of_request,
+        values_check=_is_batch_row,
     ),
     RowSchema(
         "a log of lm-evaluation-harness",
@@ -487,7 +487,7 @@ ROW_SCHEMAS = (
         (INSPECT, "epoch", "id"),
         columns={"problem_id": "id", "generation": "generation"},
         converter=_convert_inspect_row,
-        problems=lambda columns: (_find_sample_problem(columns),),
+        problems=lambda columns: (_find_problem_id_of_sample(columns),),
     ),
     # In these outputs, `id` is the id of a subtask, which is the same for all samples, and `name` is a title.
     RowSchema("NeMo-Skills' outputs", ("generation", "ioi_id"), ids=False),
@@ -550,7 +550,7 @@ ROW_SCHEMAS = (
         "programs by problem",
         (),
         columns={"problem_id": "each name", "code": "the programs of its list, or of its files"},
-        converter=_convert_problem_object,
+        converter=_convert_object_by_problem,
         values_check=_is_keyed_by_problem,
         problems=iter,
     ),

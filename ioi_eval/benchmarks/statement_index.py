@@ -72,9 +72,9 @@ def _normalize_text(text: str) -> str:
     return "".join(unicodedata.normalize("NFC", text).split())
 
 
-def _is_within_span(start: int, end: int, longer: tuple[int, int, Problem]) -> bool:
+def _is_within_span(start: int, end: int, longer_span: tuple[int, int, Problem]) -> bool:
     """Return True if the range is inside the range of a longer statement."""
-    return longer[0] <= start and end <= longer[1] and longer[1] - longer[0] > end - start
+    return longer_span[0] <= start and end <= longer_span[1] and longer_span[1] - longer_span[0] > end - start
 
 
 def _have_same_tests(problem: Problem, other_problem: Problem) -> bool:

@@ -86,13 +86,13 @@ class Table:
             }
         return self._row_indexes_by_column[column]
 
-    def count_read_bytes(self, size: int) -> None:
+    def add_read_bytes(self, size: int) -> None:
         """Count bytes of long values that were read, and release mapped pages if there are too many."""
         self._read_byte_count += size
         if self._read_byte_count > _MAX_MAPPED_BYTES:
-            self.release()
+            self.release_memory()
 
-    def release(self) -> None:
+    def release_memory(self) -> None:
         """Release the mapped pages from memory. Later accesses read them from the files again."""
         self._read_byte_count = 0
         for mapped_file in self._mapped_files:
@@ -149,7 +149,7 @@ class Row(Fields):
     def read_texts(self, field: str, default: tuple[str, ...] | None = ()) -> tuple[str, ...]:
         return super().read_texts(field, default)
 
-    def read_objects(self, field: str) -> tuple[dict[str, Any], ...]:
+    def read_list_of_objects(self, field: str) -> tuple[dict[str, Any], ...]:
         """Return a list of objects. Some tables store it as an object of lists."""
         value = self.raw_value(field)
         if (
@@ -182,25 +182,25 @@ class Row(Fields):
         buffer = _read_arrow_string(scalar)
         if buffer is None:
             raise self.mismatch_error(field, "a text")
-        self.table.count_read_bytes(len(buffer))
+        self.table.add_read_bytes(len(buffer))
         return memoryview(buffer)
 
-    def read_contents(self, field: str, *names: str) -> Iterator[tuple[memoryview, ...]]:
+    def read_object_strings(self, field: str, *keys: str) -> Iterator[tuple[memoryview, ...]]:
         """Yield the named strings of each object in a list, without copying. A missing list is empty."""
         scalar: Any = self.table.read_scalar(field, self.index) if self.has_field(field) else None
         list_objects = getattr(scalar, "values", None)
         if scalar is None or list_objects is None:
             return
         try:
-            named_columns = [list_objects.field(name) for name in names]
+            named_columns = [list_objects.field(name) for name in keys]
         except (AttributeError, KeyError) as error:
-            raise self.mismatch_error(field, f"a list of objects with {', '.join(names)}") from error
+            raise self.mismatch_error(field, f"a list of objects with {', '.join(keys)}") from error
         for index in range(len(list_objects)):
             buffers = [_read_arrow_string(column[index]) for column in named_columns]
             string_views = tuple(memoryview(buffer) for buffer in buffers if buffer is not None)
-            if len(string_views) != len(names):
+            if len(string_views) != len(keys):
                 raise self.make_error(field, f"item {index + 1} of the list has no string")
-            self.table.count_read_bytes(sum(map(len, string_views)))
+            self.table.add_read_bytes(sum(map(len, string_views)))
             yield string_views
 
     def mismatch_error(self, field: str, expected: str) -> InputError:
@@ -255,7 +255,7 @@ class Tables:
         table.require_columns(self._required_columns)
         return table
 
-    def open_other(
+    def open_other_table(
         self,
         dataset: str,
         *,
@@ -280,7 +280,7 @@ class Tables:
             self._other_tables[source] = table
         return self._other_tables[source]
 
-    def format_file_stamp(self, dataset: str, path: str) -> str:
+    def format_file_size_and_time(self, dataset: str, path: str) -> str:
         """Return size and time of a dataset's file on disk, to notice changes.
 
         For the hub the result is empty, because the main table's fingerprint changes with the dataset.
@@ -288,17 +288,17 @@ class Tables:
         if not self._data_dir:
             return ""
         try:
-            file_status = find_single_file(Path(self._data_dir), TableSource(dataset=dataset, path=path))[
+            file_status = list_matching_file(Path(self._data_dir), TableSource(dataset=dataset, path=path))[
                 0
             ].stat()
         except InputError:
             return ""
         return f"{file_status.st_size} {file_status.st_mtime_ns}"
 
-    def release(self) -> None:
+    def release_memory(self) -> None:
         """Release the mapped pages of all tables."""
         for table in (self.main, *self._other_tables.values()):
-            table.release()
+            table.release_memory()
 
     def _open(self, source: TableSource) -> Table:
         """Open a table from copies on disk or, without `data_dir`, from the hub."""
@@ -350,7 +350,7 @@ def find_files(folder: Path, source: TableSource, datasets: Collection[str] = ()
     if folder.is_file():
         return [folder]
     if source.path:
-        return find_single_file(folder, source)
+        return list_matching_file(folder, source)
     search_folder = _find_subfolder_or_self(folder, source.dataset.rpartition("/")[2])
     other_folders = _find_other_dataset_folders(folder, source, datasets) if search_folder == folder else ()
     if config_name := source.config:
@@ -418,7 +418,7 @@ def _find_other_dataset_folders(folder: Path, source: TableSource, datasets: Col
     return existing_folders
 
 
-def find_single_file(folder: Path, source: TableSource) -> list[Path]:
+def list_matching_file(folder: Path, source: TableSource) -> list[Path]:
     """Return the file at `source.path`, or a file with the same name anywhere in the dataset's folder."""
     search_folder, file_name = (
         _find_subfolder_or_self(folder, source.dataset.rpartition("/")[2]),

@@ -159,7 +159,7 @@ class Commands(TyperGroup):
             formatter.indent()
             formatter.write_dl(
                 [
-                    (name.ljust(_LONGEST), _read_summary(load_command_function(name)))
+                    (name.ljust(_LONGEST), _read_docstring_summary(load_command_function(name)))
                     for name in plugin_commands
                 ]
             )
@@ -190,7 +190,7 @@ class Command(TyperCommand):
         )
         with _log_errors_as_events(enabled=ctx.meta[_LOG_FORMAT]):
             if not {"-h", "--help", _ALL}.intersection(args) and not ctx.resilient_parsing:
-                args = self._replace_set_options(args)
+                args = self._expand_set_arguments(args)
                 ctx.default_map = read_option_values(_map_keys_to_option_names(self), _list_option_keys)
             remaining_args = super().parse_args(ctx, args)
             _refuse_options_without_effect(ctx, _map_keys_to_option_names(self))
@@ -202,14 +202,16 @@ class Command(TyperCommand):
         ]
         return remaining_args
 
-    def _replace_set_options(self, args: Sequence[str]) -> list[str]:
+    def _expand_set_arguments(self, args: Sequence[str]) -> list[str]:
         """Return the arguments with the option of each key instead of `--set KEY=VALUE`.
 
         Raises InputError for an unknown key, and for an option that the command has only as a key.
         """
         options = [parameter for parameter in self.params if parameter.param_type_name == "option"]
         options.sort(key=lambda option: not getattr(option, "hidden", False))  # for suggestions
-        option_by_key = {_find_long_name(option)[2:]: option for option in options if _SET not in option.opts}
+        option_by_key = {
+            _find_long_option_name(option)[2:]: option for option in options if _SET not in option.opts
+        }
         key_only_names = {
             flag: key
             for key, option in option_by_key.items()
@@ -274,7 +276,7 @@ class Command(TyperCommand):
             if help_record is None or not (
                 is_argument
                 or usual_option_names is None
-                or _find_long_name(parameter)[2:] in usual_option_names
+                or _find_long_option_name(parameter)[2:] in usual_option_names
             ):
                 continue
             title = "Arguments" if is_argument else "Options"
@@ -332,7 +334,7 @@ def list_commands() -> list[str]:
 def _map_keys_to_option_names(command: TyperCommand) -> dict[str, str]:
     """Return the names of a command's parameters by their keys in `ioi-eval.toml`."""
     options = (parameter for parameter in command.params if parameter.param_type_name == "option")
-    return {_find_long_name(option).removeprefix("--"): str(option.name) for option in options}
+    return {_find_long_option_name(option).removeprefix("--"): str(option.name) for option in options}
 
 
 def _list_option_keys() -> Iterator[str]:
@@ -414,11 +416,11 @@ def _check_dumps_exist(args: Sequence[str]) -> None:
             raise missing_path_error(dump, "Name the dump's file or folder")
 
 
-def _make_option_arguments(keys: Mapping[str, Any], pair: str) -> list[str]:
+def _make_option_arguments(keys: Mapping[str, Any], key_value_pair: str) -> list[str]:
     """Return the arguments that `--set KEY=VALUE` stands for. Raises InputError for an invalid pair."""
     from ioi_eval.model.fields import suggest_names  # imported here, because help pages do not need it
 
-    key, equals, value = pair.partition("=")
+    key, equals, value = key_value_pair.partition("=")
     option = keys.get(key)
     if option is None:
         raise InputError(
@@ -444,7 +446,7 @@ def _format_key_help(option: Any, ctx: Any) -> tuple[str, str]:
     option.hidden = False
     names_text, help_text = option.get_help_record(ctx)
     option.hidden = True
-    key = _find_long_name(option)[2:]
+    key = _find_long_option_name(option)[2:]
     if option.is_flag:
         help_text = help_text.replace(f"[default: {key}]", "[default: true]")
         return f"{key} = true|false", help_text
@@ -456,19 +458,19 @@ def _format_argument_name(argument: Any) -> str:
     return f"{argument.metavar or argument.name.upper()}{'...' if argument.nargs == -1 else ''}"
 
 
-def _find_long_name(option: Any) -> str:
+def _find_long_option_name(option: Any) -> str:
     if "--help" in option.opts:  # typer's names of the help option are a set without order
         return "--help"
     return next((str(name) for name in option.opts if name.startswith("--")), str(option.opts[0]))
 
 
-def _format_option_names(option: Any, record: str) -> str:
+def _format_option_names(option: Any, names_in_help: str) -> str:
     """Return the names to show in help: the first long name, and its first letter if that is a name."""
-    long_name = _find_long_name(option)
+    long_name = _find_long_option_name(option)
     hidden_names = {*option.opts} - {long_name, f"-{long_name[2]}"}
     for name in hidden_names:
-        record = re.sub(rf"(?:, )?(?<![\w-]){name}(?![\w-])", "", record)
-    return record.removeprefix(", ")
+        names_in_help = re.sub(rf"(?:, )?(?<![\w-]){name}(?![\w-])", "", names_in_help)
+    return names_in_help.removeprefix(", ")
 
 
 def load_command_function(name: str) -> Callable[..., None]:
@@ -489,12 +491,12 @@ def _list_plugin_commands() -> list[str]:
     return [name for name in entry_names if name not in COMMANDS and "." not in name]
 
 
-def _read_summary(function: Callable[..., None]) -> str:
+def _read_docstring_summary(function: Callable[..., None]) -> str:
     """Return the first line of a command's docstring."""
     return (function.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
 
 
-def _add_set_option(function: Callable[..., None]) -> Callable[..., None]:
+def _add_key_value_option(function: Callable[..., None]) -> Callable[..., None]:
     """Return the function of a command, with the option `--set` if the command has keys.
 
     `Command.parse_args` replaces `--set` by the options of the keys, so its argument is always empty.
@@ -522,7 +524,7 @@ def _add_set_option(function: Callable[..., None]) -> Callable[..., None]:
 
 def load_command(name: str) -> TyperCommand:
     """Load a command."""
-    function = _add_set_option(load_command_function(name))
+    function = _add_key_value_option(load_command_function(name))
     add_completions(function)
     context_settings = {"help_option_names": ["-h", "--help", _ALL]}
     command_app = typer.Typer(add_completion=False, context_settings=context_settings, **_PLAIN)
@@ -591,7 +593,7 @@ def main() -> NoReturn:
 
     Errors that the user can fix are printed as a single line, bugs with a traceback.
     """
-    _open_closed_streams()
+    _replace_closed_standard_streams()
     console.set_log_level("info")
     console.set_log_output()
     try:
@@ -613,7 +615,7 @@ def _format_usage_error(error: typer.BadParameter) -> str:
         # No option has a similar name. Suggest the option that sets a parameter of this name: for `--type`,
         # the option `--kind`.
         error.possibilities = [  # type: ignore[attr-defined]
-            _find_long_name(parameter)
+            _find_long_option_name(parameter)
             for parameter in error.ctx.command.params
             if parameter.name == getattr(error, "option_name", "").lstrip("-").replace("-", "_")
         ]
@@ -633,7 +635,7 @@ def _format_usage_error(error: typer.BadParameter) -> str:
     parameter = getattr(error, "param", None)
     message += _suggest_choice(message)
     if getattr(parameter, "hidden", False):
-        key = _find_long_name(parameter)[2:]
+        key = _find_long_option_name(parameter)[2:]
         name = f"{_SET} {key}" if key in console.KEYS_SET else f"{console.SETTINGS_FILE}, field '{key}'"
     else:
         name = r"\1"
@@ -678,7 +680,7 @@ def _unwrap_single_error(error: Exception) -> Exception:
     return error
 
 
-def _open_closed_streams() -> None:
+def _replace_closed_standard_streams() -> None:
     """Open the standard streams that are closed. Set the encoding of standard output to UTF-8.
 
     Otherwise, the next files that this process opens would get the file descriptors of closed streams.
@@ -702,7 +704,7 @@ def _format_user_error(error: Exception) -> str | None:
     if isinstance(error, InputError):
         return console.format_input_error(error)
     if isinstance(error, IoiEvalError):
-        return console.replace_argument_names(str(error))
+        return console.replace_arguments_by_options(str(error))
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
         extra = _EXTRAS.get(error.name.partition(".")[0])
         return None if extra is None else f"{error.name} is not installed. {format_install_command(extra)}"

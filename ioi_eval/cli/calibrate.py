@@ -25,7 +25,7 @@ def calibrate(
 
     Exits with code 1 if no factor separates them.
     """
-    engine_choice, store = engine.read_choice(), open_store()
+    engine_choice, store = engine.read_engine_choice(), open_store()
     with SignalHandler() as signals:
 
         def handle_event(event: Event) -> None:
@@ -101,16 +101,16 @@ def describe_calibration(calibration: Calibration) -> list[str]:
     right_margin, slow_margin = calibration.time_limit_margins
     description_lines.append(
         f"Proposed: --time-factor {calibration.factor:g}. With it, the slowest right solution passes until it"
-        f" takes {_format_factor(right_margin)} times its time here."
+        f" takes {_format_factor_briefly(right_margin)} times its time here."
     )
     if slow_margin is not None:
         description_lines.append(
             "The fastest solution that should be too slow fails until it takes"
-            f" 1/{_format_factor(slow_margin)} of its time here."
+            f" 1/{_format_factor_briefly(slow_margin)} of its time here."
         )
     return description_lines
 
 
-def _format_factor(margin: float) -> str:
+def _format_factor_briefly(factor: float) -> str:
     """Return a number with two significant digits: 1.3, 29, 340."""
-    return f"{float(f'{margin:.2g}'):,.10g}"
+    return f"{float(f'{factor:.2g}'):,.10g}"

@@ -52,7 +52,7 @@ def _make_key_completer(keys: Sequence[str]) -> Completer:
     return complete_key
 
 
-def _complete_source(incomplete: str) -> list[str]:
+def _complete_problem_source(incomplete: str) -> list[str]:
     """Complete a source of problems: a benchmark's name or a path."""
     from ioi_eval.benchmarks import benchmarks
 
@@ -85,7 +85,7 @@ def _complete_language(incomplete: str) -> list[str]:
     return _filter_by_prefix(incomplete, (language.name for language in LANGUAGES))
 
 
-def _complete_packages(incomplete: str) -> list[str]:
+def _complete_python_packages(incomplete: str) -> list[str]:
     from ioi_eval.model.languages import MODULES
 
     return _complete_last_item(incomplete, ("none", *sorted(MODULES)))
@@ -97,7 +97,7 @@ def _complete_columns(incomplete: str) -> list[str]:
     return _complete_last_item(incomplete, (f"{name}=" for name in COLUMN_NAMES))
 
 
-def _complete_repairs(incomplete: str) -> list[str]:
+def _complete_code_repairs(incomplete: str) -> list[str]:
     from ioi_eval.cli.options import REPAIR_NAMES
 
     return _complete_last_item(incomplete, REPAIR_NAMES)
@@ -139,15 +139,15 @@ def _complete_path(incomplete: str) -> list[str]:
     return matches
 
 
-_ARGUMENTS: dict[str, Completer] = {"SOURCE": _complete_source, "SOLUTIONS": _complete_source}
+_ARGUMENTS: dict[str, Completer] = {"SOURCE": _complete_problem_source, "SOLUTIONS": _complete_problem_source}
 _OPTIONS: dict[str, Completer] = {
     "--allow-language": _complete_language,
     "--checker": _complete_comparison,
     "--columns": _complete_columns,
     "--engine": _complete_engine,
     "--language": _complete_language,
-    "--packages": _complete_packages,
-    "--problems": _complete_source,
+    "--packages": _complete_python_packages,
+    "--problems": _complete_problem_source,
     "--python": _complete_interpreter,
-    "--repair": _complete_repairs,
+    "--repair": _complete_code_repairs,
 }

@@ -309,8 +309,8 @@ def _find_secret_name(command: str) -> str | None:
         value = value if equals else next_token if name.startswith("-") else ""
         if value and not value.startswith(("$", "-")) and is_secret_name(name.lstrip("-")):
             return name
-    header = _HEADER.search(command)
-    return header and header[1]
+    header_match = _HEADER.search(command)
+    return header_match and header_match[1]
 
 
 def choose_author(config: Config, environment: Mapping[str, str]) -> ModelOptions | AgentOptions:

@@ -38,7 +38,7 @@ FLAGS: dict[str, str] = {"scale": "expected-scale"}
 KEYS_SET: set[str] = set()  # keys that this command line sets with --set
 # Arguments that set the same values as `ioi-eval.toml`, except values that the command line sets.
 FILE_ARGUMENTS: list[str] = []
-# Options of the command line that replace arguments of the library in messages, if FLAGS lacks the arguments.
+# Option of the command line that replaces an argument of the library in messages, unless FLAGS has one.
 _REPLACEMENTS = {
     "rejudge=True": "--rejudge",
     "out=FOLDER": "--out folder",
@@ -81,11 +81,11 @@ def print_json(value: Any) -> None:
     print_line(encode_terminal_safe_json(value, indented=True).decode())
 
 
-def print_message(text: str, *, failure: str = "") -> None:
-    """Print a message on standard error. `failure`: beginning of the message, printed red in a terminal."""
+def print_message(text: str, *, failure_prefix: str = "") -> None:
+    """Print a message on standard error. `failure_prefix`: its start, printed red in a terminal."""
     message = "\n".join(wrap_message(text))
-    if failure:
-        message = colour_text(failure, RED, sys.stderr) + message.removeprefix(failure)
+    if failure_prefix:
+        message = colour_text(failure_prefix, RED, sys.stderr) + message.removeprefix(failure_prefix)
     print(message, file=sys.stderr, flush=True)
 
 
@@ -97,7 +97,7 @@ def wrap_message(text: str) -> list[str]:
     return [
         wrapped_line
         for line in text.split("\n")
-        for wrapped_line in ([line] if _count_columns(line) <= width else _wrap_line(line, width))
+        for wrapped_line in ([line] if _measure_display_width(line) <= width else _wrap_line(line, width))
     ]
 
 
@@ -206,7 +206,7 @@ class StopSignals:
 
 def print_error(text: str) -> None:
     """Print an error as a single line, without control characters."""
-    print_message(f"error: {visible(text)}", failure="error:")
+    print_message(f"error: {visible(text)}", failure_prefix="error:")
 
 
 def print_row_errors(error: BadRows) -> None:
@@ -224,7 +224,7 @@ def format_input_error(error: InputError) -> str:
     """Return the message of an error, with options instead of the library's arguments."""
     field = _FIELDS.get(error.field, error.field)
     name = field.removeprefix("choice.").removeprefix("selection.")
-    error = error.with_details(field=field, remedy=replace_argument_names(error.remedy))
+    error = error.with_details(field=field, remedy=replace_arguments_by_options(error.remedy))
     if (name != field or not error.where) and name in FLAGS:
         error = add_option_name(error, FLAGS[name])
     return str(error)
@@ -239,7 +239,7 @@ def add_option_name(error: InputError, option: str) -> InputError:
     return error.with_details(field=option, where=str(SETTINGS_FILE))
 
 
-def replace_argument_names(text: str) -> str:
+def replace_arguments_by_options(text: str) -> str:
     """Return a sentence of the library, with options instead of the library's arguments."""
 
     def replace_match(match: re.Match[str]) -> str:
@@ -294,11 +294,11 @@ def print_table(
     rows: Iterable[Sequence[str]],
     *,
     right_aligned_heads: Collection[str] = frozenset(),
-    spare_heads: Sequence[str] = (),
+    droppable_heads: Sequence[str] = (),
     width: int | None = None,
 ) -> None:
     for line in format_table(
-        heads, rows, right_aligned_heads=right_aligned_heads, spare_heads=spare_heads, width=width
+        heads, rows, right_aligned_heads=right_aligned_heads, droppable_heads=droppable_heads, width=width
     ):
         print_line(line)
 
@@ -308,7 +308,7 @@ def format_table(
     rows: Iterable[Sequence[str]],
     *,
     right_aligned_heads: Collection[str] = frozenset(),
-    spare_heads: Sequence[str] = (),
+    droppable_heads: Sequence[str] = (),
     width: int | None = None,
 ) -> Iterator[str]:
     """Yield the lines of a table without a frame. An empty row is an empty line.
@@ -320,11 +320,11 @@ def format_table(
         heads: the headings.
         rows: the cells.
         right_aligned_heads: headings of columns that are aligned to the right, such as numbers.
-        spare_heads: headings of columns that may be removed, by increasing importance.
+        droppable_heads: headings of columns that may be removed, by increasing importance.
         width: maximum width, even in a file or a pipe.
     """
     max_width = get_line_width() if width is None else min(width, get_line_width())
-    table, removable_heads = [list(heads), *map(list, rows)], list(spare_heads)
+    table, removable_heads = [list(heads), *map(list, rows)], list(droppable_heads)
     while (
         _compute_table_width(widths := _fit_column_widths(table, right_aligned_heads, max_width)) > max_width
         and removable_heads
@@ -339,9 +339,9 @@ def format_table(
         for line_index in range(max(map(len, folded_cells), default=1)):
             cell_lines = [cell[line_index] if line_index < len(cell) else "" for cell in folded_cells]
             padded_cells = [
-                " " * (column_width - _count_columns(cell_line)) + cell_line
+                " " * (column_width - _measure_display_width(cell_line)) + cell_line
                 if head in right_aligned_heads
-                else cell_line + " " * (column_width - _count_columns(cell_line))
+                else cell_line + " " * (column_width - _measure_display_width(cell_line))
                 for cell_line, column_width, head in zip(cell_lines, widths, table[0], strict=False)
             ]
             line = _GAP.join(
@@ -360,24 +360,26 @@ def _fit_column_widths(
     """Return the width of each column: the width of its content, or less if the table would be too wide."""
     column_heads = table[0]
     widths = [
-        max((_count_columns(row[index]) for row in table if row), default=0)
+        max((_measure_display_width(row[index]) for row in table if row), default=0)
         for index in range(len(column_heads))
     ]
     text_columns = [index for index, head in enumerate(column_heads) if head not in right_aligned_heads]
     for index in sorted(text_columns, key=lambda index: (index == 0, -widths[index])):
-        min_width = max(_MIN_WIDTH if index else _MIN_FIRST_WIDTH, _count_columns(column_heads[index]))
+        min_width = max(
+            _MIN_WIDTH if index else _MIN_FIRST_WIDTH, _measure_display_width(column_heads[index])
+        )
         widths[index] -= max(0, min(_compute_table_width(widths) - max_width, widths[index] - min_width))
     return widths
 
 
 def _fold_cell(cell: str, width: int) -> list[str]:
     """Return a cell in lines of a width. Words are not split: a word that is too long loses its middle."""
-    if _count_columns(cell) <= width:
+    if _measure_display_width(cell) <= width:
         return [cell]
     lines: list[str] = []
     for word in cell.split():
         shortened_word = _shorten_word(word, width)
-        if lines and _count_columns(lines[-1]) + 1 + _count_columns(shortened_word) <= width:
+        if lines and _measure_display_width(lines[-1]) + 1 + _measure_display_width(shortened_word) <= width:
             lines[-1] += f" {shortened_word}"
         else:
             lines.append(shortened_word)
@@ -385,14 +387,14 @@ def _fold_cell(cell: str, width: int) -> list[str]:
 
 
 def _shorten_word(word: str, width: int) -> str:
-    if _count_columns(word) <= width:
+    if _measure_display_width(word) <= width:
         return word
     # A character may be two columns wide.
-    kept_length = width - 1 if _count_columns(word) == len(word) else (width - 1) // 2
+    kept_length = width - 1 if _measure_display_width(word) == len(word) else (width - 1) // 2
     return f"{word[: kept_length - kept_length // 2]}…{word[len(word) - kept_length // 2 :]}"
 
 
-def _count_columns(text: str) -> int:
+def _measure_display_width(text: str) -> int:
     """Return the width of a string in a terminal, in columns."""
     if text.isascii():
         return len(text)

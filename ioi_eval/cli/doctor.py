@@ -49,7 +49,7 @@ from ioi_eval.engines.registry import EngineChoice, open_nodes
 from ioi_eval.model.errors import EngineUnavailable, InputError
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Value
-from ioi_eval.runs.needs import check_needs_sync
+from ioi_eval.runs.needs import check_problem_needs_sync
 from ioi_eval.store.resources import graders_folder
 
 _EXAMPLES = """
@@ -99,7 +99,7 @@ def doctor(
 
     Exit code 0: this machine or the servers can judge submissions; 2: something is missing.
     """
-    engine_choice = EngineOptions(engine=engine, token_file=token_file, python=python).read_choice()
+    engine_choice = EngineOptions(engine=engine, token_file=token_file, python=python).read_engine_choice()
     if choice != BenchmarkOptions() and not problems:
         remedy = "Name their source with --problems"
         raise InputError("options select problems, but there is no source of problems", remedy=remedy)
@@ -110,7 +110,7 @@ def doctor(
         findings = asyncio.run(_check_servers(engine_choice))
     else:
         store = open_store()
-        local_checks = _replace_argument_names(
+        local_checks = _replace_arguments_by_options(
             asyncio.run(
                 run_health_checks(store, python=engine_choice.python or CALLER, folders=os.get_exec_path())
             )
@@ -119,8 +119,8 @@ def doctor(
         findings = LocalFindings(ok=_has_no_failure(local_checks), conditions=local_checks)
     problem_checks: Sequence[HealthCheck] = ()
     if problems and findings.ok:  # problems are checked only if this machine can judge at all
-        problem_checks = _replace_argument_names(
-            check_needs_sync(problems, choice, engine_choice, store=open_store())
+        problem_checks = _replace_arguments_by_options(
+            check_problem_needs_sync(problems, choice, engine_choice, store=open_store())
         )
     if as_json:
         console.print_json(
@@ -187,7 +187,7 @@ class ClusterFindings(Value):
         console.print_table(_HEADS, rows, width=_TABLE_WIDTH)
         urls_by_remedies = dict[tuple[str, ...], list[str]]()
         for report in self.servers:
-            lines = tuple(map(console.replace_argument_names, list_remedies(report)))
+            lines = tuple(map(console.replace_arguments_by_options, list_remedies(report)))
             if not report.reachable:
                 lines = (report.reason, *lines)
             urls_by_remedies.setdefault(lines, []).append(report.url)
@@ -206,10 +206,10 @@ class ClusterFindings(Value):
             describe_packages(report.runtimes),
             _describe_compilers(report),
             summarize_low_limits(report),
-            self._describe_use(report),
+            self._describe_server_use(report),
         )
 
-    def _describe_use(self, report: EndpointReport) -> str:
+    def _describe_server_use(self, report: EndpointReport) -> str:
         server_use = next(entry for entry in self.uses if entry.url == report.url)
         if server_use.role is ServerRole.NONE:
             return f"nothing: {server_use.reason}"
@@ -268,16 +268,16 @@ async def _check_servers(choice: EngineChoice) -> ClusterFindings:
 
         findings = combine_reports(await asyncio.gather(*map(probe_server, sorted(urls))))
     servers = (
-        msgspec.structs.replace(server, findings=tuple(_replace_argument_names(server.findings)))
+        msgspec.structs.replace(server, findings=tuple(_replace_arguments_by_options(server.findings)))
         for server in findings.servers
     )
     return msgspec.structs.replace(
-        findings, servers=tuple(servers), together=tuple(_replace_argument_names(findings.together))
+        findings, servers=tuple(servers), together=tuple(_replace_arguments_by_options(findings.together))
     )
 
 
 async def _build_gzipped_proctor() -> bytes | None:
-    """Return the proctor for tests on servers, or `None` if this machine lacks a compiler."""
+    """Return the program that supervises submissions on servers, or None if this machine lacks a compiler."""
     with create_trial_folder() as folder:
         compiler = await asyncio.to_thread(find_compiler)
         try:
@@ -338,26 +338,26 @@ class NodeFindings(Value):
         return f"Submissions can be judged on {usable_count} of {len(self.nodes) + len(self.left_out)} nodes."
 
 
-async def _check_nodes(choice: EngineChoice) -> NodeFindings:
+async def _check_nodes(engine_choice: EngineChoice) -> NodeFindings:
     """Check the nodes of a Ray cluster. Raises EngineUnavailable if no node can be used."""
-    async with open_nodes(choice, open_store()) as engine:
+    async with open_nodes(engine_choice, open_store()) as engine:
         nodes, servers = await engine.check_health(), engine.servers()
         return NodeFindings(
             ok=any(map(_has_no_failure, nodes.values())),
             slots=servers.slots,
-            nodes={name: _replace_argument_names(findings) for name, findings in nodes.items()},
+            nodes={name: _replace_arguments_by_options(findings) for name, findings in nodes.items()},
             left_out={**servers.unreachable, **servers.left_out},
-            together=tuple(_replace_argument_names(servers.differences)),
+            together=tuple(_replace_arguments_by_options(servers.differences)),
         )
 
 
-def _replace_argument_names(findings: Iterable[HealthCheck]) -> list[HealthCheck]:
+def _replace_arguments_by_options(findings: Iterable[HealthCheck]) -> list[HealthCheck]:
     """Return the findings with options instead of the library's arguments."""
     return [
         msgspec.structs.replace(
             finding,
-            detail=console.replace_argument_names(finding.detail),
-            remedy=console.replace_argument_names(finding.remedy),
+            detail=console.replace_arguments_by_options(finding.detail),
+            remedy=console.replace_arguments_by_options(finding.remedy),
         )
         for finding in findings
     ]

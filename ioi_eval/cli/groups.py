@@ -152,7 +152,7 @@ class DeclaredOption(NamedTuple):
             flags,
             *([f"-{cli_option.short}"] if cli_option.short else []),
             *cli_option.also,
-            help=console.replace_argument_names(cli_option.help),
+            help=console.replace_arguments_by_options(cli_option.help),
             metavar=cli_option.metavar or None,
             min=cli_option.minimum if bounds is None or cli_option.minimum is not None else bounds.ge,
             max=cli_option.maximum if bounds is None or cli_option.maximum is not None else bounds.le,

@@ -87,8 +87,8 @@ def judge(
 
     Exit code 0: full marks; 1: less; 2: bad input; 3: the program could not be judged; 130: interrupted.
     """
-    language_name, code = _read_program(program, language)
-    store, engine_choice, timing_options = open_store(), engine.read_choice(), timing
+    language_name, code = _read_language_and_source(program, language)
+    store, engine_choice, timing_options = open_store(), engine.read_engine_choice(), timing
     options = JudgeOptions(
         job=engine_choice.job,
         all_tests=all_tests,
@@ -119,7 +119,7 @@ def judge(
                     )
                 )
         except JudgeFailure as failure:
-            console.print_error(console.replace_argument_names(f"not judged: {failure}"))
+            console.print_error(console.replace_arguments_by_options(f"not judged: {failure}"))
             raise typer.Exit(console.UNSCORED) from None
         if as_json:
             console.print_json(_build_json_result(problem, result, language_name))
@@ -132,7 +132,7 @@ def judge(
 # --- arguments ---------------------------------------------------------------------------------------
 
 
-def _read_program(path: str, language: str | None) -> tuple[str, str]:
+def _read_language_and_source(path: str, language: str | None) -> tuple[str, str]:
     """Return the program's language and its source."""
     where = "standard input" if path == _STDIN else path
     if language is not None:
@@ -208,7 +208,7 @@ async def _judge_submission(
             try:
                 await scorer.judge.check_packages(packages, [submission.language])
                 limited_problem = await TimeLimits(
-                    scorer.judge.with_options(trusts_submissions=True), factor=timing.factor
+                    scorer.judge.with_options(trusts_submissions=True), time_factor=timing.factor
                 ).with_limits(problem)
                 return await scorer.score(limited_problem, submission)
             except EngineError as error:

@@ -200,7 +200,7 @@ class EngineOptions:
     def __init__(self, **option_values: Any) -> None:
         self._option_values = option_values
 
-    def read_choice(self, file_engine: str = "") -> EngineChoice:
+    def read_engine_choice(self, file_engine: str = "") -> EngineChoice:
         """Return the engine. Raises InputError for invalid options.
 
         `file_engine` is the engine of a configuration file, which wins over the environment.

@@ -68,7 +68,7 @@ def problems(
     )
     errors = [error for package in packages for error in package.errors]
     for error in errors:
-        console.print_error(console.replace_argument_names(str(error)))
+        console.print_error(console.replace_arguments_by_options(str(error)))
     if errors or not has_usable_problem:
         raise typer.Exit(console.BAD_INPUT)
 
@@ -78,9 +78,9 @@ def _print_packages(packages: tuple[Package, ...]) -> None:
         _format_row(package.format, package.problem) for package in packages if package.problem is not None
     ]
     if rows:
-        console.print_table(_TEXTS + _NUMBERS, rows, right_aligned_heads=_NUMBERS, spare_heads=_SPARE)
+        console.print_table(_TEXTS + _NUMBERS, rows, right_aligned_heads=_NUMBERS, droppable_heads=_SPARE)
     for note in (note for package in packages for note in package.notes):
-        console.print_wrapped(f"note: {console.replace_argument_names(note)}", later_indent="  ")
+        console.print_wrapped(f"note: {console.replace_arguments_by_options(note)}", later_indent="  ")
     for package in packages:
         if package.errors and package.format:
             errors_text = "the error below" if len(package.errors) == 1 else "the errors below"
@@ -123,7 +123,7 @@ def _describe_judging(problem: Problem) -> str:
 
 
 def _build_json_package(package: Package) -> dict[str, Any]:
-    errors = [console.replace_argument_names(str(error)) for error in package.errors]
+    errors = [console.replace_arguments_by_options(str(error)) for error in package.errors]
     if (problem := package.problem) is None:
         return {"where": package.where, "format": package.format, "errors": errors}
     return {
@@ -159,6 +159,6 @@ def _build_json_package(package: Package) -> dict[str, Any]:
             }
             for solution in problem.solutions
         ],
-        "notes": [*map(console.replace_argument_names, package.notes)],
+        "notes": [*map(console.replace_arguments_by_options, package.notes)],
         "errors": errors,
     }

@@ -162,7 +162,7 @@ class RunProgress:
             self._bar.write("\n".join(console.wrap_message(text)), file=sys.stderr)
 
     def _print_server_changes(self, *, at_once: bool = False) -> None:
-        for line in self._server_event_log.take_messages(at_once=at_once):
+        for line in self._server_event_log.take_messages(ignores_delay=at_once):
             self._print_above_bar(line)
 
     def _show_bar(self) -> None:
@@ -207,9 +207,9 @@ class RunProgress:
                 self._bar.refresh()
 
 
-def describe_overload(event: Overloaded, machine_phrase: str = "This machine is") -> str:
+def describe_overload(event: Overloaded, sentence_start: str = "This machine is") -> str:
     return (
-        f"{machine_phrase} overloaded (programs ran {event.computed:.0f} s and waited {event.waited:.0f} s). "
+        f"{sentence_start} overloaded (programs ran {event.computed:.0f} s and waited {event.waited:.0f} s). "
         "Verdicts are unaffected; the run is slower."
     )
 
@@ -235,7 +235,7 @@ def describe_servers(servers_found: ServersFound) -> Iterator[str]:
     )
     for difference in servers_found.differences:
         yield f"{difference.name}: {difference.detail}" + (
-            f". {console.replace_argument_names(difference.remedy)}" if difference.remedy else ""
+            f". {console.replace_arguments_by_options(difference.remedy)}" if difference.remedy else ""
         )
 
 
@@ -368,15 +368,15 @@ def run_with_progress(
 # --- messages after a run ----------------------------------------------------------------------------
 
 
-def print_failures(failures: Mapping[str, str], out: str) -> None:
+def print_failures(failures: Mapping[str, str], run_folder: str) -> None:
     """Print why the first submissions failed, the file that lists all of them, and the remedies."""
     for key, reason in list(failures.items())[:_SHOWN_FAILURES]:
         console.print_message(
-            f"not judged: {key}: {console.replace_argument_names(reason)}", failure="not judged:"
+            f"not judged: {key}: {console.replace_arguments_by_options(reason)}", failure_prefix="not judged:"
         )
     if not (number := len(failures)):
         return
-    failure_rows = read_failures(Path(out))
+    failure_rows = read_failures(Path(run_folder))
     # Failures are final if they are marked as final, or if they have no row: no run tries them.
     final_count = sum(key not in failure_rows or failure_rows[key].get("final") is True for key in failures)
     retried_phrase = (
@@ -395,10 +395,11 @@ def print_failures(failures: Mapping[str, str], out: str) -> None:
     if remedy_counts:
         next_step = f"fix the causes below, then {next_step}"
     console.print_message(
-        f"{format_count(number, 'submission')} could not be judged, see {out}/failures.jsonl; {next_step}"
+        f"{format_count(number, 'submission')} could not be judged, see {run_folder}/failures.jsonl;"
+        f" {next_step}"
     )
     for remedy, affected_count in remedy_counts.most_common(_SHOWN_FAILURES):
-        console.print_message(f"{affected_count:,} of them: {console.replace_argument_names(remedy)}")
+        console.print_message(f"{affected_count:,} of them: {console.replace_arguments_by_options(remedy)}")
     if 0 < final_count < number:
         console.print_message(f"{final_count:,} of them can never be judged: no other try helps")
 
@@ -414,21 +415,23 @@ def print_unscored_models(models: Iterable[ModelSummary]) -> None:
             )
 
 
-def summarize_call(call: RunSummary, seconds: float, *, unscored: int) -> str:
-    if not call.judged and not unscored:
-        if not call.skipped:
+def format_run_summary(run_summary: RunSummary, seconds: float, *, unscored_count: int) -> str:
+    if not run_summary.judged and not unscored_count:
+        if not run_summary.skipped:
             return "Nothing to judge."
-        number = format_count(call.skipped, "submission")
+        number = format_count(run_summary.skipped, "submission")
         return f"Nothing new to do: {number} asked for, all scored by earlier calls."
-    summary = f"Scored {format_count(call.judged, 'submission')}"
-    if call.repeated:
-        summary += f" ({call.repeated} equal to another one)"
-    rate = call.tests / seconds
+    summary = f"Scored {format_count(run_summary.judged, 'submission')}"
+    if run_summary.repeated:
+        summary += f" ({run_summary.repeated} equal to another one)"
+    rate = run_summary.tests / seconds
     # Two significant digits, so that a low rate is not shown as 0.
     rate_text = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"
-    summary += f" in {seconds:.1f} s: {format_count(call.tests, 'test')}, {rate_text} a second"
-    verb = "was" if call.skipped == 1 else "were"
-    return f"{summary}; {call.skipped} {verb} scored by earlier calls" if call.skipped else summary
+    summary += f" in {seconds:.1f} s: {format_count(run_summary.tests, 'test')}, {rate_text} a second"
+    verb = "was" if run_summary.skipped == 1 else "were"
+    return (
+        f"{summary}; {run_summary.skipped} {verb} scored by earlier calls" if run_summary.skipped else summary
+    )
 
 
 # --- servers -----------------------------------------------------------------------------------------
@@ -509,11 +512,11 @@ class ServerEventLog:
             self._latest_changes.pop(event.url, None)
             self._latest_changes[event.url] = event
 
-    def take_messages(self, *, at_once: bool = False) -> Iterator[str]:
-        """Yield the messages that are due, or all messages if `at_once` is true."""
+    def take_messages(self, *, ignores_delay: bool = False) -> Iterator[str]:
+        """Yield the messages that are due, or all messages if `ignores_delay` is true."""
         now_s = self._clock()
         if (not self._latest_changes and self._jobs_wait is None) or (
-            not at_once and now_s - self._collecting_since < _COLLECTION_S
+            not ignores_delay and now_s - self._collecting_since < _COLLECTION_S
         ):
             return
         events, jobs_wait = (

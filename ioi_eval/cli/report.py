@@ -90,7 +90,9 @@ def report(
     if show and not webbrowser.open(page.absolute().as_uri()):
         raise InputError("cannot start a web browser", field="--open", remedy=f"Open {page} yourself")
     exit_if_incomplete(outcome.runs, print_reasons=as_json)
-    exit_if_suspicious([run.summary for run in outcome.runs], allowed=allow_suspicious, print_reasons=as_json)
+    exit_if_suspicious(
+        [run.summary for run in outcome.runs], allows_suspicious=allow_suspicious, print_reasons=as_json
+    )
 
 
 class ReportProgressBar:

@@ -22,7 +22,7 @@ from ioi_eval.cli.options import (
     TimingOptions,
     open_store,
 )
-from ioi_eval.cli.progress import print_failures, print_unscored_models, run_with_progress, summarize_call
+from ioi_eval.cli.progress import format_run_summary, print_failures, print_unscored_models, run_with_progress
 from ioi_eval.cli.scores import exit_if_suspicious, print_scores
 from ioi_eval.generate import AgentOptions, ModelOptions
 from ioi_eval.model.errors import InputError
@@ -107,7 +107,7 @@ def run(
             "out": run_config.out or None,
             "key": os.environ.get(run_config.api_key_env, ""),
             "budget": run_config.budget,
-            "engine": engine.read_choice(file_engine=run_config.engine),
+            "engine": engine.read_engine_choice(file_engine=run_config.engine),
             "options": output.complete_run_options(running, timing),
         }
         program_author = choose_author(run_config, os.environ)
@@ -118,8 +118,8 @@ def run(
                     field="turns",
                     remedy="Leave out the option",
                 )
-            summary = _run_turns(run_config, program_author, arguments, output)
-            exit_if_suspicious([summary], allowed=allow_suspicious, print_reasons=output.is_silent)
+            summary = _run_turn_based_contest(run_config, program_author, arguments, output)
+            exit_if_suspicious([summary], allows_suspicious=allow_suspicious, print_reasons=output.is_silent)
             return
         outcome, seconds = run_with_progress(
             output,
@@ -130,10 +130,10 @@ def run(
     _print_outcome(outcome, seconds, output)
     if outcome.failures or outcome.unwritten:
         raise typer.Exit(console.UNSCORED)
-    exit_if_suspicious([outcome.summary], allowed=allow_suspicious, print_reasons=output.is_silent)
+    exit_if_suspicious([outcome.summary], allows_suspicious=allow_suspicious, print_reasons=output.is_silent)
 
 
-def _run_turns(
+def _run_turn_based_contest(
     config: Config, author: ModelOptions | AgentOptions, arguments: Mapping[str, Any], output: OutputOptions
 ) -> Summary:
     """Let a model or an agent submit several times with feedback. Exit with code 3 if it stopped early."""
@@ -161,9 +161,9 @@ def _print_outcome(outcome: GeneratedRun, seconds: float, output: OutputOptions)
     if output.as_json:
         console.print_json(outcome.as_json())
     elif not output.quiet:
-        console.print_line(summarize_call(outcome.call, seconds, unscored=len(outcome.failures)))
+        console.print_line(format_run_summary(outcome.call, seconds, unscored_count=len(outcome.failures)))
         print_scores(outcome.summary)
-        console.print_line(_summarize_instances(outcome))
+        console.print_line(_summarize_program_instances(outcome))
     _print_missing_programs(outcome.unwritten, outcome.unasked)
     print_failures(outcome.failures, outcome.out)
     print_unscored_models(outcome.summary.models)
@@ -172,7 +172,7 @@ def _print_outcome(outcome: GeneratedRun, seconds: float, output: OutputOptions)
         console.print_line(console.format_report_line(outcome.out))
 
 
-def _summarize_instances(outcome: GeneratedRun) -> str:
+def _summarize_program_instances(outcome: GeneratedRun) -> str:
     counts_by_result = Counter(str(instance["resolved"]) for instance in outcome.instances)
     summary = f"Resolved {counts_by_result['True']} of {counts_by_result['True'] + counts_by_result['False']}"
     if counts_by_result["None"]:
@@ -187,17 +187,17 @@ def _summarize_instances(outcome: GeneratedRun) -> str:
     )
 
 
-def _print_missing_programs(reasons_by_key: Mapping[str, str], final_keys: Collection[str]) -> None:
+def _print_missing_programs(reasons_by_key: Mapping[str, str], unretried_keys: Collection[str]) -> None:
     for key, reason in list(reasons_by_key.items())[:_SHOWN]:
         console.print_message(visible(f"not written: {key}: {reason}"))
     if not (number := len(reasons_by_key)):
         return
     retried_phrase = (
-        "it" if number == 1 else f"{number - len(final_keys):,} of them" if final_keys else "them"
+        "it" if number == 1 else f"{number - len(unretried_keys):,} of them" if unretried_keys else "them"
     )
     next_step = (
         "no other try helps"
-        if number == len(final_keys)
+        if number == len(unretried_keys)
         else f"the same command asks only for {retried_phrase} again"
     )
     console.print_message(f"{format_count(number, 'program')} not written; {next_step}")

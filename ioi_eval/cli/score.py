@@ -12,7 +12,7 @@ import msgspec
 import typer
 
 from ioi_eval.benchmarks import find_benchmark
-from ioi_eval.benchmarks.dumps import guess_benchmark, replace_stdin_by_file
+from ioi_eval.benchmarks.dumps import guess_benchmark, replace_stdin_dump_by_file
 from ioi_eval.benchmarks.exports import check_results_path, publish, write_results
 from ioi_eval.cli import console
 from ioi_eval.cli.groups import OptionGroup, command
@@ -31,10 +31,10 @@ from ioi_eval.cli.options import (
 )
 from ioi_eval.cli.progress import (
     describe_replaced_results,
+    format_run_summary,
     print_failures,
     print_unscored_models,
     run_with_progress,
-    summarize_call,
 )
 from ioi_eval.cli.scores import exit_if_suspicious, print_references, print_scores
 from ioi_eval.model.errors import InputError
@@ -194,8 +194,8 @@ def score(
             "`ioi-eval score` does not use expected results", field="--columns expected", remedy=remedy
         )
     reference_options = ReferenceOptions(**references) if references else None
-    engine_choice = engine.read_choice()
-    with replace_stdin_by_file(dumps, sys.stdin.buffer) as dump_files:
+    engine_choice = engine.read_engine_choice()
+    with replace_stdin_dump_by_file(dumps, sys.stdin.buffer) as dump_files:
         if not source:
             source = guess_benchmark(dump_files, rows.options.problem_column)
             benchmark = find_benchmark(source)
@@ -231,7 +231,9 @@ def score(
     export.write_outputs(scored_dump.out, output)
     if scored_dump.failures or scored_dump.dump.rejected:
         raise typer.Exit(console.UNSCORED)
-    exit_if_suspicious([scored_dump.summary], allowed=allow_suspicious, print_reasons=output.is_silent)
+    exit_if_suspicious(
+        [scored_dump.summary], allows_suspicious=allow_suspicious, print_reasons=output.is_silent
+    )
 
 
 def _print_scored_dump(
@@ -240,9 +242,9 @@ def _print_scored_dump(
     if output.as_json:
         console.print_json(scored.as_json())
     elif not output.quiet:
-        console.print_wrapped(summarize_call(scored.call, seconds, unscored=len(scored.failures)))
+        console.print_wrapped(format_run_summary(scored.call, seconds, unscored_count=len(scored.failures)))
         for line in make_skipped_row_notes(scored.dump):
-            console.print_wrapped(console.replace_argument_names(line))
+            console.print_wrapped(console.replace_arguments_by_options(line))
         if scored.references is not None and reference_options is not None:
             print_references(scored.references, reference_options, scored.out)
         print_scores(scored.summary)
@@ -271,7 +273,7 @@ def _print_forecast(forecast: Forecast, output: OutputOptions) -> None:
     if forecast.rejected:
         console.print_line(f"{format_count(forecast.rejected, 'row')} cannot be used")
     for note in forecast.notes:
-        console.print_wrapped(console.replace_argument_names(note))
+        console.print_wrapped(console.replace_arguments_by_options(note))
     if forecast.cpu_hours is None:
         console.print_line("The CPU time is unknown: a time limit is not measured yet")
     elif forecast.judged:

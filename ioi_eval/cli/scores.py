@@ -49,7 +49,7 @@ class _Table(Value):
     spare: Sequence[str] = ()  # columns that a narrow terminal may omit, by increasing importance
 
 
-class _Block(Value):
+class _TextBlock(Value):
     """Sentences and a table that are printed together, or not at all."""
 
     before: Sequence[str] = ()  # sentences above the table
@@ -69,13 +69,13 @@ class _Block(Value):
                 self.table.column_heads,
                 self.table.rows,
                 right_aligned_heads=self.table.right,
-                spare_heads=self.table.spare,
+                droppable_heads=self.table.spare,
             )
         for sentence in self.after:
             console.print_wrapped(sentence)
 
 
-class _ScreenPrinter:
+class _ScoresPrinter:
     """Prints tables while they fit on a screen, and the names of the omitted tables."""
 
     def __init__(self, headline_section: Section | None = None, sentences: Sequence[str] = ()) -> None:
@@ -92,7 +92,7 @@ class _ScreenPrinter:
         )
         self._free_lines = _MAX_LINES - table_line_count - _SENTENCE_LINES * len(sentences)
 
-    def add(self, name: str, block: _Block | None) -> None:
+    def add(self, name: str, block: _TextBlock | None) -> None:
         """Print an empty line and the block, if its `line_count` fits the screen."""
         if block is None:
             return
@@ -103,7 +103,7 @@ class _ScreenPrinter:
         console.print_line("")
         block.print()
 
-    def print_end(self) -> None:
+    def print_footer(self) -> None:
         if self._omitted_names:
             console.print_line("")
             console.print_wrapped(f"In the report: {', '.join(dict.fromkeys(self._omitted_names))}.")
@@ -119,29 +119,29 @@ def print_scores(summary: Summary) -> None:
     model_entries = sections.make_run_entries(summary)
     if not model_entries:
         return
-    screen = _ScreenPrinter(*_shorten_headline(model_entries))
+    screen = _ScoresPrinter(*_make_short_headline(model_entries))
     for warning in summary.warnings:
-        sentence = shorten(console.replace_argument_names(warning), _MAX_WARNING)
-        screen.add("warnings", _Block(before=[sentence]))
+        sentence = shorten(console.replace_arguments_by_options(warning), _MAX_WARNING)
+        screen.add("warnings", _TextBlock(before=[sentence]))
     statuses = list(summary.verdicts)[::-1]
     _add_model_tables(screen, model_entries, summary.unscored)
     for model in summary.models[:_MAX_MODELS]:
         name = f" of {visible(sections.format_model_name(model.model))}" if len(model_entries) > 1 else ""
-        screen.add("points by problem", _format_problems(model, statuses, name))
-    screen.print_end()
+        screen.add("points by problem", _format_problem_table(model, statuses, name))
+    screen.print_footer()
 
 
 def print_comparison(runs: Sequence[ComparedRun], run_differences: Differences | None = None) -> None:
     """Print the scores of several runs, and the differences between two runs."""
     model_entries = make_entries(runs)
     paired_comparisons = run_differences.paired[:_MAX_PAIRS] if run_differences is not None else ()
-    headline_section, headline_notes = _shorten_headline(model_entries, compare=not paired_comparisons)
-    screen = _ScreenPrinter(
+    headline_section, headline_notes = _make_short_headline(model_entries, compare=not paired_comparisons)
+    screen = _ScoresPrinter(
         headline_section, [*headline_notes, *(pair.sentence for pair in paired_comparisons)]
     )
     for warning in (*collect_warnings(runs), *find_comparability_notes(runs)):
-        sentence = shorten(console.replace_argument_names(warning), _MAX_WARNING)
-        screen.add("warnings", _Block(before=[sentence]))
+        sentence = shorten(console.replace_arguments_by_options(warning), _MAX_WARNING)
+        screen.add("warnings", _TextBlock(before=[sentence]))
     if run_differences is not None:
         first_section, *matrix_sections = list(make_difference_sections(run_differences))[:2]
         screen.add(first_section.title, _format_section(first_section))
@@ -149,10 +149,10 @@ def print_comparison(runs: Sequence[ComparedRun], run_differences: Differences |
         for section in matrix_sections:
             screen.add(section.title, _format_section(section))
     _add_model_tables(screen, model_entries, sum(run.summary.unscored for run in runs))
-    screen.print_end()
+    screen.print_footer()
 
 
-def _add_model_tables(screen: _ScreenPrinter, model_entries: Sequence[Entry], unscored: int) -> None:
+def _add_model_tables(screen: _ScoresPrinter, model_entries: Sequence[Entry], unscored: int) -> None:
     screen.add("pass@k", _format_pass_at_k(model_entries, unscored))
     for section in (
         sections.make_medals_section(model_entries),
@@ -170,7 +170,7 @@ def _add_model_tables(screen: _ScreenPrinter, model_entries: Sequence[Entry], un
             screen.add(section.title, _format_section(section))
 
 
-def _format_changed_results(run_differences: Differences) -> _Block | None:
+def _format_changed_results(run_differences: Differences) -> _TextBlock | None:
     """Return a table of the first submissions whose results differ, or None if no result differs."""
     column_heads, changed_results = ("submission", "problem", "verdict", "why"), run_differences.changed
     rows = [
@@ -184,10 +184,10 @@ def _format_changed_results(run_differences: Differences) -> _Block | None:
     ]
     more_count = len(changed_results) - _MAX_CHANGED
     more_note = [f"and {more_count:,} more in the report"] if more_count > 0 else []
-    return _Block(table=_Table(column_heads=column_heads, rows=rows), after=more_note) if rows else None
+    return _TextBlock(table=_Table(column_heads=column_heads, rows=rows), after=more_note) if rows else None
 
 
-def _format_section(section: Section) -> _Block:
+def _format_section(section: Section) -> _TextBlock:
     table = None
     if section.table is not None:
         column_heads = [
@@ -200,7 +200,7 @@ def _format_section(section: Section) -> _Block:
         table = _Table(
             column_heads=column_heads, rows=rows, right=right_aligned_heads, spare=right_aligned_heads[:0:-1]
         )
-    return _Block(before=[section.title], table=table, after=[*section.items, *section.notes])
+    return _TextBlock(before=[section.title], table=table, after=[*section.items, *section.notes])
 
 
 def exit_if_incomplete(runs: Sequence[ComparedRun], *, print_reasons: bool) -> None:
@@ -212,22 +212,22 @@ def exit_if_incomplete(runs: Sequence[ComparedRun], *, print_reasons: bool) -> N
         raise typer.Exit(console.UNSCORED)
 
 
-def exit_if_suspicious(summaries: Iterable[Summary], *, allowed: bool, print_reasons: bool) -> None:
-    """Exit with code 4 if results are hardly plausible, unless `allowed`.
+def exit_if_suspicious(summaries: Iterable[Summary], *, allows_suspicious: bool, print_reasons: bool) -> None:
+    """Exit with code 4 if results are hardly plausible, unless `allows_suspicious`.
 
     If `print_reasons` is true, the reasons are printed in any case.
     """
     suspicions = [suspicion for summary in summaries for suspicion in summary.suspicious]
     for suspicion in suspicions if print_reasons else ():
-        console.print_message(visible(console.replace_argument_names(str(suspicion))))
-    if suspicions and not allowed:
+        console.print_message(visible(console.replace_arguments_by_options(str(suspicion))))
+    if suspicions and not allows_suspicious:
         raise typer.Exit(console.SUSPICIOUS)
 
 
 # --- models ------------------------------------------------------------------------------------------
 
 
-def _shorten_headline(
+def _make_short_headline(
     model_entries: Sequence[Entry], *, compare: bool = True
 ) -> tuple[Section | None, Sequence[str]]:
     """Return the table with the headline number of each model, and the sentences about it."""
@@ -246,7 +246,7 @@ def _shorten_headline(
     ), full_section.notes
 
 
-def _format_pass_at_k(model_entries: Sequence[Entry], unscored: int) -> _Block | None:
+def _format_pass_at_k(model_entries: Sequence[Entry], unscored: int) -> _TextBlock | None:
     if (section := sections.make_pass_at_k_section(model_entries, unscored)) is None:
         return None
     k_values = sections.find_estimated_ks(entry.model.pass_at for entry in model_entries)
@@ -266,11 +266,11 @@ def _format_pass_at_k(model_entries: Sequence[Entry], unscored: int) -> _Block |
     )
     notes = [*([sections.FEW_SUBMISSIONS_NOTE] if has_missing_estimates else []), *section.notes]
     if not k_values:
-        return _Block(after=notes) if notes else None
+        return _TextBlock(after=notes) if notes else None
     table = _Table(
         column_heads=["model", *column_heads], rows=rows, right=column_heads, spare=column_heads[:0:-1]
     )
-    return _Block(before=[_PASS_AT_K_EXPLANATION], table=table, after=notes)
+    return _TextBlock(before=[_PASS_AT_K_EXPLANATION], table=table, after=notes)
 
 
 def _format_estimate(estimate: PassAtK) -> str:
@@ -280,7 +280,7 @@ def _format_estimate(estimate: PassAtK) -> str:
     return f"{format_share(estimate.value, 1)} ({100 * estimate.low:.0f}-{100 * estimate.high:.0f})"
 
 
-def _format_pass_rate(pass_rate: float | None) -> list[str]:
+def _format_pass_rate_cells(pass_rate: float | None) -> list[str]:
     """Return the cells in the columns "points" and "of" for a problem without points.
 
     The first cell is the share of passed tests, and the second cell is "tests".
@@ -291,7 +291,7 @@ def _format_pass_rate(pass_rate: float | None) -> list[str]:
 # --- problems ----------------------------------------------------------------------------------------
 
 
-def _format_problems(model: ModelSummary, statuses: Sequence[str], name: str) -> _Block:
+def _format_problem_table(model: ModelSummary, statuses: Sequence[str], title_suffix: str) -> _TextBlock:
     occurring_statuses = [status for status in statuses if model.verdicts.get(status)]
     number_heads = [
         "points",
@@ -303,7 +303,7 @@ def _format_problems(model: ModelSummary, statuses: Sequence[str], name: str) ->
     rows = []
     for problem in model.problems:
         count_cells = [str(problem.verdicts.get(status, 0)) for status in occurring_statuses]
-        pass_rate_cells = _format_pass_rate(problem.best_pass_rate)
+        pass_rate_cells = _format_pass_rate_cells(problem.best_pass_rate)
         if problem.points is not None:
             max_points_text = _NOTHING if problem.max_points is None else format_number(problem.max_points)
             pass_rate_cells = [format_number(problem.points), max_points_text]
@@ -312,7 +312,7 @@ def _format_problems(model: ModelSummary, statuses: Sequence[str], name: str) ->
     table = _Table(
         column_heads=["problem", *number_heads], rows=rows, right=number_heads, spare=number_heads[:1:-1]
     )
-    return _Block(before=[f"Problems{name}"] if name else [], table=table)
+    return _TextBlock(before=[f"Problems{title_suffix}"] if title_suffix else [], table=table)
 
 
 # --- a benchmark's own solutions ---------------------------------------------------------------------

@@ -23,7 +23,7 @@ from ioi_eval.cli.options import (
     open_store,
     problems_option,
 )
-from ioi_eval.cli.progress import print_failures, run_with_progress, summarize_call
+from ioi_eval.cli.progress import format_run_summary, print_failures, run_with_progress
 from ioi_eval.model.text import visible
 from ioi_eval.reports.validation import (
     HEADS,
@@ -137,7 +137,7 @@ def validate(
         "scale": expected_scale,
         "reading": rows.options,
         "selection": msgspec.structs.replace(selection, problems=problems.problems),
-        "engine": engine.read_choice(),
+        "engine": engine.read_engine_choice(),
         "options": output.complete_run_options(running, timing),
         "store": open_store(),
     }
@@ -183,22 +183,24 @@ def _print_validation(outcome: ValidatedSolutions, seconds: float, output: Outpu
     if output.as_json:
         console.print_json(outcome.as_json())
     elif not output.quiet:
-        console.print_wrapped(summarize_call(outcome.call, seconds, unscored=len(validation.unjudged)))
+        console.print_wrapped(
+            format_run_summary(outcome.call, seconds, unscored_count=len(validation.unjudged))
+        )
         if outcome.note:
             console.print_wrapped(outcome.note)
         console.print_line("")
         console.print_table(
             HEADS,
-            [[*map(_clean_cell, row)] for row in make_table_rows(validation)],
+            [[*map(_remove_control_characters, row)] for row in make_table_rows(validation)],
             right_aligned_heads=RIGHT,
-            spare_heads=[HEADS[-1]],
+            droppable_heads=[HEADS[-1]],
         )
         column_heads, lines = make_confusion_matrix(validation)
         if lines:
             console.print_line("")
             console.print_table(
                 column_heads,
-                [[*map(_clean_cell, line)] for line in lines],
+                [[*map(_remove_control_characters, line)] for line in lines],
                 right_aligned_heads=column_heads[1:],
             )
             console.print_line("")
@@ -215,6 +217,6 @@ def _print_validation(outcome: ValidatedSolutions, seconds: float, output: Outpu
         console.print_line(console.format_report_line(outcome.out))
 
 
-def _clean_cell(text: str) -> str:
+def _remove_control_characters(text: str) -> str:
     """Return a cell without control characters. Leading spaces, the indent of a subtask, are preserved."""
     return " " * (len(text) - len(text.lstrip(" "))) + visible(text)

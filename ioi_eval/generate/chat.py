@@ -51,7 +51,7 @@ class ChatModel:
 
         `key` is a secret. It is sent to the server and removed from everything that the server returns.
         """
-        check_model(options, key)
+        check_model_options(options, key)
         self._options, self._budget, self._key = options, budget, Secret(key.strip())
         self._url, url_with_userinfo = (
             _make_completions_url(options.base_url),
@@ -109,7 +109,7 @@ class ChatModel:
             reasoning=reply.reasoning,
             stop_reason=reply.stop_reason,
             usage=usage,
-            cost=self._budget.add_usage(usage),
+            cost=self._budget.add_usage_and_get_cost(usage),
             settings={name: value for name, value in body.items() if name not in _RESERVED},
         )
 
@@ -126,18 +126,18 @@ class ChatModel:
             await self._rate_limiter.wait()
             try:
                 return await self._send_request(body)
-            except Fault as fault:
-                self._budget.add_usage(fault.usage)
+            except ModelServerFault as fault:
+                self._budget.add_usage_and_get_cost(fault.usage)
                 pauses += fault.kind is FaultKind.PAUSE
                 attempts += fault.kind is not FaultKind.PAUSE
                 self._raise_if_final(fault, attempts + pauses // _PAUSES_PER_ATTEMPT)
                 self._retry_rule.log(_log, self._key.remove_from(fault.reason))
-                if fault.pause_s is not None:
-                    self._rate_limiter.delay_requests(min(fault.pause_s, self._retry_rule.longest_wait))
+                if fault.retry_after_s is not None:
+                    self._rate_limiter.delay_requests(min(fault.retry_after_s, self._retry_rule.longest_wait))
                 else:
                     await asyncio.sleep(self._retry_rule.delay_s_after(attempts))
 
-    def _raise_if_final(self, fault: Fault, attempts: int) -> None:
+    def _raise_if_final(self, fault: ModelServerFault, attempts: int) -> None:
         """Return if another attempt may succeed. Otherwise raise GenerationFailed or InputError."""
         reason = self._key.remove_from(fault.reason)
         is_last = self._retry_rule.is_last(attempts)
@@ -185,7 +185,7 @@ class ChatModel:
         }
 
     async def _send_request(self, body: Mapping[str, Any]) -> Reply:
-        """Send a request once and return the reply. Raise Fault if there is none."""
+        """Send a request once and return the reply. Raise ModelServerFault if there is none."""
         content = msgspec.json.encode(body)
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         try:
@@ -197,20 +197,20 @@ class ChatModel:
                     async for piece in response.aiter_bytes():
                         size_bytes += len(piece)
                         if size_bytes > _MAX_REPLY_BYTES:
-                            raise Fault(
+                            raise ModelServerFault(
                                 FaultKind.LATER,
                                 f"the server's reply has more than {_MAX_REPLY_BYTES >> 20} MB",
                             )
                         pieces.append(piece)
         except TimeoutError as error:
-            raise Fault(
+            raise ModelServerFault(
                 FaultKind.LATER, f"the server did not reply within {self._options.timeout:g} s"
             ) from error
         except httpx.RequestError as error:
             fault_kind = FaultKind.STRANGE if isinstance(error, httpx.ConnectError) else FaultKind.LATER
             reason = self._key.remove_from(f"{type(error).__name__}: {error}".rstrip(": "))
             # The original error is hidden, because its message may contain what the server sent.
-            raise Fault(fault_kind, reason) from None
+            raise ModelServerFault(fault_kind, reason) from None
         remove_key = self._key.remove_from_reply
         reply_headers = {
             name: remove_key(value.encode()).decode() for name, value in response.headers.items()
@@ -219,10 +219,10 @@ class ChatModel:
         return read_reply(response.status_code, reply_headers, reply_body, now=time.time())
 
 
-def check_model(options: ModelOptions, key: str) -> None:
+def check_model_options(options: ModelOptions, api_key: str) -> None:
     """Raise an InputError for options that are wrong in any case. No request is sent."""
     _make_completions_url(options.base_url)
-    _make_request_headers(Secret(key.strip()))
+    _make_request_headers(Secret(api_key.strip()))
     for name in sorted(_RESERVED & options.sampling.extra.keys()):
         remedy = "Set `samples` to ask for several programs" if name == "n" else "Remove the field"
         message = f"{name!r} is set by ioi-eval in every request"
@@ -314,21 +314,21 @@ class FaultKind(StrEnum):
     FINAL = "final"  # the server refuses all requests
 
 
-class Fault(Exception):
+class ModelServerFault(Exception):
     """Raised if a request has no reply.
 
-    `pause_s`: the pause in seconds that the server names. `usage`: the tokens that the server reports.
+    `retry_after_s`: the pause in seconds that the server names. `usage`: the tokens that the server reports.
     """
 
     def __init__(
         self,
         kind: FaultKind,
         reason: str,
-        pause_s: float | None = None,
+        retry_after_s: float | None = None,
         *,
         usage: Mapping[str, Any] | None = None,
     ) -> None:
-        self.kind, self.reason, self.pause_s, self.usage = kind, reason, pause_s, usage or {}
+        self.kind, self.reason, self.retry_after_s, self.usage = kind, reason, retry_after_s, usage or {}
         super().__init__(reason)
 
 
@@ -342,7 +342,7 @@ class Reply(Value):
 
 
 def read_reply(status: int, headers: Mapping[str, str], body: bytes, *, now: float) -> Reply:
-    """Return the reply in a server's response. Raise Fault if there is none.
+    """Return the reply in a server's response. Raise ModelServerFault if there is none.
 
     Args:
         status: The HTTP status.
@@ -353,45 +353,47 @@ def read_reply(status: int, headers: Mapping[str, str], body: bytes, *, now: flo
     if status != 200:
         raise _make_status_fault(status, headers, body, now)
     if body.lstrip()[:1] == b"<":
-        raise Fault(
+        raise ModelServerFault(
             FaultKind.STRANGE,
             "the server returned an HTML page instead of a chat"
             f" completion{_prepend_colon(_read_error_message(body))}",
         )
     if headers.get("content-type", "").startswith("text/event-stream") or body.startswith(b"data:"):
         return _parse_streamed_reply(body)
-    reply = _parse_completion(body)
+    reply = _parse_chat_completion(body)
     choice = next(iter(reply["choices"]), None)  # the request asks for a single choice
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise Fault(FaultKind.LATER, "the server's reply contains no message")
+        raise ModelServerFault(FaultKind.LATER, "the server's reply contains no message")
     return _make_reply(message, choice.get("finish_reason"), reply.get("usage"))
 
 
 # --- refusals ----------------------------------------------------------------------------------------
 
 
-def _make_status_fault(status: int, headers: Mapping[str, str], body: bytes, now: float) -> Fault:
+def _make_status_fault(status: int, headers: Mapping[str, str], body: bytes, now: float) -> ModelServerFault:
     """Return the fault for a status other than 200."""
     message = _read_error_message(body)
     reason = f"HTTP {status}{_prepend_colon(message)}"
-    pause_s = _parse_retry_after(headers.get("retry-after", ""), now)
+    retry_after_s = _parse_retry_after(headers.get("retry-after", ""), now)
     if status == 429 and _UNPAID in body[:10_000].decode(errors="replace"):
-        return Fault(FaultKind.FINAL, reason)
+        return ModelServerFault(FaultKind.FINAL, reason)
     if status in _LATER:
-        return Fault(FaultKind.LATER if pause_s is None else FaultKind.PAUSE, reason, pause_s)
+        return ModelServerFault(
+            FaultKind.LATER if retry_after_s is None else FaultKind.PAUSE, reason, retry_after_s
+        )
     if 300 <= status < 400:
         location = headers.get("location", "")
-        return Fault(
+        return ModelServerFault(
             FaultKind.FINAL, f"HTTP {status}: the server has moved to {location or 'another address'}"
         )
     if status in _OF_ONE_PROMPT:
         is_page = body.lstrip()[:1] == b"<"  # a reply that is not a web page may contain an error code
         answer = message if is_page else body[:10_000].decode(errors="replace")
-        return Fault(
+        return ModelServerFault(
             FaultKind.PROMPT if status == 413 or _PROMPT_REFUSED.search(answer) else FaultKind.REFUSED, reason
         )
-    return Fault(FaultKind.FINAL, reason)
+    return ModelServerFault(FaultKind.FINAL, reason)
 
 
 def _parse_retry_after(retry_after: str, now: float) -> float | None:
@@ -429,28 +431,28 @@ def _prepend_colon(message: str) -> str:
 # --- replies -----------------------------------------------------------------------------------------
 
 
-def _parse_completion(body: bytes) -> dict[str, Any]:
-    """Return the chat completion in a body. Raise Fault if it is not one."""
+def _parse_chat_completion(body: bytes) -> dict[str, Any]:
+    """Return the chat completion in a body. Raise ModelServerFault if it is not one."""
     try:
         reply = msgspec.json.decode(require_shallow(body))
     except (msgspec.MsgspecError, ValueError) as error:
-        raise Fault(
+        raise ModelServerFault(
             FaultKind.STRANGE,
             f"the server's reply is not a chat completion ({error})"
             f"{_prepend_colon(_read_error_message(body))}",
         ) from error
     if not isinstance(reply, dict):
-        raise Fault(
+        raise ModelServerFault(
             FaultKind.STRANGE,
             f"the server's reply is not a chat completion{_prepend_colon(_read_error_message(body))}",
         )
     if reply.get("error"):
-        raise Fault(
+        raise ModelServerFault(
             FaultKind.LATER,
             f"the server returned an error instead of a reply{_prepend_colon(_read_error_message(body))}",
         )
     if not isinstance(reply.get("choices"), list):
-        raise Fault(
+        raise ModelServerFault(
             FaultKind.STRANGE,
             f"the chat completion has no choices{_prepend_colon(_read_error_message(body))}",
         )
@@ -458,12 +460,12 @@ def _parse_completion(body: bytes) -> dict[str, Any]:
 
 
 def _make_reply(message: Mapping[str, Any], stop_reason: Any, usage: Any) -> Reply:
-    """Return the reply in a message. Raise Fault if it is empty or broken off."""
+    """Return the reply in a message. Raise ModelServerFault if it is empty or broken off."""
     content, reasoning = _join_text_parts(message.get("content")), _read_reasoning(message)
     stop_text = stop_reason if isinstance(stop_reason, str) else ""
     if stop_text in _BROKEN_OFF or not (stop_text or content or reasoning):
         reason = "the server's reply was broken off" if stop_text else "the server's reply is empty"
-        raise Fault(FaultKind.LATER, reason, usage=_dict_or_empty(usage))
+        raise ModelServerFault(FaultKind.LATER, reason, usage=_dict_or_empty(usage))
     return Reply(
         content=content,
         reasoning=reasoning,
@@ -495,7 +497,7 @@ def _join_text_parts(content: Any) -> str:
 
 
 def _parse_streamed_reply(body: bytes) -> Reply:
-    """Return the reply in a stream of events. Raise Fault if it was cut off."""
+    """Return the reply in a stream of events. Raise ModelServerFault if it was cut off."""
     content_parts, reasoning_parts = list[str](), list[str]()
     stop_reason: Any = None
     usage: Any = None
@@ -505,7 +507,7 @@ def _parse_streamed_reply(body: bytes) -> Reply:
     for data in data_lines:
         if not data or data == b"[DONE]":
             continue
-        completion = _parse_completion(data)
+        completion = _parse_chat_completion(data)
         usage = completion.get("usage") or usage
         for choice in completion["choices"]:
             if not isinstance(choice, dict) or choice.get("index", 0) != 0:
@@ -515,7 +517,7 @@ def _parse_streamed_reply(body: bytes) -> Reply:
             reasoning_parts.append(_read_reasoning(delta))
             stop_reason = choice.get("finish_reason") or stop_reason
     if not stop_reason:
-        raise Fault(FaultKind.LATER, "the streamed reply was cut off")
+        raise ModelServerFault(FaultKind.LATER, "the streamed reply was cut off")
     return _make_reply(
         {"content": "".join(content_parts), "reasoning": "".join(reasoning_parts)}, stop_reason, usage
     )

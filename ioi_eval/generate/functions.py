@@ -12,7 +12,7 @@ from ioi_eval.model.errors import InputError
 PromptFunction = Callable[[str], str | Awaitable[str]]
 
 
-class FunctionAuthor:
+class PromptFunctionAuthor:
     """An author that is a function. A function that is not `async` runs in several threads."""
 
     def __init__(self, function: PromptFunction) -> None:

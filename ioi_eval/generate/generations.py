@@ -225,7 +225,9 @@ class RequestRunner:
 
     async def __aenter__(self) -> Self:
         self._running_writers = min(self._max_concurrent, len(self._pending))
-        self._writers = [asyncio.create_task(self._send_pending()) for _ in range(self._running_writers)]
+        self._writers = [
+            asyncio.create_task(self._send_pending_requests()) for _ in range(self._running_writers)
+        ]
         return self
 
     async def __aexit__(self, *raised: object) -> None:
@@ -248,7 +250,7 @@ class RequestRunner:
                 raise event
         raise StopAsyncIteration
 
-    async def _send_pending(self) -> None:
+    async def _send_pending_requests(self) -> None:
         """Send pending requests one by one, and put an event for each reply into `_events`.
 
         An error that another attempt cannot fix is put into `_events`, too, and ends this task.

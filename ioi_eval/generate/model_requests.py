@@ -196,7 +196,7 @@ class BudgetTracker:
             else reported_counts
         )
 
-    def add_usage(self, usage: Mapping[str, Any]) -> float | None:
+    def add_usage_and_get_cost(self, usage: Mapping[str, Any]) -> float | None:
         """Add the usage of a request to the totals. Return its cost, or None if no price is set."""
         input_tokens, output_tokens = (
             _read_token_count(usage, _INPUT_TOKENS),

@@ -94,7 +94,7 @@ class EngineClient:
             job = decode_request(msgspec.json.encode({**data, "language": language, "version": "*"}))
         except (JobRejected, TypeError, UnicodeEncodeError) as error:
             raise JudgeFailure(f"the job cannot be sent: {error}", phase=_PHASE) from error
-        job = _add_scripts_and_cpu_time(capabilities, job)
+        job = _add_missing_scripts_and_cpu_time(capabilities, job)
         attempts = None if max_retries is None else max(1, max_retries)
         result = await execute(self._engine, job, phase=_PHASE, attempts=attempts)
         reply: dict[str, Any] = msgspec.json.decode(encode_result(result))
@@ -147,7 +147,7 @@ class ClusterClient:
             await (await engine_task).__aexit__(kind, error, trace)
 
 
-def _add_scripts_and_cpu_time(capabilities: Capabilities, job: Job) -> Job:
+def _add_missing_scripts_and_cpu_time(capabilities: Capabilities, job: Job) -> Job:
     """Return the job with its CPU time and, if the engine has no scripts for the job, with scripts.
 
     Raises:

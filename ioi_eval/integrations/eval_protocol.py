@@ -61,7 +61,7 @@ else:
 
 if not _INSTALLED:
 
-    class _Model(msgspec.Struct, kw_only=True):
+    class _DictLikeStruct(msgspec.Struct, kw_only=True):
         """Base class of values with the methods of eval-protocol's models that callers use."""
 
         def __getitem__(self, name: str) -> Any:
@@ -79,25 +79,25 @@ if not _INSTALLED:
             plain_fields: dict[str, Any] = msgspec.to_builtins(self)
             return plain_fields
 
-    class Message(_Model):
+    class Message(_DictLikeStruct):
         role: str
         content: Any = ""
         reasoning_content: str | None = None
 
-    class MetricResult(_Model):
+    class MetricResult(_DictLikeStruct):
         score: float
         reason: str
         is_score_valid: bool = True
         data: dict[str, Any] = {}
 
-    class EvaluateResult(_Model):
+    class EvaluateResult(_DictLikeStruct):
         score: float
         is_score_valid: bool = True
         reason: str | None = None
         metrics: dict[str, MetricResult] = {}
         error: str | None = None
 
-    class EvaluationRow(_Model):
+    class EvaluationRow(_DictLikeStruct):
         messages: list[Message] = []
         ground_truth: Any = None
         evaluation_result: EvaluateResult | None = None
@@ -117,7 +117,7 @@ class Execution(Value):
     checker: str = CheckerKind.FLOAT_LINES  # name of the comparison of outputs
     engine: Setup = Setup()
 
-    def make_setup(self) -> Setup:
+    def make_judging_setup(self) -> Setup:
         """Return the settings of a judge that stops at the first failed test and returns its output."""
         judge_options = msgspec.structs.replace(self.engine.options, echo=_ECHO_BYTES, in_order=True)
         return msgspec.structs.replace(self.engine, options=judge_options)
@@ -147,7 +147,7 @@ def evaluate_apps_solution(
     task = _make_task(messages, ground_truth, execution)
     if isinstance(task, EvaluateResult):
         return task
-    judge_runtime = runtime(execution.make_setup())
+    judge_runtime = runtime(execution.make_judging_setup())
     return judge_runtime.call(_evaluate_task(task, judge_runtime))
 
 
@@ -159,7 +159,7 @@ async def evaluate_apps_solution_async(
     task = _make_task(messages, ground_truth, execution)
     if isinstance(task, EvaluateResult):
         return task
-    judge_runtime = await asyncio.to_thread(runtime, execution.make_setup())
+    judge_runtime = await asyncio.to_thread(runtime, execution.make_judging_setup())
     return await judge_runtime.wait(_evaluate_task(task, judge_runtime))
 
 
@@ -183,7 +183,7 @@ def check_correctness(
         return [-1], [dict(_NO_INPUTS)]
     make_task = _make_function_task if in_outs.get("fn_name") else _make_program_task
     task = make_task(generation, in_outs, execution)
-    judge_runtime = runtime(execution.make_setup())
+    judge_runtime = runtime(execution.make_judging_setup())
     results, details = make_outcome(
         task, judge_runtime.call(judge_runtime.score(task.problem, task.submission))
     )
@@ -285,26 +285,31 @@ def _make_program_task(code: str, tests: Mapping[str, Any], execution: Execution
     judged_cases = Cases(cases=tuple(cases) or (Case("", ""),))
     harness = (graders_folder() / "python" / "apps.py").read_text()
     source = f"{harness}\n\nmain({code!a}, {not cases})\n"
-    return _build_task(source, judged_cases, execution, cases=tuple(cases), total=len(tests["inputs"]))
+    return _build_task(source, judged_cases, execution, cases=tuple(cases), total_tests=len(tests["inputs"]))
 
 
 def _make_function_task(code: str, ground_truth: Any, execution: Execution) -> AppsTask:
     """Return the task of a function. Raise CasesError if its tests cannot be read."""
     tests = read_tests(ground_truth)
-    return _build_task(code, tests, execution, cases=tests.cases, total=len(tests.cases))
+    return _build_task(code, tests, execution, cases=tests.cases, total_tests=len(tests.cases))
 
 
 def _build_task(
-    source: str, tests: Cases | Asserted, execution: Execution, *, cases: tuple[Case, ...], total: int
+    program_source: str,
+    tests: Cases | Asserted,
+    execution: Execution,
+    *,
+    cases: tuple[Case, ...],
+    total_tests: int,
 ) -> AppsTask:
     """Return the task of a program.
 
     Args:
-        source: The submission's source.
+        program_source: The submission's source.
         tests: The tests to run.
         execution: The options.
         cases: The tests that are judged.
-        total: The number of all tests.
+        total_tests: The number of all tests.
     """
     problem = Problem(
         id="apps",
@@ -316,8 +321,10 @@ def _build_task(
         return Blob.of(text.encode("utf-8", "surrogatepass"))
 
     problem = tests.add_to(problem, blob) if isinstance(tests, Asserted) else with_cases(problem, tests, blob)
-    submission = Submission(key="apps", problem_id="apps", code=source, language="python")
-    return AppsTask(problem=with_single_subtask(problem), submission=submission, cases=cases, total=total)
+    submission = Submission(key="apps", problem_id="apps", code=program_source, language="python")
+    return AppsTask(
+        problem=with_single_subtask(problem), submission=submission, cases=cases, total=total_tests
+    )
 
 
 # --- finding the code in a model's message -----------------------------------------------------------

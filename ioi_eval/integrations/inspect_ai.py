@@ -18,11 +18,11 @@ from ioi_eval.errors import InputError
 from ioi_eval.integrations import require_extra
 from ioi_eval.integrations.tasks import (
     JUDGE_ERRORS,
-    compute_score_share,
+    compute_score_fraction,
     explain_result,
     make_problem_metadata,
     make_result_metadata,
-    open_source,
+    open_evaluation_source,
     summarize_scores,
 )
 from ioi_eval.models import Reason
@@ -86,7 +86,7 @@ def judged(source: str, **options: Any) -> Scorer:
         source: The name of a benchmark, or a path of packages.
         options: The options of a task.
     """
-    evaluation_source = open_source(source, options)
+    evaluation_source = open_evaluation_source(source, options)
 
     async def score(state: TaskState, target: Target) -> Score:
         metadata = state.metadata or {}
@@ -137,7 +137,7 @@ def judged(source: str, **options: Any) -> Scorer:
                 metadata=failure_metadata,
             )
         return Score(
-            value=compute_score_share(result),
+            value=compute_score_fraction(result),
             answer=code,
             explanation=explain_result(result) + no_program_note,
             metadata=make_result_metadata(problem, result, **more_fields),
@@ -172,7 +172,7 @@ def _make_task(source: str, prompt: str, options: Mapping[str, Any]) -> Task:
     """Return a task. Raise errors in the one type that inspect_ai's command prints without a traceback."""
     samples = []
     try:
-        evaluation_source = open_source(source, options)
+        evaluation_source = open_evaluation_source(source, options)
         for label, problem, problem_prompt in evaluation_source.make_prompts(prompt):
             metadata = {
                 **make_problem_metadata(problem),

@@ -127,7 +127,9 @@ async def _judge_candidate(
         key=f"{task_number}/{candidate_number}", problem_id=problem.id, code=code, language="python"
     )
     try:
-        has_passed, description = _describe_result(await judge_runtime.score(problem, submission))
+        has_passed, description = _make_acceptance_and_description(
+            await judge_runtime.score(problem, submission)
+        )
     except IoiEvalError as error:
         count_unjudged(error)
         has_passed, description = None, f"not judged: {error}"
@@ -139,7 +141,7 @@ async def _judge_candidate(
     }
 
 
-def _describe_result(result: SubmissionResult) -> tuple[bool, str]:
+def _make_acceptance_and_description(result: SubmissionResult) -> tuple[bool, str]:
     """Return whether the candidate passed, and the original metric's description."""
     test = result.tests[0]
     if test.status is Verdict.AC:

@@ -436,16 +436,16 @@ class PistonClient(ClusterClient):
         )
 
     @classmethod
-    def from_choice(cls, choice: EngineChoice) -> Self:
-        """Return a client for the servers in `choice`, the settings of an engine."""
+    def from_engine_choice(cls, engine_choice: EngineChoice) -> Self:
+        """Return a client for the servers in `engine_choice`, the settings of an engine."""
         client = cls.__new__(cls)
-        client._initialize_for_servers(choice)
+        client._initialize_for_servers(engine_choice)
         return client
 
-    def _initialize_for_servers(self, choice: EngineChoice) -> None:
-        """Initialize this client with the servers in `choice`."""
-        self._choice = choice
-        super().__init__(partial(create_piston_engine, choice))
+    def _initialize_for_servers(self, engine_choice: EngineChoice) -> None:
+        """Initialize this client with the servers in `engine_choice`."""
+        self._choice = engine_choice
+        super().__init__(partial(create_piston_engine, engine_choice))
 
     async def get_supported_runtimes(self) -> list[Any]:
         """Return the runtimes of each server. Raise JudgeFailure if a server does not reply."""
@@ -502,7 +502,9 @@ def get_piston_client_from_env(session: object = None) -> PistonClient:
     if not choice.is_remote:
         remedy = "Set the variable to addresses of servers, separated by commas, or to `slurm`"
         raise InputError("the environment variable PISTON_ENDPOINTS is not set", remedy=remedy)
-    return PistonClient.from_choice(msgspec.structs.replace(choice, per_endpoint=choice.per_endpoint or 1))
+    return PistonClient.from_engine_choice(
+        msgspec.structs.replace(choice, per_endpoint=choice.per_endpoint or 1)
+    )
 
 
 def get_slurm_piston_endpoints() -> list[str]:
@@ -618,14 +620,14 @@ def get_code_format_reward(language: str = "python") -> FormatReward:
         languages = columns.get("language") or [language] * len(completions)
         completions_and_languages = zip(completions, languages, strict=True)
         return [
-            float(_has_format(reply_text(completion), reply_language))
+            float(_follows_reply_format(reply_text(completion), reply_language))
             for completion, reply_language in completions_and_languages
         ]
 
     return code_format_reward
 
 
-def _has_format(text: str, language: str) -> bool:
+def _follows_reply_format(text: str, language: str) -> bool:
     """Return True if a reply has the required parts in their order.
 
     A regular expression would take hours for long replies.
@@ -770,10 +772,10 @@ async def get_generated_contest_tests(contest_id: str) -> dict[str, list[dict[st
     Each test has `input` and `output`. They are read from `test_cases_NNNN.parquet` in the folder that the
     environment variable CF_TESTS_FOLDER names. Without such a file there are none.
     """
-    return await asyncio.to_thread(_load_contest_tests, str(contest_id))
+    return await asyncio.to_thread(_load_contest_tests_by_problem, str(contest_id))
 
 
-def _load_contest_tests(contest_id: str) -> dict[str, list[dict[str, str]]]:
+def _load_contest_tests_by_problem(contest_id: str) -> dict[str, list[dict[str, str]]]:
     """Read the generated tests of a contest, by problem."""
     from ioi_eval.benchmarks.parquet import read_batches
 

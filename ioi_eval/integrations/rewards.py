@@ -134,7 +134,7 @@ class Rewards(Value):
         """
         problems, deduplication = self._find_problems(rows), Deduplication() if self.options.share else None
         return await gather_results(
-            self._judge_or_count_unjudged(completion, row, problem, judge_runtime, deduplication)
+            self._judge_completion_or_count_error(completion, row, problem, judge_runtime, deduplication)
             for completion, row, problem in zip(completions, rows, problems, strict=True)
         )
 
@@ -169,12 +169,12 @@ class Rewards(Value):
             problem_id=problem.id,
             code=code,
             language=language.name,
-            target_subtask=row.target,
+            target_subtask=row.target_subtask,
         )
         result = await judge_runtime.score(problem, submission, deduplication)
         if not result.compiles:
             return RewardOutcome(self.options.no_compile, Verdict.CE)
-        score_share = _compute_share(problem, result, submission.target_subtask)
+        score_share = _compute_points_share(problem, result, submission.target_subtask)
         is_solved = score_share >= 1
         verdict = Verdict.AC if is_solved else worst_verdict(test.status for test in result.tests)
         match self.options.mode:
@@ -185,7 +185,7 @@ class Rewards(Value):
             case RewardMode.WEIGHTED_SUM:
                 return RewardOutcome(is_solved + self.options.partial_weight * score_share, verdict)
 
-    async def _judge_or_count_unjudged(
+    async def _judge_completion_or_count_error(
         self,
         completion: str,
         row: RewardRow,
@@ -214,7 +214,7 @@ class Rewards(Value):
         for row in rows:
             column_names = ("problem_id", "year", *CASES_COLUMNS, *_OTHER_COLUMNS)
             problem_key = repr(
-                [row.target, *(_convert_arrays(row.values.get(name)) for name in column_names)]
+                [row.target_subtask, *(_convert_arrays(row.values.get(name)) for name in column_names)]
             )
             if problem_key not in problems_by_key:
                 try:
@@ -241,7 +241,7 @@ def with_single_subtask(problem: Problem) -> Problem:
     return msgspec.structs.replace(problem, subtasks=(single_subtask,))
 
 
-def _compute_share(problem: Problem, result: SubmissionResult, target_subtask: str | None) -> float:
+def _compute_points_share(problem: Problem, result: SubmissionResult, target_subtask: str | None) -> float:
     """Return the score of the target subtask, or else the share of all points, or else of all tests."""
     for subtask in result.subtasks:
         if subtask.subtask == target_subtask:
@@ -329,9 +329,9 @@ class RewardRow(Value):
             except (InputError, TypeError, ValueError) as error:
                 raise UnknownProblemError(str(error)) from error
             subtask_names = [subtask.name for subtask in problem.subtasks]
-            if subtask_names and self.target is not None and self.target not in subtask_names:
+            if subtask_names and self.target_subtask is not None and self.target_subtask not in subtask_names:
                 raise UnknownProblemError(
-                    f"problem {problem.id!r} has no subtask {self.target!r}."
+                    f"problem {problem.id!r} has no subtask {self.target_subtask!r}."
                     f" Its subtasks are: {', '.join(subtask_names)}"
                 )
             return problem
@@ -352,16 +352,16 @@ class RewardRow(Value):
         )
 
     @property
-    def target(self) -> str | None:
+    def target_subtask(self) -> str | None:
         """Return the subtask that the row aims at, or None for the whole problem."""
-        subtask_names = (_read_name(self.values.get(name)) for name in ("subtask", "target_subtask"))
+        subtask_names = (_read_name_in_cell(self.values.get(name)) for name in ("subtask", "target_subtask"))
         return next(filter(None, subtask_names), None)
 
     def choose_language(self, problem: Problem, option: str) -> Language:
         """Return the language of the row. A fence in the reply cannot change it."""
         verification_info = _parse_verification_info(self.values.get("verification_info"))
         language = verification_info.get("language") if isinstance(verification_info, Mapping) else None
-        row_language = _read_name(self.values.get("language")) or _read_name(language)
+        row_language = _read_name_in_cell(self.values.get("language")) or _read_name_in_cell(language)
         chosen_language = choose_language(problem, row=row_language, option=option, default="python")
         return find_language(chosen_language.language)
 
@@ -389,7 +389,12 @@ class RewardRow(Value):
                 tests,
                 Blob.of,
                 function=next(
-                    (function for name in _FUNCTION if (function := _read_name(row_values.get(name)))), ""
+                    (
+                        function
+                        for name in _FUNCTION
+                        if (function := _read_name_in_cell(row_values.get(name)))
+                    ),
+                    "",
                 ),
                 setup="\n".join(map(str, setup_code)) if isinstance(setup_code, list) else str(setup_code),
             )
@@ -430,7 +435,7 @@ def _parse_verification_info(value: Any) -> Any:
     return value
 
 
-def _read_name(value: Any) -> str | None:
+def _read_name_in_cell(value: Any) -> str | None:
     """Return the name in a cell, or None if the cell is empty, which may be NaN or an empty list."""
     name = _convert_arrays(value)
     return None if name in (None, "", [], {}) or name != name else str(name)

@@ -128,7 +128,7 @@ class Runtime:
             self._loop.call_soon_threadsafe(self._close_event.set)
             self._thread.join(_CLOSING_TIMEOUT_S)
 
-    def close_inherited(self) -> None:
+    def close_files_after_fork(self) -> None:
         """Close the copies of the parent's files in a forked child.
 
         The parent's processes live until all copies are closed.
@@ -191,20 +191,20 @@ class _ProcessRuntimes:
         # process uses.
         self.inherited_runtimes: list[dict[Setup, Runtime]] = []
 
-    def detach_from_parent(self) -> None:
+    def forget_parent_runtimes(self) -> None:
         """Forget the parent's runtimes in a forked child, which lacks the parent's threads.
 
         The lock is replaced, because a thread of the parent may hold it.
         """
         self.lock = threading.Lock()
         for inherited_runtime in self.runtimes.values():
-            inherited_runtime.close_inherited()
+            inherited_runtime.close_files_after_fork()
         self.inherited_runtimes.append(self.runtimes)
         self.runtimes = {}
 
 
 _runtimes = _ProcessRuntimes()
-os.register_at_fork(after_in_child=_runtimes.detach_from_parent)
+os.register_at_fork(after_in_child=_runtimes.forget_parent_runtimes)
 
 
 def runtime(setup: Setup | None = None) -> Runtime:

@@ -136,7 +136,7 @@ class EvaluationSource(Value):
         return {**self.problems.left_out, **Counter(filter(None, reasons))}
 
 
-def open_source(source: str, options: Mapping[str, Any]) -> EvaluationSource:
+def open_evaluation_source(source: str, options: Mapping[str, Any]) -> EvaluationSource:
     """Return the problems of a source with these options.
 
     Args:
@@ -223,7 +223,7 @@ def sum_max_points(result: SubmissionResult) -> float:
     return math.fsum(subtask.points for subtask in result.subtasks) if result.subtasks else 1.0
 
 
-def compute_score_share(result: SubmissionResult) -> float:
+def compute_score_fraction(result: SubmissionResult) -> float:
     """Return the score in [0, 1]: exactly 1.0 for full marks and below 1.0 otherwise, despite rounding."""
     if result.verdict is Verdict.AC:
         return 1.0
@@ -262,10 +262,10 @@ def summarize_scores(scores: Iterable[Mapping[str, Any] | None], **report_option
     from ioi_eval.runs import ReportOptions  # imported here, because a scorer does not need reports
     from ioi_eval.scoring import summarise
 
-    return summarise(map(_read_labelled_attempt, scores), ReportOptions(**report_options))
+    return summarise(map(_read_problem_label_and_attempt, scores), ReportOptions(**report_options))
 
 
-def _read_labelled_attempt(metadata: Mapping[str, Any] | None) -> tuple[str, Attempt]:
+def _read_problem_label_and_attempt(metadata: Mapping[str, Any] | None) -> tuple[str, Attempt]:
     """Return the problem's label and the attempt with these metadata."""
     if metadata is None or "subtasks" not in metadata:
         message = "the score has no metadata from the judge"

@@ -47,7 +47,7 @@ class Reward:
         **columns: Any,
     ) -> list[float | None]:
         """Return the rewards of the completions. `columns` are the columns of the dataset."""
-        completions = _check_call(prompts, completions, columns)
+        completions = _check_reward_arguments(prompts, completions, columns)
         runtime, start_time = self._rewards.runtime(), time.monotonic()
         outcomes = runtime.call(self._score_completions(completions, columns, runtime))
         return self._log_and_return_rewards(outcomes, time.monotonic() - start_time, columns)
@@ -93,7 +93,7 @@ _ARGUMENTS_REMEDY = (
 _CALL_REMEDY = "Call the function with names: reward(completions=[...], ground_truth=[...])"
 
 
-def _check_call(
+def _check_reward_arguments(
     prompts: Sequence[Any] | None, completions: Sequence[Completion] | None, columns: Mapping[str, Any]
 ) -> Sequence[Completion]:
     """Return the completions. Raise an InputError for arguments that were passed without their names."""
@@ -148,7 +148,7 @@ def make_async_reward(
         completions: Sequence[Completion] | None = None,
         **columns: Any,
     ) -> list[float | None]:
-        completions = _check_call(prompts, completions, columns)
+        completions = _check_reward_arguments(prompts, completions, columns)
         return await sync_reward.compute_rewards(completions, columns)
 
     compute_rewards.__name__ = name

@@ -47,7 +47,7 @@ async def gather_results(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T
     return [task.result() for task in tasks]
 
 
-class _UnjudgedCounter:
+class _UnjudgedCompletionCounter:
     """Counts the completions that were not judged, by kind of error."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class _UnjudgedCounter:
             )
 
 
-_unjudged_counter = _UnjudgedCounter()
+_unjudged_counter = _UnjudgedCompletionCounter()
 count_unjudged = _unjudged_counter.count_unjudged
 atexit.register(_unjudged_counter.log_counts)
 os.register_at_fork(after_in_child=_unjudged_counter.reset)

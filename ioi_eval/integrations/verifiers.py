@@ -21,9 +21,9 @@ from ioi_eval.integrations import require_extra
 from ioi_eval.integrations.tasks import (
     JUDGE_ERRORS,
     EvaluationSource,
-    compute_score_share,
+    compute_score_fraction,
     make_result_metadata,
-    open_source,
+    open_evaluation_source,
 )
 from ioi_eval.integrations.unjudged import count_unjudged
 
@@ -48,7 +48,7 @@ class ProblemConfig(vf.TaskConfig):
 
     def open_evaluation_source(self) -> EvaluationSource:
         """Return the problems of `source`, and how replies are judged."""
-        return open_source(self.source, self.options)
+        return open_evaluation_source(self.source, self.options)
 
 
 class ProblemSetConfig(vf.TasksetConfig):
@@ -83,7 +83,7 @@ class ProblemTask(vf.Task[ProblemData, vf.State, ProblemConfig]):
         metadata = make_result_metadata(problem, result, language=submission.language)
         trace.info["ioi_eval"] = metadata
         trace.record_metrics({"solved": float(metadata["solved"]), "compiles": float(result.compiles)})
-        return compute_score_share(result)
+        return compute_score_fraction(result)
 
 
 class ProblemSet(vf.Taskset[ProblemTask, ProblemSetConfig]):

@@ -40,7 +40,7 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]
     async def run_single(self, data: Any) -> dict[str, Any]:
         """Return the reward of one row. If there are several sequences, the last one counts, as in verl."""
         last_row = data[-1:][0]
-        reply = await asyncio.to_thread(self._decode_reply, last_row)
+        reply = await asyncio.to_thread(self._decode_reply_tokens, last_row)
         row_columns = last_row.non_tensor_batch
         reward_row = make_reward_row(
             (row_columns.get("reward_model") or {}).get("ground_truth"), row_columns.get("extra_info")
@@ -64,8 +64,8 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]
         }
         return {"reward_score": outcome.reward, "reward_extra_info": extra_info}
 
-    def _decode_reply(self, item: Any) -> str:
+    def _decode_reply_tokens(self, batch_row: Any) -> str:
         """Return the text of the reply in a row."""
-        responses = item.batch["responses"]
-        token_count = item.batch["attention_mask"][-responses.shape[-1] :].sum()
+        responses = batch_row.batch["responses"]
+        token_count = batch_row.batch["attention_mask"][-responses.shape[-1] :].sum()
         return str(self.tokenizer.decode(responses[:token_count], skip_special_tokens=True))

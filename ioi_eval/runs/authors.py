@@ -30,7 +30,7 @@ from ioi_eval.generate import (
     sample_key,
 )
 from ioi_eval.generate.agents import McpAccess
-from ioi_eval.generate.functions import FunctionAuthor, PromptFunction, function_name
+from ioi_eval.generate.functions import PromptFunction, PromptFunctionAuthor, function_name
 from ioi_eval.judge import Judge
 from ioi_eval.judge.needs import refuse_language
 from ioi_eval.model.errors import InputError, JudgeFailure
@@ -45,7 +45,7 @@ from ioi_eval.rules.extraction import explain_missing_program, extract
 from ioi_eval.rules.languages import ChosenLanguage, choose_language
 from ioi_eval.rules.scoring import pass_rate
 from ioi_eval.runs.engine import AnyEngine
-from ioi_eval.runs.events import OnEvent, RunSummary, ignore
+from ioi_eval.runs.events import OnEvent, RunSummary, ignore_event
 from ioi_eval.runs.score import run_name
 from ioi_eval.runs.sources import (
     Source,
@@ -114,7 +114,7 @@ async def run(
     options: RunOptions | None = None,
     rejudge: bool = False,
     store: Store | None = None,
-    on_event: OnEvent = ignore,
+    on_event: OnEvent = ignore_event,
 ) -> GeneratedRun:
     """Ask a model, an agent or a function for programs, and score each program when it arrives.
 
@@ -148,9 +148,9 @@ async def run(
     used_choice = choice or BenchmarkOptions()
     call = _RunArguments(problems, author, Secret(key), budget, asking or Asking(), setup, used_choice)
     if isinstance(author, ModelOptions):  # raise the error before problems are loaded
-        from ioi_eval.generate.chat import check_model
+        from ioi_eval.generate.chat import check_model_options
 
-        check_model(author, call.key)
+        check_model_options(author, call.key)
     with _open_nonempty_source(problems, choice, setup.store) as loaded_problems:
         return await _generate_and_judge(call, loaded_problems, rejudge)
 
@@ -168,7 +168,7 @@ def create_prompts(
 ) -> list[str]:
     """Return the prompts of the problems: for an agent if `agent` is true, otherwise for a model."""
     with _open_nonempty_source(problems, choice, store or Store.private()) as loaded_problems:
-        request_list = _create_requests(problems, loaded_problems, asking or Asking(), agent=agent)
+        request_list = _create_requests(problems, loaded_problems, asking or Asking(), for_agent=agent)
         return [request.prompt for request in request_list.requests]
 
 
@@ -191,9 +191,9 @@ class _RunArguments(NamedTuple):
 
 async def _generate_and_judge(call: _RunArguments, problems: Problems, rejudge: bool) -> GeneratedRun:
     """Ask for the programs, judge them, and write the reports."""
-    setup, settings, unwritten = call.setup, author_settings(call.author), dict[str, str]()
+    setup, settings, unwritten = call.setup, make_author_settings(call.author), dict[str, str]()
     request_list = _create_requests(
-        call.source, problems, call.asking, agent=isinstance(call.author, AgentOptions)
+        call.source, problems, call.asking, for_agent=isinstance(call.author, AgentOptions)
     )
     requests = request_list.requests
     requests_fingerprint = fingerprint(requests, call.name, settings)
@@ -223,7 +223,8 @@ async def _generate_and_judge(call: _RunArguments, problems: Problems, rejudge: 
             ) from error
         instances = tuple(
             sorted(
-                _make_instance_lines(setup.folder, problems, request_list, unwritten), key=_natural_sort_key
+                _make_program_instances(setup.folder, problems, request_list, unwritten),
+                key=_make_natural_sort_key,
             )
         )
         replace(
@@ -267,11 +268,11 @@ def _is_output_only(problem: Problem) -> bool:
     return problem.task_type is TaskType.OUTPUT_ONLY
 
 
-class Requests:
+class PromptRequests:
     """Chooses the language and writes the prompt of each request."""
 
-    def __init__(self, source: Source, asking: Asking, *, agent: bool) -> None:
-        self._benchmark, self._asking, self._agent = benchmark_of(source), asking, agent
+    def __init__(self, source: Source, asking: Asking, *, for_agent: bool) -> None:
+        self._benchmark, self._asking, self._agent = benchmark_of(source), asking, for_agent
         self._requested_language = asking.language and find_language(asking.language).name
         self._default_language = find_language(language_of(source)).name
         self._prompts_by_language: dict[str, Prompts] = {}
@@ -295,7 +296,7 @@ class Requests:
             return failure.reason
         return ""
 
-    def judgeable_language(self, problem: Problem) -> str:
+    def choose_judgeable_language(self, problem: Problem) -> str:
         """Return the language of programs for a problem, or an empty string if they cannot be judged."""
         return "" if self.refusal_reason(problem) else self.choose_language(problem).language
 
@@ -319,12 +320,16 @@ class Requests:
         return self._prompts_by_language[language](problem)
 
 
-def _create_requests(source: Source, problems: Problems, asking: Asking, *, agent: bool) -> _RequestList:
+def _create_requests(source: Source, problems: Problems, asking: Asking, *, for_agent: bool) -> _RequestList:
     """Return the requests for the problems.
 
     Raises InputError if a problem is incomplete, or if the language is wrong for all problems.
     """
-    requests, refusals, usable_problems = Requests(source, asking, agent=agent), dict[str, str](), []
+    requests, refusals, usable_problems = (
+        PromptRequests(source, asking, for_agent=for_agent),
+        dict[str, str](),
+        [],
+    )
     for label, problem in problems.items():
         if reason := requests.refusal_reason(problem):
             refusals[label] = reason
@@ -385,7 +390,7 @@ def author_name(author: AnyAuthor) -> str:
     return author.name if isinstance(author, ModelOptions) else function_name(author)
 
 
-def author_settings(author: AnyAuthor) -> dict[str, Any]:
+def make_author_settings(author: AnyAuthor) -> dict[str, Any]:
     """Return the settings of a model or agent that change its programs, except prompts and the key."""
     if isinstance(author, AgentOptions):
         return {"command": author.command, "timeout_seconds": author.timeout}
@@ -400,20 +405,20 @@ async def open_author(
     author: AnyAuthor,
     folder: Path,
     budget: BudgetTracker,
-    key: Secret,
-    access: McpAccess | None = None,
+    api_key: Secret,
+    mcp_access: McpAccess | None = None,
 ) -> AsyncIterator[Author]:
     """Context manager: an author that is ready for requests. By default, agents work in the run's folder."""
     if isinstance(author, AgentOptions):
         agents_folder = author.folder or str((folder / "agents").absolute())
-        yield Agent(msgspec.structs.replace(author, folder=agents_folder), access)
+        yield Agent(msgspec.structs.replace(author, folder=agents_folder), mcp_access)
         return
     if not isinstance(author, ModelOptions):
-        yield FunctionAuthor(author)
+        yield PromptFunctionAuthor(author)
         return
     from ioi_eval.generate.chat import ChatModel  # imported here, because loading the HTTP client is slow
 
-    async with ChatModel(author, budget, key=key) as model:
+    async with ChatModel(author, budget, key=api_key) as model:
         yield model
 
 
@@ -431,8 +436,8 @@ async def _stream_submissions(
 
     If a program is missing, the reason is added to `unwritten` under the submission's key.
     """
-    choose_language = Requests(
-        call.source, call.asking, agent=isinstance(call.author, AgentOptions)
+    choose_language = PromptRequests(
+        call.source, call.asking, for_agent=isinstance(call.author, AgentOptions)
     ).choose_language
     for label in request_list.refused:
         # An empty submission becomes a judge failure, so that its reason is listed with all other failures.
@@ -453,7 +458,7 @@ async def _stream_submissions(
         )
     budget = BudgetTracker(call.budget)
     for row in generations if isinstance(call.author, ModelOptions) else ():
-        budget.add_usage(row.get("metadata", {}).get("usage", {}))
+        budget.add_usage_and_get_cost(row.get("metadata", {}).get("usage", {}))
     async with (
         open_author(call.author, call.setup.folder, budget, call.key) as author,
         RequestRunner(
@@ -492,7 +497,7 @@ def _submission_of_generation(
 # --- instances.jsonl ---------------------------------------------------------------------------------
 
 
-def _make_instance_lines(
+def _make_program_instances(
     out: Path, problems: Problems, request_list: _RequestList, unwritten_reasons: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
     """Yield a line for each requested program, and for each problem without requests."""
@@ -522,10 +527,10 @@ def _make_instance_lines(
         yield {"instance_id": label, "resolved": False, "error": reason}
 
 
-def _natural_sort_key(instance: Mapping[str, Any]) -> list[tuple[str, int]]:
+def _make_natural_sort_key(program_instance: Mapping[str, Any]) -> list[tuple[str, int]]:
     """Return a sort key with which apps_9 comes before apps_10."""
-    letter_digit_pairs = re.findall(r"([^0-9]*)([0-9]*)", instance["instance_id"])
+    letter_digit_pairs = re.findall(r"([^0-9]*)([0-9]*)", program_instance["instance_id"])
     return [
         *((letters, int(digits or 0)) for letters, digits in letter_digit_pairs),
-        ("", instance.get("sample", 0)),
+        ("", program_instance.get("sample", 0)),
     ]

@@ -29,10 +29,10 @@ async def cancel_tasks(*tasks: asyncio.Task[None]) -> None:
             await task
 
 
-def set_server_callback(engine: Engine, on_server: OnServer) -> None:
+def set_server_callback(engine: Engine, on_server_change: OnServer) -> None:
     """Set the callback for events about an engine's servers, if it has servers."""
     if (cluster := as_cluster(engine)) is not None:
-        cluster.on_event = on_server
+        cluster.on_event = on_server_change
 
 
 def make_servers_found_event(engine: Engine) -> ServersFound | None:

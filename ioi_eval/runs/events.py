@@ -226,7 +226,7 @@ Event = (
 OnEvent = Callable[[Event], None]
 
 
-def ignore(event: Event) -> None:
+def ignore_event(event: Event) -> None:
     """Do nothing with an event."""
 
 
@@ -242,15 +242,15 @@ class TimelineCounter:
 
     def add(self, verdict: str) -> None:
         """Count a result in the current interval."""
-        self._advance()
+        self._append_elapsed_intervals()
         self._counts[-1][verdict] += 1
 
     def make_timeline(self) -> Timeline:
         """Return the counts so far."""
-        self._advance()
+        self._append_elapsed_intervals()
         return Timeline(begin=self._started_at, step=self._interval_s, counts=tuple(map(dict, self._counts)))
 
-    def _advance(self) -> None:
+    def _append_elapsed_intervals(self) -> None:
         """Append intervals up to the current time, and double their length if there are too many."""
         while (index := int((self._clock() - self._started_at) / self._interval_s)) >= _MAX_STEPS:
             counts = [*self._counts, Counter[str]()]
@@ -358,14 +358,14 @@ class _ProgressBar:
                 self._bar = self._tqdm(total=event.total, initial=event.skipped, unit=" submissions")
             case SubmissionJudged():
                 self._test_count += event.tests
-                self._advance()
+                self._advance_bar()
             case SubmissionFailed():
                 self._failed_count += 1
-                self._advance()
+                self._advance_bar()
             case RunFinished() | EngineStopped():
                 self._close()
 
-    def _advance(self) -> None:
+    def _advance_bar(self) -> None:
         if self._bar is not None:
             failed = {"failed": self._failed_count} if self._failed_count else {}
             self._bar.set_postfix(tests=self._test_count, **failed, refresh=False)

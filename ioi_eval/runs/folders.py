@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ioi_eval.benchmarks.row_files import hash_and_check, read_rows, remove_format_suffixes
+from ioi_eval.benchmarks.row_files import hash_file_and_check_utf8, read_rows, remove_format_suffixes
 from ioi_eval.benchmarks.row_schemas import PROBLEM_COLUMNS
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Value, Verdict
@@ -32,7 +32,7 @@ from ioi_eval.runs.events import (
     ReportProgress,
     ReportStarted,
     RunReported,
-    ignore,
+    ignore_event,
 )
 from ioi_eval.runs.shards import find_shards, merge_shards
 from ioi_eval.runs.work import make_synchronous
@@ -59,7 +59,7 @@ async def report(
     *,
     options: ReportOptions | None = None,
     out: str | Path | None = None,
-    on_event: OnEvent = ignore,
+    on_event: OnEvent = ignore_event,
 ) -> WrittenReports:
     """Write the reports of runs, and a comparison if there are several. The runs may still be in progress.
 
@@ -86,7 +86,7 @@ async def report(
     distinct_paths = {path.resolve(): path for path in named_paths}.values()
     shards = find_shards(named_paths)
     runs_folder = Path(out or _COMPARISON).parent
-    _refuse_shared_folders(distinct_paths, runs_folder)
+    _refuse_same_run_folder(distinct_paths, runs_folder)
     on_event(ReportStarted(runs=1 if shards else len(distinct_paths)))
     if shards:
         run_folders = [await asyncio.to_thread(merge_shards, shards, None if out is None else Path(out))]
@@ -190,11 +190,11 @@ _REMEDY = "docs/results.md lists the columns of results"
 _SOURCE_SETTING = "rows of"  # name of the setting with the file that was converted
 
 
-def _refuse_shared_folders(paths: Collection[Path], runs_folder: Path) -> None:
+def _refuse_same_run_folder(paths: Collection[Path], runs_folder: Path) -> None:
     """Raise InputError if two files would be converted to the same folder."""
     path_by_folder = dict[Path, Path]()
     for path in paths:
-        folder = _choose_folder(path, runs_folder) if path.is_file() else path
+        folder = _choose_run_folder(path, runs_folder) if path.is_file() else path
         if (earlier_path := path_by_folder.setdefault(folder.resolve(), path)) is not path:
             raise InputError(
                 f"this file and {earlier_path} would both be converted to the folder {folder}",
@@ -203,14 +203,14 @@ def _refuse_shared_folders(paths: Collection[Path], runs_folder: Path) -> None:
             )
 
 
-def _choose_folder(file: Path, runs_folder: Path) -> Path:
+def _choose_run_folder(file: Path, runs_folder: Path) -> Path:
     """Return the folder for the run to which a file is converted."""
     return runs_folder / remove_format_suffixes(file)
 
 
 def convert_rows_to_run(file: Path, runs_folder: Path) -> Path:
     """Convert a file to a run's folder in `runs_folder`, and return it. An earlier version is replaced."""
-    folder = _choose_folder(file, runs_folder)
+    folder = _choose_run_folder(file, runs_folder)
     run_info = read_info(folder)
     if run_info is not None and _SOURCE_SETTING not in run_info.settings:
         raise InputError(
@@ -218,7 +218,7 @@ def convert_rows_to_run(file: Path, runs_folder: Path) -> Path:
             where=str(folder),
             remedy=f"Name the run's folder instead of {file}, or rename the file",
         )
-    hash_and_check(file)
+    hash_file_and_check_utf8(file)
     years = dict[str, set[int | None]]()
     for row in _read_result_rows(file):  # read all rows once, to raise errors before anything is written
         years.setdefault(row["problem_id"], set()).add(read_traits(row).year)
@@ -270,14 +270,14 @@ def _make_result_row(columns: Mapping[str, Any], where: str, row_number: int) ->
     columns = as_json_value(columns)
     # In a table, columns that only exist in other rows are null.
     empty_columns = {name for name in (*_STRUCTURED_COLUMNS, *_DEFAULTS) if columns.get(name) is None}
-    with _locate_row_errors(where, row_number):
+    with _add_location_to_row_errors(where, row_number):
         columns = expand_row(
             {name: value for name, value in columns.items() if name not in empty_columns}, {}
         )
     row = {
         **_DEFAULTS,
         **columns,
-        **{name: _parse_structured_column(columns[name]) for name in _STRUCTURED_COLUMNS if name in columns},
+        **{name: _parse_json_column(columns[name]) for name in _STRUCTURED_COLUMNS if name in columns},
     }
     problem = next((columns[name] for name in PROBLEM_COLUMNS if columns.get(name) not in (None, "")), None)
     if problem is None:
@@ -328,7 +328,7 @@ def _make_result_row(columns: Mapping[str, Any], where: str, row_number: int) ->
         }
         row["all_subtasks_results"], row["all_subtasks_exact_scores"] = [subtask], [score]
         row["all_subtasks_points"] = points
-    with _locate_row_errors(where, row_number):
+    with _add_location_to_row_errors(where, row_number):
         result = read_result({**row, "all_subtasks_points": row["all_subtasks_points"] or 0.0})
     if row["all_subtasks_points"] is None:
         row["all_subtasks_points"] = math.fsum(
@@ -338,7 +338,7 @@ def _make_result_row(columns: Mapping[str, Any], where: str, row_number: int) ->
 
 
 @contextmanager
-def _locate_row_errors(where: str, row_number: int) -> Iterator[None]:
+def _add_location_to_row_errors(where: str, row_number: int) -> Iterator[None]:
     """Context manager: InputErrors of the code inside name the file, the row and a remedy."""
     try:
         yield
@@ -346,7 +346,7 @@ def _locate_row_errors(where: str, row_number: int) -> Iterator[None]:
         raise error.with_details(where=where, row=row_number, remedy=_REMEDY) from error
 
 
-def _parse_structured_column(value: Any) -> Any:
+def _parse_json_column(value: Any) -> Any:
     """Return the value of a structured column, which may be a JSON string in a table.
 
     Tables turn whole numbers into floats, which become integers again.

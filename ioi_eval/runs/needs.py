@@ -25,7 +25,7 @@ from ioi_eval.store import Store
 _MAX_NAMED = 3  # maximum number of problems that a message names
 
 
-class Need(Value):
+class JudgingNeed(Value):
     """Something that a problem needs and that the engine lacks."""
 
     problem: str
@@ -37,22 +37,24 @@ class Need(Value):
     of_solution: bool = False  # True if only a solution of the package needs the missing part
 
 
-async def check_needs(
-    source: str, choice: BenchmarkOptions, engine: EngineChoice, *, store: Store
+async def check_problem_needs(
+    source: str, benchmark_options: BenchmarkOptions, engine: EngineChoice, *, store: Store
 ) -> tuple[HealthCheck, ...]:
     """Return health checks about needs of a source's problems that the engine or a package does not meet.
 
     The first check has the number of problems that can be judged in the default language. Programs of
     problems are not built. Raises InputError if the source is empty.
     """
-    packages, default_language = check_source_problems(source, choice, store), language_of(source)
+    packages, default_language = check_source_problems(source, benchmark_options, store), language_of(source)
     failed_package_checks = [
         HealthCheck(name=PurePath(package.where).name, ok=False, detail=error.problem, remedy=error.remedy)
         for package in packages
         for error in package.errors
     ]
     problems = [package.problem for package in packages if package.problem is not None]
-    opened_engine, trusted_engine = open_engine(engine, store, find_promised_packages(source, choice))
+    opened_engine, trusted_engine = open_engine(
+        engine, store, find_promised_packages(source, benchmark_options)
+    )
     judge_options = JudgeOptions(job=engine.job, allow_unconfined=engine.allow_unconfined)
     async with Scorer(opened_engine, store=store, options=judge_options, trusted=trusted_engine) as scorer:
         unmet_needs = [
@@ -60,7 +62,7 @@ async def check_needs(
             for problem in problems
             for need in await _find_unmet_needs(problem, default_language, scorer.judge)
         ]
-        promised_package_checks = await _check_promised_packages(source, choice, scorer.judge)
+        promised_package_checks = await _check_promised_packages(source, benchmark_options, scorer.judge)
     unfit_problems = {need.problem for need in unmet_needs if not need.of_solution}
     problem_count = sum(bool(package.problem or package.errors) for package in packages)
     fit_count = len(problems) - len(unfit_problems)
@@ -79,7 +81,7 @@ async def check_needs(
     )
 
 
-check_needs_sync = make_synchronous(check_needs)
+check_problem_needs_sync = make_synchronous(check_problem_needs)
 
 
 async def _check_promised_packages(source: str, choice: BenchmarkOptions, judge: Judge) -> list[HealthCheck]:
@@ -96,13 +98,13 @@ async def _check_promised_packages(source: str, choice: BenchmarkOptions, judge:
     ]
 
 
-async def _find_unmet_needs(problem: Problem, default_language: str, judge: Judge) -> list[Need]:
+async def _find_unmet_needs(problem: Problem, default_language: str, judge: Judge) -> list[JudgingNeed]:
     """Return the unmet needs of a problem and of its solutions."""
     language = find_language(choose_language(problem, default=default_language).language)
     errors = await judge.find_unmet_needs(
         problem, None if problem.task_type is TaskType.OUTPUT_ONLY else language
     )
-    needs = [_make_need(problem, error) for error in errors]
+    needs = [_make_need_from_error(problem, error) for error in errors]
     if not problem.unusable and any(_is_final_failure(error) for error in errors):
         other_languages = [
             allowed_language.name
@@ -113,7 +115,7 @@ async def _find_unmet_needs(problem: Problem, default_language: str, judge: Judg
         detail = (
             f"not in {language.name}: only in {' or '.join(other_languages) or 'no language that is here'}"
         )
-        needs.append(Need(problem=problem.id, ok=None if other_languages else False, detail=detail))
+        needs.append(JudgingNeed(problem=problem.id, ok=None if other_languages else False, detail=detail))
     known_errors = {str(error) for error in errors}
     for solution in problem.solutions:
         if solution.program is not None:
@@ -121,14 +123,18 @@ async def _find_unmet_needs(problem: Problem, default_language: str, judge: Judg
                 solution_language = find_language(solution.language)
             except InputError as error:
                 needs.append(
-                    Need(problem=problem.id, ok=None, detail=f"a solution: {error.problem}", of_solution=True)
+                    JudgingNeed(
+                        problem=problem.id, ok=None, detail=f"a solution: {error.problem}", of_solution=True
+                    )
                 )
                 continue
             solution_errors = await judge.find_unmet_needs(
                 problem, solution_language, "" if solution.files else solution.code
             )
             for need in (
-                _make_need(problem, error) for error in solution_errors if str(error) not in known_errors
+                _make_need_from_error(problem, error)
+                for error in solution_errors
+                if str(error) not in known_errors
             ):
                 detail = f"a solution: {need.detail}"
                 needs.append(msgspec.structs.replace(need, ok=None, detail=detail, of_solution=True))
@@ -139,8 +145,8 @@ def _is_final_failure(error: JudgeFailure | InputError) -> bool:
     return isinstance(error, JudgeFailure) and error.final
 
 
-def _make_need(problem: Problem, error: JudgeFailure | InputError) -> Need:
-    return Need(
+def _make_need_from_error(problem: Problem, error: JudgeFailure | InputError) -> JudgingNeed:
+    return JudgingNeed(
         problem=problem.id,
         ok=None if _is_final_failure(error) else False,
         detail=error.problem if isinstance(error, InputError) else error.reason,
@@ -148,7 +154,7 @@ def _make_need(problem: Problem, error: JudgeFailure | InputError) -> Need:
     )
 
 
-def _make_health_checks(needs: Iterable[Need]) -> Iterator[HealthCheck]:
+def _make_health_checks(needs: Iterable[JudgingNeed]) -> Iterator[HealthCheck]:
     """Yield a health check for each distinct need, with the names of the problems that have it."""
     problems_by_need = dict[tuple[bool | None, str, str], dict[str, None]]()
     for need in needs:

@@ -109,7 +109,7 @@ class References(Value, kw_only=True):
     most: int  # maximum number of judged solutions for a problem
     problems: tuple[ProblemReferences, ...]
 
-    def labels(self, reliability: Reliability) -> tuple[str, ...]:
+    def list_labels(self, reliability: Reliability) -> tuple[str, ...]:
         """Return the labels of the problems whose reliability is `reliability`."""
         return tuple(problem.problem for problem in self.problems if problem.reliability is reliability)
 
@@ -117,15 +117,15 @@ class References(Value, kw_only=True):
 async def judge_references(
     judge: SubmissionJudge,
     problems: Mapping[str, Problem],
-    solutions: Callable[[str], tuple[Solution, ...]],
+    find_solutions: Callable[[str], tuple[Solution, ...]],
     *,
     store: Store,
     max_solutions: int,
     workers: int | Callable[[], int],
-    fresh: bool = False,
+    ignores_cache: bool = False,
     timing: Timing | None = None,
     capabilities: Capabilities | None = None,
-    prepare: Callable[[Problem], Awaitable[object]] | None = None,
+    prepare_problem: Callable[[Problem], Awaitable[object]] | None = None,
     on_event: Callable[[Event], None] | None = None,
 ) -> References:
     """Judge the right solutions of some problems, and return their outcomes.
@@ -133,14 +133,14 @@ async def judge_references(
     Args:
         judge: Judges the solutions.
         problems: The problems by label.
-        solutions: Returns the solutions of a problem by its label.
+        find_solutions: Returns the solutions of a problem by its label.
         store: Cache of outcomes, which are valid for the same problem, timing, and compiler or interpreter.
         max_solutions: Maximum number of solutions of each problem.
         workers: Number of solutions at a time, or a function that returns it.
-        fresh: Judge all solutions again.
+        ignores_cache: Judge all solutions again.
         timing: Factor on time limits, and borderline times.
         capabilities: The engine's compilers and interpreters.
-        prepare: Builds the programs of a problem.
+        prepare_problem: Builds the programs of a problem.
         on_event: Receives events.
     """
     timing = timing or Timing()
@@ -149,7 +149,7 @@ async def judge_references(
         return with_time_factor(problem, timing.factor)
 
     selections = [
-        _SelectedSolutions.select(label, problem, solutions, max_solutions)
+        _SelectedSolutions.select(label, problem, find_solutions, max_solutions)
         for label, problem in problems.items()
     ]
     submissions = {
@@ -158,7 +158,7 @@ async def judge_references(
     cache_keys = _make_cache_keys(
         submissions.values(), compute_problem_hashes(problems), timing, capabilities
     )
-    outcomes = _OutcomeCache(store, cache_keys, fresh=fresh)
+    outcomes = _ReferenceOutcomeCache(store, cache_keys, ignores_cache=ignores_cache)
     if submissions.keys() - outcomes.done:
         await judge_all(
             judge,
@@ -166,12 +166,13 @@ async def judge_references(
             list(submissions.values()),
             outcomes,
             workers=workers,
-            prepare=prepare,
-            with_limits=with_factor,
+            prepare_problem=prepare_problem,
+            add_limits=with_factor,
             on_event=on_event,
         )
     return References(
-        most=max_solutions, problems=tuple(selection.read_outcome(outcomes) for selection in selections)
+        most=max_solutions,
+        problems=tuple(selection.read_problem_references(outcomes) for selection in selections),
     )
 
 
@@ -238,22 +239,22 @@ async def check_references(
             store=setup.store,
             max_solutions=options.most,
             workers=workers,
-            fresh=setup.options.fresh,
+            ignores_cache=setup.options.fresh,
             timing=setup.options.timing,
             capabilities=await judge.capabilities(),
-            prepare=judge.prepare,
+            prepare_problem=judge.prepare,
             on_event=setup.on_event,
         )
-    unreliable_labels = outcomes.labels(Reliability.UNRELIABLE)
+    unreliable_labels = outcomes.list_labels(Reliability.UNRELIABLE)
     return problems.exclude(unreliable_labels, LEFT_OUT) if options.skip else problems, outcomes
 
 
-def summarize_references(outcomes: References, options: ReferenceOptions) -> str:
+def summarize_references(references: References, options: ReferenceOptions) -> str:
     """Return a sentence with the numbers of reliable, unreliable and unknown problems."""
-    problem_counts = {reliability: len(outcomes.labels(reliability)) for reliability in Reliability}
+    problem_counts = {reliability: len(references.list_labels(reliability)) for reliability in Reliability}
     exclusion_note = " (left out)" if options.skip and problem_counts[Reliability.UNRELIABLE] else ""
     return (
-        f"up to {outcomes.most} of each of {format_count(len(outcomes.problems), 'problem')} judged: "
+        f"up to {references.most} of each of {format_count(len(references.problems), 'problem')} judged: "
         f"{problem_counts[Reliability.RELIABLE]} reliable, {problem_counts[Reliability.UNRELIABLE]}"
         f" unreliable{exclusion_note}, "
         f"{problem_counts[Reliability.UNKNOWN]} unknown"
@@ -305,14 +306,14 @@ class _SelectedSolutions(Value):
                 language=solution.language,
             )
 
-    def read_outcome(self, outcomes: _OutcomeCache) -> ProblemReferences:
+    def read_problem_references(self, outcomes: _ReferenceOutcomeCache) -> ProblemReferences:
         references = tuple(
-            outcomes.read_reference(_solution_key(self.label, solution), solution)
+            outcomes.read_reference_outcome(_solution_key(self.label, solution), solution)
             for solution in self.solutions
         )
         return ProblemReferences(
             problem=self.label,
-            reliability=rate_reliability(references),
+            reliability=compute_reliability(references),
             references=references,
             others=self.others,
             note=self.note,
@@ -331,7 +332,7 @@ def _is_known_language(language: str) -> bool:
     return True
 
 
-def rate_reliability(references: Iterable[Reference]) -> Reliability:
+def compute_reliability(references: Iterable[Reference]) -> Reliability:
     """Return the reliability of a problem. It is reliable if a solution passes and none is wrong."""
     statuses = {reference.status for reference in references if reference.status is not None}
     if not statuses:
@@ -353,32 +354,32 @@ def _make_cache_keys(
     cache_keys, key_prefix = dict[str, str](), ["reference", _VERSION, version("ioi-eval")]
     for submission in submissions:
         program_content = [fingerprints[submission.problem_id], submission.language, submission.code]
-        tools = find_language(submission.language).tools if capabilities is not None else ()
-        tool_identities = sorted(
-            tool.identity
-            for name in tools
+        toolchain_names = find_language(submission.language).tools if capabilities is not None else ()
+        toolchain_identities = sorted(
+            toolchain.identity
+            for name in toolchain_names
             if capabilities is not None
-            for tool in capabilities.list_toolchains(name)
+            for toolchain in capabilities.list_toolchains(name)
         )
         key_content = [
             *key_prefix,
             *program_content,
             *sorted(timing.result_settings.items()),
-            *tool_identities,
+            *toolchain_identities,
         ]
         cache_keys[submission.key] = hashlib.sha256(msgspec.json.encode(key_content)).hexdigest()
     return cache_keys
 
 
-class _OutcomeCache:
+class _ReferenceOutcomeCache:
     """A `ResultStore` for the runner that caches the outcomes of solutions in the store."""
 
-    def __init__(self, store: Store, cache_keys: Mapping[str, str], *, fresh: bool) -> None:
-        """`cache_keys`: the key in the store, by submission. `fresh`: ignore cached outcomes."""
+    def __init__(self, store: Store, cache_keys: Mapping[str, str], *, ignores_cache: bool) -> None:
+        """`cache_keys`: the key in the store, by submission. `ignores_cache`: ignore cached outcomes."""
         self._store, self._cache_keys, self._failures = store, cache_keys, dict[str, str]()
         cached_outcomes = (
             (key, read_cached(store, cache_key, Reference))
-            for key, cache_key in (() if fresh else cache_keys.items())
+            for key, cache_key in (() if ignores_cache else cache_keys.items())
         )
         self._outcomes = {key: entry[0] for key, entry in cached_outcomes if entry is not None}
 
@@ -417,7 +418,7 @@ class _OutcomeCache:
     def record_failure(self, row: Mapping[str, Any]) -> None:
         self._failures[row["key"]] = row["reason"]
 
-    def read_reference(self, key: str, solution: Solution) -> Reference:
+    def read_reference_outcome(self, key: str, solution: Solution) -> Reference:
         unjudged_reference = Reference(
             solution="", language="", reason=self._failures.get(key, "it has no result")
         )

@@ -125,12 +125,12 @@ async def judge_all(
     journal: ResultStore,
     *,
     workers: int | Callable[[], int],
-    check: Callable[[Collection[str]], Awaitable[object]] | None = None,
-    prepare: Callable[[Problem], Awaitable[object]] | None = None,
-    with_limits: Callable[[Problem], Awaitable[Problem]] | None = None,
-    expected: int | None = None,
-    share: bool = True,
-    outputs: bool = False,
+    check_languages: Callable[[Collection[str]], Awaitable[object]] | None = None,
+    prepare_problem: Callable[[Problem], Awaitable[object]] | None = None,
+    add_limits: Callable[[Problem], Awaitable[Problem]] | None = None,
+    expected_count: int | None = None,
+    shares_results: bool = True,
+    stores_outputs: bool = False,
     on_event: Callable[[Event], None] | None = None,
 ) -> RunSummary:
     """Judge all submissions without a result in the journal, and return a summary.
@@ -146,14 +146,14 @@ async def judge_all(
         submissions: The submissions. They may be a stream, from a model that is still writing.
         journal: Stores the results, and contains earlier results.
         workers: Number of submissions at a time, or a function that returns it, for engines that grow.
-        check: Called with the languages of the submissions before anything is built. It raises an error if
-            any of these languages cannot be judged. Submissions without a length are not checked.
-        prepare: Builds the programs of a problem. If it fails for all problems, the run stops. If it
+        check_languages: Called with the languages of the submissions before anything is built. It raises an
+            error if any of these languages cannot be judged. Submissions without a length are not checked.
+        prepare_problem: Builds the programs of a problem. If it fails for all problems, the run stops. If it
             fails for some problems, only their submissions fail.
-        with_limits: Returns the problem with the limits for judging.
-        expected: Number of submissions without a length, for events.
-        share: Judge equal submissions once.
-        outputs: Store the start of outputs in rows.
+        add_limits: Returns the problem with the limits for judging.
+        expected_count: Number of submissions without a length, for events.
+        shares_results: Judge equal submissions once.
+        stores_outputs: Store the start of outputs in rows.
         on_event: Receives events.
 
     Raises:
@@ -167,18 +167,18 @@ async def judge_all(
             remedy="Give at least one worker",
         )
     judging_run = _JudgingRun(
-        judge, problems, journal, with_limits, share, outputs, on_event or (lambda event: None)
+        judge, problems, journal, add_limits, shares_results, stores_outputs, on_event or (lambda event: None)
     )
     needed_problems, source = (
-        judging_run.find_needed_problems(submissions, expected),
+        judging_run.find_needed_problems(submissions, expected_count),
         _SubmissionSource(submissions),
     )
     # Errors that the caller can fix are raised first, before errors of callbacks such as `on_event`.
     with raise_first_error_of_group(Exception), raise_first_error_of_group(InputError):
-        if check is not None:
-            await check(judging_run.languages)
-        if prepare is not None:
-            await prepare_problems(prepare, needed_problems)
+        if check_languages is not None:
+            await check_languages(judging_run.languages)
+        if prepare_problem is not None:
+            await prepare_problems(prepare_problem, needed_problems)
         await judging_run.run_workers(source, workers)
     return judging_run.finish()
 
@@ -218,7 +218,7 @@ def _refuse_duplicate_key(key: str, known_keys: set[str]) -> None:
     known_keys.add(key)
 
 
-class _Claim:
+class _EqualSubmissions:
     """Equal submissions without a result. The first of them is judged, and the rest wait for its result."""
 
     def __init__(self, problem: Problem, first_submission: Submission, identity: str) -> None:
@@ -235,15 +235,15 @@ class _JudgingRun:
         judge: SubmissionJudge,
         problems: Mapping[str, Problem],
         journal: ResultStore,
-        with_limits: Callable[[Problem], Awaitable[Problem]] | None,
+        add_limits: Callable[[Problem], Awaitable[Problem]] | None,
         shares_results: bool,
         stores_outputs: bool,
         on_event: Callable[[Event], None],
     ) -> None:
         self._judge, self._problems, self._journal, self._on_event = judge, problems, journal, on_event
-        self._add_limits = with_limits
+        self._add_limits = add_limits
         self._shares_results, self._stores_outputs = shares_results, stores_outputs
-        self._claims: dict[str, _Claim] = {}  # by identity
+        self._equal_submissions_by_identity: dict[str, _EqualSubmissions] = {}  # by identity
         # Submissions in progress, in the order in which they started.
         self._active_submissions = dict[TrackedSubmission, None]()
         self._outcome_counts: Counter[str] = Counter()
@@ -255,16 +255,16 @@ class _JudgingRun:
     # --- before judging ---
 
     def find_needed_problems(
-        self, submissions: Iterable[Submission] | AsyncIterable[Submission], expected: int | None
+        self, submissions: Iterable[Submission] | AsyncIterable[Submission], expected_count: int | None
     ) -> list[Problem]:
         """Read all submissions, emit `RunStarted`, and return the problems with submissions to judge.
 
-        A stream without a length is not read: `expected` is its number of submissions, for the event.
+        A stream without a length is not read: `expected_count` is its number of submissions, for the event.
         """
         if isinstance(submissions, IndexedSubmissions):
-            return self._find_needed_problems_of_indexed(submissions)
+            return self._find_needed_problems_by_index(submissions)
         if not isinstance(submissions, Sized) or not isinstance(submissions, Iterable):
-            self._on_event(RunStarted(total=expected, skipped=len(self._journal.done)))
+            self._on_event(RunStarted(total=expected_count, skipped=len(self._journal.done)))
             return []
         known_keys = set[str]()
         skipped_count = 0
@@ -281,7 +281,7 @@ class _JudgingRun:
         self._on_event(RunStarted(total=len(known_keys), skipped=skipped_count))
         return list(needed_problems.values())
 
-    def _find_needed_problems_of_indexed(self, submissions: IndexedSubmissions) -> list[Problem]:
+    def _find_needed_problems_by_index(self, submissions: IndexedSubmissions) -> list[Problem]:
         """Do the same as `find_needed_problems`, but read only the first submissions to find languages."""
         problem_id_by_key, done_keys = submissions.problem_ids, self._journal.done
         open_count, needed_problems = 0, dict[str, Problem]()
@@ -315,7 +315,10 @@ class _JudgingRun:
 
     async def run_workers(self, source: _SubmissionSource, workers: int | Callable[[], int]) -> None:
         """Run workers until there are no more submissions. Add workers if the engine grows."""
-        worker_tasks, reporting_task = set[asyncio.Task[None]](), asyncio.create_task(self._report_active())
+        worker_tasks, reporting_task = (
+            set[asyncio.Task[None]](),
+            asyncio.create_task(self._report_active_submissions()),
+        )
         try:
             async with asyncio.TaskGroup() as task_group:
                 while not any(task.done() for task in worker_tasks):
@@ -329,7 +332,7 @@ class _JudgingRun:
         finally:
             await cancel_tasks(reporting_task)
 
-    async def _report_active(self) -> None:
+    async def _report_active_submissions(self) -> None:
         """Emit an event about active submissions every `_PROGRESS_S` seconds, until cancelled."""
         while True:
             await asyncio.sleep(_PROGRESS_S)
@@ -338,22 +341,22 @@ class _JudgingRun:
     async def run_worker(self, source: _SubmissionSource) -> None:
         """Run a worker, which judges submissions from the source until the source is empty."""
         while (submission := await source.next_submission()) is not None:
-            if (claim := await self._claim_submission(submission)) is None:
+            if (equal_submissions := await self._group_with_equal_submissions(submission)) is None:
                 continue
             try:
-                while claim.waiting_submissions:
-                    await self._judge_first_of_claim(claim)
+                while equal_submissions.waiting_submissions:
+                    await self._judge_first_equal_submission(equal_submissions)
             finally:
-                self._claims.pop(claim.identity, None)
-                claim.end_event.set()
+                self._equal_submissions_by_identity.pop(equal_submissions.identity, None)
+                equal_submissions.end_event.set()
 
-    async def _judge_first_of_claim(self, claim: _Claim) -> None:
-        """Judge the first waiting submission of a claim, and record its result for the other submissions.
+    async def _judge_first_equal_submission(self, equal_submissions: _EqualSubmissions) -> None:
+        """Judge the first of equal submissions, and record its result for the others.
 
         If the judge fails, only the first submission fails, and the rest are judged one by one. There is no
         `await` between the result and the last row, so cancelling cannot separate them.
         """
-        submission, problem = claim.waiting_submissions.popleft(), claim.problem
+        submission, problem = equal_submissions.waiting_submissions.popleft(), equal_submissions.problem
         try:
             limited_problem = problem if self._add_limits is None else await self._add_limits(problem)
             with track_submission(submission.key, problem.id) as tracked_submission:
@@ -365,15 +368,18 @@ class _JudgingRun:
         except (JudgeFailure, EngineError, ProgramBroken) as error:
             self._record_failure(problem, submission, error)
             return
-        checked_result = self._drop_reference_to_other_run(submission, claim.identity, result)
-        self._record_result(problem, submission, checked_result, repeated=bool(result.repeats))
-        while claim.waiting_submissions:
+        checked_result = self._drop_key_of_other_run(submission, equal_submissions.identity, result)
+        self._record_result(problem, submission, checked_result, is_repeated=bool(result.repeats))
+        while equal_submissions.waiting_submissions:
             self._record_result(
-                problem, claim.waiting_submissions.popleft(), mark_as_repeated(checked_result), repeated=True
+                problem,
+                equal_submissions.waiting_submissions.popleft(),
+                mark_as_repeated(checked_result),
+                is_repeated=True,
             )
 
-    async def _claim_submission(self, submission: Submission) -> _Claim | None:
-        """Return a claim to judge the submission, or None if it needs no judging.
+    async def _group_with_equal_submissions(self, submission: Submission) -> _EqualSubmissions | None:
+        """Return the equal submissions to judge, only this one at first, or None if it needs no judging.
 
         It needs no judging if it has a result, or if an equal submission has a result or is being judged.
         """
@@ -383,29 +389,32 @@ class _JudgingRun:
             return None
         problem = self._find_problem(submission)
         identity = rows.hash_submission(problem, submission)
-        claim = _Claim(problem, submission, identity)
+        equal_submissions = _EqualSubmissions(problem, submission, identity)
         # Submissions without a program are not equal programs, and need no judging that could be saved.
         may_share = self._shares_results and (submission.code is not None or bool(submission.outputs))
-        while may_share and (other_claim := self._claims.get(identity)) is not None:
+        while (
+            may_share
+            and (judged_submissions := self._equal_submissions_by_identity.get(identity)) is not None
+        ):
             # The number is limited because waiting submissions are in memory.
-            if len(other_claim.waiting_submissions) < _MAX_WAITING:
-                other_claim.waiting_submissions.append(submission)
+            if len(judged_submissions.waiting_submissions) < _MAX_WAITING:
+                judged_submissions.waiting_submissions.append(submission)
                 return None
-            await other_claim.end_event.wait()
+            await judged_submissions.end_event.wait()
         row = self._journal.find_result(identity, submission.problem_id)
         # The row belongs to this run or to another run.
         if row is not None and (may_share or row["key"] == submission.key):
-            earlier_result = self._drop_reference_to_other_run(
+            earlier_result = self._drop_key_of_other_run(
                 submission, identity, mark_as_repeated(rows.read_result(row))
             )
-            self._record_result(problem, submission, earlier_result, repeated=True, is_earlier=True)
+            self._record_result(problem, submission, earlier_result, is_repeated=True, is_earlier=True)
             await asyncio.sleep(0)
             return None
         if may_share:
-            self._claims[identity] = claim
-        return claim
+            self._equal_submissions_by_identity[identity] = equal_submissions
+        return equal_submissions
 
-    def _drop_reference_to_other_run(
+    def _drop_key_of_other_run(
         self, submission: Submission, identity: str, result: SubmissionResult
     ) -> SubmissionResult:
         """Return the result without `repeats`, the key of an equal row, unless that row is in this run.
@@ -424,12 +433,13 @@ class _JudgingRun:
         submission: Submission,
         result: SubmissionResult,
         *,
-        repeated: bool,
+        is_repeated: bool,
         is_earlier: bool = False,
     ) -> None:
         """Write the row of a result and emit an event.
 
-        `repeated`: an equal submission has this result. `is_earlier`: the result comes from an earlier row.
+        `is_repeated`: an equal submission has this result.
+        `is_earlier`: the result comes from an earlier row.
         """
         # Replies may contain equal code, although they differ in text and repairs.
         own_result = msgspec.structs.replace(result, key=submission.key, repairs=submission.repairs)
@@ -437,9 +447,9 @@ class _JudgingRun:
         self._journal.record_result(row, is_earlier=is_earlier)
         verdict_counts = Counter(test.status for test in own_result.tests)
         run_test_count = (
-            0 if repeated else sum(verdict_counts[status] for status in verdict_counts.keys() - _NOT_RUN)
+            0 if is_repeated else sum(verdict_counts[status] for status in verdict_counts.keys() - _NOT_RUN)
         )
-        self._outcome_counts.update(judged=1, repeated=int(repeated), tests=run_test_count)
+        self._outcome_counts.update(judged=1, repeated=int(is_repeated), tests=run_test_count)
         self._verdict_counts[scoring.find_verdict_or_no_program(own_result)] += 1
         self._on_event(
             SubmissionJudged(
@@ -449,11 +459,11 @@ class _JudgingRun:
                 points=own_result.points,
                 verdicts=verdict_counts,
                 tests=run_test_count,
-                repeated=repeated,
+                repeated=is_repeated,
                 reason=scoring.find_unjudged_reason(own_result),
             )
         )
-        if not repeated and (overload_event := self._overload_detector.add(result)) is not None:
+        if not is_repeated and (overload_event := self._overload_detector.add(result)) is not None:
             self._on_event(overload_event)
 
     def _record_failure(self, problem: Problem, submission: Submission, error: IoiEvalError) -> None:

@@ -24,12 +24,12 @@ from ioi_eval.benchmarks import (
     find_dumps,
     list_named_problem_ids,
     open_dump,
+    open_dump_of_first_rows,
     open_dump_paths,
-    open_first_rows,
 )
 from ioi_eval.benchmarks.dumps import hash_first_pass_inputs, read_index, write_index
 from ioi_eval.benchmarks.hub import RowFile
-from ioi_eval.benchmarks.row_files import is_dump, list_other_files, remove_format_suffixes
+from ioi_eval.benchmarks.row_files import is_dump, list_non_dump_files, remove_format_suffixes
 from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.judge import Judge
 from ioi_eval.model.errors import BadRows, InputError
@@ -48,7 +48,7 @@ from ioi_eval.runs.events import (
     RowsRead,
     RowsUnderstood,
     RunSummary,
-    ignore,
+    ignore_event,
 )
 from ioi_eval.runs.references import (
     REFERENCES,
@@ -125,7 +125,7 @@ async def score_dump(
     engine: AnyEngine | None = None,
     options: RunOptions | None = None,
     store: Store | None = None,
-    on_event: OnEvent = ignore,
+    on_event: OnEvent = ignore_event,
 ) -> ScoredDump:
     """Score the submissions of a dump, and write the results and reports into a folder.
 
@@ -156,17 +156,17 @@ async def score_dump(
     with open_dump_paths(dumps) as dump_files:
         paths, audit = tuple(map(dump_name, dump_files)), None if trust is None else read_audit(trust)
         setup = RunSetup.create(out or _default_folder(paths[0], selection), engine, options, store, on_event)
-        rows = Rows.create(dump_files, reading, selection, problems, setup)
+        rows = DumpRows.create(dump_files, reading, selection, problems, setup)
         with open_problem_source(
             problems, choice, setup.store, rows.list_named_problem_ids
         ) as loaded_problems:
-            dump = (beginning := rows.open_beginning(loaded_problems, setup)) or read_dump(
+            dump = (first_part := rows.open_first_part(loaded_problems, setup)) or read_dump(
                 rows, loaded_problems, setup
             )
             setup.on_event(RowsUnderstood(rows=dump.info.understood))
             usable_problems, reference_outcomes = await check_references(loaded_problems, references, setup)
             if usable_problems is not loaded_problems:
-                dump = (beginning := rows.open_beginning(usable_problems, setup)) or rows.open_dump(
+                dump = (first_part := rows.open_first_part(usable_problems, setup)) or rows.open_dump(
                     usable_problems
                 )
             result_settings = {**(references.result_settings if references else {}), **setup.result_settings}
@@ -175,14 +175,14 @@ async def score_dump(
             arguments |= {} if limit is None else {LIMIT: limit}
             arguments |= choice.report_settings if choice is not None else {}
             settings = {**arguments, **_make_report_settings(dump, reference_outcomes, references)}
-            work = rows.make_work(dump, usable_problems, result_settings, settings)
-            if beginning is None:
+            work = rows.make_judging_work(dump, usable_problems, result_settings, settings)
+            if first_part is None:
                 call_summary = await judge_work(work, setup)
                 write_index(setup.folder, dump.index)
             else:
-                dump_tail = DumpTail(rows, beginning, usable_problems, setup)
-                call_summary = await judge_work(dump_tail.extend_work(work), setup)
-                dump = dump_tail.whole_dump
+                rest_of_dump = RestOfDump(rows, first_part, usable_problems, setup)
+                call_summary = await judge_work(rest_of_dump.make_whole_dump_work(work), setup)
+                dump = rest_of_dump.whole_dump
             write_rejected_rows(setup.folder, dump.rejected)
     if reference_outcomes is not None:
         write_json(setup.folder / REFERENCES, reference_outcomes)
@@ -209,26 +209,26 @@ async def score_dump(
 score_dump_sync = make_synchronous(score_dump)
 
 
-class DumpTail:
-    """The rows of a large dump after its beginning, which are read while the beginning is judged."""
+class RestOfDump:
+    """The rows of a large dump after its first part, which are read while the first part is judged."""
 
-    def __init__(self, rows: Rows, beginning: Dump, problems: Problems, setup: RunSetup) -> None:
-        self._rows, self._beginning, self._problems, self._setup = rows, beginning, problems, setup
+    def __init__(self, rows: DumpRows, first_part: Dump, problems: Problems, setup: RunSetup) -> None:
+        self._rows, self._first_part, self._problems, self._setup = rows, first_part, problems, setup
         self._is_stopped = False
-        self.whole_dump = beginning  # the whole dump, when it has been read; until then, its first part
+        self.whole_dump = first_part  # the whole dump, when it has been read; until then, its first part
 
-    def extend_work(self, work: Work) -> Work:
-        """Return the work for the whole dump. `work`: the work for its beginning."""
+    def make_whole_dump_work(self, work: Work) -> Work:
+        """Return the work for the whole dump. `work`: the work for its first part."""
         self._fingerprint = work.fingerprint
         return msgspec.structs.replace(
             work,
-            submissions=self._submissions(),
+            submissions=self._read_all_submissions(),
             keys=None,
-            check=self._check_beginning,
-            on_settle_available=self._set_settle_callback,
+            check=self._check_first_part,
+            on_settle_available=self._set_settle_results_callback,
         )
 
-    def _set_settle_callback(
+    def _set_settle_results_callback(
         self, settle_results: Callable[[Fingerprint, Mapping[str, Any], Collection[str]], None]
     ) -> None:
         """Store the function that records the whole dump's fingerprint, settings and keys in the run."""
@@ -236,7 +236,7 @@ class DumpTail:
 
     def _finish_reading(self, whole_dump: Dump) -> None:
         """Write the dump's index and fingerprint, so that a later call need not read the dump again."""
-        for file in (*self._beginning.info.files, *whole_dump.info.files):
+        for file in (*self._first_part.info.files, *whole_dump.info.files):
             # Raises an InputError if the file has changed, because its first rows were already judged.
             file.check_unchanged()
         self.whole_dump = whole_dump
@@ -248,17 +248,17 @@ class DumpTail:
         write_index(self._setup.folder, whole_dump.index)
         whole_dump.index = None  # free the index, which needs 150 MB for a million rows
 
-    async def _check_beginning(self, judge: Judge) -> None:
+    async def _check_first_part(self, judge: Judge) -> None:
         """Check that submissions in the dump's first rows can be judged, before any is judged.
 
         The checks are about their problems and languages.
         """
-        problem_names = dict.fromkeys(self._beginning.problem_ids.values())
-        languages = {row.language for row in self._beginning if row.code is not None}
+        problem_names = dict.fromkeys(self._first_part.problem_ids.values())
+        languages = {row.language for row in self._first_part if row.code is not None}
         await judge.check_packages(self._problems.packages, languages)
         await prepare_problems(judge.prepare, [self._problems[name] for name in problem_names])
 
-    async def _submissions(self) -> AsyncGenerator[Submission]:
+    async def _read_all_submissions(self) -> AsyncGenerator[Submission]:
         """Yield the submissions of the dump's first part, then all later submissions."""
         loop = asyncio.get_running_loop()
 
@@ -271,12 +271,12 @@ class DumpTail:
             asyncio.to_thread(read_dump, self._rows, self._problems, self._setup, on_rows)
         )
         try:
-            for submission in self._beginning:
+            for submission in self._first_part:
                 yield submission
                 if reading_task.done():
                     reading_task.result()  # raises errors in later rows as soon as possible
             self._finish_reading(await reading_task)
-            for submission in islice(self.whole_dump, len(self._beginning), None):
+            for submission in islice(self.whole_dump, len(self._first_part), None):
                 yield submission
         finally:
             self._is_stopped = True
@@ -285,7 +285,7 @@ class DumpTail:
 
 
 def read_dump(
-    rows: Rows, problems: Problems, setup: RunSetup, on_rows: Callable[[int], None] | None = None
+    rows: DumpRows, problems: Problems, setup: RunSetup, on_rows: Callable[[int], None] | None = None
 ) -> Dump:
     """Read a dump. Raises BadRows for unusable rows; several are listed in rejected.jsonl."""
     try:
@@ -297,13 +297,13 @@ def read_dump(
 
 
 def _make_report_settings(
-    dump: Dump, outcomes: References | None, references: ReferenceOptions | None
+    dump: Dump, reference_outcomes: References | None, references: ReferenceOptions | None
 ) -> dict[str, Any]:
     """Return settings for reports: notes about the rows, and the outcomes of reference solutions."""
     settings: dict[str, Any] = {"rows": rows} if (rows := make_skipped_row_notes(dump.info)) else {}
-    if outcomes is None or references is None:
+    if reference_outcomes is None or references is None:
         return settings
-    return {**settings, "own_solutions": summarize_references(outcomes, references)}
+    return {**settings, "own_solutions": summarize_references(reference_outcomes, references)}
 
 
 _MAX_NAMED = 3  # maximum number of files that a note names
@@ -335,42 +335,44 @@ def make_skipped_row_notes(info: DumpInfo) -> list[str]:
 # --- rows --------------------------------------------------------------------------------------------
 
 
-class Rows(NamedTuple):
+class DumpRows(NamedTuple):
     """The rows of dumps, and how they are read."""
 
     paths: Sequence[str]  # names or paths of the dumps
-    places: Sequence[RowFile]
-    reading: DumpOptions
+    row_files: Sequence[RowFile]
+    dump_options: DumpOptions
     selection: Selection
     # Path of the run's folder, if an earlier call may have written an index there; otherwise None.
     index_folder: Path | None = None
-    others: tuple[str, ...] = ()  # files in the dumps' folders that do not belong to dumps
+    other_files: tuple[str, ...] = ()  # files in the dumps' folders that do not belong to dumps
 
     @classmethod
     def create(
         cls,
         dumps: Sequence[str | Path | RowFile],
-        reading: DumpOptions | None,
+        dump_options: DumpOptions | None,
         selection: Selection | None,
         problems: Source,
         setup: RunSetup,
     ) -> Self:
-        """Return the rows of dumps. A continued run uses the same rule for keys as before."""
-        reading = reading or DumpOptions()
+        """Return the rows of dumps. A continued run makes the keys of submissions as before."""
+        dump_options = dump_options or DumpOptions()
         earlier_info = None if setup.options.fresh else read_info(setup.folder)
         if earlier_info is not None and not earlier_info.fingerprint.options.get("keys_of_content"):
-            reading = msgspec.structs.replace(reading, keys_of_content=False)
-        if not reading.default_language:
-            reading = msgspec.structs.replace(reading, default_language=language_of(problems))
+            dump_options = msgspec.structs.replace(dump_options, keys_of_content=False)
+        if not dump_options.default_language:
+            dump_options = msgspec.structs.replace(dump_options, default_language=language_of(problems))
         index_folder = None if earlier_info is None else setup.folder
         dump_folders = (dump for dump in dumps if not isinstance(dump, RowFile))
-        other_names = tuple(map(str, list_other_files(dump_folders)))
+        other_names = tuple(map(str, list_non_dump_files(dump_folders)))
         dump_names, dump_files = tuple(map(dump_name, dumps)), find_dumps(dumps)
-        return cls(dump_names, dump_files, reading, selection or Selection(), index_folder, other_names)
+        return cls(dump_names, dump_files, dump_options, selection or Selection(), index_folder, other_names)
 
     def list_named_problem_ids(self) -> Collection[str] | None:
         """Return the names of the problems in the rows, or None if they are unknown."""
-        return list_named_problem_ids(self.places, self.reading.problem_column, self.reading.prompt_column)
+        return list_named_problem_ids(
+            self.row_files, self.dump_options.problem_column, self.dump_options.prompt_column
+        )
 
     def open_dump(self, problems: Problems, on_rows: Callable[[int], None] = lambda rows: None) -> Dump:
         """Read the rows. Raises InputError if there are no submissions.
@@ -378,15 +380,15 @@ class Rows(NamedTuple):
         `on_rows`: called with the number of rows so far.
         """
         dump = open_dump(
-            self.places,
+            self.row_files,
             problems=problems,
-            options=self.reading,
+            options=self.dump_options,
             selection=self.selection,
             on_rows=on_rows,
-            inputs_hash=hash_first_pass_inputs(self.reading, compute_problem_hashes(problems)),
+            inputs_hash=hash_first_pass_inputs(self.dump_options, compute_problem_hashes(problems)),
             index=None if self.index_folder is None else read_index(self.index_folder),
         )
-        dump.info = msgspec.structs.replace(dump.info, other_files=self.others)
+        dump.info = msgspec.structs.replace(dump.info, other_files=self.other_files)
         if len(dump) or dump.has_other_shards:
             return dump
         if dump.rejected:
@@ -401,24 +403,24 @@ class Rows(NamedTuple):
             field="selection.problems" if wanted_problems else "",
         )
 
-    def open_beginning(self, problems: Problems, setup: RunSetup) -> Dump | None:
+    def open_first_part(self, problems: Problems, setup: RunSetup) -> Dump | None:
         """Return a dump of a large dump's first rows, which are judged while the other rows are read.
 
         `None` means that the dump is small, or that the run is continued.
         """
         if read_info(setup.folder) is not None:
             return None
-        return open_first_rows(self.places, problems, self.reading, self.selection)
+        return open_dump_of_first_rows(self.row_files, problems, self.dump_options, self.selection)
 
-    def make_work(
+    def make_judging_work(
         self, dump: Dump, problems: Problems, result_settings: Mapping[str, Any], settings: Mapping[str, Any]
     ) -> Work:
         """Return the work of judging a dump.
 
-        `result_settings`: settings that can change results, except those in `self.reading`. `settings`:
+        `result_settings`: settings that can change results, except those in `self.dump_options`. `settings`:
         settings that reports show.
         """
-        reading_settings: dict[str, Any] = msgspec.to_builtins(self.reading)
+        reading_settings: dict[str, Any] = msgspec.to_builtins(self.dump_options)
         reading_settings |= reading_settings.pop("repairs")  # a fingerprint contains no nested options
         del reading_settings["skip_bad_rows"]  # this option changes no result
         return Work(
@@ -462,7 +464,7 @@ class Forecast(Value):
 
     out: str  # path of the run's folder
     rows: int  # number of selected rows
-    known: int  # number of selected rows that have a result, which may be the result of an equal row
+    known: int  # number of selected rows with a result, which may be the result of an equal row
     judged: int  # number of programs that would be judged
     without: int  # number of rows without a program that have no result yet
     tests: int  # total number of tests of the programs that would be judged
@@ -496,14 +498,14 @@ def forecast_dump(
         engine.check_interpreter()
     with open_dump_paths(dumps) as paths:
         setup = RunSetup.create(
-            out or _default_folder(dump_name(paths[0]), selection), engine, options, store, ignore
+            out or _default_folder(dump_name(paths[0]), selection), engine, options, store, ignore_event
         )
-        rows = Rows.create(paths, reading, selection, problems, setup)
+        rows = DumpRows.create(paths, reading, selection, problems, setup)
         with open_problem_source(
             problems, choice, setup.store, rows.list_named_problem_ids
         ) as loaded_problems:
             dump = rows.open_dump(loaded_problems)
-            work = rows.make_work(dump, loaded_problems, setup.result_settings, {})
+            work = rows.make_judging_work(dump, loaded_problems, setup.result_settings, {})
             with open_journal(work, setup) as journal:
                 judged_again = supersede_outdated_results(work, journal)
                 new_submissions, empty_count = _find_unjudged_submissions(work, journal, setup.options.share)
@@ -536,13 +538,15 @@ def forecast_dump(
                 )
 
 
-def _find_unjudged_submissions(work: Work, journal: ResultLog, share: bool) -> tuple[list[Submission], int]:
+def _find_unjudged_submissions(
+    work: Work, journal: ResultLog, shares_results: bool
+) -> tuple[list[Submission], int]:
     """Return the submissions to judge, without their code, and the number of empty submissions.
 
     Args:
         work: The submissions and their problems.
         journal: The results of earlier calls.
-        share: Equal submissions are judged once.
+        shares_results: Equal submissions are judged once.
     """
     unjudged_submissions: list[Submission] = []
     identities = set[str]()
@@ -555,8 +559,8 @@ def _find_unjudged_submissions(work: Work, journal: ResultLog, share: bool) -> t
             continue
         identity = hash_submission(work.problems[submission.problem_id], submission)
         row = journal.find_result(identity, submission.problem_id)
-        if (share and identity in identities) or (
-            row is not None and (share or row["key"] == submission.key)
+        if (shares_results and identity in identities) or (
+            row is not None and (shares_results or row["key"] == submission.key)
         ):
             continue
         identities.add(identity)

@@ -218,17 +218,17 @@ def score_sync(
     return run_coroutine(score, "scorer.score(...)` of an open Scorer")
 
 
-def run_coroutine(call: Callable[[], Coroutine[Any, Any, _T]], awaitable_expression: str) -> _T:
+def run_coroutine(call: Callable[[], Coroutine[Any, Any, _T]], suggested_expression: str) -> _T:
     """Run an async call, and return its result. Raises IoiEvalError if an event loop is running.
 
-    `awaitable_expression`: the expression that the error suggests to await instead.
+    `suggested_expression`: the expression that the error suggests to await instead.
     """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(call())
     raise IoiEvalError(
-        f"an event loop is already running, as in a notebook: write `await {awaitable_expression}"
+        f"an event loop is already running, as in a notebook: write `await {suggested_expression}"
     )
 
 

@@ -133,7 +133,7 @@ def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
         journal.start_run()
         for shard in shards:
             _copy_rows(shard, journal)
-    _copy_descriptions([shard.folder for shard in shards], folder)
+    _copy_problem_descriptions([shard.folder for shard in shards], folder)
     if limits:
         write_limits(folder, limits)
     return folder
@@ -188,7 +188,7 @@ def _copy_rows(shard: ShardFolder, journal: ResultLog) -> None:
             journal.record_failure(failure)
 
 
-def _copy_descriptions(shards: Sequence[Path], folder: Path) -> None:
+def _copy_problem_descriptions(shards: Sequence[Path], folder: Path) -> None:
     """Copy the descriptions of problems, the results of people, and the list of rejected rows."""
     all_tasks = [read_tasks(shard) for shard in shards]
     write_tasks(

@@ -45,10 +45,10 @@ from ioi_eval.rules.calibration import (
 )
 from ioi_eval.rules.expectations import KeyedExpectation, collect_package_solutions, compute_max_points
 from ioi_eval.runs.engine import AnyEngine
-from ioi_eval.runs.events import DistanceMeasured, OnEvent, RunSummary, ignore
+from ioi_eval.runs.events import DistanceMeasured, OnEvent, RunSummary, ignore_event
 from ioi_eval.runs.references import MAX_SOLUTIONS, with_references
 from ioi_eval.runs.runner import SubmissionJudge
-from ioi_eval.runs.score import Rows, make_skipped_row_notes, read_dump, run_name
+from ioi_eval.runs.score import DumpRows, make_skipped_row_notes, read_dump, run_name
 from ioi_eval.runs.sources import Source, open_problem_source, source_name
 from ioi_eval.runs.work import (
     RunOptions,
@@ -119,7 +119,7 @@ async def validate(
     engine: AnyEngine | None = None,
     options: RunOptions | None = None,
     store: Store | None = None,
-    on_event: OnEvent = ignore,
+    on_event: OnEvent = ignore_event,
 ) -> ValidatedSolutions:
     """Judge solutions on all tests, and compare their results with the expected results.
 
@@ -148,15 +148,15 @@ async def validate(
     """
     _check_source_kind(solutions, problems)
     if problems is None:
-        _refuse_columns(column, scale, reading or DumpOptions())
+        _refuse_options_of_files(column, scale, reading or DumpOptions())
     folder = out or Path("runs") / f"validate-{run_name(source_name(solutions))}"
     options = msgspec.structs.replace(options or RunOptions(), all_tests=all_tests)
     setup = RunSetup.create(folder, engine, options, store, on_event)
     if problems is None:
-        plan_context = _plan_solutions_of_packages(solutions, choice, most, selection, setup)
+        plan_context = _plan_validation_of_packages(solutions, choice, most, selection, setup)
     else:
-        rows = Rows.create([str(solutions)], reading, selection, problems, setup)
-        plan_context = _plan_solutions_of_file(rows, problems, choice, column, scale, setup)
+        rows = DumpRows.create([str(solutions)], reading, selection, problems, setup)
+        plan_context = _plan_validation_of_file(rows, problems, choice, column, scale, setup)
     with plan_context as plan:
         call_summary = await judge_work(plan.work, setup)
         keys, judged_problems = {case.key for case in plan.cases}, plan.work.problems
@@ -195,13 +195,16 @@ def _check_source_kind(solutions: Source, problems: Source | None) -> None:
         )
 
 
-def _refuse_columns(column: str | None, scale: str | None, reading: DumpOptions) -> None:
+def _refuse_options_of_files(
+    score_column: str | None, score_scale: str | None, dump_options: DumpOptions
+) -> None:
     """Raise an InputError for options that need a file of solutions."""
     default_options = DumpOptions()
     changed_options = {
-        name: getattr(reading, name) != getattr(default_options, name) for name in reading.__struct_fields__
+        name: getattr(dump_options, name) != getattr(default_options, name)
+        for name in dump_options.__struct_fields__
     }
-    given_options = {"column": column is not None, "scale": scale is not None, **changed_options}
+    given_options = {"column": score_column is not None, "scale": score_scale is not None, **changed_options}
     if unused_option := next((name for name in given_options if given_options[name]), ""):
         remedy = "Leave out the option, or name a file of solutions and problems=..."
         raise InputError("the option is only for a file of solutions", field=unused_option, remedy=remedy)
@@ -211,27 +214,32 @@ def _refuse_columns(column: str | None, scale: str | None, reading: DumpOptions)
 
 
 @contextmanager
-def _plan_solutions_of_file(
-    rows: Rows,
+def _plan_validation_of_file(
+    rows: DumpRows,
     problems: Source,
-    choice: BenchmarkOptions | None,
-    column: str | None,
-    scale: str | None,
+    benchmark_options: BenchmarkOptions | None,
+    score_column: str | None,
+    score_scale: str | None,
     setup: RunSetup,
 ) -> Iterator[_ValidationPlan]:
     """Yield the plan for validating the solutions in a file."""
-    with open_problem_source(problems, choice, setup.store, rows.list_named_problem_ids) as loaded_problems:
+    with open_problem_source(
+        problems, benchmark_options, setup.store, rows.list_named_problem_ids
+    ) as loaded_problems:
         dump = read_dump(rows, loaded_problems, setup)
-        reference_scores = read_reference_scores(dump, loaded_problems, column=column, scale=scale)
+        reference_scores = read_reference_scores(
+            dump, loaded_problems, column=score_column, scale=score_scale
+        )
         report_settings = {
             "solutions": rows.paths[0],
             "problems": source_name(problems),
             "expected": reference_scores.column,
-            **(choice.report_settings if choice is not None else {}),
+            **(benchmark_options.report_settings if benchmark_options is not None else {}),
         }
         yield _ValidationPlan(
             work=msgspec.structs.replace(
-                rows.make_work(dump, loaded_problems, setup.result_settings, report_settings), trusted=True
+                rows.make_judging_work(dump, loaded_problems, setup.result_settings, report_settings),
+                trusted=True,
             ),
             cases=reference_scores.cases,
             note=". ".join(
@@ -261,8 +269,8 @@ def read_solutions(
         ]
 
 
-def _make_solution(submission: Submission, case: KeyedExpectation, problems: Problems) -> Solution:
-    score = case.score
+def _make_solution(submission: Submission, expectation: KeyedExpectation, problems: Problems) -> Solution:
+    score = expectation.score
     points = (
         compute_max_points(problems[submission.problem_id]) if score is not None and score.fraction else 1.0
     )
@@ -270,7 +278,7 @@ def _make_solution(submission: Submission, case: KeyedExpectation, problems: Pro
         name=submission.key,
         language=submission.language,
         code=submission.code or "",
-        expected=case.words[0].word if case.words else "",
+        expected=expectation.words[0].word if expectation.words else "",
         score=None if score is None else (score.value * points, score.value * points),
     )
 
@@ -279,29 +287,29 @@ def _make_solution(submission: Submission, case: KeyedExpectation, problems: Pro
 
 
 @contextmanager
-def _plan_solutions_of_packages(
+def _plan_validation_of_packages(
     source: Source,
-    choice: BenchmarkOptions | None,
-    most: int,
+    benchmark_options: BenchmarkOptions | None,
+    max_solutions: int,
     selection: Selection | None,
     setup: RunSetup,
 ) -> Iterator[_ValidationPlan]:
     """Yield the plan for validating the solutions of packages or of a benchmark."""
     where, selected_keys = source_name(source), selection.keys if selection else frozenset()
-    with open_problem_source(source, choice, setup.store) as loaded_problems:
-        if most != MAX_SOLUTIONS and not isinstance(loaded_problems, LoadedProblems):
+    with open_problem_source(source, benchmark_options, setup.store) as loaded_problems:
+        if max_solutions != MAX_SOLUTIONS and not isinstance(loaded_problems, LoadedProblems):
             problem = "only a benchmark's solutions are counted: all of a package are judged"
             raise InputError(problem, field="most", remedy="Leave out the option")
-        problems, excluded_counts = with_references(loaded_problems, most)
+        problems, excluded_counts = with_references(loaded_problems, max_solutions)
         submissions, cases_of_all = collect_package_solutions(problems)
         if not cases_of_all:
             raise InputError("the source has no solutions", where=where, remedy="Is it the right source?")
-        cases = _select_cases(cases_of_all, selected_keys, where)
+        cases = _select_expectations(cases_of_all, selected_keys, where)
         keys = {case.key for case in cases}
         unjudgeable = {
             submission.key: language_error
             for submission in submissions
-            if submission.key in keys and (language_error := _language_error(submission))
+            if submission.key in keys and (language_error := _describe_language_error(submission))
         }
         judgeable_submissions = [
             submission
@@ -315,7 +323,10 @@ def _plan_solutions_of_packages(
             keys=tuple(submission.key for submission in judgeable_submissions),
             others=frozenset(case.key for case in cases_of_all) - keys,
             fingerprint=make_fingerprint(_hash_submissions(submissions), problems, setup.result_settings),
-            settings={"solutions": where, **(choice.report_settings if choice is not None else {})},
+            settings={
+                "solutions": where,
+                **(benchmark_options.report_settings if benchmark_options is not None else {}),
+            },
         )
         note = "; ".join(f"{reason}: {number}" for reason, number in sorted(excluded_counts.items()))
         yield _ValidationPlan(
@@ -323,19 +334,21 @@ def _plan_solutions_of_packages(
         )
 
 
-def _select_cases(
-    cases: Iterable[KeyedExpectation], selected_keys: Collection[str], where: str
+def _select_expectations(
+    expectations: Iterable[KeyedExpectation], selected_keys: Collection[str], where: str
 ) -> tuple[KeyedExpectation, ...]:
     """Return the cases with these keys or names of solutions, or all cases if `selected_keys` is empty."""
-    cases, selected_names = tuple(cases), set(selected_keys)
+    expectations, selected_names = tuple(expectations), set(selected_keys)
     if not selected_names:
-        return cases
-    selected_cases = tuple(case for case in cases if selected_names & {case.key, case.solution})
+        return expectations
+    selected_cases = tuple(case for case in expectations if selected_names & {case.key, case.solution})
     if missing_names := sorted(
         selected_names - {name for case in selected_cases for name in (case.key, case.solution)}
     ):
         # Suggest keys if the unknown name looks like a key, otherwise names of files.
-        known_names = dict.fromkeys(case.key if "/" in missing_names[0] else case.solution for case in cases)
+        known_names = dict.fromkeys(
+            case.key if "/" in missing_names[0] else case.solution for case in expectations
+        )
         raise InputError(
             f"the source has no solution {', '.join(map(repr, missing_names))}",
             where=where,
@@ -345,7 +358,7 @@ def _select_cases(
     return selected_cases
 
 
-def _language_error(submission: Submission) -> str:
+def _describe_language_error(submission: Submission) -> str:
     """Return an error message if the submission's language is not supported, or an empty string."""
     if not submission.code:  # the submission has only output files
         return ""
@@ -373,7 +386,7 @@ def _hash_submissions(submissions: Iterable[Submission]) -> str:
 KINDS = tuple(kind for kind in CheckerKind if not kind.is_program and not kind.value.startswith("json"))
 
 
-class Decision(Value):
+class CheckerDifference(Value):
     """How often a comparison and the benchmark's comparison disagree about a problem's solutions."""
 
     problem: str
@@ -384,7 +397,7 @@ class Decision(Value):
 
 async def compare_checkers(
     solutions: str | Path, problems: str | Path | None = None, *, out: str | Path, **arguments: Any
-) -> tuple[ValidatedSolutions, tuple[Decision, ...]]:
+) -> tuple[ValidatedSolutions, tuple[CheckerDifference, ...]]:
     """Validate with the benchmark's own comparison and with each of `KINDS`, and return the differences.
 
     Only solutions that were judged in both runs are compared.
@@ -406,15 +419,15 @@ async def compare_checkers(
             remedy="Leave out the option",
         )
     own_outcome = await validate(solutions, problems, out=Path(out) / "own", choice=choice, **arguments)
-    decisions: list[Decision] = []
+    differences: list[CheckerDifference] = []
     for kind in KINDS:
         kind_choice = msgspec.structs.replace(choice, checker=kind.value)
         other_outcome = await validate(
             solutions, problems, out=Path(out) / kind.value, choice=kind_choice, **arguments
         )
         own_results, other_results = (
-            _find_acceptance_by_key(own_outcome),
-            _find_acceptance_by_key(other_outcome),
+            _find_problem_and_acceptance_by_key(own_outcome),
+            _find_problem_and_acceptance_by_key(other_outcome),
         )
         # For each problem, a value for each solution that is judged differently: True if only the new
         # comparison accepts it.
@@ -422,8 +435,8 @@ async def compare_checkers(
         for key, (problem_id, is_accepted) in own_results.items():
             if key in other_results and other_results[key][1] != is_accepted:
                 changed_decisions.setdefault(problem_id, []).append(not is_accepted)
-        decisions += [
-            Decision(
+        differences += [
+            CheckerDifference(
                 problem=name,
                 checker=kind.value,
                 accepts=sum(newly_accepted),
@@ -431,10 +444,10 @@ async def compare_checkers(
             )
             for name, newly_accepted in sorted(changed_decisions.items())
         ]
-    return own_outcome, tuple(decisions)
+    return own_outcome, tuple(differences)
 
 
-def _find_acceptance_by_key(outcome: ValidatedSolutions) -> dict[str, tuple[str, bool]]:
+def _find_problem_and_acceptance_by_key(outcome: ValidatedSolutions) -> dict[str, tuple[str, bool]]:
     """Return pairs of a solution's problem and True if the solution was accepted, by the solution's key."""
     solution_checks = outcome.validation.solutions
     return {check.key: (check.problem, check.status is Verdict.AC) for check in solution_checks}
@@ -454,7 +467,7 @@ async def calibrate(
     at_once: int = 1,
     engine: AnyEngine | None = None,
     store: Store | None = None,
-    on_event: OnEvent = ignore,
+    on_event: OnEvent = ignore_event,
 ) -> Calibration:
     """Measure solutions, and return a factor that adapts time limits to this machine.
 
@@ -489,7 +502,11 @@ calibrate_sync = make_synchronous(calibrate)
 
 
 async def _measure_solutions(
-    problems: Problems, judge: SubmissionJudge, reach: float, semaphore: asyncio.Semaphore, on_event: OnEvent
+    problems: Problems,
+    judge: SubmissionJudge,
+    max_time_factor: float,
+    semaphore: asyncio.Semaphore,
+    on_event: OnEvent,
 ) -> Calibration:
     """Judge all solutions with extended time limits, and return the calibration."""
     submissions, _ = collect_package_solutions(problems)
@@ -502,7 +519,7 @@ async def _measure_solutions(
             return None
         async with semaphore:
             try:
-                result = await judge.judge(with_time_factor(problem, reach), submission)
+                result = await judge.judge(with_time_factor(problem, max_time_factor), submission)
             except JudgeFailure as failure:
                 return f"{submission.key}: {failure}"
         outcome = measure_time_ratio_or_explain(problem, solution, kind, result)

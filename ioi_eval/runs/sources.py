@@ -48,7 +48,7 @@ def open_problem_source(
     check_source_type(source)
     if not isinstance(source, Problems):
         with closing(
-            open_source(str(source), options or BenchmarkOptions(), store, find_needed_labels)
+            open_problems(str(source), options or BenchmarkOptions(), store, find_needed_labels)
         ) as problems:
             yield problems
     elif options is None or options == BenchmarkOptions():
@@ -77,7 +77,7 @@ def source_name(source: Source) -> str:
     return f"{format_count(len(source), 'problem')}, loaded" if isinstance(source, Problems) else str(source)
 
 
-def open_source(
+def open_problems(
     source: str,
     options: BenchmarkOptions,
     store: Store,
@@ -90,13 +90,13 @@ def open_source(
     benchmark = benchmark_of(source)
     if benchmark is None:
         _refuse_benchmark_options(options)
-        cache, apply_limits = store.root / "packages", options.apply_limits
+        cache = store.root / "packages"
         return load_packages(
             source,
             cache=cache,
             only=options.problems,
             choose=_make_package_filter(options),
-            change=apply_limits,
+            change=options.apply_limits,
             packages=options.packages or (),
         )
     if Path(source).suffix.lower() in _ROW_SUFFIXES:
@@ -129,7 +129,7 @@ def load_problems(
         with open_problem_source(source, options, Store.private()) as problems:
             return problems
     check_source_type(source)
-    return open_source(str(source), options, Store.private() if cache is None else Store(Path(cache)))
+    return open_problems(str(source), options, Store.private() if cache is None else Store(Path(cache)))
 
 
 def check_source_problems(source: str, options: BenchmarkOptions, store: Store) -> tuple[Package, ...]:
@@ -224,10 +224,10 @@ def find_promised_packages(source: str, options: BenchmarkOptions) -> tuple[str,
 
 def _make_package_filter(options: BenchmarkOptions) -> Callable[[Sequence[str]], Sequence[str]] | None:
     """Return the function that selects packages by their ids, or None for all packages."""
-    return None if options.first is None and options.sample is None else partial(_choose_ids, options)
+    return None if options.first is None and options.sample is None else partial(_select_problem_ids, options)
 
 
-def _choose_ids(options: BenchmarkOptions, ids: Sequence[str]) -> Sequence[str]:
+def _select_problem_ids(options: BenchmarkOptions, ids: Sequence[str]) -> Sequence[str]:
     """Return the first packages, or a sample of them, which depends only on the seed."""
     first_ids = ids[: options.first]
     return (

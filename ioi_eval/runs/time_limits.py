@@ -50,14 +50,14 @@ class TimeLimits:
     def __init__(
         self,
         judge: SubmissionJudge,
-        known_limits: Mapping[str, MeasuredLimit] | None = None,
+        limits_of_run: Mapping[str, MeasuredLimit] | None = None,
         on_measured: Callable[[str, MeasuredLimit], None] | None = None,
         *,
         reused_limits: Mapping[str, MeasuredLimit] = MappingProxyType({}),
-        factor: float = 1.0,
+        time_factor: float = 1.0,
     ) -> None:
-        self._judge, self._time_factor = judge, factor
-        self._limits, self._reused_limits = dict(known_limits or {}), reused_limits
+        self._judge, self._time_factor = judge, time_factor
+        self._limits, self._reused_limits = dict(limits_of_run or {}), reused_limits
         self._on_measured = on_measured or (lambda key, limit: None)
         self._failures: dict[str, JudgeFailure] = {}
         self._locks: dict[str, asyncio.Lock] = {}
@@ -89,12 +89,12 @@ class TimeLimits:
                 raise JudgeFailure(
                     failure.reason, phase=failure.phase, test=failure.test, remedy=failure.remedy
                 )
-            if not _is_valid(self._limits.get(key), problem):
+            if not _is_current_limit(self._limits.get(key), problem):
                 reused_limit = self._reused_limits.get(key)
                 try:
                     new_limit = (
                         reused_limit
-                        if reused_limit and _is_valid(reused_limit, problem)
+                        if reused_limit and _is_current_limit(reused_limit, problem)
                         else await self._measure(problem)
                     )
                 except JudgeFailure as failed:
@@ -153,7 +153,7 @@ class TimeLimits:
                 measured_times.extend(_list_measured_times(solution, result))
                 process_count = max(process_count, *(test.processes or 1 for test in result.tests))
         if not measured_times:
-            raise _measuring_failure(problem, skipped_solutions)
+            raise _make_measuring_failure(problem, skipped_solutions)
         slowest_time_s, solution_name, slowest_test = max(measured_times)
         multiplier = (problem.time_from_solutions or 1.0) if is_time_limit_measured(problem) else 0.0
         package_limit = problem.limits.cpu_time or 0.0
@@ -172,7 +172,7 @@ class TimeLimits:
         )
 
 
-def _is_valid(limit: MeasuredLimit | None, problem: Problem) -> bool:
+def _is_current_limit(limit: MeasuredLimit | None, problem: Problem) -> bool:
     """Return True if a limit was measured with the current version of the problem."""
     return limit is not None and limit.made_of in ("", problem_digest(problem))
 
@@ -194,7 +194,7 @@ def _list_measured_times(solution: Solution, result: SubmissionResult) -> Iterat
             yield test.cpu_time or 0.0, solution.name, test.test_name
 
 
-def _measuring_failure(problem: Problem, skipped_solutions: Sequence[str]) -> JudgeFailure:
+def _make_measuring_failure(problem: Problem, skipped_solutions: Sequence[str]) -> JudgeFailure:
     """Return the error for a problem without a measurable solution.
 
     `skipped_solutions`: the solutions that were not measured, with reasons.

@@ -255,7 +255,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
         )
         if is_done and not is_fresh:
             journal.start_run()  # creates the run's files even if there are no submissions
-            await describe_problems(work, setup, journal, None)
+            await write_problem_descriptions(work, setup, journal, None)
             return RunSummary(skipped=len(keys or ()))
 
         def find_result(identity: str) -> SubmissionResult | None:
@@ -286,25 +286,25 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
                 workers=lambda: (
                     workers() + min(workers(), deduplication.waiting if deduplication is not None else 0)
                 ),
-                check=partial(judge.check_packages, work.problems.packages),
-                prepare=judge.prepare,
-                with_limits=add_limits,
-                expected=work.expected,
-                share=deduplication is not None,
-                outputs=setup.options.keep_outputs,
+                check_languages=partial(judge.check_packages, work.problems.packages),
+                prepare_problem=judge.prepare,
+                add_limits=add_limits,
+                expected_count=work.expected,
+                shares_results=deduplication is not None,
+                stores_outputs=setup.options.keep_outputs,
                 on_event=setup.on_event,
             )
-            await describe_problems(work, setup, journal, add_limits)
+            await write_problem_descriptions(work, setup, journal, add_limits)
             return call_summary
 
 
-async def describe_problems(
+async def write_problem_descriptions(
     work: Work,
     setup: RunSetup,
     journal: ResultLog,
-    with_limits: Callable[[Problem], Awaitable[Problem]] | None,
+    add_limits: Callable[[Problem], Awaitable[Problem]] | None,
     *,
-    untried: bool = False,
+    includes_untried: bool = False,
 ) -> None:
     """Write the descriptions of the problems with results, and the contestants' results, for reports.
 
@@ -312,14 +312,14 @@ async def describe_problems(
         work: The work of the run.
         setup: The settings of the call.
         journal: The run's results.
-        with_limits: Returns a problem with its limits. `None` means that nothing is judged, so measured
+        add_limits: Returns a problem with its limits. `None` means that nothing is judged, so measured
             limits are missing.
-        untried: True if problems without results are also described.
+        includes_untried: True if problems without results are also described.
     """
     time_factor = setup.options.timing.factor
     tasks_before, tried_problems = read_tasks(setup.folder), journal.problems
     problem_hashes = {name: work.fingerprint.problems.get(name, "") for name in tried_problems}
-    if untried:  # an empty hash means that these problems are described again when they have results
+    if includes_untried:  # an empty hash means that these problems are described again when they have results
         problem_hashes |= dict.fromkeys(work.problems.keys() - tried_problems, "")
     tasks = dict(tasks_before)
     for name, sha256 in sorted(problem_hashes.items()):
@@ -327,7 +327,7 @@ async def describe_problems(
         if problem is None or (name in tasks_before and tasks_before[name].sha256 == sha256):
             continue
         with contextlib.suppress(JudgeFailure):  # if no limit could be measured, the reason is in the rows
-            limit_problem = with_limits if name in tried_problems else None
+            limit_problem = add_limits if name in tried_problems else None
             problem = (
                 await limit_problem(problem) if limit_problem else with_time_factor(problem, time_factor)
             )
@@ -392,7 +392,7 @@ def find_appended_rows(dump: Dump, journal: ResultLog) -> Dump | None:
 
 @contextlib.asynccontextmanager
 async def open_judge(
-    setup: RunSetup, packages: Collection[str] = ()
+    setup: RunSetup, python_packages: Collection[str] = ()
 ) -> AsyncIterator[tuple[Judge, Callable[[], int]]]:
     """Context manager: a judge on the call's engine, and a function that returns the number of workers.
 
@@ -405,7 +405,7 @@ async def open_judge(
         )
         yield judge, lambda: _SUBMISSIONS_PER_SLOT * judge.slots
         return
-    engine, trusted = open_engine(given_engine, setup.store, tuple(packages))
+    engine, trusted = open_engine(given_engine, setup.store, tuple(python_packages))
     engine_name = given_engine.text if isinstance(given_engine, EngineChoice) else type(engine).__name__
     setup.on_event(EngineStarting(engine=engine_name))
     set_server_callback(engine, setup.on_event)
@@ -451,7 +451,7 @@ def create_time_limits(judge: Judge, setup: RunSetup, journal: ResultLog) -> Tim
         limits,
         store_limit,
         reused_limits=reused_limits,
-        factor=time_factor,
+        time_factor=time_factor,
     )
 
 
@@ -462,11 +462,11 @@ def supersede_changed_submissions(
     journal: ResultLog,
     problems: Mapping[str, Problem],
     submissions: Iterable[Submission],
-    other_keys: Collection[str],
+    unselected_keys: Collection[str],
 ) -> JudgedAgain | None:
     """Supersede the results of submissions that have changed or are gone, and return an event about them.
 
-    `other_keys`: keys that belong to the run and are not selected by this call. Raises InputError if the
+    `unselected_keys`: keys that belong to the run and are not selected by this call. Raises InputError if the
     folder would lose more than half of its results: then the dump is a different dump, and nothing is
     superseded.
     """
@@ -474,7 +474,7 @@ def supersede_changed_submissions(
         {ResultChange.PROBLEM: journal.edited.total(), ResultChange.COLUMNS: journal.relabelled}
     )
     earlier_keys = {*journal.done, *journal.superseded}
-    current_keys, current_programs, changed_keys = set(other_keys), set[str](), set[str]()
+    current_keys, current_programs, changed_keys = set(unselected_keys), set[str](), set[str]()
     for submission in submissions:
         current_keys.add(submission.key)
         problem = problems.get(submission.problem_id)

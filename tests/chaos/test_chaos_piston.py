@@ -139,7 +139,7 @@ async def scored(
         async with Scorer(engine, store=store, builds=BuildOptions(limits=limits)) as scorer:
             return await judge_all(
                 scorer.judge, {"chaos": PROBLEM}, list(submissions(count)), journal, workers=64,
-                prepare=scorer.prepare,
+                prepare_problem=scorer.prepare,
             )  # fmt: skip
 
 

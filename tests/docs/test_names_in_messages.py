@@ -41,7 +41,7 @@ def test_library_arguments_in_messages_are_translated_to_options() -> None:
         for module_path, message in texts()
         if " " in message and "=" in message
         for argument in _ARGUMENT.findall(
-            re.sub(r"--(columns|set) [a-z-]+=", "", console.replace_argument_names(message))
+            re.sub(r"--(columns|set) [a-z-]+=", "", console.replace_arguments_by_options(message))
         )
     ]
     assert untranslated == []

@@ -14,7 +14,7 @@ from support.engines import fake_capabilities
 from ioi_eval import Scorer
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions
 from ioi_eval.errors import InputError, JudgeFailure
-from ioi_eval.integrations.tasks import open_source
+from ioi_eval.integrations.tasks import open_evaluation_source
 from ioi_eval.models import Blob, LanguageFrom, NamedBlob, Problem, Submission, TaskOptions, TaskType, Test
 from ioi_eval.rules.extraction import Extraction, extract
 from ioi_eval.rules.languages import choose_language, list_allowed_languages
@@ -250,7 +250,7 @@ def test_prompt_uses_only_admitted_language() -> None:
     assert "```python" in prompt("verse", "python")
     with pytest.raises(InputError, match="calls a function of a Python submission"):
         prompt("calm", "c++")  # a program that can never be judged is not requested
-    opened = open_source(source, {})
+    opened = open_evaluation_source(source, {})
     assert {opened.choose_language(opened.problems.find(name)).name for name in ("calm", "verse")} == {
         "python",
         "c++",

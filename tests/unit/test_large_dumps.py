@@ -129,7 +129,7 @@ async def test_dump_changed_during_scan_is_compared_again(
 ) -> None:
     """The first rows were read from the old file, so the index of the new file must not contain them."""
     monkeypatch.setattr(dumps, "MIN_INDEXED_BYTES", 0)
-    truly, truly_scan = use_case.read_dump, dumps.hash_and_check
+    truly, truly_scan = use_case.read_dump, dumps.hash_file_and_check_utf8
 
     def change(*positional: Any) -> Any:
         large.rows[0] = row("k0", "// another")
@@ -137,7 +137,7 @@ async def test_dump_changed_during_scan_is_compared_again(
         return (truly_scan if late else truly)(*positional)
 
     with monkeypatch.context() as patch:
-        patch.setattr(*((dumps, "hash_and_check") if late else (use_case, "read_dump")), change)
+        patch.setattr(*((dumps, "hash_file_and_check_utf8") if late else (use_case, "read_dump")), change)
         with pytest.raises(InputError, match="changed while it was being scored"):
             await large.score()
     await large.score()

@@ -44,7 +44,7 @@ from ioi_eval.rules.expectations import (
     compute_max_points,
     find_similar_keyword,
 )
-from ioi_eval.runs.events import ignore
+from ioi_eval.runs.events import ignore_event
 from ioi_eval.runs.time_limits import TimeLimits
 from ioi_eval.runs.work import RunOptions, RunSetup, create_time_limits
 from ioi_eval.store import Store
@@ -474,7 +474,7 @@ async def test_run_reusing_results_reuses_their_time_limits(tmp_path: Path) -> N
     judge: Any = Timed()
     judge.with_options = lambda **changes: judge
     options = RunOptions(reuse=(str(other),))
-    setup = RunSetup(tmp_path / "run", EngineChoice(), options, Store(tmp_path / "store"), ignore)
+    setup = RunSetup(tmp_path / "run", EngineChoice(), options, Store(tmp_path / "store"), ignore_event)
     with ResultLog.open(setup.folder, Fingerprint(dump="d")) as journal:
         assert (await create_time_limits(judge, setup, journal).with_limits(problem)).limits.cpu_time == 3.0
     assert not judge.asked and read_limits(setup.folder) == read_limits(other)
@@ -487,7 +487,9 @@ async def test_fresh_run_measures_time_limits_again(tmp_path: Path, fresh: bool,
     write_limits(tmp_path, first)
     judge: Any = Timed()
     judge.with_options = lambda **changes: judge
-    setup = RunSetup(tmp_path, EngineChoice(), RunOptions(fresh=fresh), Store(tmp_path / "store"), ignore)
+    setup = RunSetup(
+        tmp_path, EngineChoice(), RunOptions(fresh=fresh), Store(tmp_path / "store"), ignore_event
+    )
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
         assert (await create_time_limits(judge, setup, journal).with_limits(problem)).limits.cpu_time == 2.0
     assert len(judge.asked) == measured_with
@@ -559,7 +561,7 @@ def forking(*times: str, **fields: Any) -> Problem:
 async def test_processes_are_counted_on_accepted_solutions(tmp_path: Path) -> None:
     measured = list[MeasuredLimit]()
     problem = forking("0", "2", limits=Limits.contest(4.0, 1 << 28))
-    limits = TimeLimits(Forking(), on_measured=lambda key, limit: measured.append(limit), factor=2)
+    limits = TimeLimits(Forking(), on_measured=lambda key, limit: measured.append(limit), time_factor=2)
     limited = await limits.with_limits(problem)
     assert (limited.options.forks, limited.limits.cpu_time) == (4, 8.0)
     (measured_limit,) = measured

@@ -104,7 +104,7 @@ def contest(
         out=folder,
         participants=tuple(tokens_by_name),
         choice=problems,
-        engine=engine.read_choice(),
+        engine=engine.read_engine_choice(),
         options=msgspec.structs.replace(running, timing=timing),
         store=open_store(),
     )

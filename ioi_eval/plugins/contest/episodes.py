@@ -11,7 +11,7 @@ from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import fields
 
 from ioi_eval.errors import InputError
-from ioi_eval.integrations.tasks import EvaluationSource, convert_options, open_source
+from ioi_eval.integrations.tasks import EvaluationSource, convert_options, open_evaluation_source
 from ioi_eval.plugins.contest import MAX_PART_LENGTH, Contest, Rules, Statement, SubmissionReply, as_markdown
 from ioi_eval.plugins.contest.tools import Tool, make_method, run, submit, test
 
@@ -32,7 +32,7 @@ class Episodes:
             self.rules = convert(convert_options(options, Rules), Rules, strict=False)
         except ValidationError as error:
             raise InputError(f"a rule of the contest is invalid: {error}") from error
-        self.source: EvaluationSource = open_source(
+        self.source: EvaluationSource = open_evaluation_source(
             source, {name: options[name] for name in options if name not in rule_names}
         )
         self.problems = {

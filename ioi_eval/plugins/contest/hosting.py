@@ -53,14 +53,14 @@ from ioi_eval.reports.records import WITH_FEEDBACK
 from ioi_eval.rules.extraction import extract
 from ioi_eval.runs.authors import (
     Asking,
-    Requests,
+    PromptRequests,
     author_name,
-    author_settings,
+    make_author_settings,
     open_author,
     refuse_unjudgeable_programs,
 )
 from ioi_eval.runs.engine import AnyEngine, cancel_tasks
-from ioi_eval.runs.events import OnEvent, ignore
+from ioi_eval.runs.events import OnEvent, ignore_event
 from ioi_eval.runs.runner import make_active_submissions_event
 from ioi_eval.runs.score import run_name
 from ioi_eval.runs.sources import Source, language_of, make_no_problem_error, open_problem_source, source_name
@@ -69,10 +69,10 @@ from ioi_eval.runs.work import (
     RunSetup,
     Work,
     create_time_limits,
-    describe_problems,
     make_fingerprint,
     open_journal,
     open_judge,
+    write_problem_descriptions,
 )
 from ioi_eval.store import Store
 from ioi_eval.store.files import Lines, make_folder, read_value, remove_incomplete_line, replace
@@ -105,7 +105,7 @@ async def open_contest(
     engine: AnyEngine | None = None,
     options: RunOptions | None = None,
     store: Store | None = None,
-    on_event: OnEvent = ignore,
+    on_event: OnEvent = ignore_event,
     clock: Callable[[], float] = time.time,
     choose_language: Callable[[Problem], str] | None = None,
 ) -> AsyncIterator[Contest]:
@@ -193,7 +193,12 @@ async def open_contest(
                     # Describe the problems now, for reports during the contest. Afterwards describe them
                     # again for problems that were tried later.
                     describe_again = partial(
-                        describe_problems, work, setup, journal, time_limits.with_limits, untried=True
+                        write_problem_descriptions,
+                        work,
+                        setup,
+                        journal,
+                        time_limits.with_limits,
+                        includes_untried=True,
                     )
                     await describe_again()
                     try:
@@ -396,7 +401,7 @@ async def compete(
     engine: AnyEngine | None = None,
     options: RunOptions | None = None,
     store: Store | None = None,
-    on_event: OnEvent = ignore,
+    on_event: OnEvent = ignore_event,
     serving: Serving | None = None,
 ) -> ContestOutcome:
     """Run a contest with a model or an agent. Another call continues where the last call stopped.
@@ -427,9 +432,9 @@ async def compete(
     asking_options, turn_options, secret_key = asking or Asking(), turns or Turns(), Secret(key)
     if isinstance(author, ModelOptions):
         # Imported here, because the import loads an HTTP client.
-        from ioi_eval.generate.chat import check_model
+        from ioi_eval.generate.chat import check_model_options
 
-        check_model(author, secret_key)
+        check_model_options(author, secret_key)
     full_name = author_name(author)
     folder = Path(out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(full_name)}-turns")
     # Shorten a long name at its start, because names of checkpoints differ in their last characters.
@@ -439,7 +444,7 @@ async def compete(
         if asking_options.samples == 1
         else [f"{base_name}.{number + 1}" for number in range(asking_options.samples)]
     )
-    requests = Requests(problems, asking_options, agent=isinstance(author, AgentOptions))
+    requests = PromptRequests(problems, asking_options, for_agent=isinstance(author, AgentOptions))
     contest_opening = open_contest(
         problems,
         rules or Rules(submissions=None if isinstance(author, ModelOptions) else turn_options.number),
@@ -450,7 +455,7 @@ async def compete(
         options=options,
         store=store,
         on_event=on_event,
-        choose_language=requests.judgeable_language if isinstance(author, ModelOptions) else None,
+        choose_language=requests.choose_judgeable_language if isinstance(author, ModelOptions) else None,
     )
     unwritten: dict[str, str] = {}
     feedback_template = load_template(turn_options.template, _TEMPLATE)
@@ -462,7 +467,7 @@ async def compete(
             label: requests.refusal_reason(problem, can_submit_files=is_agent)
             for label, problem in contest.problems.items()
         }
-        author_hash = fingerprint((), full_name, author_settings(author))
+        author_hash = fingerprint((), full_name, make_author_settings(author))
         with contextlib.closing(
             _ReplyLog(folder / TURNS, budget_tracker, participant_names, max_turns, author_hash)
         ) as reply_log:
@@ -529,7 +534,7 @@ class _ProblemWork(NamedTuple):
     """The work of a model or an agent on a problem."""
 
     contest: Contest
-    requests: Requests
+    requests: PromptRequests
     label: str
     sample: int
     turns: int
@@ -644,7 +649,7 @@ class _ReplyLog:
             if participant in participants and turn > max_turns:
                 raise self._make_mismatch_error(f"replies of more than {max_turns} turns")
             self._replies[key] = prompt, reply
-            budget.add_usage(reply.usage)
+            budget.add_usage_and_get_cost(reply.usage)
         self._reply_file = Lines(path)
 
     def _make_mismatch_error(self, unusable_replies: str) -> InputError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioi_eval.benchmarks.entries import BenchmarkEntry, EntryColumns, ListedBenchmark
+from ioi_eval.benchmarks.entries import BenchmarkEntry, BenchmarkFromEntry, EntryColumns
 
 HUMANEVAL = BenchmarkEntry(
     name="humaneval",
@@ -53,16 +53,16 @@ KODCODE = BenchmarkEntry(
 )
 
 
-class HumanEval(ListedBenchmark):
+class HumanEval(BenchmarkFromEntry):
     def __init__(self) -> None:
         super().__init__(HUMANEVAL)
 
 
-class Mbpp(ListedBenchmark):
+class Mbpp(BenchmarkFromEntry):
     def __init__(self) -> None:
         super().__init__(MBPP)
 
 
-class KodCode(ListedBenchmark):
+class KodCode(BenchmarkFromEntry):
     def __init__(self) -> None:
         super().__init__(KODCODE)

@@ -21,7 +21,7 @@ from ioi_eval.benchmarks.benchmark import (
 )
 from ioi_eval.benchmarks.hub import fetch_hub_file
 from ioi_eval.benchmarks.packaged import make_problem_from_package
-from ioi_eval.benchmarks.tables import Table, Tables, TableSource, find_single_file
+from ioi_eval.benchmarks.tables import Table, Tables, TableSource, list_matching_file
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import Problem
 from ioi_eval.plugins.lightcp.packages import LightCp
@@ -50,7 +50,7 @@ class LiveCodeBenchPro(Benchmark):
         return (self.candidate(main[rows[0]]) for rows in main.group_rows(self.named.id).values())
 
     def fingerprint(self, candidate: ProblemCandidate, tables: Tables) -> str:
-        return f"{tables.main.fingerprint} {tables.format_file_stamp(TESTS, f'{candidate.id}.zip')}"
+        return f"{tables.main.fingerprint} {tables.format_file_size_and_time(TESTS, f'{candidate.id}.zip')}"
 
     def problem(
         self, candidate: ProblemCandidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
@@ -80,6 +80,6 @@ def _find_archive(file_name: str, options: BenchmarkOptions) -> Path:
             raise Unusable(NO_TESTS)
         return path
     try:
-        return find_single_file(Path(options.data_dir), TableSource(dataset=TESTS, path=file_name))[0]
+        return list_matching_file(Path(options.data_dir), TableSource(dataset=TESTS, path=file_name))[0]
     except InputError as error:
         raise Unusable(NO_TESTS) from error

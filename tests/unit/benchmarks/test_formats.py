@@ -23,7 +23,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ioi_eval.benchmarks import row_files
-from ioi_eval.benchmarks.row_files import hash_and_check, list_dump_files, list_other_files, read_rows
+from ioi_eval.benchmarks.row_files import (
+    hash_file_and_check_utf8,
+    list_dump_files,
+    list_non_dump_files,
+    read_rows,
+)
 from ioi_eval.errors import InputError
 
 Writer = Callable[[Path, Any], Path]
@@ -45,7 +50,7 @@ ROWS = [
 
 def failing(path: Path) -> InputError:
     with pytest.raises(InputError) as caught:
-        hash_and_check(path)
+        hash_file_and_check_utf8(path)
         list(read_rows(path))
     assert caught.value.where == str(path)
     assert caught.value.remedy
@@ -55,7 +60,7 @@ def failing(path: Path) -> InputError:
 @pytest.mark.parametrize("name", WRITERS)
 def test_rows_of_every_file_format_are_read_unchanged(tmp_path: Path, name: str) -> None:
     path = WRITERS[name](tmp_path / name, ROWS)
-    assert hash_and_check(path) == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert hash_file_and_check_utf8(path) == hashlib.sha256(path.read_bytes()).hexdigest()
     assert [row.columns for row in read_rows(path)] == ROWS
 
 
@@ -73,7 +78,7 @@ def test_compressed_rows_equal_rows_of_plain_file(tmp_path: Path, name: str, suf
     plain = WRITERS[name](tmp_path / name, ROWS)
     path = packed(plain, suffix)
     assert list_dump_files([path]) == [path]
-    assert hash_and_check(path) == hash_and_check(plain)
+    assert hash_file_and_check_utf8(path) == hash_file_and_check_utf8(plain)
     assert [row.columns for row in read_rows(path)] == ROWS
 
 
@@ -273,7 +278,7 @@ def test_dump_folders_are_searched_for_files(tmp_path: Path) -> None:
     ):
         path.touch()
     assert list_dump_files([tmp_path]) == expected_files
-    assert list_other_files([tmp_path, expected_files[0]]) == [tmp_path / "README.md"]
+    assert list_non_dump_files([tmp_path, expected_files[0]]) == [tmp_path / "README.md"]
     assert list_dump_files([str(tmp_path / "d.CSV"), tmp_path / "b"]) == [
         expected_files[2],
         expected_files[1],

@@ -40,7 +40,7 @@ def error(request: pytest.FixtureRequest) -> Exception:
 
 @pytest.fixture
 def reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "_find_connection_error", lambda: None)
+    monkeypatch.setattr(hub, "_find_hub_connection_error", lambda: None)
 
 
 def failing(error: Exception) -> Any:
@@ -97,7 +97,7 @@ def test_offline_setting_of_the_hub_client_is_restored(
     """Also if it changed while the hub was unreachable, and with concurrent calls."""
     client, datasets_config = huggingface_hub.constants, datasets.config
     monkeypatch.setattr(datasets_config, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(hub, "_find_connection_error", lambda: "nobody")
+    monkeypatch.setattr(hub, "_find_hub_connection_error", lambda: "nobody")
     inside, finished = threading.Event(), threading.Event()
     finished_before = []
 
@@ -146,7 +146,7 @@ def test_hub_connection_is_tried_several_times(monkeypatch: pytest.MonkeyPatch, 
 
     monkeypatch.setattr(hub, "HUB", msgspec.structs.replace(HUB, seconds=60.0))
     monkeypatch.setattr(huggingface_hub, "get_session", lambda: SimpleNamespace(head=head))
-    assert hub._find_connection_error() is None
+    assert hub._find_hub_connection_error() is None
     assert len(pauses) == 2 and answers == []
 
 
@@ -157,4 +157,4 @@ def test_slow_answer_of_hub_is_no_connection_error(
         monkeypatch.setattr(hub, "_CONNECT_TIMEOUT_S", 0.05)
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", url)
-        assert hub._find_connection_error() is None
+        assert hub._find_hub_connection_error() is None

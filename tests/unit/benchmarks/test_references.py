@@ -24,8 +24,8 @@ from ioi_eval.runs.references import (
     Reference,
     References,
     Reliability,
+    compute_reliability,
     judge_references,
-    rate_reliability,
 )
 from ioi_eval.runs.runner import SubmissionJudge
 from ioi_eval.testing import FakeEngine
@@ -68,7 +68,7 @@ async def judged(
         store=store,
         max_solutions=most,
         workers=2,
-        fresh=fresh,
+        ignores_cache=fresh,
         timing=timing,
         capabilities=here,
     )
@@ -239,13 +239,13 @@ async def test_dataset_without_solutions_has_unknown_reliability(scorer: Scorer,
 )
 def test_reliability_follows_statuses_of_solutions(statuses: list[V | None], expected: str) -> None:
     references = [Reference(solution="", language="", status=status) for status in statuses]
-    assert rate_reliability(references).value == expected
+    assert compute_reliability(references).value == expected
 
 
 def test_references_are_written_as_json(tmp_path: Path) -> None:
     problem_references = ProblemReferences(problem="p", reliability=Reliability.RELIABLE)
     references = References(most=3, problems=(problem_references,))
-    assert references.labels(Reliability.RELIABLE) == ("p",)
+    assert references.list_labels(Reliability.RELIABLE) == ("p",)
     write_json(tmp_path / REFERENCES, references)
     written = json.loads((tmp_path / REFERENCES).read_text())
     assert (written["most"], written["problems"][0]["reliability"]) == (3, "reliable")

@@ -14,7 +14,7 @@ from dump_rows import CODE, PROBLEMS, row
 from support.datasets import open_dump
 
 from ioi_eval.benchmarks import list_named_problem_ids
-from ioi_eval.benchmarks.dumps import replace_stdin_by_file
+from ioi_eval.benchmarks.dumps import replace_stdin_dump_by_file
 from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.errors import InputError
 
@@ -35,7 +35,7 @@ LINES = "".join(json.dumps(one) + "\n" for one in ROWS).encode()
 def test_standard_input_rows_are_read_in_any_format(tmp_path: Path, content: bytes) -> None:
     other = tmp_path / "other.jsonl"
     other.write_text(json.dumps(row(uuid="d")) + "\n")
-    with replace_stdin_by_file([str(other), "-"], io.BytesIO(content)) as dumps:
+    with replace_stdin_dump_by_file([str(other), "-"], io.BytesIO(content)) as dumps:
         submissions = list(open_dump(dumps, problems=PROBLEMS))
         stored_input = dumps[1]
         assert isinstance(stored_input, RowFile)
@@ -46,7 +46,7 @@ def test_standard_input_rows_are_read_in_any_format(tmp_path: Path, content: byt
 
 
 def test_standard_input_is_not_read_unless_named() -> None:
-    with replace_stdin_by_file(["x.jsonl"], io.BytesIO(b"kept")) as dumps:
+    with replace_stdin_dump_by_file(["x.jsonl"], io.BytesIO(b"kept")) as dumps:
         assert dumps == ["x.jsonl"]
 
 
@@ -62,22 +62,25 @@ def test_standard_input_is_not_read_unless_named() -> None:
     ids=["nothing", "csv", "broken", "no problem", "cut off"],
 )
 def test_errors_name_standard_input(content: bytes, message: str) -> None:
-    with pytest.raises(InputError, match=message), replace_stdin_by_file(["-"], io.BytesIO(content)) as dumps:
+    with (
+        pytest.raises(InputError, match=message),
+        replace_stdin_dump_by_file(["-"], io.BytesIO(content)) as dumps,
+    ):
         open_dump(dumps, problems=PROBLEMS)
 
 
 def test_problem_ids_are_listed_from_standard_input() -> None:
     with (
-        replace_stdin_by_file(["-"], io.BytesIO(b"\xff")) as dumps,
+        replace_stdin_dump_by_file(["-"], io.BytesIO(b"\xff")) as dumps,
         pytest.raises(InputError, match="standard input, line 1"),
     ):
         list_named_problem_ids(dumps)
-    with replace_stdin_by_file(["-"], io.BytesIO(b"{\n" + LINES)) as dumps:
+    with replace_stdin_dump_by_file(["-"], io.BytesIO(b"{\n" + LINES)) as dumps:
         assert list_named_problem_ids(dumps) == {"sum"}  # reading reports the bad first line with the rest
 
 
 def test_standard_input_named_twice_is_refused() -> None:
-    with pytest.raises(InputError, match="twice"), replace_stdin_by_file(["-", "-"], io.BytesIO(LINES)):
+    with pytest.raises(InputError, match="twice"), replace_stdin_dump_by_file(["-", "-"], io.BytesIO(LINES)):
         pass
 
 

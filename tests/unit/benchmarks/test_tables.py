@@ -59,7 +59,7 @@ def test_table_values_survive_release_of_pages(tmp_path: Path, monkeypatch: pyte
     )
     views = [table_row.read_content("a") for table_row in table]  # the first pages are released by now
     assert [bytes(view).decode() for view in views] == long_texts
-    table.release()
+    table.release_memory()
     assert bytes(views[3]).decode() == table[3].read_text("a") == long_texts[3]
 
 
@@ -131,8 +131,8 @@ def test_table_fields_are_read_with_their_types(tmp_path: Path) -> None:
         True,
         ("a",),
     )
-    assert typed_row.read_objects("pairs") == ({"in": "1", "out": None},)
-    assert typed_row.read_objects("columns") == ({"in": "1"}, {"in": "2"})
+    assert typed_row.read_list_of_objects("pairs") == ({"in": "1", "out": None},)
+    assert typed_row.read_list_of_objects("columns") == ({"in": "1"}, {"in": "2"})
     assert typed_row.read_json("json") == {"a": [1]}
     assert (
         typed_row.read_text("no", "d"),
@@ -158,7 +158,7 @@ def test_table_fields_are_read_with_their_types(tmp_path: Path) -> None:
         (lambda one: one.read_integer("half"), "2.5 is not a whole number"),
         (lambda one: one.read_boolean("text"), "'x' is not true or false"),
         (lambda one: one.read_texts("numbers"), "[1] is not a list of texts"),
-        (lambda one: one.read_objects("numbers"), "[1] is not a list of objects"),
+        (lambda one: one.read_list_of_objects("numbers"), "[1] is not a list of objects"),
         (lambda one: one.read_json("text"), "the value is not valid JSON"),
         (lambda one: one.read_content("number"), "3 is not a text"),
         (

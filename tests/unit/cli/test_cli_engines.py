@@ -50,19 +50,19 @@ def quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_engine_is_embedded_unless_option_or_variable_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert EngineOptions().read_choice() == EngineChoice(text="embedded")
+    assert EngineOptions().read_engine_choice() == EngineChoice(text="embedded")
     monkeypatch.setenv("PISTON_ENDPOINTS", " slurm ")
     monkeypatch.setenv("PISTON_MAX_REQUESTS_PER_ENDPOINT", "4")
-    assert EngineOptions().read_choice() == EngineChoice(text="slurm", per_endpoint=4)
-    assert EngineOptions(per_endpoint=2).read_choice().per_endpoint == 2
-    assert EngineOptions(engine="embedded").read_choice() == EngineChoice(text="embedded")
-    assert EngineOptions(engine="http://a:2000").read_choice() == EngineChoice(text="http://a:2000")
+    assert EngineOptions().read_engine_choice() == EngineChoice(text="slurm", per_endpoint=4)
+    assert EngineOptions(per_endpoint=2).read_engine_choice().per_endpoint == 2
+    assert EngineOptions(engine="embedded").read_engine_choice() == EngineChoice(text="embedded")
+    assert EngineOptions(engine="http://a:2000").read_engine_choice() == EngineChoice(text="http://a:2000")
 
 
 def test_empty_engine_variable_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PISTON_ENDPOINTS", " ")
     monkeypatch.setenv("PISTON_MAX_REQUESTS_PER_ENDPOINT", "x")
-    assert EngineOptions().read_choice() == EngineChoice(text="embedded")
+    assert EngineOptions().read_engine_choice() == EngineChoice(text="embedded")
 
 
 @pytest.mark.parametrize("number", ["x", "0", "-1", "1.5"])
@@ -70,7 +70,7 @@ def test_invalid_requests_per_endpoint_is_input_error(monkeypatch: pytest.Monkey
     monkeypatch.setenv("PISTON_ENDPOINTS", "slurm")
     monkeypatch.setenv("PISTON_MAX_REQUESTS_PER_ENDPOINT", number)
     with pytest.raises(InputError, match="PISTON_MAX_REQUESTS_PER_ENDPOINT"):
-        EngineOptions().read_choice()
+        EngineOptions().read_engine_choice()
 
 
 @pytest.mark.parametrize(
@@ -89,16 +89,16 @@ def test_invalid_engine_option_is_refused_by_name(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=says) as caught:
-        EngineOptions(engine=engine_text).read_choice()
+        EngineOptions(engine=engine_text).read_engine_choice()
     assert caught.value.field == "--engine"
     assert "embedded" in str(caught.value)
 
 
 def test_options_of_other_engines_are_refused() -> None:
     with pytest.raises(InputError, match="per-endpoint"):
-        EngineOptions(engine="embedded", per_endpoint=3).read_choice()
+        EngineOptions(engine="embedded", per_endpoint=3).read_engine_choice()
     with pytest.raises(InputError, match=r"ioi-eval\.toml, field 'cpus-per-slot'"):
-        EngineOptions(engine="slurm", cpus_per_slot=2).read_choice()
+        EngineOptions(engine="slurm", cpus_per_slot=2).read_engine_choice()
 
 
 def test_engine_choice_opens_engine(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_engine_choice_opens_engine(tmp_path: Path) -> None:
 def test_empty_token_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "token").write_text(" \n")
     with pytest.raises(InputError, match="the token file is empty"):
-        EngineOptions(engine="slurm", token_file=tmp_path / "token").read_choice()
+        EngineOptions(engine="slurm", token_file=tmp_path / "token").read_engine_choice()
 
 
 # --- many servers ------------------------------------------------------------------------------------

@@ -21,8 +21,8 @@ PACKAGES = Path(__file__).parents[2] / "packages"
 
 
 def test_only_whole_argument_names_are_translated_to_options() -> None:
-    assert console.replace_argument_names("Choose another out=FOLDER") == "Choose another --out folder"
-    assert console.replace_argument_names("n_problems=3, timeout=FOLDER, xpython=PATH") == (
+    assert console.replace_arguments_by_options("Choose another out=FOLDER") == "Choose another --out folder"
+    assert console.replace_arguments_by_options("n_problems=3, timeout=FOLDER, xpython=PATH") == (
         "n_problems=3, timeout=FOLDER, xpython=PATH"
     )
 

@@ -95,5 +95,5 @@ def test_option_field_adds_option_help_and_name_in_messages(monkeypatch: pytest.
     assert run(app, ["--cups", "0"]).exit_code == 2
     shown = run(app, ["--help"]).output
     assert "--cups" in shown and "Cups of tea." in shown and "2" in shown
-    assert console.replace_argument_names("Give cups=... or cups=N") == "Give --cups or --cups N"
+    assert console.replace_arguments_by_options("Give cups=... or cups=N") == "Give --cups or --cups N"
     assert console.format_input_error(InputError("too many", field="cups")) == "--cups: too many"

@@ -18,7 +18,7 @@ from ioi_eval.errors import InputError
 from ioi_eval.generate import AgentOptions
 from ioi_eval.runs import needs as needs_module
 from ioi_eval.runs.authors import run
-from ioi_eval.runs.needs import check_needs
+from ioi_eval.runs.needs import check_problem_needs
 from ioi_eval.testing import FakeEngine
 
 
@@ -39,7 +39,7 @@ def packages(tmp_path: Path) -> Path:
 async def looked(packages: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> list[HealthCheck]:
     monkeypatch.setattr(needs_module, "open_engine", lambda choice, store, packages: EnginePair(engine))
     store = Store(packages.parent / "store")
-    return list(await check_needs(str(packages), BenchmarkOptions(), EngineChoice(), store=store))
+    return list(await check_problem_needs(str(packages), BenchmarkOptions(), EngineChoice(), store=store))
 
 
 async def test_tool_that_all_problems_lack_is_a_single_health_check(

@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from ioi_eval.cli import console
-from ioi_eval.cli.progress import RunProgress, describe_overload, summarize_call
+from ioi_eval.cli.progress import RunProgress, describe_overload, format_run_summary
 from ioi_eval.cli.report import ReportProgressBar
 from ioi_eval.models import Verdict
 from ioi_eval.runs.events import (
@@ -96,7 +96,7 @@ def test_failed_submissions_count_as_finished_in_progress(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(("tests", "rate"), [(30, "0.49"), (0, "0"), (7 * 61, "7"), (1234 * 61, "1230")])
 def test_test_rate_is_not_rounded_to_zero(tests: int, rate: str) -> None:
-    call_summary = summarize_call(RunSummary(judged=11, tests=tests), 61.2, unscored=0)
+    call_summary = format_run_summary(RunSummary(judged=11, tests=tests), 61.2, unscored_count=0)
     assert call_summary.endswith(f", {rate} a second")
 
 

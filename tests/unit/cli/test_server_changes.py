@@ -92,7 +92,7 @@ def test_waiting_submissions_are_explained() -> None:
 def test_pending_server_changes_are_printed_at_end() -> None:
     news = ServerEventLog(Clock())
     news.add_event(server_change("a", Change.GONE))
-    assert len(list(news.take_messages(at_once=True))) == 1
+    assert len(list(news.take_messages(ignores_delay=True))) == 1
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from ioi_eval.cli import console
-from ioi_eval.cli.scores import _Block, _ScreenPrinter, print_comparison, print_scores
+from ioi_eval.cli.scores import _ScoresPrinter, _TextBlock, print_comparison, print_scores
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ComparedRun, ModelSummary, ProblemSummary, Summary
 from ioi_eval.reports.headline import make_headline
@@ -182,10 +182,10 @@ def test_wide_characters_are_cut_to_column_width(width: int, monkeypatch: pytest
 def test_list_of_omitted_tables_fits_terminal_width(
     capsys: pytest.CaptureFixture[str], width: int | None
 ) -> None:
-    screen, tables = _ScreenPrinter(), [f"table {number} of many" for number in range(8)]
+    screen, tables = _ScoresPrinter(), [f"table {number} of many" for number in range(8)]
     for name in tables:
-        screen.add(name, _Block(before=["a sentence"] * 100))
-    screen.print_end()
+        screen.add(name, _TextBlock(before=["a sentence"] * 100))
+    screen.print_footer()
     lines = capsys.readouterr().out.splitlines()[1:]
     assert " ".join(lines) == f"In the report: {', '.join(tables)}." and fits(lines, width)
     assert len(lines) == (1 if width is None else 3 if width < 80 else 2)

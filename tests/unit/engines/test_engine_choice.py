@@ -24,7 +24,7 @@ CORES = 8
 
 
 def command_line(store: Store, engine: str | None, workers: int | None = None, **options: Any) -> EnginePair:
-    return open_engine(EngineOptions(engine=engine, workers=workers, **options).read_choice(), store)
+    return open_engine(EngineOptions(engine=engine, workers=workers, **options).read_engine_choice(), store)
 
 
 def library(store: Store, engine: str | None, workers: int | None = None, **options: Any) -> EnginePair:
@@ -44,7 +44,7 @@ def reward_of_trl(store: Store, engine: str | None) -> EnginePair:
 
 
 def evaluator_of_apps(store: Store, engine: str | None, **options: Any) -> EnginePair:
-    return Execution(engine=Setup(engine=engine, **options)).make_setup().open_engines(store)
+    return Execution(engine=Setup(engine=engine, **options)).make_judging_setup().open_engines(store)
 
 
 def metric_of_lm_eval(store: Store, engine: str | None, **options: Any) -> EnginePair:

@@ -32,7 +32,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_engine_from_docs_extending_judges_submissions(installed: None, shared_cache: Path) -> None:
-    store, choice = Store(shared_cache), EngineOptions(engine="folder").read_choice()
+    store, choice = Store(shared_cache), EngineOptions(engine="folder").read_engine_choice()
     engine, trusted = open_engine(choice, store)
     assert isinstance(engine, Engine) and trusted is not None
     problem = Problem.of(tests=[("1 2", "3"), ("2 2", "4")])

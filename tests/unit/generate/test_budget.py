@@ -12,7 +12,7 @@ USAGE = {"prompt_tokens": 1000, "completion_tokens": 500}
 
 def test_budget_without_limits_is_never_exceeded() -> None:
     budget = BudgetTracker()
-    assert budget.add_usage({"prompt_tokens": 10**12}) is None
+    assert budget.add_usage_and_get_cost({"prompt_tokens": 10**12}) is None
     budget.check_budget()
     assert budget.used_tokens == 10**12
 
@@ -20,18 +20,18 @@ def test_budget_without_limits_is_never_exceeded() -> None:
 def test_token_budget_is_enforced() -> None:
     budget = BudgetTracker(BudgetOptions(tokens=1500))
     budget.check_budget()
-    budget.add_usage({**USAGE, "completion_tokens": 499})
+    budget.add_usage_and_get_cost({**USAGE, "completion_tokens": 499})
     budget.check_budget()
-    budget.add_usage({"completion_tokens": 1})
+    budget.add_usage_and_get_cost({"completion_tokens": 1})
     with pytest.raises(OutOfBudget, match="1500 tokens"):
         budget.check_budget()
 
 
 def test_money_budget_is_enforced() -> None:
     budget = BudgetTracker(BudgetOptions(money=0.004, input_price=1.0, output_price=2.0))
-    assert budget.add_usage(USAGE) == pytest.approx(0.002)
+    assert budget.add_usage_and_get_cost(USAGE) == pytest.approx(0.002)
     budget.check_budget()
-    budget.add_usage(USAGE)
+    budget.add_usage_and_get_cost(USAGE)
     with pytest.raises(OutOfBudget, match=r"0\.004"):
         budget.check_budget()
 
@@ -40,11 +40,13 @@ def test_float_token_counts_are_accepted() -> None:
     usage = {"prompt_tokens": 1000.0, "completion_tokens": 500.0}
     budget = BudgetTracker(BudgetOptions(tokens=1500, output_price=2.0))
     assert budget.add_missing_usage(usage, prompt_characters=30, reply_characters=3) == usage
-    assert budget.add_usage(usage) == pytest.approx(0.001) and budget.used_tokens == 1500
+    assert budget.add_usage_and_get_cost(usage) == pytest.approx(0.001) and budget.used_tokens == 1500
 
 
 def test_output_price_alone_gives_cost() -> None:
-    assert BudgetTracker(BudgetOptions(output_price=2.0)).add_usage(USAGE) == pytest.approx(0.001)
+    assert BudgetTracker(BudgetOptions(output_price=2.0)).add_usage_and_get_cost(USAGE) == pytest.approx(
+        0.001
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,7 @@ def test_output_price_alone_gives_cost() -> None:
 )
 def test_malformed_usage_counts_no_tokens(usage: dict[str, object]) -> None:
     budget = BudgetTracker(BudgetOptions(tokens=1))
-    budget.add_usage(usage)
+    budget.add_usage_and_get_cost(usage)
     assert budget.used_tokens == 0
 
 
@@ -78,4 +80,4 @@ def test_missing_usage_is_estimated_under_token_budget() -> None:
 def test_missing_usage_is_estimated_if_prices_are_set() -> None:
     priced = BudgetTracker(BudgetOptions(input_price=1.0, output_price=2.0))
     usage = priced.add_missing_usage({}, prompt_characters=30, reply_characters=3)
-    assert usage["estimated"] and priced.add_usage(usage) == pytest.approx(12e-6)
+    assert usage["estimated"] and priced.add_usage_and_get_cost(usage) == pytest.approx(12e-6)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ioi_eval.generate.chat import Fault, FaultKind, read_reply
+from ioi_eval.generate.chat import FaultKind, ModelServerFault, read_reply
 
 NOW = 1_000_000.0
 
@@ -19,8 +19,8 @@ def choices(message: Any, stop: str | None = "stop", **more: Any) -> bytes:
     return json.dumps({"choices": [{"message": message, "finish_reason": stop}], **more}).encode()
 
 
-def fault(status: int, body: bytes = b"", **headers: str) -> Fault:
-    with pytest.raises(Fault) as caught:
+def fault(status: int, body: bytes = b"", **headers: str) -> ModelServerFault:
+    with pytest.raises(ModelServerFault) as caught:
         read_reply(status, headers, body, now=NOW)
     return caught.value
 
@@ -123,7 +123,7 @@ def test_reply_that_is_not_a_chat_completion_is_fault(body: bytes, kind: FaultKi
 )
 def test_http_status_determines_kind_of_fault(status: int, body: bytes, kind: FaultKind) -> None:
     reply_fault = fault(status, body)
-    assert (reply_fault.kind, reply_fault.pause_s) == (kind, None)
+    assert (reply_fault.kind, reply_fault.retry_after_s) == (kind, None)
     assert f"HTTP {status}" in reply_fault.reason
 
 
@@ -161,7 +161,7 @@ def test_fault_of_redirecting_model_server_names_the_location() -> None:
 @pytest.mark.parametrize("status", [429, 503])
 def test_retry_after_header_sets_pause(status: int, header_value: str, pause: float | None) -> None:
     reply_fault = fault(status, **{"retry-after": header_value})
-    assert (reply_fault.kind, reply_fault.pause_s) == (
+    assert (reply_fault.kind, reply_fault.retry_after_s) == (
         FaultKind.LATER if pause is None else FaultKind.PAUSE,
         pause,
     )
@@ -193,9 +193,9 @@ def test_event_stream_uses_first_choice_only() -> None:
 def test_truncated_event_stream_is_fault() -> None:
     headers = {"content-type": "text/event-stream"}
     whole = stream({"content": "a"}, stop=None)
-    with pytest.raises(Fault, match="cut off"):
+    with pytest.raises(ModelServerFault, match="cut off"):
         read_reply(200, headers, whole, now=NOW)
-    with pytest.raises(Fault, match="not a chat completion"):
+    with pytest.raises(ModelServerFault, match="not a chat completion"):
         read_reply(200, headers, b'data: {"choices": [{"ind', now=NOW)
 
 
@@ -217,7 +217,7 @@ JSON = ANYTHING.map(lambda value: json.dumps(value).encode())
 def test_arbitrary_reply_gives_reply_or_fault(status: int, body: bytes, kind: str) -> None:
     try:
         reply = read_reply(status, {"content-type": kind}, body, now=NOW)
-    except Fault as raised:
+    except ModelServerFault as raised:
         assert raised.reason
     else:
         assert reply.content or reply.reasoning or reply.stop_reason

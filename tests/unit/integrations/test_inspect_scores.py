@@ -13,7 +13,7 @@ from ioi_eval.benchmarks.row_files import FileRow, read_rows_or_errors
 from ioi_eval.benchmarks.row_schemas import find_schema
 from ioi_eval.errors import FailedRequest, InputError
 from ioi_eval.integrations.tasks import (
-    compute_score_share,
+    compute_score_fraction,
     explain_result,
     make_result_metadata,
     summarize_scores,
@@ -82,9 +82,9 @@ def test_only_full_marks_have_share_1() -> None:
     thirds = msgspec.structs.replace(
         PLAIN, subtasks=tuple(Subtask(name=name, points=100 / 3, tests=(name,)) for name in NAMES)
     )
-    assert compute_score_share(result_of(thirds, 1, 1, 1)) == 1.0
-    assert compute_score_share(result_of(thirds, 1, 1, 1 - 2e-16)) < 1.0
-    assert compute_score_share(result_of(PLAIN, 1, 0, 1)) == pytest.approx(2 / 3)
+    assert compute_score_fraction(result_of(thirds, 1, 1, 1)) == 1.0
+    assert compute_score_fraction(result_of(thirds, 1, 1, 1 - 2e-16)) < 1.0
+    assert compute_score_fraction(result_of(PLAIN, 1, 0, 1)) == pytest.approx(2 / 3)
 
 
 def test_inspect_explanation_lists_points_and_failed_tests() -> None:

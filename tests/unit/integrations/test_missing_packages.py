@@ -12,7 +12,7 @@ import pytest
 from ioi_eval import InputError, integrations
 from ioi_eval.errors import ExtraMissing
 from ioi_eval.integrations import lm_eval
-from ioi_eval.integrations.tasks import open_source
+from ioi_eval.integrations.tasks import open_evaluation_source
 
 
 @pytest.mark.parametrize(
@@ -63,5 +63,5 @@ def test_missing_packages_are_found_before_model_is_asked(tmp_path: Path) -> Non
     rows.write_text(json.dumps({"question": "Print it.", "input_output": tests, "difficulty": "easy"}) + "\n")
     # No Python has all of these packages.
     with pytest.raises(InputError, match="submissions may import"):
-        open_source(str(rows), {"packages": "numpy,sympy,sortedcontainers,atcoder"})
-    assert open_source(str(rows), {"packages": "none"}).problems.packages == ()
+        open_evaluation_source(str(rows), {"packages": "numpy,sympy,sortedcontainers,atcoder"})
+    assert open_evaluation_source(str(rows), {"packages": "none"}).problems.packages == ()

@@ -41,7 +41,9 @@ def test_forked_child_releases_engine_of_parent(monkeypatch: pytest.MonkeyPatch)
     """Otherwise the parent could not close its sandboxes."""
     own_runtime, context = runtime(Setup(engine=lambda _: FakeEngine())), multiprocessing.get_context("fork")
     let_go = context.SimpleQueue()
-    monkeypatch.setattr(Runtime, "close_inherited", lambda inherited: let_go.put(inherited is own_runtime))
+    monkeypatch.setattr(
+        Runtime, "close_files_after_fork", lambda inherited: let_go.put(inherited is own_runtime)
+    )
     child = context.Process(target=int)
     child.start()
     child.join(60)

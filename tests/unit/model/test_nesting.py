@@ -119,7 +119,7 @@ def test_decoders_refuse_deeply_nested_json_despite_high_recursion_limit(tmp_pat
     )
     assert (completed.returncode, completed.stderr) == (0, "")
     replies, rows = (
-        ["BrokenReply", "RefusedRequest", "BrokenReply", "Fault", "Fault"],
+        ["BrokenReply", "RefusedRequest", "BrokenReply", "ModelServerFault", "ModelServerFault"],
         ["InputError", "InputError"],
     )
     assert completed.stdout.split() == [*replies, *rows, "[[["]

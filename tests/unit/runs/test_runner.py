@@ -165,7 +165,7 @@ async def test_submission_equal_to_an_earlier_one_is_not_judged(tmp_path: Path) 
 async def test_equal_submissions_are_judged_each_without_sharing(tmp_path: Path, workers: int) -> None:
     same = [submission(f"s{n}", code="same") for n in range(6)]
     judge = FakeJudge(pause=lambda: 5)
-    summary, _ = await score(tmp_path / "run", judge, same, workers, share=False)
+    summary, _ = await score(tmp_path / "run", judge, same, workers, shares_results=False)
     assert sorted(judge.judged) == [f"s{n}" for n in range(6)]
     assert (summary.judged, summary.repeated, summary.tests) == (6, 0, 24)
     assert {row["repeats"] for row in rows(tmp_path / "run").values()} == {None}
