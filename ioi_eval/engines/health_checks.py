@@ -28,7 +28,7 @@ from ioi_eval.engines.embedded.sandboxes import (
     MIN_SLOT_BYTES,
     NOEXEC_REMEDY,
     Disk,
-    choose_base_folder,
+    choose_sandbox_parent_folder,
     explain_unusable_folder,
     find_missing_requirements,
     is_in_memory,
@@ -282,7 +282,7 @@ def check_other_languages(tools: Mapping[str, Toolchain]) -> list[HealthCheck]:
 
 def check_sandbox_folder(chosen_folder: Path | None = None) -> list[HealthCheck]:
     wanted_slots = len(os.sched_getaffinity(0))
-    sandbox_folder = chosen_folder or choose_base_folder(wanted_slots)
+    sandbox_folder = chosen_folder or choose_sandbox_parent_folder(wanted_slots)
     disk = Disk.measure(sandbox_folder)
     slots = disk.count_slots(wanted_slots)
     fallback_reason = (
@@ -331,7 +331,7 @@ async def check_confinement(compiler: Toolchain | None, store: Store) -> list[He
 @contextmanager
 def create_trial_folder(sandboxes: Path | None = None) -> Iterator[Path]:
     """Create a temporary folder in the folder of sandboxes, from which programs can be started."""
-    parent_folder = sandboxes or choose_base_folder(len(os.sched_getaffinity(0)))
+    parent_folder = sandboxes or choose_sandbox_parent_folder(len(os.sched_getaffinity(0)))
     with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-", dir=parent_folder) as folder:
         yield Path(folder)
 

@@ -46,7 +46,9 @@ async def get_proctor_binary(
     compiler: Toolchain | None, sources_folder: Path, store: Store, build_folder: Path
 ) -> Binary:
     """Return the proctor's binary. `build_folder` is a private folder of the caller for a build's files."""
-    bundled = await _find_bundled_binary(PROCTOR, sources_folder.parent, partial(_can_start, build_folder))
+    bundled = await _find_bundled_binary_or_reason(
+        PROCTOR, sources_folder.parent, partial(_can_start, build_folder)
+    )
     if isinstance(bundled, Binary):
         return bundled
     if compiler is None:
@@ -65,7 +67,7 @@ async def find_fork_server_library(
     compiler: Toolchain | None, python: Toolchain, graders: Path, store: Store, build_folder: Path
 ) -> Binary:
     """Return the library of the fork server. `graders` is the package's folder of that name."""
-    bundled = await _find_bundled_binary(WAITING, graders, partial(_can_load_library, python))
+    bundled = await _find_bundled_binary_or_reason(WAITING, graders, partial(_can_load_library, python))
     if isinstance(bundled, Binary):
         return bundled
     if compiler is None:
@@ -77,7 +79,7 @@ async def find_fork_server_library(
     return await _build_once(key, compiler, arguments, graders, store, bundled)
 
 
-async def _find_bundled_binary(
+async def _find_bundled_binary_or_reason(
     name: str, sources_folder: Path, is_usable: Callable[[Path], Awaitable[bool]]
 ) -> Binary | str:
     """Return the bundled binary, or the reason why it cannot be used."""

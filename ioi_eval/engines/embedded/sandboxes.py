@@ -24,7 +24,7 @@ from typing import NamedTuple
 import msgspec
 
 from ioi_eval.engines.embedded.sandbox import BY_PATH, FileLinker, is_noexec, make_folder
-from ioi_eval.engines.embedded.toolchains import IN_MEMORY, is_enterable_by_all
+from ioi_eval.engines.embedded.toolchains import IN_MEMORY, is_enterable_by_everyone
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.retry import DISK_SHARE, LEFT_FOLDER
 from ioi_eval.store import private_folder
@@ -38,7 +38,7 @@ _MAX_DIGITS = 20  # maximum digits of a number of bytes in the owner file
 _ENTER_ONLY = 0o711
 
 
-def choose_base_folder(slot_count: int) -> Path:
+def choose_sandbox_parent_folder(slot_count: int) -> Path:
     """Return the folder in which engines create their folders of sandboxes.
 
     It is in memory, unless programs in memory cannot be started or there is too little space.
@@ -170,11 +170,11 @@ class Sandboxes:
         return self._folder
 
     def open(self) -> None:
-        base = self._base or choose_base_folder(self._slots)
+        base = self._base or choose_sandbox_parent_folder(self._slots)
         try:
             for requirement in find_missing_requirements() if self._runs_programs else ():
                 raise EngineUnavailable(f"{requirement.name}: {requirement.detail}. {requirement.remedy}")
-            if os.geteuid() == 0 and self._runs_programs and not is_enterable_by_all(base):
+            if os.geteuid() == 0 and self._runs_programs and not is_enterable_by_everyone(base):
                 raise EngineUnavailable(
                     f"{base} cannot contain sandboxes: this process is root, so sandboxes run as other users,"
                     " which may not enter the folder. Choose another folder, or add the right with chmod o+x"
@@ -408,7 +408,7 @@ _PLACE_REMEDY = (
 )
 
 
-class Uids:
+class SandboxUidPool:
     """Reserved uids. The kernel releases their locks when the process exits or is killed."""
 
     def __init__(self) -> None:

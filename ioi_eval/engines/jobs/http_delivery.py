@@ -39,7 +39,7 @@ from ioi_eval.engines.contract import (
     WorkerArtifact,
     min_limit,
 )
-from ioi_eval.engines.embedded.sandbox import SandboxLimits, SandboxSpec, decode_report
+from ioi_eval.engines.embedded.sandbox import SandboxLimits, SandboxSpec, decode_sandbox_report
 from ioi_eval.engines.jobs.build import OBJECT, list_source_files, make_compile_script, make_unguessable_path
 from ioi_eval.engines.jobs.headers import (
     BITS_STDCPP,
@@ -787,7 +787,7 @@ def parse_delivery(run_ending: Ending) -> DeliveredBuild:
                 exit_code = _parse_number(number)
                 stage = Ending.by_limit("hard") if exit_code == _STOPPED else Ending(code=exit_code)
             case ["box", *_]:
-                stage, confinement = decode_report(line.removeprefix(f"{_LINE_PREFIX} box ").encode())
+                stage, confinement = decode_sandbox_report(line.removeprefix(f"{_LINE_PREFIX} box ").encode())
                 if stage.status is StageStatus.XX and stage.signal is None:
                     raise BrokenReply(f"the sandbox of a build failed: {stage.message}")
             case ["too-large", kind, length]:

@@ -15,7 +15,7 @@ from ioi_eval.engines.embedded.sandbox import (
     SandboxFile,
     convert_file_errors,
     fill_sandbox,
-    move_out,
+    move_out_of_sandbox,
     unlink_files,
 )
 from ioi_eval.errors import EngineOverloaded, JobRejected
@@ -195,7 +195,7 @@ def test_regular_file_is_moved_out_of_sandbox(box: Path, tmp_path: Path) -> None
     program = box / "out" / "program"
     program.write_text("x")
     program.chmod(0o4100)
-    assert move_out(box, "out/program", tmp_path / "kept")
+    assert move_out_of_sandbox(box, "out/program", tmp_path / "kept")
     assert (tmp_path / "kept").read_text() == "x"
     assert (tmp_path / "kept").stat().st_mode & 0o7777 == 0o755
     assert not program.exists()
@@ -210,7 +210,7 @@ def test_links_folders_and_pipes_are_not_moved_out(box: Path, tmp_path: Path) ->
     (box / "folder").mkdir()
     os.mkfifo(box / "pipe")
     for name in ("link", "folder-link/precious", "folder", "pipe", "missing", "missing/x", "link/x"):
-        assert not move_out(box, name, tmp_path / "kept"), name
+        assert not move_out_of_sandbox(box, name, tmp_path / "kept"), name
     assert not (tmp_path / "kept").exists()
     assert (outside / "precious").read_text() == "x"
 
