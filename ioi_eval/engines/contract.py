@@ -478,7 +478,7 @@ class Servers(Value):
 
 
 @runtime_checkable
-class Cluster(Protocol):
+class ServerCluster(Protocol):
     """An engine on servers that join and leave. Other engines have neither `on_event` nor `servers`."""
 
     on_event: OnServer
@@ -487,6 +487,6 @@ class Cluster(Protocol):
     def servers(self) -> Servers: ...
 
 
-def as_cluster(engine: Engine) -> Cluster | None:
+def as_server_cluster(engine: Engine) -> ServerCluster | None:
     """Return `engine` if it is a cluster, and `None` otherwise."""
-    return engine if isinstance(engine, Cluster) else None
+    return engine if isinstance(engine, ServerCluster) else None

@@ -65,7 +65,7 @@ async def run_health_checks(
     compiler = await asyncio.to_thread(find_compiler)
     if compiler is not None and not is_in_system_folder(Path(compiler.path)):
         compiler = None  # sandboxes cannot see this compiler, so it counts as missing
-    with create_trial_folder(sandboxes) as folder:
+    with create_health_check_folder(sandboxes) as folder:
         binary = await _find_proctor(compiler, store, folder)
         confinement_checks = await asyncio.to_thread(_probe_confinement, binary, folder)
         tools = await _find_toolchains(store, sandboxes, python)
@@ -75,9 +75,9 @@ async def run_health_checks(
         lambda: check_compiler(compiler, has_proctor),
         lambda: check_cpp_standard(compiler),
         lambda: check_static_linking(compiler),
-        lambda: check_headers(compiler, store),
+        lambda: check_precompiled_headers(compiler, store),
         lambda: check_pythons(tools.get("python3"), folders),
-        lambda: check_other_tools(tools),
+        lambda: check_optional_tools(tools),
         lambda: check_sandbox_folder(sandboxes),
         check_machine,
     ]
@@ -180,7 +180,7 @@ def check_static_linking(compiler: Toolchain | None) -> list[HealthCheck]:
     ]
 
 
-def check_headers(compiler: Toolchain | None, store: Store) -> list[HealthCheck]:
+def check_precompiled_headers(compiler: Toolchain | None, store: Store) -> list[HealthCheck]:
     """Return the check of the C++ standards for which a precompiled bits/stdc++.h is cached."""
     if compiler is None:
         return []
@@ -244,10 +244,10 @@ def _describe_modules(modules: Sequence[str]) -> str:
     )
 
 
-def check_other_tools(tools: Mapping[str, Toolchain]) -> list[HealthCheck]:
+def check_optional_tools(tools: Mapping[str, Toolchain]) -> list[HealthCheck]:
     """Return the checks of the languages other than C++ and Python."""
     java = tools.get("java")
-    return [*check_other_languages(tools), *([] if java is None else check_java_archive(java))]
+    return [*check_optional_languages(tools), *([] if java is None else check_java_archive(java))]
 
 
 def check_java_archive(java: Toolchain) -> list[HealthCheck]:
@@ -263,7 +263,7 @@ def check_java_archive(java: Toolchain) -> list[HealthCheck]:
     ]
 
 
-def check_other_languages(tools: Mapping[str, Toolchain]) -> list[HealthCheck]:
+def check_optional_languages(tools: Mapping[str, Toolchain]) -> list[HealthCheck]:
     """Return the check of the other languages. Missing languages are no problem: few users need all."""
     languages = [language for language in LANGUAGES if language.command not in _OWN_LINES]
     available_languages = [
@@ -322,14 +322,14 @@ def check_machine() -> list[HealthCheck]:
 
 async def check_confinement(compiler: Toolchain | None, store: Store) -> list[HealthCheck]:
     """Return the health checks of the confinement that the proctor gets on this machine."""
-    with create_trial_folder() as folder:
+    with create_health_check_folder() as folder:
         return await asyncio.to_thread(
             _probe_confinement, await _find_proctor(compiler, store, folder), folder
         )
 
 
 @contextmanager
-def create_trial_folder(sandboxes: Path | None = None) -> Iterator[Path]:
+def create_health_check_folder(sandboxes: Path | None = None) -> Iterator[Path]:
     """Create a temporary folder in the folder of sandboxes, from which programs can be started."""
     parent_folder = sandboxes or choose_sandbox_parent_folder(len(os.sched_getaffinity(0)))
     with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-", dir=parent_folder) as folder:

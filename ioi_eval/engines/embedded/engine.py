@@ -41,7 +41,7 @@ from ioi_eval.engines.embedded.toolchains import (
     make_python_inspection_command,
 )
 from ioi_eval.engines.locks import SharedExclusiveLock
-from ioi_eval.engines.threads import run_to_end
+from ioi_eval.engines.threads import run_in_thread_to_end
 from ioi_eval.model.doing import log_step, mark_executing
 from ioi_eval.model.errors import EngineOverloaded, EngineUnavailable
 from ioi_eval.model.job import Job, JobResult, StageStatus, Toolchain
@@ -186,7 +186,7 @@ class EmbeddedEngine:
             try:
                 with mark_executing(slot_name, _log):
                     run_job_in_slot = partial(run_job, resources.environment, job, plan, slot, kill_switch)
-                    return await run_to_end(
+                    return await run_in_thread_to_end(
                         run_job_in_slot,
                         executor=resources.threads,
                         stop_early=kill_switch.trigger,
@@ -235,18 +235,18 @@ class EmbeddedEngine:
         """Open the engine. `_exit_stack` closes all parts in reverse order, even if opening fails."""
         _warn_about_resource_limits()
         sandboxes, uids = Sandboxes(self._sandbox_folder, slots=self._requested_slots), SandboxUidPool()
-        self._exit_stack.push_async_callback(run_to_end, sandboxes.close)
-        await run_to_end(sandboxes.open)
+        self._exit_stack.push_async_callback(run_in_thread_to_end, sandboxes.close)
+        await run_in_thread_to_end(sandboxes.open)
         # Each slot gets a share of the disk that leaves space for other engines.
-        shares = await run_to_end(
+        shares = await run_in_thread_to_end(
             partial(sandboxes.reserve_space, self._requested_slots, max_bytes=self._max_disk)
         )
         self._slots = shares.slots
         limits = SandboxLimits(
             file_size=self._max_file, processes=self._max_processes, disk=shares.each, names=self._max_names
         )
-        tools = await run_to_end(partial(find_toolchains, self._python, self._promised_packages))
-        packages = await run_to_end(partial(self._find_packages, tools, sandboxes.folder))
+        tools = await run_in_thread_to_end(partial(find_toolchains, self._python, self._promised_packages))
+        packages = await run_in_thread_to_end(partial(self._find_packages, tools, sandboxes.folder))
         proctor_path = sandboxes.folder / "proctor"
         # If both the library and the proctor are missing, they are compiled at the same time.
         library_task = asyncio.create_task(self._prepare_fork_server_library(tools, sandboxes.folder))
@@ -287,9 +287,9 @@ class EmbeddedEngine:
         environment = msgspec.structs.replace(environment, read=readable_paths, shared=shared_files)
         all_slots = tuple(JobSlot(environment, uid) for uid in reserved_uids)
         for slot in all_slots:
-            self._exit_stack.push_async_callback(run_to_end, slot.proctor.close)
+            self._exit_stack.push_async_callback(run_in_thread_to_end, slot.proctor.close)
         threads = ThreadPoolExecutor(shares.slots, thread_name_prefix="ioi-eval-job")
-        self._exit_stack.push_async_callback(run_to_end, threads.shutdown)
+        self._exit_stack.push_async_callback(run_in_thread_to_end, threads.shutdown)
         capabilities = Capabilities(
             name=ENDPOINT,
             architecture=platform.machine(),
@@ -319,7 +319,9 @@ class EmbeddedEngine:
         plan, kill_switch = JobPlan(compile=None, run=stage, read=python.read), KillSwitch()
         run_description = partial(run_job, environment, Job(files=()), plan, slot, kill_switch)
         ending = (
-            await run_to_end(run_description, stop_early=kill_switch.trigger, undo=remove_kept_files)
+            await run_in_thread_to_end(
+                run_description, stop_early=kill_switch.trigger, undo=remove_kept_files
+            )
         ).run
         if ending.limit == "hard":
             raise EngineOverloaded(f"{python.path} did not start in a sandbox within {_MAX_PYTHON_S:.0f} s")
@@ -327,7 +329,7 @@ class EmbeddedEngine:
         check_python = partial(
             check_python_in_sandbox, python, self._python, ending.stdout, failure or ending.stderr
         )
-        return await run_to_end(check_python)
+        return await run_in_thread_to_end(check_python)
 
     async def _prepare_fork_server_library(self, tools: Mapping[str, Toolchain], folder: Path) -> Blob | None:
         """Return the library of the fork server, or None. Without it, each test starts its interpreter."""

@@ -181,7 +181,7 @@ class TestRunner:
         """
         is_here, ending, failed_servers = self._delivery.is_here, Ending(code=0), ""
         max_wait_s = _MAX_WAIT_FOR_OTHERS_S if runs_last and is_here else 0.0
-        async with self._lock.hold(exclusive=batch.alone and is_here, others_first_s=max_wait_s):
+        async with self._lock.hold(exclusive=batch.alone and is_here, max_wait_for_others_s=max_wait_s):
             for attempt in range(1, NO_LINE.max_attempts + 1):
                 capabilities = await self.engine.capabilities()
                 sizer = JobSizer(

@@ -29,7 +29,14 @@ from ioi_eval.engines.contract import (
     has_toolchains,
     ignore_server_event,
 )
-from ioi_eval.engines.fleet import EndpointUnfit, Fleet, LateAnswer, NoAnswer, WaitTimes, loop_time_s
+from ioi_eval.engines.fleet import (
+    EndpointUnfit,
+    Fleet,
+    LateAnswer,
+    NoAnswer,
+    WaitTimes,
+    get_event_loop_time_s,
+)
 from ioi_eval.engines.jobs.run import require_working_sandboxes
 from ioi_eval.engines.piston.contents import ContentSender, Server
 from ioi_eval.engines.piston.discovery import Discovery
@@ -181,7 +188,7 @@ class ServerFleet(Fleet[EndpointReport]):
 
     async def begin(self) -> None:
         """Inspect the servers of the first search. Raises EngineUnavailable if none can be used."""
-        self.found_addresses = await self.find_addresses()
+        self.found_addresses = await self.find_server_addresses()
         if not self.found_addresses and not self._wire.is_elastic:
             raise EngineUnavailable(self._wire.no_servers_message)
         reports = await self._search_first_servers()
@@ -210,26 +217,26 @@ class ServerFleet(Fleet[EndpointReport]):
         self.update_endpoints(self.found_addresses)
         self.start_task(self.watch_late_jobs())
         if self._wire.search_interval_s is not None:
-            self.start_task(self.search_repeatedly(self._wire.search_interval_s))
+            self.start_task(self.search_endpoints_repeatedly(self._wire.search_interval_s))
 
     async def _search_first_servers(self) -> list[EndpointReport]:
         """Return the reports of the servers that answer. If none answers, wait for servers that start."""
         reports, failed_searches, deadline_s = (
             await self._inspect_all(),
             0,
-            loop_time_s() + self._patience.first_look,
+            get_event_loop_time_s() + self._patience.first_look,
         )
-        while not reports and loop_time_s() < deadline_s and self._may_be_starting():
+        while not reports and get_event_loop_time_s() < deadline_s and self._may_be_starting():
             for report in self._sorted_reports() if not failed_searches else ():
                 if report.temporary_state:
-                    self._emit_change(report.url, report.temporary_state, report.reason)
+                    self._emit_server_change(report.url, report.temporary_state, report.reason)
             FIRST_LOOK.log(_log, "; ".join(report.reason for report in self._sorted_reports()))
             rest_s = self._patience.choose_pause_s(failed_searches)
             if self._wire.is_elastic:
                 rest_s = min(rest_s, self._wire.search_interval_s or rest_s)
             await asyncio.sleep(rest_s)
             if self._wire.is_elastic:
-                self.found_addresses = await self.find_addresses()
+                self.found_addresses = await self.find_server_addresses()
             reports, failed_searches = await self._inspect_all(), failed_searches + 1
         if not reports:
             failed_reports = [*self._sorted_reports()]
@@ -242,7 +249,9 @@ class ServerFleet(Fleet[EndpointReport]):
             more_reasons = f"; and {len(reasons) - _MAX_REASONS} more" if len(reasons) > _MAX_REASONS else ""
             problem = f"no server can be used: {'; '.join(reasons[:_MAX_REASONS])}{more_reasons}"
             raise EngineUnavailable(". ".join([problem, *filter(None, remedies)]))
-        while self._wire.is_elastic and (addresses := await self.find_addresses()) - self.found_addresses:
+        while (
+            self._wire.is_elastic and (addresses := await self.find_server_addresses()) - self.found_addresses
+        ):
             self.found_addresses = addresses  # machines that joined meanwhile are used from the start
             reports = await self._inspect_all()
         return reports
@@ -269,8 +278,8 @@ class ServerFleet(Fleet[EndpointReport]):
 
     # --- methods that the class Fleet requires --------------------------------------------------------------
 
-    async def find_addresses(self) -> frozenset[str]:
-        return await self._wire.find_addresses()
+    async def find_server_addresses(self) -> frozenset[str]:
+        return await self._wire.find_server_addresses()
 
     async def inspect(self, address: str) -> EndpointReport:
         report = await self._inspect_server(address)
@@ -306,7 +315,7 @@ class ServerFleet(Fleet[EndpointReport]):
             add_toolchains(self.capabilities, member_toolchains)
         )
 
-    def fits(self, endpoint: Server, job: Job, *, same_versions: bool = True) -> bool:
+    def can_run_job(self, endpoint: Server, job: Job, *, same_versions: bool = True) -> bool:
         report = endpoint.report
         if report is None or not self._can_start_job(report, job):
             return False
@@ -386,7 +395,9 @@ class FleetEngine(ABC):
     @property
     def endpoints(self) -> Sequence[Server]:
         """All servers that ever got jobs, in their current state."""
-        return tuple(endpoint for endpoint in self._open_fleet().endpoints.values() if endpoint.was_ever_fit)
+        return tuple(
+            endpoint for endpoint in self._open_fleet().endpoints.values() if endpoint.was_ever_fit_for_jobs
+        )
 
     @property
     def reports(self) -> tuple[EndpointReport, ...]:

@@ -52,7 +52,7 @@ from ioi_eval.engines.piston.sending import (
     compress_body,
     split_identity_lines,
 )
-from ioi_eval.engines.threads import run_to_end
+from ioi_eval.engines.threads import run_in_thread_to_end
 from ioi_eval.model.errors import (
     BrokenReply,
     EngineError,
@@ -417,7 +417,9 @@ class Prober:
             async with self._packing_lock:
                 if body_bytes not in self._padded_requests:
                     padded_body = b'{"pad":"%b"}' % (b"x" * (body_bytes - 10))
-                    self._padded_requests[body_bytes] = await run_to_end(partial(compress_body, padded_body))
+                    self._padded_requests[body_bytes] = await run_in_thread_to_end(
+                        partial(compress_body, padded_body)
+                    )
             answer = await self._http.ask(
                 "POST", url, f"{API}/execute", _MAX_ANSWER_S, self._padded_requests[body_bytes]
             )

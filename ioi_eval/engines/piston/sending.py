@@ -30,7 +30,7 @@ from ioi_eval.engines.jobs.piston_api import (
     read_refusal_message,
 )
 from ioi_eval.engines.piston.discovery import normalize_address
-from ioi_eval.engines.threads import run_to_end
+from ioi_eval.engines.threads import run_in_thread_to_end
 from ioi_eval.model.doing import log_step
 from ioi_eval.model.errors import (
     BrokenReply,
@@ -328,7 +328,7 @@ class HttpClient:
             raise _make_wrong_reply_error(_server_url(url))
         if len(answer.body) < _MIN_THREAD_BYTES:
             return decode_reply(answer.status, answer.body, endpoint=url)
-        return await run_to_end(lambda: decode_reply(answer.status, answer.body, endpoint=url))
+        return await run_in_thread_to_end(lambda: decode_reply(answer.status, answer.body, endpoint=url))
 
     async def ask(
         self, method: str, url: str, path: str, max_s: float, request: Request | None = None
@@ -483,7 +483,7 @@ async def encode_job_request(
     is_in_memory = all(content.data is not None or isinstance(content, GzipBlob) for content in sent_contents)
     if is_in_memory and sum(map(count_sent_bytes, sent_contents)) < _MIN_THREAD_BYTES:
         return Request(body=encode_body())
-    return await run_to_end(lambda: _encode_job(encode_body, url))
+    return await run_in_thread_to_end(lambda: _encode_job(encode_body, url))
 
 
 def count_sent_bytes(content: Blob) -> int:

@@ -15,7 +15,7 @@ from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.probe import Prober, identify
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import API, HttpClient, Request, encode_job_request
-from ioi_eval.engines.threads import run_to_end
+from ioi_eval.engines.threads import run_in_thread_to_end
 from ioi_eval.model.errors import EngineError, InputError
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.values import Blob
@@ -43,7 +43,7 @@ class Wire(Protocol):
     def no_servers_message(self) -> str:
         """The error message if a search finds no server."""
 
-    async def find_addresses(self) -> frozenset[str]:
+    async def find_server_addresses(self) -> frozenset[str]:
         """Return the addresses of all servers. Raises EngineError or InputError."""
 
     async def inspect(self, address: str, runtimes: Collection[str]) -> EndpointReport:
@@ -152,7 +152,7 @@ class HttpWire:
     ) -> None:
         await self._http.__aexit__(kind, error, trace)
 
-    async def find_addresses(self) -> frozenset[str]:
+    async def find_server_addresses(self) -> frozenset[str]:
         return await self._discovery.find()
 
     async def inspect(self, address: str, runtimes: Collection[str]) -> EndpointReport:
@@ -203,7 +203,7 @@ class HttpWire:
 
     async def put_content(self, address: str, content: Blob) -> bool:
         gzip_form = content.gzip if isinstance(content, GzipBlob) else b""
-        body = gzip_form or await run_to_end(content.read)
+        body = gzip_form or await run_in_thread_to_end(content.read)
         request = Request(body=body, packed=bool(gzip_form), is_json=False)
         max_s = self._max_content_s + len(body) / _MIN_BYTES_PER_S
         answer = await self._http.ask("PUT", address, _make_content_path(content.sha256), max_s, request)

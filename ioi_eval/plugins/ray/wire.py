@@ -110,7 +110,7 @@ class RayWire:
             " Stop programs that reserve CPUs, or use fewer slots"
         )
 
-    async def find_addresses(self) -> frozenset[str]:
+    async def find_server_addresses(self) -> frozenset[str]:
         """Return the names of the nodes that have an actor, or a CPU for an actor."""
         self._seen_nodes = {
             seen_node.name: seen_node for seen_node in await asyncio.to_thread(cluster.list_nodes)

@@ -88,9 +88,9 @@ async def test_health_check_names_origin_of_proctor_binaries(
 
 def test_doctor_lists_missing_languages_with_install_commands() -> None:
     gcc = Toolchain(command="gcc", path="/usr/bin/gcc", version="12.2.0", identity="")
-    [some] = doctor.check_other_languages({"gcc": gcc, "g++": gcc})
+    [some] = doctor.check_optional_languages({"gcc": gcc, "g++": gcc})
     assert some.ok is True and some.detail.startswith("gcc 12.2.0; not here: pypy (apt-get install pypy3), ")
-    [none] = doctor.check_other_languages({})
+    [none] = doctor.check_optional_languages({})
     assert none.ok is True and none.detail.startswith("none; not here: c (")
 
 
@@ -193,7 +193,7 @@ async def test_confinement_is_probed_in_sandbox_folder(
 ) -> None:
     """The folder of temporary files is often mounted noexec."""
     monkeypatch.setattr(doctor, "choose_sandbox_parent_folder", lambda _slots: base)
-    with doctor.create_trial_folder() as folder:
+    with doctor.create_health_check_folder() as folder:
         assert folder.parent == base
 
 

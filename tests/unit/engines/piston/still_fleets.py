@@ -23,7 +23,7 @@ class StillFleet(Fleet[int]):
         self.fitting: frozenset[str] | None = None  # addresses that fit; `None` means that all endpoints fit
         self.others_could = False
 
-    async def find_addresses(self) -> frozenset[str]:
+    async def find_server_addresses(self) -> frozenset[str]:
         return frozenset(self.endpoints)
 
     async def inspect(self, address: str) -> int:
@@ -37,7 +37,7 @@ class StillFleet(Fleet[int]):
     def count_slots(self, report: int) -> int:
         return report
 
-    def fits(self, endpoint: Endpoint[int], job: Job, *, same_versions: bool = True) -> bool:
+    def can_run_job(self, endpoint: Endpoint[int], job: Job, *, same_versions: bool = True) -> bool:
         return (self.fitting is None or endpoint.url in self.fitting) if same_versions else self.others_could
 
     def join(self, url: str, slots: int) -> Endpoint[int]:
