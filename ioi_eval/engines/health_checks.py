@@ -42,7 +42,7 @@ from ioi_eval.engines.embedded.toolchains import (
     find_toolchains,
     is_in_system_folder,
 )
-from ioi_eval.engines.jobs.headers import BITS_STDCPP, make_empty_build_spec, make_header_spec
+from ioi_eval.engines.jobs.headers import BITS_STDCPP, make_empty_build_spec, make_precompiled_header_spec
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.job import SHOW_OR_NAME, Toolchain
 from ioi_eval.model.languages import LANGUAGES, MAIN_MODULES, find_language
@@ -188,7 +188,7 @@ def check_precompiled_headers(compiler: Toolchain | None, store: Store) -> list[
         standard
         for standard in dict.fromkeys(standard for _, standard in find_language("c++").dialects)
         if store.get(
-            make_header_spec(make_empty_build_spec(find_language("c++"), standard)).make_key(
+            make_precompiled_header_spec(make_empty_build_spec(find_language("c++"), standard)).make_key(
                 platform.machine(), compiler
             )
         )

@@ -28,7 +28,7 @@ def test_trace_prints_submission_path_to_this_machine(cli: CommandLine) -> None:
 def test_trace_prints_submission_path_to_request_to_worker(cli: CommandLine) -> None:
     functions = trace(cli, "--worker")
     path = [
-        function.replace("runner.py:LocalDelivery", "http_delivery.py:HttpDelivery")
+        function.replace("runner.py:LocalJobDelivery", "http_delivery.py:HttpJobDelivery")
         for function in list_path_from_scorer()
     ]
     assert functions[: len(path)] == path

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.datasets import Problems, check_problems, open_dump
 from support.piston_protocol import (
     RefusedRequest,
-    decode_package,
+    decode_language_and_version,
     decode_reply,
     decode_request,
     decode_runtimes,
@@ -128,7 +128,7 @@ def test_damaged_replies_and_requests_are_decoded_or_refused(
     with contextlib.suppress(RefusedRequest):
         decode_request(body)
     with contextlib.suppress(RefusedRequest):
-        decode_package(body)
+        decode_language_and_version(body)
 
 
 @quick

@@ -17,8 +17,8 @@ import msgspec
 
 from ioi_eval.engines.contract import ArtifactsLost, RemoteArtifact, SharedBuild, WorkerArtifact
 from ioi_eval.engines.fleet import Endpoint
-from ioi_eval.engines.jobs.headers import MAX_HEADERS, UseCounter
-from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents, find_first_script
+from ioi_eval.engines.jobs.headers import MAX_HEADERS, PrebuiltFileUseCounter
+from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, MissingContentsError, find_first_script
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import count_sent_bytes
 from ioi_eval.engines.piston.wire import GetMaxSeconds, Wire
@@ -63,13 +63,13 @@ class ServerContents:
         # Files of shared builds on the server, by the build's hash. None means that the build runs or has
         # failed.
         self.shared_files = dict[str, Blob | None]()
-        self.header_uses = UseCounter(MAX_HEADERS)
+        self.header_uses = PrebuiltFileUseCounter(MAX_HEADERS)
         self.upload_slots = asyncio.Semaphore(_MAX_UPLOADS)
 
-    def begin_build(self, shared_build: SharedBuild) -> bool:
+    def claim_shared_build(self, shared_build: SharedBuild) -> bool:
         """Count a job that could have used a shared build. Return True if the caller must start the build."""
         if (
-            not self.header_uses.count_use(shared_build.sha256, shared_build.min_uses)
+            not self.header_uses.is_due_after_use(shared_build.sha256, shared_build.min_uses)
             or shared_build.sha256 in self.shared_files
         ):
             return False
@@ -187,11 +187,11 @@ class ContentSender:
                 return await self._execute(
                     report, job_with_shared, named_hashes, files_to_keep, get_max_seconds
                 )
-            except LacksContents as refusal:
+            except MissingContentsError as refusal:
                 CONTENTS.log(_log, refusal)
-                contents.stored_hashes -= refusal.names
-                lost_hashes |= refusal.names
-                for content_hash in refusal.names & shared_builds.keys():
+                contents.stored_hashes -= refusal.missing_hashes
+                lost_hashes |= refusal.missing_hashes
+                for content_hash in refusal.missing_hashes & shared_builds.keys():
                     contents.forget_build(shared_builds[content_hash])
             except JobRejected as refusal:
                 if isinstance(refusal, JobTooLarge) and refusal.limit == BODY:
@@ -231,7 +231,7 @@ class ContentSender:
         """Return True if a server should execute a shared build now. Must be called once after each job."""
         contents = self.get_contents(server)
         keeps_programs = server.report is not None and server.report.keeps_programs
-        return contents.max_bytes > 0 and keeps_programs and contents.begin_build(shared_build)
+        return contents.max_bytes > 0 and keeps_programs and contents.claim_shared_build(shared_build)
 
     async def execute_shared_build(
         self, server: Server, shared_build: SharedBuild, get_max_seconds: GetMaxSeconds

@@ -465,14 +465,18 @@ async def encode_job_request(
     url: str,
     stored_hashes: Collection[str] = (),
     files_to_keep: tuple[str, ...] = (),
-    shell_lines: str = "",
+    leading_shell_lines: str = "",
 ) -> Request:
     """Return the request of a job to a server. A thread encodes large files and files on disk.
 
     See `encode_request` for the other parameters.
     """
     encode_body = partial(
-        encode_request, job, stored_hashes=stored_hashes, files_to_keep=files_to_keep, shell_lines=shell_lines
+        encode_request,
+        job,
+        stored_hashes=stored_hashes,
+        files_to_keep=files_to_keep,
+        leading_shell_lines=leading_shell_lines,
     )
     # For a job without a shell script, encoding also reads the contents that the request names by hash: it
     # marks which of them are text.

@@ -12,7 +12,7 @@ from typing import Any, Self
 import msgspec
 
 from ioi_eval.engines.contract import CLASSIC, OWN, Capabilities, Change, HealthCheck
-from ioi_eval.engines.jobs.piston_api import LacksContents
+from ioi_eval.engines.jobs.piston_api import MissingContentsError
 from ioi_eval.engines.piston.engine import Patience
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import LATE, WORKER, ServerIdentity
@@ -296,7 +296,7 @@ class RayWire:
         if isinstance(answer, NodeError):
             raise answer.error
         if isinstance(answer, MissingContents):
-            raise LacksContents(frozenset(answer.names))
+            raise MissingContentsError(frozenset(answer.names))
         return answer
 
 

@@ -9,8 +9,8 @@ import pytest
 from support.builds import HELLO, checked_problem, graded_problem, named, plain_problem, submitted
 from support.engines import LANGUAGES, submission_recipe
 
-from ioi_eval.engines.jobs.build import make_control_command
-from ioi_eval.engines.jobs.headers import make_header_spec
+from ioi_eval.engines.jobs.build import make_control_program_command
+from ioi_eval.engines.jobs.headers import make_precompiled_header_spec
 from ioi_eval.errors import InputError, JobRejected, JudgeFailure
 from ioi_eval.judge.recipes import make_proctor_build_spec, make_trusted_build_spec
 from ioi_eval.models import BuildLimits, Submission, TaskOptions, TaskType, Toolchain
@@ -55,7 +55,7 @@ def test_several_sources_are_built_together() -> None:
     }
     header = next(source for source in recipe.sources if source.name == "graders/sum.h")
     assert header.content.read() != b"own", "the problem's file replaces the file of the same name"
-    assert make_control_command(recipe)[-1] == recipe.control.name
+    assert make_control_program_command(recipe)[-1] == recipe.control.name
 
 
 def test_submission_file_named_like_problem_renames_main_source() -> None:
@@ -187,12 +187,12 @@ def test_proctor_build_includes_all_units() -> None:
         [named("main.cpp"), named("a.hpp"), named("z.cpp"), named("a.cpp")], LIMITS
     )
     assert recipe.command[-5:] == ("-include", "a.cpp", "-include", "z.cpp", "main.cpp")
-    assert make_control_command(recipe)[-3:] == ("-o", "ioi-eval-control", "ioi-eval-control.cpp")
+    assert make_control_program_command(recipe)[-3:] == ("-o", "ioi-eval-control", "ioi-eval-control.cpp")
 
 
 def test_header_is_precompiled_with_flags_of_build() -> None:
     build = submission_recipe(plain_problem(), submitted(), LIMITS)
-    header = make_header_spec(build)
+    header = make_precompiled_header_spec(build)
     assert set(FLAGS[:5]) <= set(header.command)
     assert header.main_source.content.read() == b"#include <bits/stdc++.h>\n"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ioi_eval.engines.jobs.http_delivery import (
-    make_delivery_script,
+    make_artifact_printing_script,
     make_one_stage_build_script,
     parse_delivery,
     was_killed_while_compiling,
@@ -30,7 +30,7 @@ def ran(folder: Path, script: str) -> Ending:
 
 def handed_over(folder: Path, most: int | None = None) -> Ending:
     (folder / "made").write_bytes(CONTENT)
-    return ran(folder, make_delivery_script("made", most))
+    return ran(folder, make_artifact_printing_script("made", most))
 
 
 def run_build_script(folder: Path, script: str, **limits: float | None) -> Ending:
