@@ -43,7 +43,7 @@ from ioi_eval.engines.piston.uses import (
     AssignedServer,
     ServerRole,
     choose_server_roles,
-    describe_packages,
+    describe_server_packages,
 )
 from ioi_eval.engines.registry import EngineChoice, open_cluster_nodes_engine
 from ioi_eval.model.errors import EngineUnavailable, InputError
@@ -203,7 +203,7 @@ class ClusterFindings(Value):
             return ("-", "-", "-", "-", "nothing: not reachable")
         return (
             re.sub(r"^Piston v", "", report.server) or "unknown",
-            describe_packages(report.runtimes),
+            describe_server_packages(report.runtimes),
             _describe_compilers(report),
             summarize_low_limits(report),
             self._describe_use(report),

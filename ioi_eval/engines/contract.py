@@ -149,14 +149,14 @@ class BuildSpec(Value):
         """False for compilers that need no /proc, through which sources could read open files."""
         return self.toolchain_command not in DRIVERS
 
-    def make_key(self, architecture: str, toolchain: Toolchain) -> str:
+    def make_cache_key(self, architecture: str, toolchain: Toolchain) -> str:
         """Return the key of the artifact for a toolchain."""
         return artifact_key(self.kind, architecture, toolchain, self.command, self.sources)
 
-    def make_keys(self, capabilities: Capabilities) -> tuple[str, ...]:
+    def make_cache_keys(self, capabilities: Capabilities) -> tuple[str, ...]:
         """Return the artifact's key for each toolchain that may build it."""
         return tuple(
-            self.make_key(capabilities.architecture, tool)
+            self.make_cache_key(capabilities.architecture, tool)
             for tool in capabilities.list_toolchains(self.toolchain_command)
         )
 

@@ -188,9 +188,9 @@ def check_precompiled_headers(compiler: Toolchain | None, store: Store) -> list[
         standard
         for standard in dict.fromkeys(standard for _, standard in find_language("c++").dialects)
         if store.get(
-            make_precompiled_header_spec(make_empty_build_spec(find_language("c++"), standard)).make_key(
-                platform.machine(), compiler
-            )
+            make_precompiled_header_spec(
+                make_empty_build_spec(find_language("c++"), standard)
+            ).make_cache_key(platform.machine(), compiler)
         )
     ]
     detail = (

@@ -32,7 +32,7 @@ def test_trace_prints_submission_path_to_request_to_worker(cli: CommandLine) -> 
         for function in list_path_from_scorer()
     ]
     assert functions[: len(path)] == path
-    assert functions[-1] == "engines/piston/wire.py:HttpWire.execute"
+    assert functions[-1] == "engines/piston/wire.py:HttpServerClient.execute"
 
 
 def trace(cli: CommandLine, *options: str) -> list[str]:

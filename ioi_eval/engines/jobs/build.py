@@ -557,7 +557,7 @@ class Builder:
             # If the engine has no shell, report that instead of missing compilers.
             capabilities.find_shell_runtime()
             capabilities.require_tool(spec.toolchain_command, f"building a {spec.kind}")
-            keys = spec.make_keys(capabilities)
+            keys = spec.make_cache_keys(capabilities)
             try:
                 find_or_build = partial(self._find_or_build, spec, capabilities, keys)
                 with name_work_in_log(_log, f"{spec.kind} build"):
@@ -655,7 +655,7 @@ class Builder:
     async def _cache_result(
         self, spec: BuildSpec, capabilities: Capabilities, result: BuildResult, *, may_be_cached: bool
     ) -> BuildSuccess | CompileError:
-        key = spec.make_key(capabilities.architecture, result.tool)
+        key = spec.make_cache_key(capabilities.architecture, result.tool)
         build_ending = classify_build(result.ended, spec.refusals)
         outcome_fields: dict[str, Any] = {
             "log": format_build_log(result.ended, spec.limits),
@@ -782,7 +782,7 @@ class Builder:
             min_builds_before_prebuilding: number of uses after which the artifact is built.
             waits_for_build: True if the call waits for a build of the artifact that is running.
         """
-        [key] = spec.make_keys(capabilities)
+        [key] = spec.make_cache_keys(capabilities)
         cached_outcome = await asyncio.to_thread(self._cache.find_outcome, key)
         if (
             cached_outcome is None

@@ -197,7 +197,7 @@ class HttpJobDelivery:
         if len(capabilities.list_toolchains(spec.toolchain_command)) == 1:
             header_build = make_precompiled_header_spec(spec, leading_includes)
             shared_build = SharedBuild(
-                sha256=header_build.make_key(capabilities.architecture, tool),
+                sha256=header_build.make_cache_key(capabilities.architecture, tool),
                 build=msgspec.structs.replace(
                     make_build_job(header_build, tool, None, capabilities), keep=(header_build.output,)
                 ),

@@ -21,7 +21,7 @@ from ioi_eval.engines.jobs.headers import MAX_HEADERS, PrebuiltFileUseCounter
 from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, MissingContentsError, find_first_script
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import count_sent_bytes
-from ioi_eval.engines.piston.wire import GetMaxSeconds, Wire
+from ioi_eval.engines.piston.wire import GetMaxSeconds, ServerClient
 from ioi_eval.model.doing import log_step
 from ioi_eval.model.errors import (
     EngineError,
@@ -49,7 +49,7 @@ _MAX_UPLOADS = 4  # maximum number of contents that are sent to a server at the 
 Server = Endpoint[EndpointReport]
 
 
-class ServerContents:
+class StoredServerContents:
     """The client's record of the contents that a server stores."""
 
     def __init__(self) -> None:
@@ -122,14 +122,14 @@ class ServerContents:
 class ContentSender:
     """Sends jobs to servers, and before a job the contents that its server should store."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
-        self._contents: WeakKeyDictionary[Server, ServerContents] = WeakKeyDictionary()
+    def __init__(self, client: ServerClient) -> None:
+        self._client = client
+        self._contents: WeakKeyDictionary[Server, StoredServerContents] = WeakKeyDictionary()
         self._downloads: SharedCalls[Blob] = SharedCalls()
 
-    def get_contents(self, server: Server) -> ServerContents:
+    def get_contents(self, server: Server) -> StoredServerContents:
         """Return the record of a server's contents, with the space that its last inspection reported."""
-        contents = self._contents.get(server) or self._contents.setdefault(server, ServerContents())
+        contents = self._contents.get(server) or self._contents.setdefault(server, StoredServerContents())
         assert server.report is not None, "it was inspected"
         if contents.report is not server.report:
             contents.report, contents.max_bytes = server.report, server.report.contents
@@ -149,7 +149,7 @@ class ContentSender:
     async def _send(
         self,
         report: EndpointReport,
-        contents: ServerContents,
+        contents: StoredServerContents,
         job: Job,
         get_max_seconds: GetMaxSeconds,
         files_to_keep: tuple[str, ...] = (),
@@ -223,7 +223,7 @@ class ContentSender:
             if not isinstance(file.content, SharedBuild)
         ]
         complete_job = msgspec.structs.replace(job, files=tuple(sendable_files))
-        return await self._wire.execute(report, complete_job, stored_hashes, files_to_keep, get_max_seconds)
+        return await self._client.execute(report, complete_job, stored_hashes, files_to_keep, get_max_seconds)
 
     # --- shared builds -----------------------------------------------------------------------------------
 
@@ -233,7 +233,7 @@ class ContentSender:
         keeps_programs = server.report is not None and server.report.keeps_programs
         return contents.max_bytes > 0 and keeps_programs and contents.claim_shared_build(shared_build)
 
-    async def execute_shared_build(
+    async def run_shared_build(
         self, server: Server, shared_build: SharedBuild, get_max_seconds: GetMaxSeconds
     ) -> None:
         """Execute a build, such as of a precompiled header, whose file many jobs on the server share.
@@ -269,7 +269,7 @@ class ContentSender:
                 artifact.sha256 not in contents.stored_hashes and server.url != builder_url
             ):
                 continue
-            program_bytes = await self._wire.get_content(server.url, artifact.sha256)
+            program_bytes = await self._client.get_content(server.url, artifact.sha256)
             if program_bytes is not None and (program := Blob.of(program_bytes)).sha256 == artifact.sha256:
                 return program
             contents.stored_hashes.discard(artifact.sha256)
@@ -277,7 +277,9 @@ class ContentSender:
 
     # --- contents that are sent before a job ---------------------------------------------------------------
 
-    async def _upload_all(self, url: str, contents: ServerContents, missing_contents: Iterable[Blob]) -> None:
+    async def _upload_all(
+        self, url: str, contents: StoredServerContents, missing_contents: Iterable[Blob]
+    ) -> None:
         """Send contents to a server. A content that several jobs need at the same time is sent once."""
         # All errors come from the same server, so raise only the first error.
         with raise_first_error_of_group(Exception):
@@ -286,14 +288,14 @@ class ContentSender:
                     upload = partial(self._upload, url, contents, content)
                     group.create_task(contents.uploads.call(content.sha256, upload))
 
-    async def _upload(self, url: str, contents: ServerContents, content: Blob) -> None:
+    async def _upload(self, url: str, contents: StoredServerContents, content: Blob) -> None:
         content_hash = content.sha256
         async with contents.upload_slots:
             if not contents.max_bytes or content_hash in contents.stored_hashes:
                 return
             try:
-                if not await self._wire.has_content(url, content_hash):
-                    if not await self._wire.put_content(url, await self._fetch_content(content)):
+                if not await self._client.has_content(url, content_hash):
+                    if not await self._client.put_content(url, await self._fetch_content(content)):
                         contents.max_bytes = 0
                         return
                     log_step(_log, "content %s to %s: %d bytes", content_hash[:12], url, content.size)

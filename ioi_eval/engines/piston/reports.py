@@ -88,7 +88,7 @@ class EndpointReport(Value):
         return (self.cores or 1) - 1 if self.slots is None else 0
 
     @property
-    def is_strict(self) -> bool:
+    def has_strict_time_limits(self) -> bool:
         """True if the server's time limits are known and include the time in which programs wait.
 
         Only the time limits of workers do not include the time in which programs wait for a processor.
@@ -244,7 +244,7 @@ def _check_runtimes(report: EndpointReport) -> HealthCheck:
 def _check_limits(report: EndpointReport) -> Iterator[HealthCheck]:
     for need in _NEEDS:
         limit = getattr(report, need.field)
-        if limit is None and not _was_limit_tried(report, need.field):
+        if limit is None and not _was_limit_probed(report, need.field):
             detail = "unknown: its packages cannot start the script that measures it"
             yield HealthCheck(name=need.name, ok=None, detail=detail)
         elif limit is None or limit >= need.enough:
@@ -265,7 +265,7 @@ def _check_limits(report: EndpointReport) -> Iterator[HealthCheck]:
             )
 
 
-def _was_limit_tried(report: EndpointReport, field: str) -> bool:
+def _was_limit_probed(report: EndpointReport, field: str) -> bool:
     """Return True if the probe tried to find a limit of a server.
 
     The probe finds some limits by requests, and others by a shell script in a job.
@@ -440,7 +440,7 @@ def merge_capabilities(reports: Iterable[EndpointReport]) -> Capabilities:
             max_files=_MAX_TESTS
             if max_open_files is None
             else max(1, min(_MAX_TESTS, (max_open_files - _OTHER_FILES) // _FILES_PER_TEST)),
-            strict=any(report.is_strict for report in all_reports),
+            strict=any(report.has_strict_time_limits for report in all_reports),
             **limits,
         ),
         all_toolchains,
@@ -502,7 +502,7 @@ ASKED_BY = {
 _UNKNOWN = "runtime is unknown"  # end of a server's message about a job whose runtime it lacks
 
 
-def is_refusal_of_another_server(refusal: str, runtime: str, report: EndpointReport) -> bool:
+def comes_from_another_server(refusal: str, runtime: str, report: EndpointReport) -> bool:
     """Return True if the refusal of a job cannot come from the server that a report describes.
 
     `refusal` is the message of the server that now has the address.
@@ -602,10 +602,12 @@ def check_differences(reports: Iterable[EndpointReport]) -> tuple[HealthCheck, .
         for command, tools in group_toolchains(report.toolchains for report in reachable_reports).items()
         if len(tools) > 1 or not all(command in report.toolchains for report in reachable_reports)
     )
-    return tuple(_make_difference_check(command, reachable_reports) for command in differing_commands)
+    return tuple(
+        _make_toolchain_difference_check(command, reachable_reports) for command in differing_commands
+    )
 
 
-def _make_difference_check(command: str, reports: Sequence[EndpointReport]) -> HealthCheck:
+def _make_toolchain_difference_check(command: str, reports: Sequence[EndpointReport]) -> HealthCheck:
     """Return the health check about a compiler or interpreter, `command`, that differs between servers."""
     toolchains = [report.toolchains.get(command) for report in reports]
     version_counts = Counter(tool.version if tool else "none" for tool in toolchains)

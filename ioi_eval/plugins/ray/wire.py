@@ -58,7 +58,7 @@ class RayNode:
         self.about: NodeCapabilities | None = None
 
 
-class RayWire:
+class RayServerClient:
     """Calls to the actors of the nodes. Closing stops the actors that this object started."""
 
     is_elastic = True
@@ -104,7 +104,7 @@ class RayWire:
     # --- nodes -------------------------------------------------------------------------------------------
 
     @property
-    def no_servers_message(self) -> str:
+    def no_servers_error_message(self) -> str:
         return (
             f"no node of the Ray cluster had a free CPU for {self._patience.first_look:g} s."
             " Stop programs that reserve CPUs, or use fewer slots"
@@ -150,7 +150,7 @@ class RayWire:
             reason = f"{address}: {error}"
             return EndpointReport(url=address, reachable=False, reason=reason, temporary_state=Change.LOST)
 
-    async def identify(self, address: str) -> EndpointReport:
+    async def identify_server(self, address: str) -> EndpointReport:
         try:
             async with asyncio.timeout(self._patience.health):
                 return _make_node_report(address, await _describe_node(self._find_node(address)))
@@ -213,7 +213,7 @@ class RayWire:
 
     # --- capabilities of all nodes -----------------------------------------------------------------------
 
-    def check_capacity(self, jobs: int, servers: int) -> InputError | None:
+    def check_connection_capacity(self, job_count: int, server_count: int) -> InputError | None:
         return None  # Ray itself manages the connections
 
     def complete_capabilities(self, capabilities: Capabilities) -> Capabilities:

@@ -211,18 +211,18 @@ def test_build_key_equals_protocol_definition() -> None:
         "sources": [["graders/sum.cpp", hashlib.sha256(b"x").hexdigest()]],
     }
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    assert recipe.make_key("x86_64", TOOL) == hashlib.sha256(canonical.encode()).hexdigest()
+    assert recipe.make_cache_key("x86_64", TOOL) == hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def test_build_key_changes_with_everything_that_changes_artifact() -> None:
     recipe = submission_recipe(graded_problem(), submitted("x"), LIMITS)
     keys = {
-        recipe.make_key("x86_64", TOOL),
-        recipe.make_key("aarch64", TOOL),
-        recipe.make_key("x86_64", msgspec.structs.replace(TOOL, identity="g++ 13")),
-        submission_recipe(graded_problem(), submitted("y"), LIMITS).make_key("x86_64", TOOL),
-        submission_recipe(plain_problem(), submitted("x"), LIMITS).make_key("x86_64", TOOL),
-        submission_recipe(graded_problem(cpp_standard="gnu++17"), submitted("x"), LIMITS).make_key(
+        recipe.make_cache_key("x86_64", TOOL),
+        recipe.make_cache_key("aarch64", TOOL),
+        recipe.make_cache_key("x86_64", msgspec.structs.replace(TOOL, identity="g++ 13")),
+        submission_recipe(graded_problem(), submitted("y"), LIMITS).make_cache_key("x86_64", TOOL),
+        submission_recipe(plain_problem(), submitted("x"), LIMITS).make_cache_key("x86_64", TOOL),
+        submission_recipe(graded_problem(cpp_standard="gnu++17"), submitted("x"), LIMITS).make_cache_key(
             "x86_64", TOOL
         ),
     }
@@ -235,7 +235,7 @@ def test_build_key_ignores_submission_key_limits_and_paths() -> None:
         plain_problem(source="elsewhere"), submitted("x", key="2"), BuildLimits(wall_time=9)
     )
     elsewhere = msgspec.structs.replace(TOOL, path="/opt/bin/g++")
-    assert first.make_key("x86_64", TOOL) == second.make_key("x86_64", elsewhere)
+    assert first.make_cache_key("x86_64", TOOL) == second.make_cache_key("x86_64", elsewhere)
 
 
 def test_total_source_size_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:

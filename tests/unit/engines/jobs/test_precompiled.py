@@ -458,7 +458,7 @@ def test_grader_object_depends_on_grader_and_not_on_submission() -> None:
     assert first == second
     assert first.main_source.name == "graders/grader.cpp"
     other = make_object_file_spec(recipe("int a;", graded(GRADER + "// another")))
-    keys = {build_recipe.make_key("x86_64", sandbox_tool()) for build_recipe in (first, other)}
+    keys = {build_recipe.make_cache_key("x86_64", sandbox_tool()) for build_recipe in (first, other)}
     assert len(keys) == 2
 
 
