@@ -449,7 +449,7 @@ def ignore_server_event(event: ServerEvent) -> None:
     """Ignore an event: the callback of a cluster whose events nobody receives."""
 
 
-class Servers(Value):
+class ServerStates(Value):
     """The servers, or nodes, of an open engine, and their current states."""
 
     found: int
@@ -484,7 +484,7 @@ class ServerCluster(Protocol):
     on_event: OnServer
     """Receives the events of servers."""
 
-    def servers(self) -> Servers: ...
+    def servers(self) -> ServerStates: ...
 
 
 def as_server_cluster(engine: Engine) -> ServerCluster | None:

@@ -466,12 +466,12 @@ class Fleet(ABC, Generic[ReportT]):
         total_slots = sum(endpoint.slots for endpoint in self.usable_endpoints)
         return max(1, total_slots if self._max_jobs is None else min(total_slots, self._max_jobs))
 
-    def change_state(
-        self, endpoint: Endpoint[ReportT], cause: Cause, change: Change | None, reason: str = ""
+    def change_endpoint_state(
+        self, endpoint: Endpoint[ReportT], cause: Cause, server_change: Change | None, reason: str = ""
     ) -> None:
         """Change the state of an endpoint, and log the new state.
 
-        `change`: kind of the event to emit. `None` means no event.
+        `server_change`: kind of the event to emit. `None` means no event.
         """
         old_state, new_state = endpoint.state, TRANSITIONS[endpoint.state, cause]
         endpoint.state, endpoint.since = new_state, time.time()
@@ -500,14 +500,18 @@ class Fleet(ABC, Generic[ReportT]):
             endpoint.failed_trials, self._outage_elapsed = 0, 0.0
         if new_state is State.GONE and not endpoint.was_ever_fit_for_jobs:
             del self.endpoints[endpoint.url]
-        if change is not None:
-            self._emit_server_change(endpoint.url, change, reason)
+        if server_change is not None:
+            self._emit_server_change(endpoint.url, server_change, reason)
 
-    def _emit_server_change(self, server_url: str, change: Change, reason: str) -> None:
+    def _emit_server_change(self, server_url: str, server_change: Change, reason: str) -> None:
         slots = sum(endpoint.slots for endpoint in self.usable_endpoints)
         self._on_event(
             ServerChanged(
-                url=server_url, change=change, reason=reason, usable=len(self.usable_endpoints), slots=slots
+                url=server_url,
+                change=server_change,
+                reason=reason,
+                usable=len(self.usable_endpoints),
+                slots=slots,
             )
         )
 
@@ -852,7 +856,7 @@ class Fleet(ABC, Generic[ReportT]):
         endpoint.count_answer()
         if endpoint.state is State.TRIAL:
             endpoint.inspections = endpoint.inspections if endpoint.uselessness else 0
-            self.change_state(endpoint, Cause.ANSWERED, Change.BACK, endpoint.changes_message)
+            self.change_endpoint_state(endpoint, Cause.ANSWERED, Change.BACK, endpoint.changes_message)
             endpoint.changes_message = ""
         if refusal is not None:
             raise refusal
@@ -891,9 +895,9 @@ class Fleet(ABC, Generic[ReportT]):
         if endpoint.is_usable and (is_certainly_down or has_failed_often):
             self.suspend_endpoint(endpoint, _choose_server_change(error), str(error))
 
-    def suspend_endpoint(self, endpoint: Endpoint[ReportT], change: Change, reason: str) -> None:
-        endpoint.is_full = change is Change.FULL
-        self.change_state(endpoint, Cause.FAILED, change, reason)
+    def suspend_endpoint(self, endpoint: Endpoint[ReportT], server_change: Change, reason: str) -> None:
+        endpoint.is_full = server_change is Change.FULL
+        self.change_endpoint_state(endpoint, Cause.FAILED, server_change, reason)
         self._begin_inspection(endpoint)
 
     # --- late jobs ---------------------------------------------------------------------------------------
@@ -973,7 +977,7 @@ class Fleet(ABC, Generic[ReportT]):
         for address in sorted(self.found_addresses - addresses):
             endpoint = self.endpoints.get(address)
             if endpoint is not None and endpoint.state is not State.GONE:
-                self.change_state(
+                self.change_endpoint_state(
                     endpoint, Cause.NOT_FOUND, Change.GONE if endpoint.was_ever_fit_for_jobs else None
                 )
         self.found_addresses = addresses
@@ -987,7 +991,7 @@ class Fleet(ABC, Generic[ReportT]):
         endpoint = self.endpoints.setdefault(address, Endpoint[ReportT](address))
         if endpoint.state is State.GONE:
             endpoint.inspections = 0
-            self.change_state(endpoint, Cause.FOUND, None)
+            self.change_endpoint_state(endpoint, Cause.FOUND, None)
         return endpoint
 
     def _begin_inspection(self, endpoint: Endpoint[ReportT]) -> None:
@@ -1000,10 +1004,10 @@ class Fleet(ABC, Generic[ReportT]):
         self._store_report(endpoint, report)
         endpoint.failed_in_a_row = endpoint.uselessness = endpoint.inspections = 0
         endpoint.changes_message, endpoint.is_full = "", False
-        self.change_state(endpoint, Cause.FIT, Change.JOINED if self.has_begun else None)
+        self.change_endpoint_state(endpoint, Cause.FIT, Change.JOINED if self.has_begun else None)
 
     def exclude_endpoint(self, endpoint: Endpoint[ReportT], reason: str) -> None:
-        self.change_state(endpoint, Cause.UNFIT, Change.LEFT_OUT if self.has_begun else None, reason)
+        self.change_endpoint_state(endpoint, Cause.UNFIT, Change.LEFT_OUT if self.has_begun else None, reason)
 
     def _store_report(self, endpoint: Endpoint[ReportT], report: ReportT) -> None:
         """Store the report of an inspection, and a message about the changes since the last report."""
@@ -1045,7 +1049,7 @@ class Fleet(ABC, Generic[ReportT]):
                 self.admit_endpoint(endpoint, report)
             elif endpoint.state in (State.DOWN, State.LEFT_OUT):
                 self._store_report(endpoint, report)
-                self.change_state(endpoint, Cause.FIT, Change.TRIAL)
+                self.change_endpoint_state(endpoint, Cause.FIT, Change.TRIAL)
 
     # --- background tasks ----------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, Self, ca
 
 import msgspec
 
-from ioi_eval.engines.contract import Engine, HealthCheck, Servers
+from ioi_eval.engines.contract import Engine, HealthCheck, ServerStates
 from ioi_eval.engines.environment import (
     CALLER,
     ENDPOINTS,
@@ -180,7 +180,7 @@ class EngineSetup(EngineChoice, kw_only=True):
     store: Store
 
 
-class EnginePair(NamedTuple):
+class JobAndTrustedEngines(NamedTuple):
     """Engines to open: the engine for jobs, and a local engine for trusted builds if jobs run on servers."""
 
     engine: Engine
@@ -202,21 +202,21 @@ def open_engine(
     choice: EngineChoice | Engine,
     store: Store,
     python_packages: tuple[str, ...] = (),
-) -> EnginePair:
+) -> JobAndTrustedEngines:
     """Return the engines to open for a choice. If the caller passes an engine, it is the only engine.
 
     `python_packages`: packages that programs in Python may import, for the choice of an interpreter here.
     """
     if not isinstance(choice, EngineChoice):
-        return EnginePair(choice)
+        return JobAndTrustedEngines(choice)
     choice = msgspec.structs.replace(choice, promised_packages=python_packages)
     choice.check()
     setup = EngineSetup(store=store, **_collect_choice_fields(choice))
     engine = find_engine(choice.text)(setup)
     if not choice.is_remote or choice.is_on_ray:
-        return EnginePair(engine)
+        return JobAndTrustedEngines(engine)
     local_choice = EngineChoice(allow_unconfined=choice.allow_unconfined, launch=choice.launch)
-    return EnginePair(
+    return JobAndTrustedEngines(
         engine,
         _create_embedded_engine(
             EngineSetup(store=store, **_collect_choice_fields(local_choice)), default_python=""
@@ -231,7 +231,7 @@ def _collect_choice_fields(choice: EngineChoice) -> dict[str, Any]:
 class ClusterNodesEngine(Protocol):
     """An engine on the nodes of a cluster, such as Ray's, with health checks of each node."""
 
-    def servers(self) -> Servers: ...
+    def servers(self) -> ServerStates: ...
 
     async def check_health(self) -> Mapping[str, Sequence[HealthCheck]]: ...
 

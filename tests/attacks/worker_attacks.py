@@ -89,7 +89,7 @@ def _reserved_by_sockets() -> Iterator[None]:
         self._exit_stack.callback(name.close)
         return True
 
-    with mock.patch.object(SandboxUidPool, "lock_uid", naive):
+    with mock.patch.object(SandboxUidPool, "try_lock_uid_file", naive):
         yield
 
 

@@ -93,12 +93,14 @@ _CHUNK = 1 << 20
 _LIBRARIES = ("libc.a", "libstdc++.a", "libm.a")
 
 
-def find_toolchains(python: str = "", promised_packages: Collection[str] = ()) -> dict[str, Toolchain]:
+def find_toolchains(
+    requested_python: str = "", promised_packages: Collection[str] = ()
+) -> dict[str, Toolchain]:
     """Return the toolchains that sandboxes can use, by command. See `find_python` for the parameters."""
     special_finders: dict[str, Callable[[], Toolchain | None]] = {
         "g++": find_compiler,
         "gcc": partial(find_compiler, "gcc"),
-        "python3": partial(find_python, python, promised_packages),
+        "python3": partial(find_python, requested_python, promised_packages),
         "pypy3": find_pypy,
         "java": find_java,
         "rustc": partial(find_linking_compiler, "rustc", "-vV"),

@@ -293,8 +293,8 @@ async def check_python_source(
 
     The check only accepts programs with a single source. A persistent proctor runs it.
     """
-    is_single = delivery.is_here and spec.kind == SUBMISSION and len(spec.sources) == 2
-    if not is_single or capabilities.waiting is None or capabilities.proctor is None:
+    has_only_main_source = delivery.is_here and spec.kind == SUBMISSION and len(spec.sources) == 2
+    if not has_only_main_source or capabilities.waiting is None or capabilities.proctor is None:
         return None
     tool, nonce = capabilities.require_tool(COMMAND, "checking a source"), secrets.token_hex(16)
     check_job = _make_source_check_job(

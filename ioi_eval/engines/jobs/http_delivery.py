@@ -133,7 +133,7 @@ class HttpJobDelivery:
             },
             keep=(spec.output,) if artifact_stays else (),
         )
-        job = await self.contents.pack_job(job, capabilities)
+        job = await self.contents.prepare_job_for_sending(job, capabilities)
 
         result_reader = _BuildResultReader(partial(_read_build_result, spec, tool, capabilities))
 
@@ -262,7 +262,7 @@ class HttpJobDelivery:
     async def run_test_job(
         self, job: Job, capabilities: Capabilities, *, nonce: str, phase: str
     ) -> tuple[Ending, str]:
-        job = await self.contents.pack_job(job, capabilities)
+        job = await self.contents.prepare_job_for_sending(job, capabilities)
 
         async def check(result: JobResult) -> JobResult:
             if fault := explain_machine_fault(result.run, nonce):
@@ -600,7 +600,7 @@ class GzipCache:
         self._cache = LruCache[EncodedContent](max_cached_bytes)
         self._running_compressions: SharedCalls[EncodedContent] = SharedCalls()
 
-    async def pack_job(self, job: Job, capabilities: Capabilities) -> Job:
+    async def prepare_job_for_sending(self, job: Job, capabilities: Capabilities) -> Job:
         """Return a job in the form that is sent to servers.
 
         Its files are compressed, unless the engine executes plans itself. Its first script marks the programs

@@ -123,7 +123,7 @@ class TestRunner:
         return await self.engine.capabilities()
 
     async def execute(self, job: Job, *, phase: str, check: Check | None = None) -> JobResult:
-        """Execute a job that needs no packing, such as a classic job, and return its result.
+        """Execute a job whose files are sent uncompressed, such as a classic job, and return its result.
 
         A result that `check` refuses is returned if no server has a better result.
         """

@@ -23,7 +23,7 @@ from ioi_eval.engines.contract import (
     Capabilities,
     Check,
     OnServer,
-    Servers,
+    ServerStates,
     SharedBuild,
     WorkerArtifact,
     has_toolchains,
@@ -424,14 +424,14 @@ class ServerFleetEngine(ABC):
         """The reasons why servers that answer get no jobs now, by address."""
         return self._open_fleet().exclusion_reasons
 
-    def servers(self) -> Servers:
+    def servers(self) -> ServerStates:
         left_out_reasons, server_roles = self.exclusion_reasons, self._open_fleet().server_roles
         used_reports = [
             server_report
             for server_report in self.reports
             if server_report.reachable and server_report.url not in left_out_reasons
         ]
-        return Servers(
+        return ServerStates(
             found=len(self.reports),
             slots=self.slots,
             used={report.url: report.findings for report in used_reports},

@@ -321,7 +321,7 @@ class Prober:
             )
             proctor_file = JobFile(name="proctor.gz", content=Blob.of(packed_proctor), text=False)
             job = msgspec.structs.replace(job, files=(*job.files, proctor_file))
-            run_ending = await self._run_to_end(report.url, job, report.max_run_time)
+            run_ending = await self._run_script_to_end(report.url, job, report.max_run_time)
             checks = parse_probe_output(
                 run_ending.stdout.encode(), run_ending.stderr.strip(), run_ending.code
             )
@@ -351,7 +351,7 @@ class Prober:
             output_steps = OUTPUT_STEPS if report.url in self._thorough_urls else _FEWER_OUTPUT_STEPS
             max_run_ms = report_fields["max_run_time"]
             report_fields["identity"] = await self._read_identity(report, runtime, max_run_ms)
-            inspection_ending = await self._run_to_end(
+            inspection_ending = await self._run_script_to_end(
                 report.url, _make_script_job(runtime, INSPECTION_SCRIPT), max_run_ms
             )
             if not inspection_ending.stdout:
@@ -369,7 +369,7 @@ class Prober:
             )
             printed_bytes = len(
                 (
-                    await self._run_to_end(
+                    await self._run_script_to_end(
                         report.url,
                         _make_script_job(runtime, make_growing_output_script(output_steps)),
                         max_run_ms,
@@ -386,7 +386,7 @@ class Prober:
     async def _read_identity(
         self, report: EndpointReport, runtime: str, max_run_ms: int | None
     ) -> ServerIdentity:
-        script_ending = await self._run_to_end(
+        script_ending = await self._run_script_to_end(
             report.url,
             _make_script_job(runtime, report.identity.identity_script),
             max_run_ms,
@@ -444,7 +444,9 @@ class Prober:
                 return None if body_bytes == BODY_SIZES[-1] else body_bytes
         return _STOCK_BODY_BYTES
 
-    async def _run_to_end(self, url: str, job: Job, server_max_ms: int | None, worker: str = "") -> Ending:
+    async def _run_script_to_end(
+        self, url: str, job: Job, server_max_ms: int | None, worker: str = ""
+    ) -> Ending:
         """Return the ending of a script that had enough time.
 
         `server_max_ms` is the server's limit, and `worker` the identity of a worker.

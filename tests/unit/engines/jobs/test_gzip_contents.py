@@ -53,7 +53,7 @@ def test_request_bytes_of_content_are_its_encoded_size() -> None:
 
 async def sent_files(job: Job, *, named: tuple[str, ...] = ()) -> dict[str, JobFile]:
     """Return the files of a job's request, by name."""
-    packed_job = await GzipCache().pack_job(job, SERVER)
+    packed_job = await GzipCache().prepare_job_for_sending(job, SERVER)
     decoded = decode_request(encode_request(packed_job, stored_hashes=named), accepts_hashes=True)
     assert decoded.runtime == "bash"
     return {file.name: file for file in decoded.files}
@@ -96,7 +96,7 @@ async def test_content_that_server_keeps_is_not_unpacked_by_the_script() -> None
 async def test_job_for_local_engine_keeps_uncompressed_files() -> None:
     """The gzip form belongs to requests: other engines read a file as it is."""
     run, file = JobFile(name="run", content=Blob.of("true\n")), JobFile(name="in", content=Blob.of(TEXT))
-    packed_job = await GzipCache().pack_job(Job(files=(run, file)), SERVER)
+    packed_job = await GzipCache().prepare_job_for_sending(Job(files=(run, file)), SERVER)
     assert [(file.name, file.content.read()) for file in packed_job.files] == [
         ("run", b"true\n"),
         ("in", TEXT.encode()),
@@ -193,7 +193,7 @@ async def test_files_are_sent_as_gzip_unless_engine_executes_plans(executes_plan
     unpacked = delivery.make_job(
         batch, PlanTemplate(problem, batch.options).select_job_tests(batch.tests, "f00"), capabilities
     )
-    packed_job = await delivery.contents.pack_job(unpacked, capabilities)
+    packed_job = await delivery.contents.prepare_job_for_sending(unpacked, capabilities)
     files = {file.name: file for file in packed_job.files}
     assert packed_job.plan == ("plan.json" if executes_plans else "") and files["submission"].executable
     content = files["t/0.in"].content

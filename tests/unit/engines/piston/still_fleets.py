@@ -48,7 +48,7 @@ class StillFleet(Fleet[int]):
     def put(self, endpoint: Endpoint[int], state: State) -> None:
         """Bring an endpoint into a state by the shortest path of transitions, without events and tasks."""
         for cause in path(endpoint.state, state):
-            self.change_state(endpoint, cause, None)
+            self.change_endpoint_state(endpoint, cause, None)
 
 
 def path(start: State, end: State) -> list[Cause]:
