@@ -151,7 +151,7 @@ class BuildSpec(Value):
 
     def make_cache_key(self, architecture: str, toolchain: Toolchain) -> str:
         """Return the key of the artifact for a toolchain."""
-        return artifact_key(self.kind, architecture, toolchain, self.command, self.sources)
+        return make_artifact_key(self.kind, architecture, toolchain, self.command, self.sources)
 
     def make_cache_keys(self, capabilities: Capabilities) -> tuple[str, ...]:
         """Return the artifact's key for each toolchain that may build it."""
@@ -161,7 +161,7 @@ class BuildSpec(Value):
         )
 
 
-def artifact_key(
+def make_artifact_key(
     kind: str,
     architecture: str,
     toolchain: Toolchain,
@@ -187,7 +187,7 @@ class BuildSuccess(Value):
     log: str = ""
     compiler: str = ""
     toolchain: str = ""  # identity of the toolchain that built the artifact
-    confinement: Mapping[str, Any] = {}  # confinement of the build, as the proctor reports it
+    confinement: Mapping[str, Any] = {}  # restrictions of the build's sandbox that were in force
 
 
 class RemoteArtifact(Blob, kw_only=True):
@@ -337,7 +337,7 @@ def require_toolchains(job: Job, toolchains: Mapping[str, Toolchain]) -> None:
 _USUAL_NAME = re.compile(r"(\w[\w.-]{,50}/){,2}\w[\w.-]{,50}", re.ASCII)
 
 
-def check_names(names: Iterable[str]) -> None:
+def check_file_names(names: Iterable[str]) -> None:
     """Raise JobRejected for names that files in a sandbox or on a server cannot have."""
     names_seen = set[str]()
     for name in names:

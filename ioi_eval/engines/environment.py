@@ -44,7 +44,7 @@ class DistributedProcess(Value):
         )
 
     def count_process_cores(self, machine_cores: int) -> int:
-        """Return this process's share of the machine's cores."""
+        """Return how many of the machine's cores this process may use."""
         return max(1, machine_cores // max(1, self.local_processes))
 
     def select_process_servers(self, all_servers: Discovery) -> Discovery:

@@ -743,7 +743,7 @@ class Fleet(ABC, Generic[ReportT]):
             JobRejected: if an endpoint refused the job.
         """
         job_attempts = JobAttempts(self._max_attempts, self._wait_times)
-        is_suitable = partial(self._fits_job, job)
+        is_suitable = partial(self._can_endpoint_run_job, job)
         while True:
             if not any(map(is_suitable, self.usable_endpoints)) and self._must_prepare_job_again(job):
                 raise ToolchainGone(
@@ -786,7 +786,7 @@ class Fleet(ABC, Generic[ReportT]):
                 self.release_slot(endpoint)
             await asyncio.sleep(self._wait_times.choose_wait_s(len(job_attempts.tried_endpoints)))
 
-    def _fits_job(self, job: Job, endpoint: AnyEndpoint) -> bool:
+    def _can_endpoint_run_job(self, job: Job, endpoint: AnyEndpoint) -> bool:
         return self.can_run_job(endpoint, job)
 
     def _must_prepare_job_again(self, job: Job) -> bool:
@@ -808,7 +808,7 @@ class Fleet(ABC, Generic[ReportT]):
         try:
             try:
                 async with sent_job.wait:
-                    return await self._send_to(endpoint, sent_job)
+                    return await self._send_job_to_endpoint(endpoint, sent_job)
             finally:
                 del self._active_jobs[sent_job]
         except TimeoutError:
@@ -830,7 +830,7 @@ class Fleet(ABC, Generic[ReportT]):
                 sent_job.second_task.cancel()
                 await asyncio.wait([sent_job.second_task])
 
-    async def _send_to(self, endpoint: Endpoint[ReportT], sent_job: _SentJob) -> Any:
+    async def _send_job_to_endpoint(self, endpoint: Endpoint[ReportT], sent_job: _SentJob) -> Any:
         """Send a job once, and update the endpoint's state before its slot is free again."""
         result: Any = None
         refusal: JobRejected | None = None
@@ -912,7 +912,7 @@ class Fleet(ABC, Generic[ReportT]):
                 for endpoint in self.usable_endpoints
                 if endpoint.busy and endpoint.answered_at < silent_since_s
             ]
-            await asyncio.gather(*map(self._check_alive, silent_endpoints))
+            await asyncio.gather(*map(self._check_endpoint_alive, silent_endpoints))
             for sent_job in [endpoint for endpoint in self._active_jobs if self._is_late(endpoint)]:
                 second_endpoint = self.take_free_slot(
                     is_suitable=partial(self._can_be_second_endpoint, sent_job)
@@ -925,7 +925,7 @@ class Fleet(ABC, Generic[ReportT]):
                         self._send_to_second_endpoint(sent_job, second_endpoint)
                     )
 
-    async def _check_alive(self, endpoint: Endpoint[ReportT]) -> None:
+    async def _check_endpoint_alive(self, endpoint: Endpoint[ReportT]) -> None:
         try:
             await self.ping(endpoint)
         except EngineError as error:
@@ -948,7 +948,7 @@ class Fleet(ABC, Generic[ReportT]):
 
     async def _send_to_second_endpoint(self, sent_job: _SentJob, second_endpoint: Endpoint[ReportT]) -> None:
         try:
-            sent_job.answer = await self._send_to(second_endpoint, sent_job)
+            sent_job.answer = await self._send_job_to_endpoint(second_endpoint, sent_job)
         except (EngineError, RefusedAnswerError) as error:
             sent_job.attempts.add_failure(
                 second_endpoint, error.error if isinstance(error, RefusedAnswerError) else error

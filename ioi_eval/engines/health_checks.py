@@ -61,7 +61,10 @@ _INSTALL_PYTHON = "apt-get install python3"
 async def run_health_checks(
     store: Store, *, sandboxes: Path | None = None, python: str = "", folders: Sequence[str] = ()
 ) -> list[HealthCheck]:
-    """Build the proctor, and return all health checks. A check comes before the checks that depend on it."""
+    """Build the program that runs jobs in sandboxes, and return all health checks.
+
+    A check comes before the checks that depend on it.
+    """
     compiler = await asyncio.to_thread(find_compiler)
     if compiler is not None and not is_in_system_folder(Path(compiler.path)):
         compiler = None  # sandboxes cannot see this compiler, so it counts as missing

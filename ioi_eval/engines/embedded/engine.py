@@ -70,7 +70,7 @@ class _EngineResources(msgspec.Struct, frozen=True):
     packages: tuple[LanguagePackage, ...]
     threads: ThreadPoolExecutor
     all_slots: tuple[JobSlot, ...]
-    slots: Slots
+    slots: JobSlotPool
     kill_switches: set[KillSwitch]  # kill switches of the jobs that run now
 
 
@@ -304,7 +304,7 @@ class EmbeddedEngine:
             max_output=self._output_limits.stdout,
         )
         return _EngineResources(
-            environment, capabilities, packages, threads, all_slots, Slots(all_slots), set()
+            environment, capabilities, packages, threads, all_slots, JobSlotPool(all_slots), set()
         )
 
     async def _check_python_in_sandbox(
@@ -362,7 +362,7 @@ class EmbeddedEngine:
 # --- slots -------------------------------------------------------------------------------------------
 
 
-class Slots:
+class JobSlotPool:
     """The slots of an engine. A job holds a slot until it is finished."""
 
     def __init__(self, slots: Iterable[JobSlot]) -> None:

@@ -11,7 +11,7 @@ from threading import Lock
 
 import msgspec
 
-from ioi_eval.engines.contract import check_names
+from ioi_eval.engines.contract import check_file_names
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.engines.embedded.persistent_proctor import (
     PROCTOR,
@@ -82,7 +82,7 @@ def make_job_plan(
 ) -> JobPlan:
     """Return the stages of a job as a Piston server would execute it, or raise JobRejected."""
     if job.plan:
-        check_names(file.name for file in job.files)
+        check_file_names(file.name for file in job.files)
         limits = _make_stage_limits(job, "run", max_file_bytes, max_processes)
         return JobPlan(
             compile=None,
@@ -91,8 +91,8 @@ def make_job_plan(
     package = find_package(packages, job.runtime, job.version)
     if package is None:
         raise JobRejected(f"{job.runtime}-{job.version} runtime is unknown")
-    check_names(file.name for file in job.files)
-    check_names(job.keep)
+    check_file_names(file.name for file in job.files)
+    check_file_names(job.keep)
     # Names of the files that a client would send as utf8 text. The first of them is the main file. Files that
     # the job passes by path are not among them.
     text_names = [file.name for file in job.files if _is_text_file(file)]
@@ -241,7 +241,7 @@ class JobSlot:
 def run_job(
     environment: JobEnvironment, job: Job, plan: JobPlan, slot: JobSlot, kill_switch: KillSwitch
 ) -> StageEndings:
-    """Execute a job and return the endings of its stages. Afterwards its kill switch is closed."""
+    """Execute a job and return how its stages ended. Afterwards the job's kill switch cannot be used."""
     with contextlib.closing(kill_switch):
         proctor_job = make_proctor_job(job, environment.shared) if job.plan else None
         if (

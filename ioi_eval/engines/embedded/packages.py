@@ -42,7 +42,7 @@ class LanguagePackage(Value):
     limits: Mapping[str, int] = {}  # limits of the package, by the names of fields in a request
 
 
-class _Provided(msgspec.Struct, frozen=True):
+class _ProvidedLanguage(msgspec.Struct, frozen=True):
     language: str
     aliases: tuple[str, ...] = ()
     limit_overrides: Mapping[str, int] = {}
@@ -54,7 +54,7 @@ class _PackageInfo(msgspec.Struct, frozen=True):
     language: str
     version: str
     aliases: tuple[str, ...] = ()
-    provides: tuple[_Provided, ...] = ()
+    provides: tuple[_ProvidedLanguage, ...] = ()
     limit_overrides: Mapping[str, int] = {}
 
 
@@ -89,7 +89,7 @@ def _read_package(package_folder: Path, sandbox_visible_folder: Path) -> Iterato
     if not (package_folder / "run").is_file():
         raise EngineUnavailable(f"{package_folder} is not a package: it lacks the file `run`")
     provided_languages = package_info.provides or (
-        _Provided(package_info.language, package_info.aliases, package_info.limit_overrides),
+        _ProvidedLanguage(package_info.language, package_info.aliases, package_info.limit_overrides),
     )
     for language in provided_languages:
         yield LanguagePackage(

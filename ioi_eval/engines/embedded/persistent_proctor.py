@@ -38,7 +38,7 @@ _END_S = 1.0  # maximum seconds until a proctor exits after its last job
 _LAST_LINE_END = b',"done":true}\n'
 
 
-PROCTOR = "./proctor"  # command that starts a job with a plan
+PROCTOR = "./proctor"  # command of the program that runs a job's plan in sandboxes
 _BUNDLE = "bundle"
 _MAX_BUNDLE_BYTES = 1 << 20  # maximum bytes of a job's files that are copied; files of larger jobs are linked
 _ALONE = frozenset({TaskType.BATCH.value, TaskType.FUNCTION.value})

@@ -74,7 +74,7 @@ class SandboxSpec(Message, kw_only=True, omit_defaults=False):
     allow_unconfined: bool = False
 
 
-class _Report(Message):
+class _SandboxReport(Message):
     """The proctor's report about the program of a sandbox."""
 
     v: int
@@ -89,7 +89,7 @@ class _Report(Message):
     failure: str | None = None
 
 
-_REPORT = msgspec.json.Decoder(_Report)
+_REPORT = msgspec.json.Decoder(_SandboxReport)
 
 
 def decode_sandbox_report(text: bytes, overflowed_stream: str = "") -> tuple[Ending, Mapping[str, Any]]:
@@ -430,7 +430,9 @@ def run_stage(
             raise EngineUnavailable(f"the proctor cannot be started: {error}") from error
         # A proctor that does not stop the stage soon after the hard limit is broken.
         hard_limit_ms = spec.limits.hard_ms
-        _read_all(streams, kill_switch, None if hard_limit_ms is None else hard_limit_ms / 1000 + GRACE)
+        _read_all_streams(
+            streams, kill_switch, None if hard_limit_ms is None else hard_limit_ms / 1000 + GRACE
+        )
         exit_code = process.wait(GRACE)
     stdout, stderr, report_bytes = (pipe.content.getvalue() for pipe in streams)
     overflowed_stream = next((pipe.name for pipe in streams[:2] if pipe.is_over_limit), "")
@@ -504,7 +506,7 @@ def _create_read_only_fd(exit_stack: ExitStack, content: bytes) -> int:
     return memory_fd
 
 
-def _read_all(streams: Iterable[Pipe], kill_switch: KillSwitch, max_idle_s: float | None) -> None:
+def _read_all_streams(streams: Iterable[Pipe], kill_switch: KillSwitch, max_idle_s: float | None) -> None:
     """Read all streams completely. A stream that exceeds its limit triggers the kill switch."""
     deadline_s = None if max_idle_s is None else time.monotonic() + max_idle_s
     with selectors.PollSelector() as selector:

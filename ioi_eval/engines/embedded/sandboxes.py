@@ -179,8 +179,8 @@ class Sandboxes:
             if os.geteuid() == 0 and self._can_run_programs and not is_enterable_by_everyone(parent_folder):
                 raise EngineUnavailable(
                     f"{parent_folder} cannot contain sandboxes: this process is root, so sandboxes run as"
-                    " other users, which may not enter the folder. Choose another folder, or add the right with"
-                    " chmod o+x"
+                    " other users, which may not enter the folder. Choose another folder, or add the right"
+                    " with chmod o+x"
                 )
             if self._can_run_programs and is_noexec(parent_folder):
                 raise EngineUnavailable(

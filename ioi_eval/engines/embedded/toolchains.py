@@ -149,10 +149,13 @@ def find_compiler(name: str = "g++", *, additional_libraries: tuple[str, ...] = 
     digest = _digest_files(
         version_output, [real_path, *(Path(name) for name in library_paths if Path(name).is_absolute())]
     )
-    target = _first_match(r"^Target: (\S+)", version_output)
+    target = _find_first_match(r"^Target: (\S+)", version_output)
     identity = f"{name} {version[1].strip()} {target} {real_path} {digest}"
     return Toolchain(
-        command=name, path=str(path), version=_first_match(r"(\d+(?:\.\d+)+)", version[1]), identity=identity
+        command=name,
+        path=str(path),
+        version=_find_first_match(r"(\d+(?:\.\d+)+)", version[1]),
+        identity=identity,
     )
 
 
@@ -212,7 +215,7 @@ def find_kotlin() -> Toolchain | None:
         archive_status = archive.stat()
     except (OSError, KeyError, zipfile.BadZipFile):
         return None
-    version = _first_match(r"^Implementation-Version: (\S+)", manifest) or "unknown"
+    version = _find_first_match(r"^Implementation-Version: (\S+)", manifest) or "unknown"
     identity = f"kotlinc {version} {path.resolve()} {archive_status.st_size} {archive_status.st_mtime_ns}"
     return Toolchain(command="kotlinc", path=str(path), version=version, identity=identity)
 
@@ -225,7 +228,7 @@ def find_by_version_output(
     if path is None:
         return None
     version_output = run_and_read_output([str(path), *version_arguments])
-    version = _first_match(version_pattern, version_output)
+    version = _find_first_match(version_pattern, version_output)
     if not version:
         return None  # another program has this name, or the command does not start
     identity = f"{name} {' '.join(version_output.split())} {path.resolve()}"
@@ -241,7 +244,7 @@ def _digest_files(description: str, files: Iterable[Path]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _first_match(pattern: str, text: str) -> str:
+def _find_first_match(pattern: str, text: str) -> str:
     match = re.search(pattern, text, re.MULTILINE)
     return match[1] if match else ""
 

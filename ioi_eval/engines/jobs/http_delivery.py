@@ -57,12 +57,12 @@ from ioi_eval.engines.jobs.run import (
     WHICH,
     BuildResult,
     JobTests,
+    compute_max_program_bytes,
     execute,
     explain_machine_fault,
     find_program_interpreters,
     make_plan_path,
     make_test_job,
-    max_program_bytes,
 )
 from ioi_eval.model.errors import BrokenReply, JudgeFailure, MachineAtFault
 from ioi_eval.model.job import (
@@ -184,7 +184,7 @@ class HttpJobDelivery:
             WORKER_PROGRAM.log(_log, "the program is too large for the jobs of its tests")
             return await self.build(spec, prebuilt_files, capabilities, may_leave_artifact_on_worker=False)
         if build_result.content is not None and packed_program:
-            self.contents.add_gzip(build_result.content, packed_program)
+            self.contents.cache_gzip_form(build_result.content, packed_program)
         return build_result
 
     def _list_precompiled_headers(
@@ -210,7 +210,7 @@ class HttpJobDelivery:
     async def explain_too_large_program(self, program: Blob, capabilities: Capabilities) -> str:
         request_bytes, max_bytes = (
             await self.contents.count_request_bytes(program),
-            max_program_bytes(capabilities),
+            compute_max_program_bytes(capabilities),
         )
         if request_bytes <= max_bytes:
             return ""
@@ -330,7 +330,7 @@ def _read_build_result(
             toolchain=tool.identity,
         )
         return BuildResult(ended=compiler_ending, tool=tool, content=artifact), b""
-    delivered_build = parse_delivery(run_ending)
+    delivered_build = parse_build_output(run_ending)
     if is_sandboxed and delivered_build.confinement is None:
         raise BrokenReply("the reply to a build job has no report of its sandbox")
     compiler_ending = compiler_ending or delivered_build.stage
@@ -638,13 +638,13 @@ class GzipCache:
     async def count_request_bytes(self, content: Blob) -> int:
         """Return the bytes that a file with this content adds to a request."""
         if isinstance(content, RemoteArtifact):
-            return _base64_size(content.size) + _PER_FILE_BYTES
+            return _compute_base64_size(content.size) + _PER_FILE_BYTES
         return (await self._get_encoded_content(content)).request_bytes + _PER_FILE_BYTES
 
-    def add_gzip(self, content: Blob, gzip_form: bytes) -> None:
+    def cache_gzip_form(self, content: Blob, gzip_form: bytes) -> None:
         """Cache the gzip form of a content that a server sent in this form."""
-        request_bytes = _base64_size(len(gzip_form))
-        if content.size >= _MIN_PACKED_BYTES and request_bytes < _base64_size(content.size):
+        request_bytes = _compute_base64_size(len(gzip_form))
+        if content.size >= _MIN_PACKED_BYTES and request_bytes < _compute_base64_size(content.size):
             encoded_content = EncodedContent(data=gzip_form, is_gzip=True, request_bytes=request_bytes)
             self._cache.keep(content.sha256, encoded_content, len(gzip_form))
 
@@ -677,15 +677,15 @@ def encode_content_for_request(content: Blob) -> EncodedContent:
     try:
         plain_bytes = len(msgspec.json.encode(data.decode()))
     except UnicodeDecodeError:
-        plain_bytes = _base64_size(len(data))
+        plain_bytes = _compute_base64_size(len(data))
     if len(data) >= _MIN_PACKED_BYTES:
         compressed_data = gzip.compress(data, 6 if len(data) < _FAST_FROM_BYTES else 1, mtime=0)
-        if (request_bytes := _base64_size(len(compressed_data))) < plain_bytes:
+        if (request_bytes := _compute_base64_size(len(compressed_data))) < plain_bytes:
             return EncodedContent(data=compressed_data, is_gzip=True, request_bytes=request_bytes)
     return EncodedContent(data=data, is_gzip=False, request_bytes=plain_bytes)
 
 
-def _base64_size(size: int) -> int:
+def _compute_base64_size(size: int) -> int:
     return (size + 2) // 3 * 4
 
 
@@ -706,7 +706,7 @@ class TooLarge(JudgeFailure):
     """The artifact exceeds the output limit of a server with the documented settings."""
 
 
-class DeliveredBuild(Value):
+class ReceivedBuild(Value):
     # Ending of the compiler; `None` if the job has a compile stage, whose ending the reply contains.
     stage: Ending | None
     artifact: Blob | None
@@ -781,7 +781,7 @@ def _make_print_command(file_kind: str, file_name: str, max_output: int | None) 
 # --- reading the output -------------------------------------------------------------------------------
 
 
-def parse_delivery(run_ending: Ending) -> DeliveredBuild:
+def parse_build_output(run_ending: Ending) -> ReceivedBuild:
     """Return the build that the output of a script describes.
 
     Raises BrokenReply for damaged output, and JudgeFailure if the server cannot send the whole program.
@@ -809,7 +809,7 @@ def parse_delivery(run_ending: Ending) -> DeliveredBuild:
                     stage = msgspec.structs.replace(stage, stdout=log_text)
                 if confinement is not None:
                     confinement = {name: value for name, value in confinement.items() if name != "uid"}
-                return DeliveredBuild(
+                return ReceivedBuild(
                     stage=stage,
                     artifact=artifact.content,
                     packed=artifact.packed,

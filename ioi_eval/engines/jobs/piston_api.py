@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ioi_eval.engines.contract import BASH, OWN, check_names
+from ioi_eval.engines.contract import BASH, OWN, check_file_names
 from ioi_eval.model.errors import (
     BrokenReply,
     EngineError,
@@ -157,7 +157,7 @@ BODY = "body"
 """Value of `JobTooLarge.limit` if the request is too large. Other values are names of `LIMITS`."""
 
 
-class _Stage(msgspec.Struct, frozen=True):
+class _ReplyStage(msgspec.Struct, frozen=True):
     """A stage of a reply. Older servers omit the last fields."""
 
     stdout: str = ""
@@ -171,7 +171,7 @@ class _Stage(msgspec.Struct, frozen=True):
     memory: float | None = None
 
 
-class _Kept(msgspec.Struct, frozen=True):
+class _StoredWorkerFile(msgspec.Struct, frozen=True):
     """A file that a worker stores as a content."""
 
     sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
@@ -179,11 +179,11 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class _Reply(msgspec.Struct, frozen=True):
-    run: _Stage | None = None
-    compile: _Stage | None = None
+    run: _ReplyStage | None = None
+    compile: _ReplyStage | None = None
     language: str = ""
     version: str = ""
-    kept: Mapping[str, _Kept] = {}
+    kept: Mapping[str, _StoredWorkerFile] = {}
 
 
 _REPLY = msgspec.json.Decoder(_Reply)
@@ -217,7 +217,7 @@ def decode_reply(status: int, body: bytes, *, endpoint: str = "") -> JobResult:
     )
 
 
-def _decode_stage_ending(reply_stage: _Stage) -> Ending:
+def _decode_stage_ending(reply_stage: _ReplyStage) -> Ending:
     cpu_time, wall_time, memory = (
         None if number is None else round(number)
         for number in (reply_stage.cpu_time, reply_stage.wall_time, reply_stage.memory)
@@ -300,7 +300,9 @@ def encode_result_pieces(result: JobResult, *, omits_output_field: bool = False)
     yield b',"run":'
     yield from _encode_stage_ending(result.run, omits_output_field=omits_output_field)
     if result.stayed:
-        stored_files = {name: _Kept(content.sha256, content.size) for name, content in result.stayed.items()}
+        stored_files = {
+            name: _StoredWorkerFile(content.sha256, content.size) for name, content in result.stayed.items()
+        }
         yield b',"kept":%b' % _ENCODER.encode(stored_files)
     yield b"}"
 
@@ -370,7 +372,7 @@ LIMITS = tuple(
 """Fields of a request that a server limits, in the order in which Piston checks them."""
 
 
-class _File(msgspec.Struct, frozen=True, omit_defaults=True):
+class _RequestFile(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     content: str | bytes  # content of the file; bytes become base64 in the JSON
     encoding: str = _TEXT
@@ -388,7 +390,7 @@ class _StoredFile(msgspec.Struct, frozen=True, omit_defaults=True):
 class _Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     language: str
     version: str
-    files: tuple[_File | _StoredFile, ...]
+    files: tuple[_RequestFile | _StoredFile, ...]
     args: tuple[str, ...] = ()
     stdin: str = ""
     compile_timeout: int | None = None
@@ -451,7 +453,7 @@ def encode_request(
     }
     if gzip_by_name:
         leading_shell_lines += _UNPACK.format(shlex.join(f"{name}{_GZIP_SUFFIX}" for name in gzip_by_name))
-    request_files = list[_File | _StoredFile]()
+    request_files = list[_RequestFile | _StoredFile]()
     for file in job.files:
         if file.name in stored_names:
             # The server needs the encoding only for packages with bundled scripts, which get the names of the
@@ -459,12 +461,12 @@ def encode_request(
             encoding = "" if script_name else _make_inline_file(file).encoding
             request_files.append(_StoredFile(file.name, file.content.sha256, file.executable, encoding))
         elif file.name in gzip_by_name:
-            request_files.append(_File(f"{file.name}{_GZIP_SUFFIX}", gzip_by_name[file.name], _BASE64))
+            request_files.append(_RequestFile(f"{file.name}{_GZIP_SUFFIX}", gzip_by_name[file.name], _BASE64))
         else:
             request_files.append(
                 _make_inline_file(file, leading_shell_lines if file.name == script_name else "")
             )
-    check_names(file.name for file in request_files)
+    check_file_names(file.name for file in request_files)
     if not any(file.encoding == _TEXT for file in request_files):
         raise JobRejected("files must include at least one utf8 encoded file")
     limits = {name: getattr(job, name) for name in LIMITS}
@@ -483,15 +485,15 @@ def encode_request(
     )
 
 
-def _make_inline_file(file: JobFile, leading_shell_lines: str = "") -> _File:
+def _make_inline_file(file: JobFile, leading_shell_lines: str = "") -> _RequestFile:
     data = leading_shell_lines.encode() + file.content.read()
     if file.text is not False:
         try:
-            return _File(file.name, data.decode())
+            return _RequestFile(file.name, data.decode())
         except UnicodeDecodeError:
             if file.text:
                 raise JobRejected(f"{file.name!r} must be sent as text, but is not UTF-8") from None
-    return _File(file.name, data, _BASE64)
+    return _RequestFile(file.name, data, _BASE64)
 
 
 # --- decoding of a request, by the server ------------------------------------------------------------

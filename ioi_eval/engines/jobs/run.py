@@ -328,7 +328,7 @@ _LARGEST_PROBE = 32 << 20  # bytes of the largest request with which a probe tes
 _MIN_PROGRAM_BYTES = 4 << 20
 
 
-def max_program_bytes(capabilities: Capabilities) -> int:
+def compute_max_program_bytes(capabilities: Capabilities) -> int:
     """Return the maximum bytes of a submission's program in a request.
 
     The rest is for tests. Without a maximum, a program could be so large that its test does not fit.
@@ -391,7 +391,7 @@ class JobSizeLimiter:
         max_memory_bytes, requested_bytes = self._capabilities.max_run_memory, job.run_memory_limit
         if (
             max_memory_bytes is None
-            or max_memory_bytes < min_memory_bytes(self._problem)
+            or max_memory_bytes < compute_min_memory_bytes(self._problem)
             or (requested_bytes or math.inf) <= max_memory_bytes
         ):
             return job
@@ -410,7 +410,11 @@ class JobSizeLimiter:
         # Reserve space for the largest program, so that the same tests fit for all submissions.
         program_contents = [file.content for file in program.files if file.name in program.submission.argv]
         reserved_bytes = (
-            max(0, max_program_bytes(self._capabilities) - await self._sum_request_bytes(program_contents))
+            max(
+                0,
+                compute_max_program_bytes(self._capabilities)
+                - await self._sum_request_bytes(program_contents),
+            )
             if program_contents
             else 0
         )
@@ -434,7 +438,7 @@ class JobSizeLimiter:
         return sum([await self._count_request_bytes(content) for content in contents])
 
 
-def min_memory_bytes(problem: Problem) -> int:
+def compute_min_memory_bytes(problem: Problem) -> int:
     """Return the minimum memory limit of a job, in bytes, at which all programs may use their own limits."""
     return count_processes(problem) * (problem.limits.memory or 0) + PROCTOR_MEMORY
 
@@ -490,13 +494,13 @@ def attach_fork_server(
     fork_server_plan = PlanForkServer(library=WAITING, script=_SCRIPT, modules=tuple(dict.fromkeys(modules)))
     files = (
         JobFile(name=WAITING, content=fork_server_library),
-        JobFile(name=_SCRIPT, content=_fork_server_script()),
+        JobFile(name=_SCRIPT, content=_read_fork_server_script()),
     )
     return msgspec.structs.replace(submission, warm=fork_server_plan), files
 
 
 @cache
-def _fork_server_script() -> Blob:
+def _read_fork_server_script() -> Blob:
     return Blob.of_file(graders_folder() / "python" / _SCRIPT)
 
 
@@ -534,7 +538,7 @@ class BuildResult(Value):
     tool: Toolchain  # the toolchain that executed the build
     content: Blob | None = None
     kept: Mapping[str, str] = {}  # paths of files that the caller must remove
-    confinement: Mapping[str, Any] = {}  # confinement of the build, as the proctor reports it
+    confinement: Mapping[str, Any] = {}  # restrictions of the build's sandbox that were in force
     too_large: str = ""  # reason why the program and its tests do not fit into a request; empty if they fit
 
     def discard(self) -> None:

@@ -83,9 +83,10 @@ class StoredServerContents:
         self.header_uses.reset(shared_build.sha256)
 
     def add_shared_files(self, job: Job) -> tuple[Job, dict[str, SharedBuild]]:
-        """Return a job with the files of shared builds that the server has, and without other shared builds.
+        """Return the job with the files that shared builds made on this server.
 
-        The second value contains the shared builds whose files are in the job, by the hash of the file.
+        Shared builds without a file on the server are left out of the job. The second value contains
+        the shared builds whose files are in the job, by the hash of the file.
         """
         job_files, shared_builds = list[JobFile](), dict[str, SharedBuild]()
         for file in job.files:

@@ -230,24 +230,24 @@ class ServerFleet(Fleet[EndpointReport]):
     async def _search_first_servers(self) -> list[EndpointReport]:
         """Return the reports of the servers that answer. If none answers, wait for servers that start."""
         reports, failed_searches, deadline_s = (
-            await self._inspect_all(),
+            await self._inspect_all_servers(),
             0,
             get_event_loop_time_s() + self._patience.first_look,
         )
-        while not reports and get_event_loop_time_s() < deadline_s and self._may_be_starting():
-            for report in self._sorted_reports() if not failed_searches else ():
+        while not reports and get_event_loop_time_s() < deadline_s and self._may_servers_be_starting():
+            for report in self._sort_reports_by_url() if not failed_searches else ():
                 if report.temporary_state:
                     self._emit_server_change(report.url, report.temporary_state, report.reason)
-            FIRST_LOOK.log(_log, "; ".join(report.reason for report in self._sorted_reports()))
+            FIRST_LOOK.log(_log, "; ".join(report.reason for report in self._sort_reports_by_url()))
             rest_s = self._patience.choose_pause_s(failed_searches)
             if self._client.is_elastic:
                 rest_s = min(rest_s, self._client.search_interval_s or rest_s)
             await asyncio.sleep(rest_s)
             if self._client.is_elastic:
                 self.found_addresses = await self.find_server_addresses()
-            reports, failed_searches = await self._inspect_all(), failed_searches + 1
+            reports, failed_searches = await self._inspect_all_servers(), failed_searches + 1
         if not reports:
-            failed_reports = [*self._sorted_reports()]
+            failed_reports = [*self._sort_reports_by_url()]
             if not failed_reports:
                 raise EngineUnavailable(self._client.no_servers_error_message)
             reasons = [report.reason for report in failed_reports]
@@ -262,17 +262,17 @@ class ServerFleet(Fleet[EndpointReport]):
             and (addresses := await self.find_server_addresses()) - self.found_addresses
         ):
             self.found_addresses = addresses  # machines that joined meanwhile are used from the start
-            reports = await self._inspect_all()
+            reports = await self._inspect_all_servers()
         return reports
 
-    def _may_be_starting(self) -> bool:
+    def _may_servers_be_starting(self) -> bool:
         return not self.found_addresses or any(report.temporary_state for report in self.reports.values())
 
-    async def _inspect_all(self) -> list[EndpointReport]:
+    async def _inspect_all_servers(self) -> list[EndpointReport]:
         await asyncio.gather(*(self._inspect_server(url) for url in self.found_addresses))
-        return [report for report in self._sorted_reports() if report.reachable and not report.unfit]
+        return [report for report in self._sort_reports_by_url() if report.reachable and not report.unfit]
 
-    def _sorted_reports(self) -> Iterable[EndpointReport]:
+    def _sort_reports_by_url(self) -> Iterable[EndpointReport]:
         return (self.reports[url] for url in sorted(self.reports))
 
     async def _inspect_server(self, address: str) -> EndpointReport:
@@ -445,10 +445,10 @@ class ServerFleetEngine(ABC):
             standings=tuple(endpoint.server_state for endpoint in self.endpoints),
             uses="" if server_roles is None else server_roles.summary,
             jobs="" if server_roles is None else server_roles.role,
-            cores=self._usable_cores(used_reports),
+            cores=self._count_usable_cores(used_reports),
         )
 
-    def _usable_cores(self, used_reports: Sequence[EndpointReport]) -> int:
+    def _count_usable_cores(self, used_reports: Sequence[EndpointReport]) -> int:
         """Return the number of cores of the servers if the default number of jobs leaves cores idle.
 
         Return 0 if no core is idle, or if the user has set the number of jobs.

@@ -123,7 +123,7 @@ _BUILD_MEMORY = 2 << 30  # bytes of memory for a build job
 _MIN_BODY = 4 << 20  # minimum bytes of a request; an ordinary program has 1 to 2 MB
 
 
-class _Need(Value):
+class _NeededLimit(Value):
     """A limit that jobs need: below `minimum` few problems can be judged, below `enough` not all."""
 
     field: str
@@ -136,29 +136,30 @@ class _Need(Value):
 
 
 _NEEDS = (
-    _Need(field="max_run_time", name="run time", minimum=10_000, enough=60_000, unit="s",
-          remedy="Set PISTON_RUN_TIMEOUT=600000 on the server", option="--set run-timeout=600"),
-    _Need(field="max_run_cpu_time", name="run CPU time", minimum=10_000, enough=60_000, unit="s",
-          remedy="Set PISTON_RUN_CPU_TIME=600000 on the server", option="--set run-timeout=600"),
-    _Need(field="max_compile_time", name="compile time", minimum=10_000, enough=60_000, unit="s",
-          remedy="Set PISTON_COMPILE_TIMEOUT=300000 on the server", option="--set compile-timeout=300"),
-    _Need(field="max_compile_cpu_time", name="compile CPU time", minimum=10_000, enough=60_000, unit="s",
-          remedy="Set PISTON_COMPILE_CPU_TIME=120000 on the server", option="--set compile-timeout=300"),
-    _Need(field="max_run_memory", name="memory", minimum=512 << 20, enough=4 << 30, unit="bytes",
-          remedy="Set PISTON_RUN_MEMORY_LIMIT=-1 on the server"),
-    _Need(field="max_compile_memory", name="compile memory", minimum=_BUILD_MEMORY,
-          enough=_BUILD_MEMORY, unit="bytes",
-          remedy="Set PISTON_COMPILE_MEMORY_LIMIT=-1 on the server"),
-    _Need(field="max_body", name="request body", minimum=_MIN_BODY, enough=32 << 20, unit="bytes",
-          remedy=_BODY_REMEDY, option="--set max-body=512mb"),
-    _Need(field="max_output", name="output", minimum=64_000, enough=4 << 20, unit="bytes",
-          remedy="Set PISTON_OUTPUT_MAX_SIZE=67108864 on the server", option="--set max-output=64mb"),
-    _Need(field="max_file", name="file size", minimum=8 << 20, enough=64 << 20, unit="bytes",
-          remedy="Set PISTON_MAX_FILE_SIZE=1073741824 on the server"),
-    _Need(field="max_processes", name="processes", minimum=16, enough=64, unit="",
-          remedy="Set PISTON_MAX_PROCESS_COUNT=256 on the server"),
-    _Need(field="max_open_files", name="open files", minimum=128, enough=1040, unit="",
-          remedy="Set PISTON_MAX_OPEN_FILES=2048 on the server"),
+    _NeededLimit(field="max_run_time", name="run time", minimum=10_000, enough=60_000, unit="s",
+        remedy="Set PISTON_RUN_TIMEOUT=600000 on the server", option="--set run-timeout=600"),
+    _NeededLimit(field="max_run_cpu_time", name="run CPU time", minimum=10_000, enough=60_000, unit="s",
+        remedy="Set PISTON_RUN_CPU_TIME=600000 on the server", option="--set run-timeout=600"),
+    _NeededLimit(field="max_compile_time", name="compile time", minimum=10_000, enough=60_000, unit="s",
+        remedy="Set PISTON_COMPILE_TIMEOUT=300000 on the server", option="--set compile-timeout=300"),
+    _NeededLimit(field="max_compile_cpu_time", name="compile CPU time", minimum=10_000, enough=60_000,
+        unit="s", remedy="Set PISTON_COMPILE_CPU_TIME=120000 on the server",
+        option="--set compile-timeout=300"),
+    _NeededLimit(field="max_run_memory", name="memory", minimum=512 << 20, enough=4 << 30, unit="bytes",
+        remedy="Set PISTON_RUN_MEMORY_LIMIT=-1 on the server"),
+    _NeededLimit(field="max_compile_memory", name="compile memory", minimum=_BUILD_MEMORY,
+        enough=_BUILD_MEMORY, unit="bytes",
+        remedy="Set PISTON_COMPILE_MEMORY_LIMIT=-1 on the server"),
+    _NeededLimit(field="max_body", name="request body", minimum=_MIN_BODY, enough=32 << 20, unit="bytes",
+        remedy=_BODY_REMEDY, option="--set max-body=512mb"),
+    _NeededLimit(field="max_output", name="output", minimum=64_000, enough=4 << 20, unit="bytes",
+        remedy="Set PISTON_OUTPUT_MAX_SIZE=67108864 on the server", option="--set max-output=64mb"),
+    _NeededLimit(field="max_file", name="file size", minimum=8 << 20, enough=64 << 20, unit="bytes",
+        remedy="Set PISTON_MAX_FILE_SIZE=1073741824 on the server"),
+    _NeededLimit(field="max_processes", name="processes", minimum=16, enough=64, unit="",
+        remedy="Set PISTON_MAX_PROCESS_COUNT=256 on the server"),
+    _NeededLimit(field="max_open_files", name="open files", minimum=128, enough=1040, unit="",
+        remedy="Set PISTON_MAX_OPEN_FILES=2048 on the server"),
 )  # fmt: skip
 
 

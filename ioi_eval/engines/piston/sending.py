@@ -88,7 +88,7 @@ class ServerIdentity(Value):
         """
         return IDENTITY_SCRIPT if self.worker else IDENTITY_SCRIPT.replace("; ", "; ulimit -u; ", 1)
 
-    def make_shell_lines(self, script_name: str, request_mark: str = "") -> str:
+    def make_identity_shell_lines(self, script_name: str, request_mark: str = "") -> str:
         """Return the shell commands that print the identity. They are put before a job's first script.
 
         The string is empty for a job without a script. The commands also print `request_mark`, a random
@@ -201,13 +201,13 @@ class ServerTokens:
         """Forget the token of a server, because another server may have its address now."""
         self._learned_tokens.pop(url, None)
 
-    def redact(self, text: str) -> str:
+    def redact_tokens(self, text: str) -> str:
         """Return a message without any token."""
         for token in self._all_tokens:
             text = token.remove_from(text)
         return text
 
-    def redact_reply(self, body: bytes) -> bytes:
+    def redact_tokens_in_reply(self, body: bytes) -> bytes:
         """Return a reply without any token."""
         for token in self._all_tokens:
             body = token.remove_from_reply(body)
@@ -327,7 +327,7 @@ class HttpClient:
                 # The new server counts as replaced even if it refuses the job, because its limits may differ.
                 raise ServerReplaced(url)
         if request_mark and answer.request not in ("", request_mark):
-            raise _make_wrong_reply_error(_server_url(url))
+            raise _make_wrong_reply_error(_make_server_url(url))
         if len(answer.body) < _MIN_THREAD_BYTES:
             return decode_reply(answer.status, answer.body, endpoint=url)
         return await run_in_thread_to_end(lambda: decode_reply(answer.status, answer.body, endpoint=url))
@@ -416,19 +416,21 @@ class HttpClient:
                         raise BrokenReply(f"the server's reply has more than {_MAX_REPLY_BYTES} bytes")
                 return Answer(
                     status=response.status,
-                    body=self._tokens.redact_reply(b"".join(pieces)),
+                    body=self._tokens.redact_tokens_in_reply(b"".join(pieces)),
                     worker=response.headers.get(HEADER, "")[:_MAX_IDENTITY_CHARS],
                     request=response.headers.get(REQUEST, ""),
-                    moved=self._tokens.redact(response.headers.get("Location", "")[:_MAX_LOCATION_CHARS]),
+                    moved=self._tokens.redact_tokens(
+                        response.headers.get("Location", "")[:_MAX_LOCATION_CHARS]
+                    ),
                 )
         except aiohttp.ClientConnectorCertificateError as error:
             reason = f"its certificate is not trusted here ({error.certificate_error})"
             verify_code = getattr(error.certificate_error, "verify_code", 0)
             remedy = _REMEDIES.get(verify_code, "Name the file of its authority in SSL_CERT_FILE")
-            raise NoAnswer(f"{_server_url(address)} cannot be reached: {reason}. {remedy}") from error
+            raise NoAnswer(f"{_make_server_url(address)} cannot be reached: {reason}. {remedy}") from error
         except aiohttp.ClientConnectorDNSError as error:
             raise NoAnswer(
-                f"{_server_url(address)} cannot be reached: {UNKNOWN_HOST} {error.host!r}"
+                f"{_make_server_url(address)} cannot be reached: {UNKNOWN_HOST} {error.host!r}"
             ) from error
         except aiohttp.ClientConnectorSSLError as error:
             ssl_reason = getattr(error.os_error, "reason", None) or str(error.os_error)
@@ -437,24 +439,26 @@ class HttpClient:
                 if ssl_reason in _NOT_TLS
                 else f"{ssl_reason}. Write http:// if it serves no https"
             )
-            raise NoAnswer(f"{_server_url(address)} cannot be reached: {reason}") from error
+            raise NoAnswer(f"{_make_server_url(address)} cannot be reached: {reason}") from error
         except aiohttp.ClientConnectorError as error:
-            raise NoAnswer(f"{_server_url(address)} cannot be reached: {error.os_error or error}") from error
+            raise NoAnswer(
+                f"{_make_server_url(address)} cannot be reached: {error.os_error or error}"
+            ) from error
         except aiohttp.ConnectionTimeoutError as error:
             max_wait_s = min(self._max_connect_s, max_s)
             reason = f"no connection within {max_wait_s:.3g} s"
-            raise NoAnswer(f"{_server_url(address)} cannot be reached: {reason}") from error
+            raise NoAnswer(f"{_make_server_url(address)} cannot be reached: {reason}") from error
         except TimeoutError as error:
-            raise LateAnswer(f"{_server_url(address)} {LATE} in {max_s:.3g} s") from error
+            raise LateAnswer(f"{_make_server_url(address)} {LATE} in {max_s:.3g} s") from error
         except aiohttp.ClientResponseError:
-            raise ForeignReply(f"{_server_url(address)} {NO_HTTP}") from None
+            raise ForeignReply(f"{_make_server_url(address)} {NO_HTTP}") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            reason = self._tokens.redact(f"{type(error).__name__}: {error}")
+            reason = self._tokens.redact_tokens(f"{type(error).__name__}: {error}")
             # The original error is hidden, because its text may contain the token.
-            raise BrokenReply(f"{_server_url(address)} closed the connection early: {reason}") from None
+            raise BrokenReply(f"{_make_server_url(address)} closed the connection early: {reason}") from None
 
 
-def _server_url(address: str) -> str:
+def _make_server_url(address: str) -> str:
     url = urlsplit(address)
     return f"{url.scheme}://{url.netloc}"
 

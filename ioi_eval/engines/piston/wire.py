@@ -194,7 +194,7 @@ class HttpServerClient:
             report.url,
             stored_hashes,
             files_to_keep,
-            identity.make_shell_lines(script_name, request_mark),
+            identity.make_identity_shell_lines(script_name, request_mark),
         )
         result = await self._http.execute(
             report.url, request, get_max_seconds(len(request.body)), worker_identity=identity.worker

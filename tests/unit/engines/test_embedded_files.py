@@ -8,7 +8,7 @@ from threading import Lock
 import pytest
 from engine_helpers import file, path_file
 
-from ioi_eval.engines.contract import check_names
+from ioi_eval.engines.contract import check_file_names
 from ioi_eval.engines.embedded import sandbox as embedded
 from ioi_eval.engines.embedded.sandbox import (
     FileLinker,
@@ -50,16 +50,16 @@ def box(tmp_path: Path) -> Path:
 )
 def test_unsafe_file_names_are_rejected(name: str) -> None:
     with pytest.raises(JobRejected, match="cannot be a file's name"):
-        check_names([name])
+        check_file_names([name])
 
 
 def test_unusual_file_names_are_accepted() -> None:
-    check_names(["a", "a/b/c.txt", "..a", ".hidden", "a\nb", "ä" * 127, "-rf"])
+    check_file_names(["a", "a/b/c.txt", "..a", ".hidden", "a\nb", "ä" * 127, "-rf"])
 
 
 def test_duplicate_file_name_is_rejected() -> None:
     with pytest.raises(JobRejected, match="twice"):
-        check_names(["a", "b", "a"])
+        check_file_names(["a", "b", "a"])
 
 
 def test_job_files_are_written_with_their_modes(box: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from support.clocks import FastForwardClock
 from support.waiting import settle
 
-from ioi_eval.engines.embedded.engine import Slots
+from ioi_eval.engines.embedded.engine import JobSlotPool
 from ioi_eval.engines.embedded.job import JobSlot
 from ioi_eval.engines.locks import SharedExclusiveLock
 
@@ -19,7 +19,7 @@ class Work:
     """Tasks that hold a slot until the test stops them, and the names of running tasks."""
 
     def __init__(self, slots: int) -> None:
-        self.slots = Slots(cast(JobSlot, object()) for _ in range(slots))
+        self.slots = JobSlotPool(cast(JobSlot, object()) for _ in range(slots))
         self.running, self.ends = set[str](), dict[str, asyncio.Event]()
         self.tasks: dict[str, asyncio.Task[None]] = {}
 

@@ -140,7 +140,7 @@ async def test_packed_contents_cache_is_bounded(tmp_path: Path) -> None:
 
 async def test_content_received_as_gzip_is_forwarded_unchanged() -> None:
     cache, came = GzipCache(), gzip.compress(TEXT.encode(), 1)
-    cache.add_gzip(Blob.of(TEXT), came)
+    cache.cache_gzip_form(Blob.of(TEXT), came)
     content = Blob(sha256=Blob.of(TEXT).sha256, size=len(TEXT), path="/nowhere")
     packed = await cache.compress_content(content)
     assert isinstance(packed, GzipBlob) and packed.gzip == came
@@ -153,7 +153,7 @@ async def test_content_received_as_gzip_is_forwarded_unchanged() -> None:
 async def test_gzip_larger_than_content_is_not_reused() -> None:
     cache = GzipCache()
     for content in (b"abc", NOISE):
-        cache.add_gzip(Blob.of(content), gzip.compress(content))
+        cache.cache_gzip_form(Blob.of(content), gzip.compress(content))
         assert not isinstance(await cache.compress_content(Blob.of(content)), GzipBlob)
 
 

@@ -94,9 +94,9 @@ async def test_user_and_password_are_sent_as_basic_auth_and_masked() -> None:
         await ask(wire, server)
     assert server.heard == {"Basic bWU6cGFzczp3b3JkLW9mLW1pbmU="}
     tokens = ServerTokens(f"{server.url} me:pass:word-of-mine")
-    shown = tokens.redact("me:pass:word-of-mine bWU6cGFzczp3b3JkLW9mLW1pbmU= pass:word-of-mine")
+    shown = tokens.redact_tokens("me:pass:word-of-mine bWU6cGFzczp3b3JkLW9mLW1pbmU= pass:word-of-mine")
     assert shown == "*** *** ***"
-    assert tokens.redact_reply(b"pass:word-of-mine") == b"***"
+    assert tokens.redact_tokens_in_reply(b"pass:word-of-mine") == b"***"
 
 
 async def test_restarted_server_identifies_itself_before_token() -> None:
