@@ -114,7 +114,7 @@ def engine_offences(module: str, tree: ast.AST) -> Iterator[str]:
 
 
 ENGINES = {"EmbeddedEngine", "PistonEngine", "RayEngine", "FakeEngine", "RentedEngine"}
-ENGINES |= {"Engine", "Cluster"}
+ENGINES |= {"Engine", "ServerCluster"}
 
 
 def kind_offences(module: str, tree: ast.AST) -> Iterator[str]:
@@ -249,9 +249,9 @@ def test_module_imports_follow_layer_rules(path: Path) -> None:
         ("cli.score", "from ioi_eval.plugins.dmoj.packages import Dmoj"),
         ("__main__", "def later():\n    import ioi_eval.plugins.dmoj"),
         ("plugins.italy.packages", "from ioi_eval.plugins.dmoj.packages import Dmoj"),
-        ("judge.judge", "from ioi_eval.engines.jobs.http_delivery import HttpDelivery"),
+        ("judge.judge", "from ioi_eval.engines.jobs.http_delivery import HttpJobDelivery"),
         ("judge.classic", "from ioi_eval.engines import Engine"),
-        ("runs.work", "if isinstance(engine, Cluster):\n    pass"),
+        ("runs.work", "if isinstance(engine, ServerCluster):\n    pass"),
         (
             "integrations.runtime",
             "ray = [engine for engine in engines if isinstance(engine, (A, engines.RayEngine))]",

@@ -30,7 +30,7 @@ from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.embedded.proctor import get_proctor_binary
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.environment import CALLER
-from ioi_eval.engines.health_checks import create_trial_folder, run_health_checks
+from ioi_eval.engines.health_checks import create_health_check_folder, run_health_checks
 from ioi_eval.engines.piston.reports import (
     COMPILER,
     EndpointReport,
@@ -43,9 +43,9 @@ from ioi_eval.engines.piston.uses import (
     AssignedServer,
     ServerRole,
     choose_server_roles,
-    describe_packages,
+    describe_server_packages,
 )
-from ioi_eval.engines.registry import EngineChoice, open_nodes
+from ioi_eval.engines.registry import EngineChoice, open_cluster_nodes_engine
 from ioi_eval.model.errors import EngineUnavailable, InputError
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import Value
@@ -203,7 +203,7 @@ class ClusterFindings(Value):
             return ("-", "-", "-", "-", "nothing: not reachable")
         return (
             re.sub(r"^Piston v", "", report.server) or "unknown",
-            describe_packages(report.runtimes),
+            describe_server_packages(report.runtimes),
             _describe_compilers(report),
             summarize_low_limits(report),
             self._describe_server_use(report),
@@ -278,7 +278,7 @@ async def _check_servers(choice: EngineChoice) -> ClusterFindings:
 
 async def _build_gzipped_proctor() -> bytes | None:
     """Return the program that supervises submissions on servers, or None if this machine lacks a compiler."""
-    with create_trial_folder() as folder:
+    with create_health_check_folder() as folder:
         compiler = await asyncio.to_thread(find_compiler)
         try:
             binary = await get_proctor_binary(compiler, graders_folder() / "proctor", open_store(), folder)
@@ -340,7 +340,7 @@ class NodeFindings(Value):
 
 async def _check_nodes(engine_choice: EngineChoice) -> NodeFindings:
     """Check the nodes of a Ray cluster. Raises EngineUnavailable if no node can be used."""
-    async with open_nodes(engine_choice, open_store()) as engine:
+    async with open_cluster_nodes_engine(engine_choice, open_store()) as engine:
         nodes, servers = await engine.check_health(), engine.servers()
         return NodeFindings(
             ok=any(map(_has_no_failure, nodes.values())),

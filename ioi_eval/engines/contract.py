@@ -149,19 +149,19 @@ class BuildSpec(Value):
         """False for compilers that need no /proc, through which sources could read open files."""
         return self.toolchain_command not in DRIVERS
 
-    def make_key(self, architecture: str, toolchain: Toolchain) -> str:
+    def make_cache_key(self, architecture: str, toolchain: Toolchain) -> str:
         """Return the key of the artifact for a toolchain."""
-        return artifact_key(self.kind, architecture, toolchain, self.command, self.sources)
+        return make_artifact_key(self.kind, architecture, toolchain, self.command, self.sources)
 
-    def make_keys(self, capabilities: Capabilities) -> tuple[str, ...]:
+    def make_cache_keys(self, capabilities: Capabilities) -> tuple[str, ...]:
         """Return the artifact's key for each toolchain that may build it."""
         return tuple(
-            self.make_key(capabilities.architecture, tool)
+            self.make_cache_key(capabilities.architecture, tool)
             for tool in capabilities.list_toolchains(self.toolchain_command)
         )
 
 
-def artifact_key(
+def make_artifact_key(
     kind: str,
     architecture: str,
     toolchain: Toolchain,
@@ -187,7 +187,7 @@ class BuildSuccess(Value):
     log: str = ""
     compiler: str = ""
     toolchain: str = ""  # identity of the toolchain that built the artifact
-    confinement: Mapping[str, Any] = {}  # confinement of the build, as the proctor reports it
+    confinement: Mapping[str, Any] = {}  # restrictions of the build's sandbox that were in force
 
 
 class RemoteArtifact(Blob, kw_only=True):
@@ -337,7 +337,7 @@ def require_toolchains(job: Job, toolchains: Mapping[str, Toolchain]) -> None:
 _USUAL_NAME = re.compile(r"(\w[\w.-]{,50}/){,2}\w[\w.-]{,50}", re.ASCII)
 
 
-def check_names(names: Iterable[str]) -> None:
+def check_file_names(names: Iterable[str]) -> None:
     """Raise JobRejected for names that files in a sandbox or on a server cannot have."""
     names_seen = set[str]()
     for name in names:
@@ -449,7 +449,7 @@ def ignore_server_event(event: ServerEvent) -> None:
     """Ignore an event: the callback of a cluster whose events nobody receives."""
 
 
-class Servers(Value):
+class ServerStates(Value):
     """The servers, or nodes, of an open engine, and their current states."""
 
     found: int
@@ -478,15 +478,15 @@ class Servers(Value):
 
 
 @runtime_checkable
-class Cluster(Protocol):
+class ServerCluster(Protocol):
     """An engine on servers that join and leave. Other engines have neither `on_event` nor `servers`."""
 
     on_event: OnServer
     """Receives the events of servers."""
 
-    def servers(self) -> Servers: ...
+    def servers(self) -> ServerStates: ...
 
 
-def as_cluster(engine: Engine) -> Cluster | None:
+def as_server_cluster(engine: Engine) -> ServerCluster | None:
     """Return `engine` if it is a cluster, and `None` otherwise."""
-    return engine if isinstance(engine, Cluster) else None
+    return engine if isinstance(engine, ServerCluster) else None

@@ -27,7 +27,7 @@ def read_number(
     return int(text) if text else default
 
 
-class Launch(Value):
+class DistributedProcess(Value):
     """A process of a distributed launch, such as torchrun's. The processes share cores and servers."""
 
     rank: int = 0  # number of this process among all processes, from 0
@@ -35,7 +35,7 @@ class Launch(Value):
     local_processes: int = 1  # number of processes on this machine, including this process
 
     @classmethod
-    def from_variables(cls, variables: Mapping[str, str]) -> Self:
+    def from_environment_variables(cls, variables: Mapping[str, str]) -> Self:
         """Return the process that the environment variables of a launcher describe."""
         return cls(
             rank=read_number(variables, "RANK", read_number(variables, "LOCAL_RANK", 0)),
@@ -43,21 +43,21 @@ class Launch(Value):
             local_processes=read_number(variables, "LOCAL_WORLD_SIZE", 1),
         )
 
-    def count_cores(self, machine_cores: int) -> int:
-        """Return this process's share of the machine's cores."""
+    def count_process_cores(self, machine_cores: int) -> int:
+        """Return how many of the machine's cores this process may use."""
         return max(1, machine_cores // max(1, self.local_processes))
 
-    def select_servers(self, all_servers: Discovery) -> Discovery:
-        return ServerShare(all_servers, self.rank, self.world) if self.world > 1 else all_servers
+    def select_process_servers(self, all_servers: Discovery) -> Discovery:
+        return ProcessServerDiscovery(all_servers, self.rank, self.world) if self.world > 1 else all_servers
 
 
-class ServerShare:
+class ProcessServerDiscovery:
     """The discovery of the servers that one process of a distributed training uses."""
 
-    def __init__(self, all_servers: Discovery, process_number: int, process_count: int) -> None:
-        self._discovery, self._process_number, self._process_count = (
+    def __init__(self, all_servers: Discovery, process_index: int, process_count: int) -> None:
+        self._discovery, self._process_index, self._process_count = (
             all_servers,
-            process_number,
+            process_index,
             process_count,
         )
 
@@ -69,7 +69,7 @@ class ServerShare:
         """Find this process's servers. If there are fewer servers than processes, processes share servers."""
         addresses = sorted(await self._discovery.find())
         return frozenset(
-            addresses[self._process_number % min(len(addresses), self._process_count) :: self._process_count]
+            addresses[self._process_index % min(len(addresses), self._process_count) :: self._process_count]
             if addresses
             else ()
         )

@@ -132,12 +132,12 @@ class Endpoint(Generic[ReportT]):
         return self.state in (State.HEALTHY, State.TRIAL)
 
     @property
-    def is_member(self) -> bool:
+    def is_fleet_member(self) -> bool:
         """True if the endpoint gets jobs, or may get jobs again when it answers."""
         return self.is_usable or self.state is State.DOWN
 
     @property
-    def was_ever_fit(self) -> bool:
+    def was_ever_fit_for_jobs(self) -> bool:
         """True if the endpoint was ever fit for jobs."""
         return self.report is not None
 
@@ -197,7 +197,7 @@ class EndpointUnfit(EngineError):
     """The server answers, but is unfit for jobs."""
 
 
-class AnswerRefused(Exception):
+class RefusedAnswerError(Exception):
     """An endpoint answered a job, and the job's `check` refused the answer."""
 
     def __init__(self, error: EngineError) -> None:
@@ -235,11 +235,11 @@ class WaitTimes(Value):
         return retry_rule.delay_s_after(failed_inspections + 1)
 
 
-def loop_time_s() -> float:
+def get_event_loop_time_s() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _choose_state_change(error: EngineError) -> Change:
+def _choose_server_change(error: EngineError) -> Change:
     if isinstance(error, EngineOverloaded):
         return Change.FULL
     if isinstance(error, ServerReplaced):
@@ -258,7 +258,7 @@ def _join_names(names: Iterable[str]) -> str:
 
 
 AnyEndpoint = Endpoint[Any]
-Fits = Callable[[AnyEndpoint], bool]
+EndpointFilter = Callable[[AnyEndpoint], bool]
 
 
 def _accept_any_endpoint(endpoint: AnyEndpoint) -> bool:
@@ -270,9 +270,11 @@ class _SlotRequest:
     """A job's request for a slot: the endpoints to avoid, to prefer and to exclude."""
 
     # Endpoints that get the job only if no other endpoint that fits is usable.
-    avoid: Collection[AnyEndpoint] = ()
-    prefer: AnyEndpoint | None = None  # endpoint that gets the job if the endpoint has a free slot now
-    fits: Fits = _accept_any_endpoint  # a function that returns False for endpoints that must not get the job
+    avoided_endpoints: Collection[AnyEndpoint] = ()
+    # Endpoint that gets the job if the endpoint has a free slot now.
+    preferred_endpoint: AnyEndpoint | None = None
+    # A function that returns False for endpoints that must not get the job.
+    is_suitable: EndpointFilter = _accept_any_endpoint
 
 
 @dataclass
@@ -291,17 +293,19 @@ class JobAttempts:
         self.last_failure, is_repeated = error, endpoint in self.tried_endpoints
         self.tried_endpoints.append(endpoint)
         if isinstance(error, EngineOverloaded):
-            self.overloaded_since = self.overloaded_since or loop_time_s()
+            self.overloaded_since = self.overloaded_since or get_event_loop_time_s()
         elif is_repeated or not isinstance(error, ServerReplaced):
             self.attempts_left -= 1
 
     def raise_if_exhausted(self, error: EngineError) -> None:
         """Raise AttemptsUsedUp after too many attempts, or if servers have been full for too long."""
-        refused_s = loop_time_s() - self.overloaded_since if self.overloaded_since is not None else 0.0
+        refused_s = (
+            get_event_loop_time_s() - self.overloaded_since if self.overloaded_since is not None else 0.0
+        )
         if self.attempts_left <= 0 or (
             isinstance(error, EngineOverloaded) and refused_s > self.waits.max_outage
         ):
-            context = f"(retry rule `{SERVER.name}`), on {self._join_tried_names()}"
+            context = f"(retry rule `{SERVER.name}`), on {self._join_tried_endpoint_names()}"
             raise AttemptsUsedUp(
                 f"{format_count(len(self.tried_endpoints), 'attempt')} failed"
                 f" {context}"
@@ -311,26 +315,26 @@ class JobAttempts:
     def add_server_names(self, error: EngineError) -> EngineError:
         """Return the error of a job that servers failed, with the names of the servers."""
         if isinstance(error, MachineAtFault):
-            return MachineAtFault(error.reason, error.answer, self._join_tried_names())
+            return MachineAtFault(error.reason, error.answer, self._join_tried_endpoint_names())
         if len(self.tried_endpoints) == 1:
             return error
         return AttemptsUsedUp(
             f"{format_count(len(self.tried_endpoints), 'attempt')}"
             f" failed,"
-            f" on {self._join_tried_names()}{self.describe_last_error()}"
+            f" on {self._join_tried_endpoint_names()}{self.describe_last_error()}"
         )
 
-    def _join_tried_names(self) -> str:
+    def _join_tried_endpoint_names(self) -> str:
         return _join_names(dict.fromkeys(endpoint.url for endpoint in self.tried_endpoints))
 
-    def list_endpoints_to_avoid(self, fitting: Collection[AnyEndpoint]) -> list[AnyEndpoint]:
+    def list_endpoints_to_avoid(self, fitting_endpoints: Collection[AnyEndpoint]) -> list[AnyEndpoint]:
         """Return all tried endpoints if an untried endpoint fits.
 
         Otherwise return the last tried endpoint, or nothing if only a single endpoint fits.
         """
-        if any(endpoint not in self.tried_endpoints for endpoint in fitting):
+        if any(endpoint not in self.tried_endpoints for endpoint in fitting_endpoints):
             return self.tried_endpoints
-        return self.tried_endpoints[-1:] if len(fitting) > 1 else []
+        return self.tried_endpoints[-1:] if len(fitting_endpoints) > 1 else []
 
     def describe_last_error(self) -> str:
         return f", the last one: {self.last_failure}" if self.last_failure is not None else ""
@@ -344,7 +348,7 @@ class _SentJob:
     job: Job
     attempts: JobAttempts
     check: Check | None
-    began: float = field(default_factory=loop_time_s)
+    began: float = field(default_factory=get_event_loop_time_s)
     # Timeout for the first endpoint's answer. It expires when the second endpoint answers.
     wait: asyncio.Timeout = field(default_factory=partial(asyncio.timeout, None))
     second_task: asyncio.Task[None] | None = None
@@ -404,7 +408,7 @@ class Fleet(ABC, Generic[ReportT]):
     # --- methods that each kind of cluster implements ---------------------------------------------------
 
     @abstractmethod
-    async def find_addresses(self) -> frozenset[str]:
+    async def find_server_addresses(self) -> frozenset[str]:
         """Return the addresses of all endpoints. Raises EngineError or InputError."""
 
     @abstractmethod
@@ -424,7 +428,7 @@ class Fleet(ABC, Generic[ReportT]):
         """Return the number of jobs that an endpoint gets at a time."""
 
     @abstractmethod
-    def fits(self, endpoint: Endpoint[ReportT], job: Job, *, same_versions: bool = True) -> bool:
+    def can_run_job(self, endpoint: Endpoint[ReportT], job: Job, *, same_versions: bool = True) -> bool:
         """Return True if an endpoint can execute a job.
 
         `same_versions`: True if the endpoint must have versions of the toolchains that the job accepts.
@@ -455,19 +459,19 @@ class Fleet(ABC, Generic[ReportT]):
     @property
     def members(self) -> list[Endpoint[ReportT]]:
         """The endpoints that get jobs, or may get jobs again."""
-        return [endpoint for endpoint in self.endpoints.values() if endpoint.is_member]
+        return [endpoint for endpoint in self.endpoints.values() if endpoint.is_fleet_member]
 
     @property
     def slots(self) -> int:
         total_slots = sum(endpoint.slots for endpoint in self.usable_endpoints)
         return max(1, total_slots if self._max_jobs is None else min(total_slots, self._max_jobs))
 
-    def change_state(
-        self, endpoint: Endpoint[ReportT], cause: Cause, change: Change | None, reason: str = ""
+    def change_endpoint_state(
+        self, endpoint: Endpoint[ReportT], cause: Cause, server_change: Change | None, reason: str = ""
     ) -> None:
         """Change the state of an endpoint, and log the new state.
 
-        `change`: kind of the event to emit. `None` means no event.
+        `server_change`: kind of the event to emit. `None` means no event.
         """
         old_state, new_state = endpoint.state, TRANSITIONS[endpoint.state, cause]
         endpoint.state, endpoint.since = new_state, time.time()
@@ -489,21 +493,25 @@ class Fleet(ABC, Generic[ReportT]):
             unfit_requests = [
                 assigned_endpoint
                 for assigned_endpoint in self._stranded_requests
-                if not self._slot_requests[assigned_endpoint].fits(endpoint)
+                if not self._slot_requests[assigned_endpoint].is_suitable(endpoint)
             ]
             self._fail_requests(unfit_requests, NoFittingEndpoint())
         if new_state is State.HEALTHY:
             endpoint.failed_trials, self._outage_elapsed = 0, 0.0
-        if new_state is State.GONE and not endpoint.was_ever_fit:
+        if new_state is State.GONE and not endpoint.was_ever_fit_for_jobs:
             del self.endpoints[endpoint.url]
-        if change is not None:
-            self._emit_change(endpoint.url, change, reason)
+        if server_change is not None:
+            self._emit_server_change(endpoint.url, server_change, reason)
 
-    def _emit_change(self, server_url: str, change: Change, reason: str) -> None:
+    def _emit_server_change(self, server_url: str, server_change: Change, reason: str) -> None:
         slots = sum(endpoint.slots for endpoint in self.usable_endpoints)
         self._on_event(
             ServerChanged(
-                url=server_url, change=change, reason=reason, usable=len(self.usable_endpoints), slots=slots
+                url=server_url,
+                change=server_change,
+                reason=reason,
+                usable=len(self.usable_endpoints),
+                slots=slots,
             )
         )
 
@@ -511,16 +519,16 @@ class Fleet(ABC, Generic[ReportT]):
 
     async def take_slot(
         self,
-        avoid: Collection[AnyEndpoint] = (),
-        prefer: AnyEndpoint | None = None,
-        fits: Fits = _accept_any_endpoint,
+        avoided_endpoints: Collection[AnyEndpoint] = (),
+        preferred_endpoint: AnyEndpoint | None = None,
+        is_suitable: EndpointFilter = _accept_any_endpoint,
     ) -> Endpoint[ReportT]:
         """Reserve a slot, and return its endpoint. The caller must release the slot.
 
         Args:
-            avoid: endpoints to choose only if no other usable endpoint fits.
-            prefer: endpoint to choose if it has a free slot now.
-            fits: returns False for endpoints that must not be chosen.
+            avoided_endpoints: endpoints to choose only if no other usable endpoint fits.
+            preferred_endpoint: endpoint to choose if it has a free slot now.
+            is_suitable: returns False for endpoints that must not be chosen.
 
         Raises:
             EngineUnavailable: no endpoint that fits has worked for `wait_times.max_outage` seconds.
@@ -528,11 +536,13 @@ class Fleet(ABC, Generic[ReportT]):
         """
         if self._refusal_reason:
             raise EngineUnavailable(self._refusal_reason)
-        if (endpoint := self.take_free_slot(avoid, prefer, fits)) is not None:
+        if (endpoint := self.take_free_slot(avoided_endpoints, preferred_endpoint, is_suitable)) is not None:
             return endpoint
         assigned_endpoint: asyncio.Future[AnyEndpoint] = asyncio.get_running_loop().create_future()
-        request = self._slot_requests[assigned_endpoint] = _SlotRequest(avoid, prefer, fits)
-        if self._is_stranded(request):
+        request = self._slot_requests[assigned_endpoint] = _SlotRequest(
+            avoided_endpoints, preferred_endpoint, is_suitable
+        )
+        if self._has_no_working_endpoint(request):
             self._stranded_requests.add(assigned_endpoint)
         self._assign_slots()
         try:
@@ -553,12 +563,16 @@ class Fleet(ABC, Generic[ReportT]):
 
     def take_free_slot(
         self,
-        avoid: Collection[AnyEndpoint] = (),
-        prefer: AnyEndpoint | None = None,
-        fits: Fits = _accept_any_endpoint,
+        avoided_endpoints: Collection[AnyEndpoint] = (),
+        preferred_endpoint: AnyEndpoint | None = None,
+        is_suitable: EndpointFilter = _accept_any_endpoint,
     ) -> Endpoint[ReportT] | None:
         """Reserve a slot that is free now, and return its endpoint. Return None if jobs wait for slots."""
-        endpoint = None if self._slot_requests else self._choose_endpoint(_SlotRequest(avoid, prefer, fits))
+        endpoint = (
+            None
+            if self._slot_requests
+            else self._choose_endpoint(_SlotRequest(avoided_endpoints, preferred_endpoint, is_suitable))
+        )
         if endpoint is not None:
             self._update_load(endpoint, +1)
         return endpoint
@@ -576,7 +590,11 @@ class Fleet(ABC, Generic[ReportT]):
         """
         if self._has_no_free_slot:
             return None
-        avoided_endpoints, preferred_endpoint, is_suitable = request.avoid, request.prefer, request.fits
+        avoided_endpoints, preferred_endpoint, is_suitable = (
+            request.avoided_endpoints,
+            request.preferred_endpoint,
+            request.is_suitable,
+        )
         has_free_slot = (
             preferred_endpoint is not None
             and preferred_endpoint in self._free_by_jobs[preferred_endpoint.busy]
@@ -614,12 +632,12 @@ class Fleet(ABC, Generic[ReportT]):
             if not assigned_endpoint.done() and (endpoint := self._choose_endpoint(request)) is not None:
                 yield assigned_endpoint, endpoint
 
-    def _update_load(self, endpoint: AnyEndpoint, job_change: int = 0) -> None:
+    def _update_load(self, endpoint: AnyEndpoint, job_count_change: int = 0) -> None:
         """Add a number of jobs to an endpoint, and update the tables of free slots."""
-        if job_change:
+        if job_count_change:
             self._free_by_jobs[endpoint.busy].pop(endpoint, None)
-        endpoint.busy += job_change
-        self.busy += job_change
+        endpoint.busy += job_count_change
+        self.busy += job_count_change
         while len(self._free_by_jobs) <= endpoint.busy:
             self._free_by_jobs.append({})
         if endpoint.free_slots > 0:
@@ -638,7 +656,7 @@ class Fleet(ABC, Generic[ReportT]):
             self._stranded_requests = {
                 assigned_endpoint
                 for assigned_endpoint, request in self._slot_requests.items()
-                if self._is_stranded(request)
+                if self._has_no_working_endpoint(request)
             }
         is_job_limit_reached = self._max_jobs is not None and self.busy >= self._max_jobs
         self._has_no_free_slot = is_job_limit_reached or not any(self._free_by_jobs)
@@ -647,8 +665,8 @@ class Fleet(ABC, Generic[ReportT]):
         self._slot_requests.pop(assigned_endpoint, None)
         self._stranded_requests.discard(assigned_endpoint)
 
-    def _is_stranded(self, request: _SlotRequest) -> bool:
-        return not any(map(request.fits, self._working_endpoints))
+    def _has_no_working_endpoint(self, request: _SlotRequest) -> bool:
+        return not any(map(request.is_suitable, self._working_endpoints))
 
     def _update_outage_timer(self) -> None:
         """Start the outage's timer if no working endpoint fits a waiting job, and stop it otherwise.
@@ -682,7 +700,7 @@ class Fleet(ABC, Generic[ReportT]):
         """
         self._outage_timer, self._outage_elapsed = None, self._wait_times.max_outage
         members_once_fit = [
-            endpoint for _, endpoint in sorted(self.endpoints.items()) if endpoint.was_ever_fit
+            endpoint for _, endpoint in sorted(self.endpoints.items()) if endpoint.was_ever_fit_for_jobs
         ]
         unusable = [endpoint for endpoint in members_once_fit if endpoint.state is not State.HEALTHY]
         unusable_names = (
@@ -698,11 +716,11 @@ class Fleet(ABC, Generic[ReportT]):
         self._fail_requests([*self._stranded_requests], EngineUnavailable(reason))
         for sent_job in self._active_jobs:
             has_fitting_endpoint = any(
-                self.fits(endpoint, sent_job.job) for endpoint in self.usable_endpoints
+                self.can_run_job(endpoint, sent_job.job) for endpoint in self.usable_endpoints
             )
             if not sent_job.endpoint.is_usable and sent_job.second_task is None and not has_fitting_endpoint:
                 sent_job.give_up_reason = reason
-                sent_job.wait.reschedule(loop_time_s())
+                sent_job.wait.reschedule(get_event_loop_time_s())
 
     def _fail_requests(self, requests: Iterable[asyncio.Future[AnyEndpoint]], error: Exception) -> None:
         for assigned_endpoint in requests:
@@ -713,8 +731,8 @@ class Fleet(ABC, Generic[ReportT]):
 
     # --- jobs --------------------------------------------------------------------------------------------
 
-    async def execute(self, job: Job, prefer: str = "", check: Check | None = None) -> Any:
-        """Execute a job on an endpoint, preferably at the address `prefer`, and return the answer.
+    async def execute(self, job: Job, preferred_address: str = "", check: Check | None = None) -> Any:
+        """Execute a job on an endpoint, preferably at the address `preferred_address`, and return the answer.
 
         If `check` raises for the answer of an endpoint, the endpoint has failed the job. If all endpoints
         fail it, the error of `check` is raised.
@@ -725,9 +743,9 @@ class Fleet(ABC, Generic[ReportT]):
             JobRejected: if an endpoint refused the job.
         """
         job_attempts = JobAttempts(self._max_attempts, self._wait_times)
-        is_suitable = partial(self._fits_job, job)
+        is_suitable = partial(self._can_endpoint_run_job, job)
         while True:
-            if not any(map(is_suitable, self.usable_endpoints)) and self._is_outdated(job):
+            if not any(map(is_suitable, self.usable_endpoints)) and self._must_prepare_job_again(job):
                 raise ToolchainGone(
                     f"no server has {', '.join(job.accepted_toolchains)}, which the job needs"
                 )
@@ -738,7 +756,9 @@ class Fleet(ABC, Generic[ReportT]):
                     else ()
                 )
                 log_step(_log, "queued")
-                endpoint = await self.take_slot(avoided_endpoints, self.endpoints.get(prefer), is_suitable)
+                endpoint = await self.take_slot(
+                    avoided_endpoints, self.endpoints.get(preferred_address), is_suitable
+                )
             except NoFittingEndpoint:
                 continue
             except EngineUnavailable as error:
@@ -750,7 +770,7 @@ class Fleet(ABC, Generic[ReportT]):
             try:
                 with mark_step_executing(endpoint.url, _log):
                     return await self._await_first_answer(_SentJob(endpoint, job, job_attempts, check))
-            except AnswerRefused as refused:
+            except RefusedAnswerError as refused:
                 job_attempts.add_failure(endpoint, refused.error)
                 has_untried_endpoint = any(
                     endpoint_to_try not in job_attempts.tried_endpoints
@@ -766,10 +786,10 @@ class Fleet(ABC, Generic[ReportT]):
                 self.release_slot(endpoint)
             await asyncio.sleep(self._wait_times.choose_wait_s(len(job_attempts.tried_endpoints)))
 
-    def _fits_job(self, job: Job, endpoint: AnyEndpoint) -> bool:
-        return self.fits(endpoint, job)
+    def _can_endpoint_run_job(self, job: Job, endpoint: AnyEndpoint) -> bool:
+        return self.can_run_job(endpoint, job)
 
-    def _is_outdated(self, job: Job) -> bool:
+    def _must_prepare_job_again(self, job: Job) -> bool:
         """Return True if a job that no usable endpoint fits has to be prepared again.
 
         The job is outdated if a usable endpoint has other versions of its toolchains, or if none of the
@@ -777,9 +797,9 @@ class Fleet(ABC, Generic[ReportT]):
         """
         if not self.usable_endpoints:
             return False
-        if any(self.fits(endpoint, job, same_versions=False) for endpoint in self.usable_endpoints):
+        if any(self.can_run_job(endpoint, job, same_versions=False) for endpoint in self.usable_endpoints):
             return True
-        return not any(self.fits(endpoint, job) for endpoint in self.members)
+        return not any(self.can_run_job(endpoint, job) for endpoint in self.members)
 
     async def _await_first_answer(self, sent_job: _SentJob) -> Any:
         """Return the first good answer: of the endpoint, or of a second endpoint."""
@@ -788,7 +808,7 @@ class Fleet(ABC, Generic[ReportT]):
         try:
             try:
                 async with sent_job.wait:
-                    return await self._send_to(endpoint, sent_job)
+                    return await self._send_job_to_endpoint(endpoint, sent_job)
             finally:
                 del self._active_jobs[sent_job]
         except TimeoutError:
@@ -799,7 +819,7 @@ class Fleet(ABC, Generic[ReportT]):
                 self.count_failure(endpoint, LateAnswer(message))
             assert sent_job.answer is not None, "only an answer stops the wait early"
             return sent_job.answer
-        except (*SERVERS_FAULT, AnswerRefused):
+        except (*SERVERS_FAULT, RefusedAnswerError):
             if sent_job.second_task is not None:
                 await asyncio.wait([sent_job.second_task])
             if sent_job.answer is not None:
@@ -810,18 +830,18 @@ class Fleet(ABC, Generic[ReportT]):
                 sent_job.second_task.cancel()
                 await asyncio.wait([sent_job.second_task])
 
-    async def _send_to(self, endpoint: Endpoint[ReportT], sent_job: _SentJob) -> Any:
+    async def _send_job_to_endpoint(self, endpoint: Endpoint[ReportT], sent_job: _SentJob) -> Any:
         """Send a job once, and update the endpoint's state before its slot is free again."""
         result: Any = None
         refusal: JobRejected | None = None
         if endpoint.busy == 1:
-            endpoint.answered_at = loop_time_s()
+            endpoint.answered_at = get_event_loop_time_s()
         try:
             result = await self.send(endpoint, sent_job.job)
         except JobRejected as error:
             refusal = error  # the endpoint answered, and the job itself is at fault
             if error.by_server:
-                self._count_useless_answer(endpoint, error)
+                self._count_useless_job_answer(endpoint, error)
         except EngineError as error:
             self.count_failure(endpoint, error)
             raise
@@ -829,20 +849,20 @@ class Fleet(ABC, Generic[ReportT]):
             try:
                 result = await sent_job.check(result)
             except EngineError as error:
-                self._count_useless_answer(endpoint, error)
-                raise AnswerRefused(error) from error
+                self._count_useless_job_answer(endpoint, error)
+                raise RefusedAnswerError(error) from error
             endpoint.uselessness = max(0, endpoint.uselessness - 1)
-        endpoint.failed_in_a_row, endpoint.answered_at = 0, loop_time_s()
+        endpoint.failed_in_a_row, endpoint.answered_at = 0, get_event_loop_time_s()
         endpoint.count_answer()
         if endpoint.state is State.TRIAL:
             endpoint.inspections = endpoint.inspections if endpoint.uselessness else 0
-            self.change_state(endpoint, Cause.ANSWERED, Change.BACK, endpoint.changes_message)
+            self.change_endpoint_state(endpoint, Cause.ANSWERED, Change.BACK, endpoint.changes_message)
             endpoint.changes_message = ""
         if refusal is not None:
             raise refusal
         return result
 
-    def _count_useless_answer(self, endpoint: Endpoint[ReportT], error: EngineError) -> None:
+    def _count_useless_job_answer(self, endpoint: Endpoint[ReportT], error: EngineError) -> None:
         """Count an answer that the job's `check` refused, or a refusal of the job.
 
         The job itself may be at fault. So this endpoint is suspended only if another endpoint sends good
@@ -851,16 +871,16 @@ class Fleet(ABC, Generic[ReportT]):
         endpoint.uselessness += 2
         other_endpoints = (other for other in self.usable_endpoints if other is not endpoint)
         self.count_failure(
-            endpoint, error, others_work=any(not other.uselessness for other in other_endpoints)
+            endpoint, error, do_other_endpoints_work=any(not other.uselessness for other in other_endpoints)
         )
 
     def count_failure(
-        self, endpoint: Endpoint[ReportT], error: EngineError, *, others_work: bool | None = None
+        self, endpoint: Endpoint[ReportT], error: EngineError, *, do_other_endpoints_work: bool | None = None
     ) -> None:
         """Count a failed job, and give the endpoint no jobs for a while after too many failures.
 
-        `others_work`: None if the endpoint failed to answer. Otherwise its answer was useless, and the value
-        is True if another endpoint sends good answers.
+        `do_other_endpoints_work`: None if the endpoint failed to answer. Otherwise its answer was useless,
+        and the value is True if another endpoint sends good answers.
         """
         endpoint.failed_in_a_row += 1
         endpoint.errors += 1
@@ -869,15 +889,15 @@ class Fleet(ABC, Generic[ReportT]):
         is_certainly_down = endpoint.state is State.TRIAL or isinstance(error, NoAnswer | ServerReplaced)
         has_failed_often = (
             endpoint.failed_in_a_row >= _FAULTS
-            if others_work is None
-            else others_work and endpoint.uselessness >= 2 * _FAULTS
+            if do_other_endpoints_work is None
+            else do_other_endpoints_work and endpoint.uselessness >= 2 * _FAULTS
         )
         if endpoint.is_usable and (is_certainly_down or has_failed_often):
-            self.suspend_endpoint(endpoint, _choose_state_change(error), str(error))
+            self.suspend_endpoint(endpoint, _choose_server_change(error), str(error))
 
-    def suspend_endpoint(self, endpoint: Endpoint[ReportT], change: Change, reason: str) -> None:
-        endpoint.is_full = change is Change.FULL
-        self.change_state(endpoint, Cause.FAILED, change, reason)
+    def suspend_endpoint(self, endpoint: Endpoint[ReportT], server_change: Change, reason: str) -> None:
+        endpoint.is_full = server_change is Change.FULL
+        self.change_endpoint_state(endpoint, Cause.FAILED, server_change, reason)
         self._begin_inspection(endpoint)
 
     # --- late jobs ---------------------------------------------------------------------------------------
@@ -886,15 +906,17 @@ class Fleet(ABC, Generic[ReportT]):
         """Ask silent endpoints whether they still answer, and send late jobs to a second endpoint."""
         while True:
             await asyncio.sleep(self._wait_times.silence / 2)
-            silent_since_s = loop_time_s() - self._wait_times.silence
+            silent_since_s = get_event_loop_time_s() - self._wait_times.silence
             silent_endpoints = [
                 endpoint
                 for endpoint in self.usable_endpoints
                 if endpoint.busy and endpoint.answered_at < silent_since_s
             ]
-            await asyncio.gather(*map(self._check_alive, silent_endpoints))
+            await asyncio.gather(*map(self._check_endpoint_alive, silent_endpoints))
             for sent_job in [endpoint for endpoint in self._active_jobs if self._is_late(endpoint)]:
-                second_endpoint = self.take_free_slot(fits=partial(self._can_be_second_endpoint, sent_job))
+                second_endpoint = self.take_free_slot(
+                    is_suitable=partial(self._can_be_second_endpoint, sent_job)
+                )
                 if second_endpoint is not None:
                     LATE_JOB.log(
                         _log, f"{sent_job.endpoint.url} has not answered, {second_endpoint.url} is free"
@@ -903,48 +925,50 @@ class Fleet(ABC, Generic[ReportT]):
                         self._send_to_second_endpoint(sent_job, second_endpoint)
                     )
 
-    async def _check_alive(self, endpoint: Endpoint[ReportT]) -> None:
+    async def _check_endpoint_alive(self, endpoint: Endpoint[ReportT]) -> None:
         try:
             await self.ping(endpoint)
         except EngineError as error:
             if endpoint.is_usable:
-                self.suspend_endpoint(endpoint, _choose_state_change(error), str(error))
+                self.suspend_endpoint(endpoint, _choose_server_change(error), str(error))
         else:
-            endpoint.answered_at = loop_time_s()
+            endpoint.answered_at = get_event_loop_time_s()
 
     def _is_late(self, sent_job: _SentJob) -> bool:
         """Return True if a job without a second endpoint exceeds its limits, or its endpoint is down."""
         max_answer_s = self.max_job_seconds(sent_job.endpoint, sent_job.job) + self._wait_times.silence
-        is_overdue = not sent_job.endpoint.is_usable or loop_time_s() - sent_job.began > max_answer_s
+        is_overdue = (
+            not sent_job.endpoint.is_usable or get_event_loop_time_s() - sent_job.began > max_answer_s
+        )
         return sent_job.second_task is None and is_overdue
 
     def _can_be_second_endpoint(self, sent_job: _SentJob, endpoint: AnyEndpoint) -> bool:
         was_tried = endpoint is sent_job.endpoint or endpoint in sent_job.attempts.tried_endpoints
-        return not was_tried and self.fits(endpoint, sent_job.job)
+        return not was_tried and self.can_run_job(endpoint, sent_job.job)
 
     async def _send_to_second_endpoint(self, sent_job: _SentJob, second_endpoint: Endpoint[ReportT]) -> None:
         try:
-            sent_job.answer = await self._send_to(second_endpoint, sent_job)
-        except (EngineError, AnswerRefused) as error:
+            sent_job.answer = await self._send_job_to_endpoint(second_endpoint, sent_job)
+        except (EngineError, RefusedAnswerError) as error:
             sent_job.attempts.add_failure(
-                second_endpoint, error.error if isinstance(error, AnswerRefused) else error
+                second_endpoint, error.error if isinstance(error, RefusedAnswerError) else error
             )
             sent_job.second_task = None  # so that the job may be sent to another endpoint
         else:
             if sent_job in self._active_jobs:
-                sent_job.wait.reschedule(loop_time_s())
+                sent_job.wait.reschedule(get_event_loop_time_s())
         finally:
             self.release_slot(second_endpoint)
 
     # --- endpoints that join, leave and change -----------------------------------------------------------
 
-    async def search_repeatedly(self, interval_s: float) -> None:
+    async def search_endpoints_repeatedly(self, interval_s: float) -> None:
         """Search for endpoints until the engine closes."""
         while True:
             await asyncio.sleep(interval_s)
             # If the search fails, for instance while a scheduler restarts, keep the known servers.
             try:
-                self.update_endpoints(await self.find_addresses())
+                self.update_endpoints(await self.find_server_addresses())
             except (EngineError, InputError) as error:
                 DISCOVERY.log(_log, error)
 
@@ -953,7 +977,9 @@ class Fleet(ABC, Generic[ReportT]):
         for address in sorted(self.found_addresses - addresses):
             endpoint = self.endpoints.get(address)
             if endpoint is not None and endpoint.state is not State.GONE:
-                self.change_state(endpoint, Cause.NOT_FOUND, Change.GONE if endpoint.was_ever_fit else None)
+                self.change_endpoint_state(
+                    endpoint, Cause.NOT_FOUND, Change.GONE if endpoint.was_ever_fit_for_jobs else None
+                )
         self.found_addresses = addresses
         for address in sorted(addresses):
             endpoint = self.endpoints.get(address)
@@ -965,23 +991,23 @@ class Fleet(ABC, Generic[ReportT]):
         endpoint = self.endpoints.setdefault(address, Endpoint[ReportT](address))
         if endpoint.state is State.GONE:
             endpoint.inspections = 0
-            self.change_state(endpoint, Cause.FOUND, None)
+            self.change_endpoint_state(endpoint, Cause.FOUND, None)
         return endpoint
 
     def _begin_inspection(self, endpoint: Endpoint[ReportT]) -> None:
         if endpoint not in self._under_inspection:
             self._under_inspection.add(endpoint)
-            self.start_task(self._inspect_until_fit(endpoint))
+            self.start_task(self._inspect_until_fit_for_jobs(endpoint))
 
     def admit_endpoint(self, endpoint: Endpoint[ReportT], report: ReportT) -> None:
         """Make an endpoint healthy, so that it gets jobs."""
         self._store_report(endpoint, report)
         endpoint.failed_in_a_row = endpoint.uselessness = endpoint.inspections = 0
         endpoint.changes_message, endpoint.is_full = "", False
-        self.change_state(endpoint, Cause.FIT, Change.JOINED if self.has_begun else None)
+        self.change_endpoint_state(endpoint, Cause.FIT, Change.JOINED if self.has_begun else None)
 
     def exclude_endpoint(self, endpoint: Endpoint[ReportT], reason: str) -> None:
-        self.change_state(endpoint, Cause.UNFIT, Change.LEFT_OUT if self.has_begun else None, reason)
+        self.change_endpoint_state(endpoint, Cause.UNFIT, Change.LEFT_OUT if self.has_begun else None, reason)
 
     def _store_report(self, endpoint: Endpoint[ReportT], report: ReportT) -> None:
         """Store the report of an inspection, and a message about the changes since the last report."""
@@ -989,11 +1015,11 @@ class Fleet(ABC, Generic[ReportT]):
             endpoint.changes_message = self.describe_changes(endpoint.report, report)
         endpoint.report, endpoint.slots = report, self.count_slots(report)
 
-    async def _inspect_until_fit(self, endpoint: Endpoint[ReportT]) -> None:
+    async def _inspect_until_fit_for_jobs(self, endpoint: Endpoint[ReportT]) -> None:
         """Inspect a new endpoint until it answers, or a failed endpoint until it is fit, with pauses."""
         try:
             while endpoint.state in (State.NEW, State.DOWN) or (
-                endpoint.state is State.LEFT_OUT and endpoint.was_ever_fit
+                endpoint.state is State.LEFT_OUT and endpoint.was_ever_fit_for_jobs
             ):
                 is_new, earlier_inspections = endpoint.state is State.NEW, endpoint.inspections
                 endpoint.inspections += 1
@@ -1023,7 +1049,7 @@ class Fleet(ABC, Generic[ReportT]):
                 self.admit_endpoint(endpoint, report)
             elif endpoint.state in (State.DOWN, State.LEFT_OUT):
                 self._store_report(endpoint, report)
-                self.change_state(endpoint, Cause.FIT, Change.TRIAL)
+                self.change_endpoint_state(endpoint, Cause.FIT, Change.TRIAL)
 
     # --- background tasks ----------------------------------------------------------------------------------
 

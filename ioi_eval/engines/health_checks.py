@@ -28,7 +28,7 @@ from ioi_eval.engines.embedded.sandboxes import (
     MIN_SLOT_BYTES,
     NOEXEC_REMEDY,
     Disk,
-    choose_base_folder,
+    choose_sandbox_parent_folder,
     explain_unusable_folder,
     find_missing_requirements,
     is_in_memory,
@@ -42,7 +42,7 @@ from ioi_eval.engines.embedded.toolchains import (
     find_toolchains,
     is_in_system_folder,
 )
-from ioi_eval.engines.jobs.headers import BITS_STDCPP, make_empty_build_spec, make_header_spec
+from ioi_eval.engines.jobs.headers import BITS_STDCPP, make_empty_build_spec, make_precompiled_header_spec
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.job import SHOW_OR_NAME, Toolchain
 from ioi_eval.model.languages import LANGUAGES, MAIN_MODULES, find_language
@@ -61,11 +61,14 @@ _INSTALL_PYTHON = "apt-get install python3"
 async def run_health_checks(
     store: Store, *, sandboxes: Path | None = None, python: str = "", folders: Sequence[str] = ()
 ) -> list[HealthCheck]:
-    """Build the proctor, and return all health checks. A check comes before the checks that depend on it."""
+    """Build the program that runs jobs in sandboxes, and return all health checks.
+
+    A check comes before the checks that depend on it.
+    """
     compiler = await asyncio.to_thread(find_compiler)
     if compiler is not None and not is_in_system_folder(Path(compiler.path)):
         compiler = None  # sandboxes cannot see this compiler, so it counts as missing
-    with create_trial_folder(sandboxes) as folder:
+    with create_health_check_folder(sandboxes) as folder:
         binary = await _find_proctor(compiler, store, folder)
         confinement_checks = await asyncio.to_thread(_probe_confinement, binary, folder)
         tools = await _find_toolchains(store, sandboxes, python)
@@ -75,9 +78,9 @@ async def run_health_checks(
         lambda: check_compiler(compiler, has_proctor),
         lambda: check_cpp_standard(compiler),
         lambda: check_static_linking(compiler),
-        lambda: check_headers(compiler, store),
+        lambda: check_precompiled_headers(compiler, store),
         lambda: check_pythons(tools.get("python3"), folders),
-        lambda: check_other_tools(tools),
+        lambda: check_optional_tools(tools),
         lambda: check_sandbox_folder(sandboxes),
         check_machine,
     ]
@@ -180,7 +183,7 @@ def check_static_linking(compiler: Toolchain | None) -> list[HealthCheck]:
     ]
 
 
-def check_headers(compiler: Toolchain | None, store: Store) -> list[HealthCheck]:
+def check_precompiled_headers(compiler: Toolchain | None, store: Store) -> list[HealthCheck]:
     """Return the check of the C++ standards for which a precompiled bits/stdc++.h is cached."""
     if compiler is None:
         return []
@@ -188,9 +191,9 @@ def check_headers(compiler: Toolchain | None, store: Store) -> list[HealthCheck]
         standard
         for standard in dict.fromkeys(standard for _, standard in find_language("c++").dialects)
         if store.get(
-            make_header_spec(make_empty_build_spec(find_language("c++"), standard)).make_key(
-                platform.machine(), compiler
-            )
+            make_precompiled_header_spec(
+                make_empty_build_spec(find_language("c++"), standard)
+            ).make_cache_key(platform.machine(), compiler)
         )
     ]
     detail = (
@@ -244,10 +247,10 @@ def _describe_modules(modules: Sequence[str]) -> str:
     )
 
 
-def check_other_tools(tools: Mapping[str, Toolchain]) -> list[HealthCheck]:
+def check_optional_tools(tools: Mapping[str, Toolchain]) -> list[HealthCheck]:
     """Return the checks of the languages other than C++ and Python."""
     java = tools.get("java")
-    return [*check_other_languages(tools), *([] if java is None else check_java_archive(java))]
+    return [*check_optional_languages(tools), *([] if java is None else check_java_archive(java))]
 
 
 def check_java_archive(java: Toolchain) -> list[HealthCheck]:
@@ -263,7 +266,7 @@ def check_java_archive(java: Toolchain) -> list[HealthCheck]:
     ]
 
 
-def check_other_languages(tools: Mapping[str, Toolchain]) -> list[HealthCheck]:
+def check_optional_languages(tools: Mapping[str, Toolchain]) -> list[HealthCheck]:
     """Return the check of the other languages. Missing languages are no problem: few users need all."""
     languages = [language for language in LANGUAGES if language.command not in _OWN_LINES]
     available_languages = [
@@ -282,7 +285,7 @@ def check_other_languages(tools: Mapping[str, Toolchain]) -> list[HealthCheck]:
 
 def check_sandbox_folder(chosen_folder: Path | None = None) -> list[HealthCheck]:
     wanted_slots = len(os.sched_getaffinity(0))
-    sandbox_folder = chosen_folder or choose_base_folder(wanted_slots)
+    sandbox_folder = chosen_folder or choose_sandbox_parent_folder(wanted_slots)
     disk = Disk.measure(sandbox_folder)
     slots = disk.count_slots(wanted_slots)
     fallback_reason = (
@@ -322,16 +325,16 @@ def check_machine() -> list[HealthCheck]:
 
 async def check_confinement(compiler: Toolchain | None, store: Store) -> list[HealthCheck]:
     """Return the health checks of the confinement that the proctor gets on this machine."""
-    with create_trial_folder() as folder:
+    with create_health_check_folder() as folder:
         return await asyncio.to_thread(
             _probe_confinement, await _find_proctor(compiler, store, folder), folder
         )
 
 
 @contextmanager
-def create_trial_folder(sandboxes: Path | None = None) -> Iterator[Path]:
+def create_health_check_folder(sandboxes: Path | None = None) -> Iterator[Path]:
     """Create a temporary folder in the folder of sandboxes, from which programs can be started."""
-    parent_folder = sandboxes or choose_base_folder(len(os.sched_getaffinity(0)))
+    parent_folder = sandboxes or choose_sandbox_parent_folder(len(os.sched_getaffinity(0)))
     with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-", dir=parent_folder) as folder:
         yield Path(folder)
 

@@ -18,14 +18,17 @@ class SharedExclusiveLock:
         self._free.set()
 
     @asynccontextmanager
-    async def hold(self, *, exclusive: bool = False, others_first_s: float = 0.0) -> AsyncIterator[None]:
+    async def hold(
+        self, *, exclusive: bool = False, max_wait_for_others_s: float = 0.0
+    ) -> AsyncIterator[None]:
         """Hold the lock inside `async with`.
 
-        `others_first_s`: maximum seconds during which all other tasks, including later tasks, go first.
+        `max_wait_for_others_s`: maximum seconds during which all other tasks, including later tasks, go
+        first.
         """
-        if others_first_s:
+        if max_wait_for_others_s:
             with suppress(TimeoutError):
-                async with asyncio.timeout(others_first_s):
+                async with asyncio.timeout(max_wait_for_others_s):
                     await self._free.wait()
         async with self._entry:
             if exclusive:

@@ -14,8 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, Self, ca
 
 import msgspec
 
-from ioi_eval.engines.contract import Engine, HealthCheck, Servers
-from ioi_eval.engines.environment import CALLER, ENDPOINTS, PER_ENDPOINT, PYTHON, TOKEN, Launch, read_number
+from ioi_eval.engines.contract import Engine, HealthCheck, ServerStates
+from ioi_eval.engines.environment import (
+    CALLER,
+    ENDPOINTS,
+    PER_ENDPOINT,
+    PYTHON,
+    TOKEN,
+    DistributedProcess,
+    read_number,
+)
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import find_similar_names
 from ioi_eval.model.options import CliOption, Count, Interpreter, JobShape, Slots
@@ -87,8 +95,8 @@ class EngineChoice(Value):
     ] = False
     python: Annotated[Interpreter, CliOption(unset=f"${PYTHON}, else caller")] = ""
     promised_packages: tuple[str, ...] = ()  # names of modules that submissions in Python may expect
-    launch: Launch = (
-        Launch()
+    launch: DistributedProcess = (
+        DistributedProcess()
     )  # this process's share of the cores, and of the servers that the environment names
 
     @classmethod
@@ -103,7 +111,7 @@ class EngineChoice(Value):
         Raises:
             InputError: the choice is invalid.
         """
-        launch, is_named = Launch.from_variables(variables), engine is not None
+        launch, is_named = DistributedProcess.from_environment_variables(variables), engine is not None
         engine_text = (
             engine.strip() if engine is not None else variables.get(ENDPOINTS, "").strip() or EMBEDDED
         )
@@ -140,7 +148,7 @@ class EngineChoice(Value):
             remedy = "Remove it, or judge on this machine"
             raise InputError("servers judge with an interpreter of the server", field="python", remedy=remedy)
 
-    def check_interpreter(self) -> None:
+    def check_python_interpreter(self) -> None:
         """Raise InputError if the named Python cannot run submissions on this machine."""
         if self.python and not self.is_remote:
             from ioi_eval.engines.embedded.toolchains import find_python
@@ -172,7 +180,7 @@ class EngineSetup(EngineChoice, kw_only=True):
     store: Store
 
 
-class EnginePair(NamedTuple):
+class JobAndTrustedEngines(NamedTuple):
     """Engines to open: the engine for jobs, and a local engine for trusted builds if jobs run on servers."""
 
     engine: Engine
@@ -194,34 +202,36 @@ def open_engine(
     choice: EngineChoice | Engine,
     store: Store,
     python_packages: tuple[str, ...] = (),
-) -> EnginePair:
+) -> JobAndTrustedEngines:
     """Return the engines to open for a choice. If the caller passes an engine, it is the only engine.
 
     `python_packages`: packages that programs in Python may import, for the choice of an interpreter here.
     """
     if not isinstance(choice, EngineChoice):
-        return EnginePair(choice)
+        return JobAndTrustedEngines(choice)
     choice = msgspec.structs.replace(choice, promised_packages=python_packages)
     choice.check()
-    setup = EngineSetup(store=store, **_collect_fields(choice))
+    setup = EngineSetup(store=store, **_collect_choice_fields(choice))
     engine = find_engine(choice.text)(setup)
     if not choice.is_remote or choice.is_on_ray:
-        return EnginePair(engine)
+        return JobAndTrustedEngines(engine)
     local_choice = EngineChoice(allow_unconfined=choice.allow_unconfined, launch=choice.launch)
-    return EnginePair(
+    return JobAndTrustedEngines(
         engine,
-        _create_embedded_engine(EngineSetup(store=store, **_collect_fields(local_choice)), default_python=""),
+        _create_embedded_engine(
+            EngineSetup(store=store, **_collect_choice_fields(local_choice)), default_python=""
+        ),
     )
 
 
-def _collect_fields(choice: EngineChoice) -> dict[str, Any]:
+def _collect_choice_fields(choice: EngineChoice) -> dict[str, Any]:
     return {name: getattr(choice, name) for name in EngineChoice.__struct_fields__}
 
 
-class NodesEngine(Protocol):
+class ClusterNodesEngine(Protocol):
     """An engine on the nodes of a cluster, such as Ray's, with health checks of each node."""
 
-    def servers(self) -> Servers: ...
+    def servers(self) -> ServerStates: ...
 
     async def check_health(self) -> Mapping[str, Sequence[HealthCheck]]: ...
 
@@ -230,24 +240,27 @@ class NodesEngine(Protocol):
     async def __aexit__(self, *error: object) -> None: ...
 
 
-def open_nodes(choice: EngineChoice, store: Store) -> NodesEngine:
+def open_cluster_nodes_engine(choice: EngineChoice, store: Store) -> ClusterNodesEngine:
     """Return the engine on the nodes of the Ray cluster that a choice names."""
     choice.check()
-    return cast(NodesEngine, find_engine(choice.text)(EngineSetup(store=store, **_collect_fields(choice))))
+    return cast(
+        ClusterNodesEngine,
+        find_engine(choice.text)(EngineSetup(store=store, **_collect_choice_fields(choice))),
+    )
 
 
 # A function that creates an engine. It may have a method `check(text)`, which raises InputError for an
 # invalid value.
-Factory = Callable[[EngineSetup], Engine]
+EngineFactory = Callable[[EngineSetup], Engine]
 
 
-def find_engine(engine_text: str) -> Factory:
+def find_engine(engine_text: str) -> EngineFactory:
     """Return the function that creates the engine of a name or of addresses of servers.
 
     Raises InputError if the name is unknown or an address is invalid.
     """
     name = engine_text.partition(":")[0]
-    factory: Factory | None = load_entry(Registry.ENGINES, name)
+    factory: EngineFactory | None = load_entry(Registry.ENGINES, name)
     if factory is not None:
         if check_engine_text := getattr(factory, "check", None):
             check_engine_text(engine_text)
@@ -281,7 +294,7 @@ def _create_embedded_engine(setup: EngineSetup, default_python: str = CALLER) ->
 
     return EmbeddedEngine(
         store=setup.store,
-        slots=setup.slots or setup.launch.count_cores(len(os.sched_getaffinity(0))),
+        slots=setup.slots or setup.launch.count_process_cores(len(os.sched_getaffinity(0))),
         allow_unconfined=setup.allow_unconfined,
         python=setup.python or default_python,
         promised_packages=setup.promised_packages,
@@ -297,7 +310,7 @@ def create_piston_engine(setup: EngineChoice) -> PistonEngine:
     from ioi_eval.engines.piston.discovery import discovery
 
     return PistonEngine(
-        setup.launch.select_servers(discovery(setup.text)),
+        setup.launch.select_process_servers(discovery(setup.text)),
         per_endpoint=setup.per_endpoint,
         total=setup.slots,
         token=setup.token,
@@ -307,4 +320,4 @@ def create_piston_engine(setup: EngineChoice) -> PistonEngine:
 
 
 # Factories of the built-in engines; other values are addresses of servers.
-_BUILT_IN: dict[str, Factory] = {EMBEDDED: _create_embedded_engine}
+_BUILT_IN: dict[str, EngineFactory] = {EMBEDDED: _create_embedded_engine}

@@ -19,7 +19,7 @@ def _do_nothing(*_: object) -> None:
     pass
 
 
-async def run_to_end(
+async def run_in_thread_to_end(
     work: Callable[[], T],
     *,
     executor: Executor | None = None,
@@ -61,9 +61,9 @@ async def run_command(
     def start() -> subprocess.Popen[bytes]:
         return subprocess.Popen(command, **options)
 
-    with await run_to_end(start, undo=_kill_process) as process:
+    with await run_in_thread_to_end(start, undo=_kill_process) as process:
         try:
-            output = await run_to_end(
+            output = await run_in_thread_to_end(
                 partial(process.communicate, timeout=seconds), stop_early=partial(_kill_process, process)
             )
         except subprocess.TimeoutExpired as error:

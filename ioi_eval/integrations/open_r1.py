@@ -485,7 +485,7 @@ class PistonClient(ClusterClient):
                 raise JudgeFailure(f"{url} refused the job: {message!s:.500}", phase=_PHASE)
             return reply
 
-        servers = self._choice.launch.select_servers(discovery(self._choice.text))
+        servers = self._choice.launch.select_process_servers(discovery(self._choice.text))
         async with HttpClient(token=self._choice.token) as http_client:
             return await gather_results(
                 [ask_server(http_client, url) for url in sorted(await servers.find())]

@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
 from ioi_eval import Engine, JudgeOptions, Scorer, Store
-from ioi_eval.engines.registry import EngineChoice, EnginePair, open_engine
+from ioi_eval.engines.registry import EngineChoice, JobAndTrustedEngines, open_engine
 from ioi_eval.errors import IoiEvalError
 from ioi_eval.models import Problem, Submission, SubmissionResult, Value
 from ioi_eval.scoring import Deduplication
@@ -54,7 +54,7 @@ class Setup(Value):
     python: str = ""
     packages: tuple[str, ...] = ()  # Python packages that must be installed for programs
 
-    def open_engines(self, store: Store) -> EnginePair:
+    def open_engines(self, store: Store) -> JobAndTrustedEngines:
         """Return the engines, as the command line opens them."""
         if self.engine is not None and not isinstance(self.engine, str):
             return open_engine(self.engine(store), store)
@@ -74,7 +74,7 @@ class Runtime:
     def __init__(self, setup: Setup) -> None:
         self._loop = asyncio.new_event_loop()
         self._scorer: Scorer | None = None
-        self._opening: EnginePair | None = None
+        self._opening: JobAndTrustedEngines | None = None
         self._close_event = asyncio.Event()
         opened_future: Future[None] = Future()
         # The thread is a daemon, because the interpreter would wait forever for any other thread.

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from ioi_eval.engines.contract import DRIVERS, HEADER, SUBMISSION, WRAPPER, BuildSpec, check_names
+from ioi_eval.engines.contract import DRIVERS, HEADER, SUBMISSION, WRAPPER, BuildSpec, check_file_names
 from ioi_eval.model.errors import InputError, JobRejected, JudgeFailure
 from ioi_eval.model.languages import LANGUAGES, Language, find_language
 from ioi_eval.model.options import BuildLimits
@@ -178,7 +178,7 @@ class SubmissionSources:
 
 def _refuse_path_conflicts(names: Sequence[str]) -> None:
     """Raise JobRejected if a path is invalid, or is both a file and a folder."""
-    check_names(names)
+    check_file_names(names)
     parent_folders = {folder.as_posix() for name in names for folder in PurePosixPath(name).parents}
     for name in sorted(parent_folders.intersection(names)):
         raise JobRejected(f"{name!r} is both a file and a folder")

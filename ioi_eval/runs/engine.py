@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 from ioi_eval.engines import Engine
-from ioi_eval.engines.contract import HealthCheck, OnServer, as_cluster
+from ioi_eval.engines.contract import HealthCheck, OnServer, as_server_cluster
 from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.values import ServerState
@@ -31,13 +31,13 @@ async def cancel_tasks(*tasks: asyncio.Task[None]) -> None:
 
 def set_server_callback(engine: Engine, on_server_change: OnServer) -> None:
     """Set the callback for events about an engine's servers, if it has servers."""
-    if (cluster := as_cluster(engine)) is not None:
+    if (cluster := as_server_cluster(engine)) is not None:
         cluster.on_event = on_server_change
 
 
 def make_servers_found_event(engine: Engine) -> ServersFound | None:
     """Return the event about the servers of an open engine, or None for an engine without servers."""
-    if (cluster := as_cluster(engine)) is None:
+    if (cluster := as_server_cluster(engine)) is None:
         return None
     servers = cluster.servers()
     refuse_unfit_servers(servers.used)
@@ -57,7 +57,7 @@ def make_servers_found_event(engine: Engine) -> ServersFound | None:
 @contextlib.asynccontextmanager
 async def emit_server_events(engine: Engine, on_event: OnEvent) -> AsyncIterator[None]:
     """Context manager: emit the states of the servers on entry, after changes, and on exit."""
-    cluster = as_cluster(engine)
+    cluster = as_server_cluster(engine)
     if cluster is None:
         yield
         return

@@ -495,7 +495,7 @@ def forecast_dump(
     Raises the same InputErrors as `score_dump`.
     """
     if isinstance(engine, EngineChoice):
-        engine.check_interpreter()
+        engine.check_python_interpreter()
     with open_dump_paths(dumps) as paths:
         setup = RunSetup.create(
             out or _default_folder(dump_name(paths[0]), selection), engine, options, store, ignore_event

@@ -11,7 +11,7 @@ import msgspec
 
 from ioi_eval.engines.embedded.job import remove_kept_files
 from ioi_eval.engines.jobs import piston_api as piston
-from ioi_eval.engines.threads import run_to_end
+from ioi_eval.engines.threads import run_in_thread_to_end
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.values import Blob
@@ -75,7 +75,7 @@ class ContentCache:
 
         Programs that do not fit into the cache are missing in the returned result.
         """
-        stored_programs = await run_to_end(lambda: self._move_programs(result))
+        stored_programs = await run_in_thread_to_end(lambda: self._move_programs(result))
         self._event_counts["made"] += len(stored_programs)
         return msgspec.structs.replace(result, kept={}, stayed=stored_programs)
 

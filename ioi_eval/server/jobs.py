@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from ioi_eval.engines.contract import Capabilities, check_names
+from ioi_eval.engines.contract import Capabilities, check_file_names
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.model.errors import EngineError, EngineOverloaded, InputError, JobRejected
@@ -237,7 +237,7 @@ class Jobs:
         # If several files have the same name, the last file is used.
         files = tuple({file.name: file for file in job.files}.values())
         try:
-            check_names(file.name for file in files)
+            check_file_names(file.name for file in files)
         except JobRejected as error:
             raise JobFailed(str(error)) from error
         return msgspec.structs.replace(job, files=files, **missing_limits)

@@ -32,7 +32,7 @@ from ioi_eval.engines.jobs.headers import (
     BITS_STDCPP,
     make_empty_build_spec,
     make_header_file_name,
-    make_header_spec,
+    make_precompiled_header_spec,
 )
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.languages import Language, find_language
@@ -194,7 +194,7 @@ def _precompile_header(language: Language, prefix: Path | None, folder: Path) ->
     if compiler is None or not compiler.is_file():
         problem = f"cannot precompile: {language.command} was not found"
         raise InputError(problem, where=os.fspath(prefix or ""), field="headers", remedy=language.remedy)
-    build_spec = make_header_spec(make_empty_build_spec(language, command=os.fspath(compiler)))
+    build_spec = make_precompiled_header_spec(make_empty_build_spec(language, command=os.fspath(compiler)))
     with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as build_folder:
         for source in build_spec.sources:
             Path(build_folder, source.name).write_bytes(source.content.read())

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 import msgspec
 
-from ioi_eval.engines.contract import Capabilities, Check, artifact_key
+from ioi_eval.engines.contract import Capabilities, Check, make_artifact_key
 from ioi_eval.engines.embedded.job import remove_kept_files
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult
@@ -229,7 +229,7 @@ class ClassicJobEngine:
     ) -> CachedBuild:
         # All inputs that a build depends on: see "Artifact key" in docs/protocol.md.
         command = (package.language, hashlib.sha256(self._compile_script.encode()).hexdigest())
-        key = artifact_key(
+        key = make_artifact_key(
             kind, capabilities.architecture, capabilities.toolchains[package.needs], command, files
         )
 

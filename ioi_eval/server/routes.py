@@ -233,7 +233,9 @@ class Routes:
                 result = await self._content_cache.store_programs(result)
             self._refusal_log.log_acceptance()
             is_minimal = all(request.headers.get(name) == value for name, value in piston.MINIMAL.items())
-            return await self._send_reply(request, piston.encode_result_pieces(result, minimal=is_minimal))
+            return await self._send_reply(
+                request, piston.encode_result_pieces(result, omits_output_field=is_minimal)
+            )
 
     async def _run_plugin_handler(
         self, handler: Answer, max_wait_s: float, request: web.Request
@@ -330,7 +332,7 @@ class Routes:
     async def _read_requested_package(self, request: web.Request) -> tuple[str, str]:
         """Return the language and the version of the installed package that a request names."""
         with self._queue.enter(self._find_token_name(request)) as entry:
-            language, version = piston.decode_package(await self._read_body(request, entry))
+            language, version = piston.decode_language_and_version(await self._read_body(request, entry))
         for installed_package in self._list_installed_packages():
             if installed_package[0] == language and is_version_accepted(installed_package[1], version):
                 return installed_package

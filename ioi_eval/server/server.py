@@ -267,7 +267,7 @@ def _open_blob_cache(options: ServerOptions) -> Iterator[BlobCache | None]:
         raise InputError(
             "the folder is not writable", where=str(folder), field="contents_folder", remedy=remedy
         )
-    sandboxes = Sandboxes(folder, runs_programs=False)
+    sandboxes = Sandboxes(folder, can_run_programs=False)
     sandboxes.open()
     try:
         reserved_bytes = min(

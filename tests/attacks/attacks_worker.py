@@ -16,7 +16,7 @@ import aiohttp
 from support.servers import Server, ServerOptions
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.engines.embedded.sandboxes import Uids
+from ioi_eval.engines.embedded.sandboxes import SandboxUidPool
 from ioi_eval.errors import EngineUnavailable, InputError
 from ioi_eval.models import Ending
 from ioi_eval.server.prepared import BuildCache
@@ -149,7 +149,7 @@ async def _uids_of_others(site: Site) -> str:
     pipe = asyncio.subprocess.PIPE
     holder = await asyncio.create_subprocess_exec(sys.executable, "-c", _HOLDING, stdin=pipe, stdout=pipe)
     assert holder.stdout is not None
-    uids = Uids()
+    uids = SandboxUidPool()
     try:
         assert await holder.stdout.readline() == b"ready\n"
         return "ok" if len(set(uids.reserve(2))) == 2 else "none left"

@@ -130,7 +130,7 @@ def _links_are_followed() -> Iterator[None]:
             return False
         return True
 
-    with mock.patch.object(job, "move_out", naive):
+    with mock.patch.object(job, "move_out_of_sandbox", naive):
         yield
 
 

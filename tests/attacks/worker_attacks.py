@@ -19,7 +19,7 @@ from attacks_worker import Siege, Site
 from harness import Bench
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.engines.embedded.sandboxes import Uids
+from ioi_eval.engines.embedded.sandboxes import SandboxUidPool
 from ioi_eval.models import JobResult
 from ioi_eval.server import jobs, queue, routes
 from ioi_eval.store import contents
@@ -79,7 +79,7 @@ def _without_bounds() -> Iterator[None]:
 def _reserved_by_sockets() -> Iterator[None]:
     """Reserve uids by names of abstract sockets, which the kernel frees when a process exits."""
 
-    def naive(self: Uids, path: Path) -> bool:
+    def naive(self: SandboxUidPool, path: Path) -> bool:
         name = socket.socket(socket.AF_UNIX)
         try:
             name.bind(f"\0ioi-eval-uid-{path.name}")
@@ -89,7 +89,7 @@ def _reserved_by_sockets() -> Iterator[None]:
         self._exit_stack.callback(name.close)
         return True
 
-    with mock.patch.object(Uids, "lock_uid", naive):
+    with mock.patch.object(SandboxUidPool, "try_lock_uid_file", naive):
         yield
 
 

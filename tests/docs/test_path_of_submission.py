@@ -28,11 +28,11 @@ def test_trace_prints_submission_path_to_this_machine(cli: CommandLine) -> None:
 def test_trace_prints_submission_path_to_request_to_worker(cli: CommandLine) -> None:
     functions = trace(cli, "--worker")
     path = [
-        function.replace("runner.py:LocalDelivery", "http_delivery.py:HttpDelivery")
+        function.replace("runner.py:LocalJobDelivery", "http_delivery.py:HttpJobDelivery")
         for function in list_path_from_scorer()
     ]
     assert functions[: len(path)] == path
-    assert functions[-1] == "engines/piston/wire.py:HttpWire.execute"
+    assert functions[-1] == "engines/piston/wire.py:HttpServerClient.execute"
 
 
 def trace(cli: CommandLine, *options: str) -> list[str]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.datasets import Problems, check_problems, open_dump
 from support.piston_protocol import (
     RefusedRequest,
-    decode_package,
+    decode_language_and_version,
     decode_reply,
     decode_request,
     decode_runtimes,
@@ -23,7 +23,7 @@ from support.piston_protocol import (
 from support.proctor_protocol import decode_lines
 
 from ioi_eval import Store
-from ioi_eval.engines.jobs.http_delivery import parse_delivery
+from ioi_eval.engines.jobs.http_delivery import parse_build_output
 from ioi_eval.errors import BrokenReply, EngineError, InputError, JudgeFailure
 from ioi_eval.models import Blob, Ending, Problem, Test
 from ioi_eval.problems.archive import ArchiveLimits, extract_archive
@@ -128,7 +128,7 @@ def test_damaged_replies_and_requests_are_decoded_or_refused(
     with contextlib.suppress(RefusedRequest):
         decode_request(body)
     with contextlib.suppress(RefusedRequest):
-        decode_package(body)
+        decode_language_and_version(body)
 
 
 @quick
@@ -136,7 +136,7 @@ def test_damaged_replies_and_requests_are_decoded_or_refused(
 def test_arbitrary_deliveries_are_read_or_refused(said: str, killed: bool) -> None:
     stage = Ending(stdout=said, code=None if killed else 0, signal="SIGKILL" if killed else None)
     with contextlib.suppress(EngineError, JudgeFailure):
-        parse_delivery(stage)
+        parse_build_output(stage)
 
 
 # --- dumps and packages ------------------------------------------------------------------------------

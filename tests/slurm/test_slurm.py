@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from support.command_line import CommandLine, results, row, wait_for_rows, write_dump, write_package
 
-from ioi_eval.engines.embedded.sandboxes import choose_base_folder, remove_abandoned_folders
+from ioi_eval.engines.embedded.sandboxes import choose_sandbox_parent_folder, remove_abandoned_folders
 
 _DEPLOY = Path(__file__).parents[2] / "piston" / "slurm"
 _WORKERS = 3
@@ -58,7 +58,9 @@ def ports(cli: CommandLine, token: Path) -> Iterator[list[int]]:
         until(lambda: all(reply_of_worker(port) for port in ports), cli.folder / "logs")
         yield ports
     finally:
-        remove_abandoned_folders(choose_base_folder(1))  # killed workers cannot remove their sandboxes
+        remove_abandoned_folders(
+            choose_sandbox_parent_folder(1)
+        )  # killed workers cannot remove their sandboxes
 
 
 def slurm(cli: CommandLine, *command: object) -> str:

@@ -12,7 +12,7 @@ from borrowed_engine import artifacts_on
 from built_programs import built_once
 
 from ioi_eval import Store
-from ioi_eval.engines.jobs.headers import make_header_spec
+from ioi_eval.engines.jobs.headers import make_precompiled_header_spec
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import (
     Blob,
@@ -73,7 +73,7 @@ def lay_out(box: Path, recipe: BuildSpec) -> None:
 
 def big_header(shared: Path, language: str = "c++") -> Path:
     """Return the precompiled `bits/stdc++.h`. It is compiled once for all test processes."""
-    header_build = make_header_spec(recipe(HELLO, language=language))
+    header_build = make_precompiled_header_spec(recipe(HELLO, language=language))
     [standard] = (argument for argument in header_build.command if argument.startswith("-std="))
 
     def build(box: Path) -> None:

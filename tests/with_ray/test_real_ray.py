@@ -102,7 +102,7 @@ async def test_killed_ray_actor_is_restarted_on_its_node(
     rig.node()
     on_ray = RayEngine(patience=PATIENT)
     async with Scorer(on_ray, store=store) as scorer:
-        [name], nodes = on_ray.nodes, on_ray._ray_wire._nodes
+        [name], nodes = on_ray.nodes, on_ray._ray_client._nodes
         [node], node_before = on_ray._open_fleet().usable_endpoints, nodes[name]
         running = asyncio.create_task(judged(scorer, problems, submissions[:4]))
         await until(lambda: node.busy > 0)

@@ -10,7 +10,7 @@ from typing import Any
 from test_grpo import PROGRAMS, logged, trained
 from tiny_model import TESTS, dataset
 
-from ioi_eval.engines.environment import Launch
+from ioi_eval.engines.environment import DistributedProcess
 from ioi_eval.integrations.trl import make_reward
 
 give = make_reward(name="code")
@@ -24,5 +24,5 @@ def programs(completions: list[Any], **columns: Any) -> Any:
 
 trainer = trained(programs, dataset(8, tests=TESTS), Path(sys.argv[1]), generation_batch_size=8)
 rewards, solved = logged(trainer, "rewards/programs/mean"), logged(trainer, "code/solved")
-slots = Launch.from_variables(os.environ).count_cores(2)
+slots = DistributedProcess.from_environment_variables(os.environ).count_process_cores(2)
 print(f"rewards {rewards} solved {solved} steps {trainer.state.global_step} slots {slots}")

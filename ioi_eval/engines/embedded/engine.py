@@ -22,10 +22,10 @@ from ioi_eval.engines.contract import CLASSIC, Capabilities, Check, require_tool
 from ioi_eval.engines.embedded.job import (
     BUILT_IN,
     ENDPOINT,
-    JobEndings,
     JobEnvironment,
     JobPlan,
-    Slot,
+    JobSlot,
+    StageEndings,
     StagePlan,
     make_job_plan,
     remove_kept_files,
@@ -33,11 +33,15 @@ from ioi_eval.engines.embedded.job import (
 )
 from ioi_eval.engines.embedded.packages import LanguagePackage, list_package_names, load_packages
 from ioi_eval.engines.embedded.proctor import find_fork_server_library, get_proctor_binary
-from ioi_eval.engines.embedded.sandbox import KillSwitch, OutputCaps, SandboxLimits
-from ioi_eval.engines.embedded.sandboxes import Sandboxes, Uids
-from ioi_eval.engines.embedded.toolchains import check_in_sandbox, find_toolchains, make_description_command
+from ioi_eval.engines.embedded.sandbox import KillSwitch, OutputLimits, SandboxLimits
+from ioi_eval.engines.embedded.sandboxes import Sandboxes, SandboxUidPool
+from ioi_eval.engines.embedded.toolchains import (
+    check_python_in_sandbox,
+    find_toolchains,
+    make_python_inspection_command,
+)
 from ioi_eval.engines.locks import SharedExclusiveLock
-from ioi_eval.engines.threads import run_to_end
+from ioi_eval.engines.threads import run_in_thread_to_end
 from ioi_eval.model.doing import log_step, mark_step_executing
 from ioi_eval.model.errors import EngineOverloaded, EngineUnavailable
 from ioi_eval.model.job import Job, JobResult, StageStatus, Toolchain
@@ -58,20 +62,20 @@ _INHERITED = {
 }
 
 
-class _OpenParts(msgspec.Struct, frozen=True):
-    """The parts of an open engine."""
+class _EngineResources(msgspec.Struct, frozen=True):
+    """The resources of an open engine."""
 
     environment: JobEnvironment
     capabilities: Capabilities
     packages: tuple[LanguagePackage, ...]
     threads: ThreadPoolExecutor
-    all_slots: tuple[Slot, ...]
-    slots: Slots
+    all_slots: tuple[JobSlot, ...]
+    slots: JobSlotPool
     kill_switches: set[KillSwitch]  # kill switches of the jobs that run now
 
 
 @cache  # warn once
-def _warn_of_limits() -> None:
+def _warn_about_resource_limits() -> None:
     """Log a warning if this process has resource limits, which programs inherit and may exceed."""
     limits = {option: resource.getrlimit(resource_id)[1] for option, resource_id in _INHERITED.items()}
     finite_limits = [
@@ -132,30 +136,30 @@ class EmbeddedEngine:
         self._requested_slots = self._slots = slots or len(os.sched_getaffinity(0))
         self._store, self._sandbox_folder = store, None if sandboxes is None else Path(sandboxes)
         self._layers, self._allow_unconfined = layers, allow_unconfined
-        self._output_caps = OutputCaps(stdout=max_stdout, stderr=max_stderr)
+        self._output_limits = OutputLimits(stdout=max_stdout, stderr=max_stderr)
         self._max_file, self._max_processes = max_file, max_processes
         self._max_disk, self._max_names = max_disk, max_names
         self._packages, self._uses_fork_server = tuple(map(Path, packages)), waiting
         self._python, self._promised_packages = python, tuple(promised_packages)
         self._exit_stack = AsyncExitStack()
-        self._open_parts: _OpenParts | None = None
+        self._resources: _EngineResources | None = None
 
     @property
     def slots(self) -> int:
         return self._slots
 
     async def capabilities(self) -> Capabilities:
-        return self._require_open().capabilities
+        return self._require_resources().capabilities
 
     @property
     def packages(self) -> tuple[LanguagePackage, ...]:
         """The language packages that jobs can name. Built-in packages come last."""
-        return self._require_open().packages
+        return self._require_resources().packages
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
-        open_parts, processes = self._require_open(), self._max_processes
-        packages = open_parts.packages
-        require_toolchains(job, open_parts.capabilities.toolchains)
+        resources, processes = self._require_resources(), self._max_processes
+        packages = resources.packages
+        require_toolchains(job, resources.capabilities.toolchains)
         plan = make_job_plan(job, max_file_bytes=self._max_file, max_processes=processes, packages=packages)
         endings = await self._run(job, plan)
         return JobResult(
@@ -167,53 +171,53 @@ class EmbeddedEngine:
             kept=endings.kept,
         )
 
-    async def _run(self, job: Job, plan: JobPlan) -> JobEndings:
-        open_parts = self._require_open()
+    async def _run(self, job: Job, plan: JobPlan) -> StageEndings:
+        resources = self._require_resources()
         log_step(_log, "queued")
-        async with open_parts.slots.hold_slot(exclusive=job.exclusive) as slot:
-            if self._open_parts is not open_parts:
+        async with resources.slots.hold_slot(exclusive=job.exclusive) as slot:
+            if self._resources is not resources:
                 raise EngineUnavailable("the embedded engine was closed while the job waited for a slot")
             try:
                 kill_switch = KillSwitch()
             except OSError as error:
                 raise EngineOverloaded(f"cannot start a sandbox now: {error.strerror}") from error
-            slot_name = f"this machine, slot {open_parts.all_slots.index(slot) + 1}"
-            open_parts.kill_switches.add(kill_switch)
+            slot_name = f"this machine, slot {resources.all_slots.index(slot) + 1}"
+            resources.kill_switches.add(kill_switch)
             try:
                 with mark_step_executing(slot_name, _log):
-                    run_job_in_slot = partial(run_job, open_parts.environment, job, plan, slot, kill_switch)
-                    return await run_to_end(
+                    run_job_in_slot = partial(run_job, resources.environment, job, plan, slot, kill_switch)
+                    return await run_in_thread_to_end(
                         run_job_in_slot,
-                        executor=open_parts.threads,
+                        executor=resources.threads,
                         stop_early=kill_switch.trigger,
                         undo=remove_kept_files,
                     )
             finally:
-                open_parts.kill_switches.discard(kill_switch)
+                resources.kill_switches.discard(kill_switch)
 
     def close_in_forked_child(self) -> None:
         """Close the kill switches in a forked child of this process.
 
         The child has copies of the kill switches. While the copies are open, the jobs outlive the parent.
         """
-        open_parts, self._open_parts = self._open_parts, None
-        for kill_switch in tuple(open_parts.kill_switches) if open_parts else ():
+        resources, self._resources = self._resources, None
+        for kill_switch in tuple(resources.kill_switches) if resources else ():
             kill_switch.trigger()
-        for slot in open_parts.all_slots if open_parts else ():
+        for slot in resources.all_slots if resources else ():
             slot.proctor.close_in_forked_child()
 
-    def _require_open(self) -> _OpenParts:
-        if self._open_parts is None:
+    def _require_resources(self) -> _EngineResources:
+        if self._resources is None:
             raise EngineUnavailable("the embedded engine must be used inside `async with`")
-        return self._open_parts
+        return self._resources
 
     # --- opening and closing the engine -----------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
-        if self._open_parts is not None:
+        if self._resources is not None:
             raise EngineUnavailable("the embedded engine is in use already")
         try:
-            self._open_parts = await self._open()
+            self._resources = await self._open_resources()
         except BaseException:
             await self._exit_stack.aclose()
             raise
@@ -222,30 +226,30 @@ class EmbeddedEngine:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        open_parts, self._open_parts = self._open_parts, None
-        for kill_switch in tuple(open_parts.kill_switches) if open_parts else ():
+        resources, self._resources = self._resources, None
+        for kill_switch in tuple(resources.kill_switches) if resources else ():
             kill_switch.trigger()
         await self._exit_stack.aclose()
 
-    async def _open(self) -> _OpenParts:
+    async def _open_resources(self) -> _EngineResources:
         """Open the engine. `_exit_stack` closes all parts in reverse order, even if opening fails."""
-        _warn_of_limits()
-        sandboxes, uids = Sandboxes(self._sandbox_folder, slots=self._requested_slots), Uids()
-        self._exit_stack.push_async_callback(run_to_end, sandboxes.close)
-        await run_to_end(sandboxes.open)
+        _warn_about_resource_limits()
+        sandboxes, uids = Sandboxes(self._sandbox_folder, slots=self._requested_slots), SandboxUidPool()
+        self._exit_stack.push_async_callback(run_in_thread_to_end, sandboxes.close)
+        await run_in_thread_to_end(sandboxes.open)
         # Each slot gets a share of the disk that leaves space for other engines.
-        shares = await run_to_end(
+        shares = await run_in_thread_to_end(
             partial(sandboxes.reserve_space, self._requested_slots, max_bytes=self._max_disk)
         )
         self._slots = shares.slots
         limits = SandboxLimits(
             file_size=self._max_file, processes=self._max_processes, disk=shares.each, names=self._max_names
         )
-        tools = await run_to_end(partial(find_toolchains, self._python, self._promised_packages))
-        packages = await run_to_end(partial(self._find_packages, tools, sandboxes.folder))
+        tools = await run_in_thread_to_end(partial(find_toolchains, self._python, self._promised_packages))
+        packages = await run_in_thread_to_end(partial(self._find_packages, tools, sandboxes.folder))
         proctor_path = sandboxes.folder / "proctor"
         # If both the library and the proctor are missing, they are compiled at the same time.
-        library_task = asyncio.create_task(self._prepare_library(tools, sandboxes.folder))
+        library_task = asyncio.create_task(self._prepare_fork_server_library(tools, sandboxes.folder))
         try:
             binary = await get_proctor_binary(
                 tools.get("g++"), graders_folder() / "proctor", self._store, sandboxes.folder
@@ -261,7 +265,7 @@ class EmbeddedEngine:
         environment = JobEnvironment(
             sandboxes,
             proctor_path,
-            self._output_caps,
+            self._output_limits,
             limits,
             sandboxes.make_file_linker(),
             Lock(),
@@ -270,22 +274,22 @@ class EmbeddedEngine:
         reserved_uids = uids.reserve(shares.slots)
         system_python = tools.get("python3")
         checked_python = await self._check_python_in_sandbox(
-            environment, Slot(environment, reserved_uids[0]), tools
+            environment, JobSlot(environment, reserved_uids[0]), tools
         )
         if checked_python is not None and checked_python != system_python:
             tools["python3"] = checked_python
-            fork_server_library = await self._prepare_library(tools, sandboxes.folder)
+            fork_server_library = await self._prepare_fork_server_library(tools, sandboxes.folder)
         readable_paths = tuple(dict.fromkeys(path for tool in tools.values() for path in tool.read))
         shared_files = {
             proctor_path.name: Blob.of_file(proctor_path),
             **({} if fork_server_library is None else {WAITING: fork_server_library}),
         }
         environment = msgspec.structs.replace(environment, read=readable_paths, shared=shared_files)
-        all_slots = tuple(Slot(environment, uid) for uid in reserved_uids)
+        all_slots = tuple(JobSlot(environment, uid) for uid in reserved_uids)
         for slot in all_slots:
-            self._exit_stack.push_async_callback(run_to_end, slot.proctor.close)
+            self._exit_stack.push_async_callback(run_in_thread_to_end, slot.proctor.close)
         threads = ThreadPoolExecutor(shares.slots, thread_name_prefix="ioi-eval-job")
-        self._exit_stack.push_async_callback(run_to_end, threads.shutdown)
+        self._exit_stack.push_async_callback(run_in_thread_to_end, threads.shutdown)
         capabilities = Capabilities(
             name=ENDPOINT,
             architecture=platform.machine(),
@@ -297,33 +301,37 @@ class EmbeddedEngine:
             runtimes=list_package_names(packages),
             proctor=shared_files[proctor_path.name],
             waiting=fork_server_library,
-            max_output=self._output_caps.stdout,
+            max_output=self._output_limits.stdout,
         )
-        return _OpenParts(environment, capabilities, packages, threads, all_slots, Slots(all_slots), set())
+        return _EngineResources(
+            environment, capabilities, packages, threads, all_slots, JobSlotPool(all_slots), set()
+        )
 
     async def _check_python_in_sandbox(
-        self, environment: JobEnvironment, slot: Slot, tools: Mapping[str, Toolchain]
+        self, environment: JobEnvironment, slot: JobSlot, tools: Mapping[str, Toolchain]
     ) -> Toolchain | None:
         """Return the Python for submissions, after its modules were looked up in a sandbox."""
         python = tools.get("python3")
         if python is None or not python.read or python.refusal:
             return python
         limits = SandboxLimits(hard_ms=int(_MAX_PYTHON_S * 1000))
-        stage = StagePlan(argv=make_description_command(python), profile="tool", limits=limits)
+        stage = StagePlan(argv=make_python_inspection_command(python), profile="tool", limits=limits)
         plan, kill_switch = JobPlan(compile=None, run=stage, read=python.read), KillSwitch()
         run_description = partial(run_job, environment, Job(files=()), plan, slot, kill_switch)
         ending = (
-            await run_to_end(run_description, stop_early=kill_switch.trigger, undo=remove_kept_files)
+            await run_in_thread_to_end(
+                run_description, stop_early=kill_switch.trigger, undo=remove_kept_files
+            )
         ).run
         if ending.limit == "hard":
             raise EngineOverloaded(f"{python.path} did not start in a sandbox within {_MAX_PYTHON_S:.0f} s")
         failure = (ending.message or "") if ending.status is StageStatus.XX else ""
         check_python = partial(
-            check_in_sandbox, python, self._python, ending.stdout, failure or ending.stderr
+            check_python_in_sandbox, python, self._python, ending.stdout, failure or ending.stderr
         )
-        return await run_to_end(check_python)
+        return await run_in_thread_to_end(check_python)
 
-    async def _prepare_library(self, tools: Mapping[str, Toolchain], folder: Path) -> Blob | None:
+    async def _prepare_fork_server_library(self, tools: Mapping[str, Toolchain], folder: Path) -> Blob | None:
         """Return the library of the fork server, or None. Without it, each test starts its interpreter."""
         if not self._uses_fork_server or "python3" not in tools:
             return None
@@ -337,11 +345,13 @@ class EmbeddedEngine:
             return None
         return Blob.of_file(library_path)
 
-    def _find_packages(self, commands: Collection[str], copies_folder: Path) -> tuple[LanguagePackage, ...]:
+    def _find_packages(
+        self, commands: Collection[str], package_copies_folder: Path
+    ) -> tuple[LanguagePackage, ...]:
         packages = (
             package
             for index, folder in enumerate(self._packages)
-            for package in load_packages(folder, copies_folder / f"packages-{index}")
+            for package in load_packages(folder, package_copies_folder / f"packages-{index}")
         )
         return (
             *(package for package in packages if not package.needs or package.needs in commands),
@@ -352,17 +362,17 @@ class EmbeddedEngine:
 # --- slots -------------------------------------------------------------------------------------------
 
 
-class Slots:
+class JobSlotPool:
     """The slots of an engine. A job holds a slot until it is finished."""
 
-    def __init__(self, slots: Iterable[Slot]) -> None:
+    def __init__(self, slots: Iterable[JobSlot]) -> None:
         self._lock = SharedExclusiveLock()
-        self._free_slots: asyncio.LifoQueue[Slot] = asyncio.LifoQueue()
+        self._free_slots: asyncio.LifoQueue[JobSlot] = asyncio.LifoQueue()
         for slot in slots:
             self._free_slots.put_nowait(slot)
 
     @asynccontextmanager
-    async def hold_slot(self, *, exclusive: bool = False) -> AsyncIterator[Slot]:
+    async def hold_slot(self, *, exclusive: bool = False) -> AsyncIterator[JobSlot]:
         """Hold a slot inside `async with`. If `exclusive`, no other job holds a slot at the same time."""
         async with self._lock.hold(exclusive=exclusive):
             slot = await self._free_slots.get()

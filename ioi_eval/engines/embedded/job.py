@@ -11,7 +11,7 @@ from threading import Lock
 
 import msgspec
 
-from ioi_eval.engines.contract import check_names
+from ioi_eval.engines.contract import check_file_names
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package
 from ioi_eval.engines.embedded.persistent_proctor import (
     PROCTOR,
@@ -22,13 +22,13 @@ from ioi_eval.engines.embedded.persistent_proctor import (
 from ioi_eval.engines.embedded.sandbox import (
     FileLinker,
     KillSwitch,
-    OutputCaps,
+    OutputLimits,
     SandboxFile,
     SandboxLimits,
     SandboxSpec,
     convert_file_errors,
     fill_sandbox,
-    move_out,
+    move_out_of_sandbox,
     run_stage,
     unlink_files,
 )
@@ -82,7 +82,7 @@ def make_job_plan(
 ) -> JobPlan:
     """Return the stages of a job as a Piston server would execute it, or raise JobRejected."""
     if job.plan:
-        check_names(file.name for file in job.files)
+        check_file_names(file.name for file in job.files)
         limits = _make_stage_limits(job, "run", max_file_bytes, max_processes)
         return JobPlan(
             compile=None,
@@ -91,8 +91,8 @@ def make_job_plan(
     package = find_package(packages, job.runtime, job.version)
     if package is None:
         raise JobRejected(f"{job.runtime}-{job.version} runtime is unknown")
-    check_names(file.name for file in job.files)
-    check_names(job.keep)
+    check_file_names(file.name for file in job.files)
+    check_file_names(job.keep)
     # Names of the files that a client would send as utf8 text. The first of them is the main file. Files that
     # the job passes by path are not among them.
     text_names = [file.name for file in job.files if _is_text_file(file)]
@@ -102,7 +102,7 @@ def make_job_plan(
     max_processes = package.limits.get("max_process_count", max_processes)
     compile_limits = _make_stage_limits(job, "compile", max_file_bytes, max_processes)
     run_limits = _make_stage_limits(job, "run", max_file_bytes, max_processes)
-    compile_command, run_command = _choose_commands(job, package, text_names)
+    compile_command, run_command = _choose_compile_run_commands(job, package, text_names)
     return JobPlan(
         language=package.language,
         version=package.version,
@@ -120,7 +120,7 @@ def make_job_plan(
 _Command = tuple[str, ...]
 
 
-def _choose_commands(
+def _choose_compile_run_commands(
     job: Job, package: LanguagePackage, text_names: list[str]
 ) -> tuple[_Command | None, _Command | None]:
     """Return the commands of both stages. The arguments of `compile` are the names of all text files.
@@ -194,7 +194,7 @@ class JobEnvironment(msgspec.Struct, frozen=True):
 
     sandboxes: Sandboxes
     proctor: Path
-    caps: OutputCaps
+    output_limits: OutputLimits
     limits: SandboxLimits  # limits of a sandbox that do not depend on the job
     links: FileLinker
     start_lock: Lock  # lock for starting processes and for writing executable files; see `fill_sandbox`
@@ -204,7 +204,7 @@ class JobEnvironment(msgspec.Struct, frozen=True):
     shared: Mapping[str, Blob] = {}  # files that all jobs with a plan get, by name
 
 
-class JobEndings(msgspec.Struct, frozen=True):
+class StageEndings(msgspec.Struct, frozen=True):
     """The endings of a job's stages, and the paths of the files that the job asked to keep, by name."""
 
     compile: Ending | None
@@ -212,7 +212,7 @@ class JobEndings(msgspec.Struct, frozen=True):
     kept: Mapping[str, str] = {}
 
 
-class Slot:
+class JobSlot:
     """A place for a single job at a time: a persistent proctor, and a uid if sandboxes have uids."""
 
     def __init__(self, environment: JobEnvironment, uid: int | None) -> None:
@@ -230,7 +230,7 @@ class Slot:
             ProctorConfig(
                 environment.sandboxes,
                 environment.proctor,
-                environment.caps,
+                environment.output_limits,
                 environment.start_lock,
                 uid,
                 sandbox_spec,
@@ -239,22 +239,22 @@ class Slot:
 
 
 def run_job(
-    environment: JobEnvironment, job: Job, plan: JobPlan, slot: Slot, kill_switch: KillSwitch
-) -> JobEndings:
-    """Execute a job and return the endings of its stages. Afterwards its kill switch is closed."""
+    environment: JobEnvironment, job: Job, plan: JobPlan, slot: JobSlot, kill_switch: KillSwitch
+) -> StageEndings:
+    """Execute a job and return how its stages ended. Afterwards the job's kill switch cannot be used."""
     with contextlib.closing(kill_switch):
         proctor_job = make_proctor_job(job, environment.shared) if job.plan else None
         if (
             proctor_job is not None
             and (run_ending := slot.proctor.execute(proctor_job, kill_switch)) is not None
         ):
-            return JobEndings(None, run_ending)
+            return StageEndings(None, run_ending)
         return _run_in_sandbox(environment, job, plan, slot.uid, kill_switch)
 
 
 def _run_in_sandbox(
     environment: JobEnvironment, job: Job, plan: JobPlan, uid: int | None, kill_switch: KillSwitch
-) -> JobEndings:
+) -> StageEndings:
     """Run a job's stages. Without a run stage, or if compiling fails, `run` is the ending of `compile`."""
     with convert_file_errors():
         sandbox = environment.sandboxes.create_sandbox(uid)
@@ -280,7 +280,7 @@ def _run_in_sandbox(
                     environment.proctor,
                     stage_spec,
                     plan.stdin,
-                    environment.caps,
+                    environment.output_limits,
                     kill_switch,
                     environment.start_lock,
                 )
@@ -289,14 +289,16 @@ def _run_in_sandbox(
         fetched_names = () if endings[-1].status is StageStatus.XX else job.keep
         target_paths = {name: environment.sandboxes.make_fetched_file_path() for name in fetched_names}
         fetched_paths = {
-            name: os.fspath(path) for name, path in target_paths.items() if move_out(sandbox, name, path)
+            name: os.fspath(path)
+            for name, path in target_paths.items()
+            if move_out_of_sandbox(sandbox, name, path)
         }
     finally:
         try:
             remove_tree(sandbox)
         except OSError as error:
             LEFT_FOLDER.log(_log, error)
-    return JobEndings(endings[0] if plan.compile is not None else None, endings[-1], fetched_paths)
+    return StageEndings(endings[0] if plan.compile is not None else None, endings[-1], fetched_paths)
 
 
 def _make_common_spec(
@@ -319,7 +321,7 @@ def _make_common_spec(
     )
 
 
-def remove_kept_files(result: JobEndings | JobResult) -> None:
+def remove_kept_files(result: StageEndings | JobResult) -> None:
     """Remove the files that were moved out of a job's sandbox. Called if no caller receives the result."""
     for path in result.kept.values():
         Path(path).unlink(missing_ok=True)

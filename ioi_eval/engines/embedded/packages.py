@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 from semantic_version import NpmSpec, Version
 
-from ioi_eval.engines.embedded.toolchains import is_enterable_by_all
+from ioi_eval.engines.embedded.toolchains import is_enterable_by_everyone
 from ioi_eval.model.errors import EngineUnavailable
 from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.values import Value
@@ -42,7 +42,7 @@ class LanguagePackage(Value):
     limits: Mapping[str, int] = {}  # limits of the package, by the names of fields in a request
 
 
-class _Provided(msgspec.Struct, frozen=True):
+class _ProvidedLanguage(msgspec.Struct, frozen=True):
     language: str
     aliases: tuple[str, ...] = ()
     limit_overrides: Mapping[str, int] = {}
@@ -50,42 +50,46 @@ class _Provided(msgspec.Struct, frozen=True):
     needs: str = ""
 
 
-class _Info(msgspec.Struct, frozen=True):
+class _PackageInfo(msgspec.Struct, frozen=True):
     language: str
     version: str
     aliases: tuple[str, ...] = ()
-    provides: tuple[_Provided, ...] = ()
+    provides: tuple[_ProvidedLanguage, ...] = ()
     limit_overrides: Mapping[str, int] = {}
 
 
-def load_packages(folder: Path, copies_folder: Path | None = None) -> tuple[LanguagePackage, ...]:
+def load_packages(folder: Path, package_copies_folder: Path | None = None) -> tuple[LanguagePackage, ...]:
     """Return the packages that are installed in a folder. The folder may itself be a package.
 
-    If sandboxes cannot see the folder, small packages are copied to `copies_folder`, which must not exist
-    yet. Raises EngineUnavailable for a package that cannot be used.
+    If sandboxes cannot see the folder, small packages are copied to `package_copies_folder`, which must not
+    exist yet. Raises EngineUnavailable for a package that cannot be used.
     """
     folder = folder.absolute()
     try:
         package_folders = sorted(package_folder.parent for package_folder in folder.glob(f"*/*/{INSTALLED}"))
         if (folder / INFO).is_file():
             package_folders = [folder]
-        visible_folder = _make_visible(folder, copies_folder) if package_folders else folder
+        sandbox_visible_folder = (
+            _make_visible_in_sandbox(folder, package_copies_folder) if package_folders else folder
+        )
         return tuple(
             package
             for package_folder in package_folders
-            for package in _read_package(package_folder, visible_folder / package_folder.relative_to(folder))
+            for package in _read_package(
+                package_folder, sandbox_visible_folder / package_folder.relative_to(folder)
+            )
         )
     except OSError as error:
         raise EngineUnavailable(f"the packages in {folder} cannot be read: {error}") from error
 
 
-def _read_package(package_folder: Path, visible_folder: Path) -> Iterator[LanguagePackage]:
-    """Return the languages of a package. Sandboxes see its folder at `visible_folder`."""
+def _read_package(package_folder: Path, sandbox_visible_folder: Path) -> Iterator[LanguagePackage]:
+    """Return the languages of a package. Sandboxes see its folder at `sandbox_visible_folder`."""
     package_info = _read_package_info(package_folder)
     if not (package_folder / "run").is_file():
         raise EngineUnavailable(f"{package_folder} is not a package: it lacks the file `run`")
     provided_languages = package_info.provides or (
-        _Provided(package_info.language, package_info.aliases, package_info.limit_overrides),
+        _ProvidedLanguage(package_info.language, package_info.aliases, package_info.limit_overrides),
     )
     for language in provided_languages:
         yield LanguagePackage(
@@ -95,38 +99,38 @@ def _read_package(package_folder: Path, visible_folder: Path) -> Iterator[Langua
             aliases=language.aliases,
             runtime=language.runtime or (package_info.language if package_info.provides else ""),
             needs=language.needs,
-            folder=os.fspath(visible_folder),
+            folder=os.fspath(sandbox_visible_folder),
             compiles=(package_folder / "compile").is_file(),
-            environment=_read_environment(package_folder, visible_folder, package_info),
+            environment=_read_environment(package_folder, sandbox_visible_folder, package_info),
             limits=language.limit_overrides,
         )
 
 
-def _make_visible(folder: Path, copies_folder: Path | None) -> Path:
+def _make_visible_in_sandbox(folder: Path, package_copies_folder: Path | None) -> Path:
     """Return a folder of packages that sandboxes can see.
 
-    It is `folder` if sandboxes can see it. Otherwise `folder` is copied to `copies_folder`.
+    It is `folder` if sandboxes can see it. Otherwise `folder` is copied to `package_copies_folder`.
     """
-    reason = _explain_invisibility(folder)
+    reason = _explain_sandbox_invisibility(folder)
     if reason is None:
         return folder
     if (
-        copies_folder is None
-        or _explain_invisibility(copies_folder.parent) is not None
+        package_copies_folder is None
+        or _explain_sandbox_invisibility(package_copies_folder.parent) is not None
         or sum(path.lstat().st_size for path in folder.rglob("*")) > _MAX_COPIED_BYTES
     ):
         raise EngineUnavailable(f"the packages in {folder} cannot be used: {reason}")
-    shutil.copytree(folder, copies_folder, symlinks=True)
-    for path in (copies_folder, *copies_folder.rglob("*")):
+    shutil.copytree(folder, package_copies_folder, symlinks=True)
+    for path in (package_copies_folder, *package_copies_folder.rglob("*")):
         if not path.is_symlink():
             path.chmod(0o755)
-    return copies_folder
+    return package_copies_folder
 
 
-def _explain_invisibility(folder: Path) -> str | None:
+def _explain_sandbox_invisibility(folder: Path) -> str | None:
     if folder.resolve().is_relative_to("/tmp"):
         return "jobs have a private /tmp. Use another folder for packages"
-    if os.geteuid() == 0 and not is_enterable_by_all(folder):
+    if os.geteuid() == 0 and not is_enterable_by_everyone(folder):
         return (
             "this process is root, so jobs run under other uids, which may not enter the folder. Use a folder"
             " that all users may enter, or add the right with chmod o+x"
@@ -152,9 +156,11 @@ def list_package_names(packages: Iterable[LanguagePackage]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for package in packages for name in (package.language, *package.aliases)))
 
 
-def _read_package_info(package_folder: Path) -> _Info:
+def _read_package_info(package_folder: Path) -> _PackageInfo:
     try:
-        package_info = msgspec.json.decode(require_shallow((package_folder / INFO).read_bytes()), type=_Info)
+        package_info = msgspec.json.decode(
+            require_shallow((package_folder / INFO).read_bytes()), type=_PackageInfo
+        )
     except (OSError, ValueError) as error:
         raise EngineUnavailable(f"{package_folder}/{INFO} cannot be used: {error}") from error
     if parse_version(package_info.version) is None:
@@ -162,10 +168,13 @@ def _read_package_info(package_folder: Path) -> _Info:
     return package_info
 
 
-def _read_environment(package_folder: Path, visible_folder: Path, package_info: _Info) -> dict[str, str]:
-    """Return the variables in a package's `.env`, with `visible_folder` instead of the package's folder.
+def _read_environment(
+    package_folder: Path, sandbox_visible_folder: Path, package_info: _PackageInfo
+) -> dict[str, str]:
+    """Return the variables in a package's `.env`.
 
-    The package's folder may be the folder of the server that installed the package.
+    In them, `sandbox_visible_folder` replaces the package's folder, which may be the folder of the server
+    that installed the package.
     """
     env_path = package_folder / ".env"
     content = env_path.read_text() if env_path.is_file() else ""
@@ -173,7 +182,7 @@ def _read_environment(package_folder: Path, visible_folder: Path, package_info: 
         f"{_SERVER_FOLDER}/{package_info.language}/{package_info.version}",
         os.fspath(package_folder),
     ):
-        content = content.replace(foreign_folder, os.fspath(visible_folder))
+        content = content.replace(foreign_folder, os.fspath(sandbox_visible_folder))
     assignments = (line.partition("=") for line in content.splitlines())
     return {name: value for name, equals_sign, value in assignments if equals_sign and name}
 

@@ -19,7 +19,7 @@ from threading import Lock
 
 import msgspec
 
-from ioi_eval.engines.embedded.sandbox import KillSwitch, OutputCaps, SandboxSpec, Streams, start_proctor
+from ioi_eval.engines.embedded.sandbox import KillSwitch, OutputLimits, SandboxSpec, Streams, start_proctor
 from ioi_eval.engines.embedded.sandboxes import Sandboxes, remove_tree
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.job import Ending, Job, JobFile
@@ -38,7 +38,7 @@ _END_S = 1.0  # maximum seconds until a proctor exits after its last job
 _LAST_LINE_END = b',"done":true}\n'
 
 
-PROCTOR = "./proctor"  # command that starts a job with a plan
+PROCTOR = "./proctor"  # command of the program that runs a job's plan in sandboxes
 _BUNDLE = "bundle"
 _MAX_BUNDLE_BYTES = 1 << 20  # maximum bytes of a job's files that are copied; files of larger jobs are linked
 _ALONE = frozenset({TaskType.BATCH.value, TaskType.FUNCTION.value})
@@ -64,7 +64,7 @@ class ProctorConfig(msgspec.Struct, frozen=True):
 
     sandboxes: Sandboxes
     proctor: Path
-    caps: OutputCaps
+    output_limits: OutputLimits
     start_lock: Lock
     uid: int | None
     spec: SandboxSpec  # spec of the proctor's sandbox, without the folder
@@ -197,18 +197,24 @@ class PersistentProctor:
         self._kill_switch = KillSwitch()
         exit_stack.callback(self._kill_switch.close)
         self._sandbox = config.sandboxes.create_sandbox(config.uid)
-        exit_stack.callback(self._remove)
+        exit_stack.callback(self._remove_sandbox)
         read_end, self._plan_pipe = os.pipe()
         try:
             spec = msgspec.structs.replace(config.spec, dir=os.fspath(self._sandbox))
             started = start_proctor(
-                exit_stack, config.proctor, spec, read_end, config.caps, self._kill_switch, config.start_lock
+                exit_stack,
+                config.proctor,
+                spec,
+                read_end,
+                config.output_limits,
+                self._kill_switch,
+                config.start_lock,
             )
             _, self._streams = started
         finally:
             os.close(read_end)
 
-    def _remove(self) -> None:
+    def _remove_sandbox(self) -> None:
         try:
             remove_tree(self._sandbox)
         except OSError as error:
@@ -234,6 +240,6 @@ class PersistentProctor:
                 return None
             piece = stdout_pipe.read_end.read(_PIECE_BYTES)
             output += piece
-            if not piece or len(output) > self._config.caps.stdout:
+            if not piece or len(output) > self._config.output_limits.stdout:
                 return None
         return bytes(output)

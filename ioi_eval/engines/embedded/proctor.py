@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ioi_eval.engines.contract import artifact_key
+from ioi_eval.engines.contract import make_artifact_key
 from ioi_eval.engines.embedded.toolchains import STAGE_PATH
 from ioi_eval.engines.threads import run_command
 from ioi_eval.model.errors import EngineUnavailable
@@ -45,8 +45,13 @@ class Binary(NamedTuple):
 async def get_proctor_binary(
     compiler: Toolchain | None, sources_folder: Path, store: Store, build_folder: Path
 ) -> Binary:
-    """Return the proctor's binary. `build_folder` is a private folder of the caller for a build's files."""
-    bundled = await _find_bundled_binary(PROCTOR, sources_folder.parent, partial(_can_start, build_folder))
+    """Return the binary of the proctor, the program that runs jobs in sandboxes.
+
+    `build_folder` is a private folder of the caller for a build's files.
+    """
+    bundled = await _find_bundled_binary_or_reason(
+        PROCTOR, sources_folder.parent, partial(_can_start, build_folder)
+    )
     if isinstance(bundled, Binary):
         return bundled
     if compiler is None:
@@ -65,19 +70,19 @@ async def find_fork_server_library(
     compiler: Toolchain | None, python: Toolchain, graders: Path, store: Store, build_folder: Path
 ) -> Binary:
     """Return the library of the fork server. `graders` is the package's folder of that name."""
-    bundled = await _find_bundled_binary(WAITING, graders, partial(_can_load_library, python))
+    bundled = await _find_bundled_binary_or_reason(WAITING, graders, partial(_can_load_library, python))
     if isinstance(bundled, Binary):
         return bundled
     if compiler is None:
         raise EngineUnavailable(f"a C++ compiler is missing, and {bundled}")
     source_files = [*load_proctor_sources(graders / "proctor"), *load_proctor_sources(graders / "python")]
     command = (compiler.command, *fork_server_compiler_arguments(WAITING))
-    key = artifact_key("waiting", platform.machine(), compiler, command, source_files)
+    key = make_artifact_key("waiting", platform.machine(), compiler, command, source_files)
     arguments = fork_server_compiler_arguments(str(build_folder / WAITING))
     return await _build_once(key, compiler, arguments, graders, store, bundled)
 
 
-async def _find_bundled_binary(
+async def _find_bundled_binary_or_reason(
     name: str, sources_folder: Path, is_usable: Callable[[Path], Awaitable[bool]]
 ) -> Binary | str:
     """Return the bundled binary, or the reason why it cannot be used."""
@@ -142,7 +147,7 @@ async def _build_once(
 
 def make_proctor_key(compiler: Toolchain, sources_folder: Path) -> str:
     command = (compiler.command, *proctor_compiler_arguments(_list_source_files(sources_folder), "proctor"))
-    return artifact_key(
+    return make_artifact_key(
         "proctor", platform.machine(), compiler, command, load_proctor_sources(sources_folder)
     )
 

@@ -74,7 +74,7 @@ class SandboxSpec(Message, kw_only=True, omit_defaults=False):
     allow_unconfined: bool = False
 
 
-class _Report(Message):
+class _SandboxReport(Message):
     """The proctor's report about the program of a sandbox."""
 
     v: int
@@ -89,13 +89,14 @@ class _Report(Message):
     failure: str | None = None
 
 
-_REPORT = msgspec.json.Decoder(_Report)
+_REPORT = msgspec.json.Decoder(_SandboxReport)
 
 
-def decode_report(text: bytes, overflow: str = "") -> tuple[Ending, Mapping[str, Any]]:
+def decode_sandbox_report(text: bytes, overflowed_stream: str = "") -> tuple[Ending, Mapping[str, Any]]:
     """Return the ending that a sandbox's report describes, without output, and the sandbox's confinement.
 
-    `overflow`: the stream that exceeded its limit, if any. Raises BrokenReply for a report that is not valid.
+    `overflowed_stream`: the stream that exceeded its limit, if any. Raises BrokenReply for a report that is
+    not valid.
     """
     try:
         report = _REPORT.decode(text)
@@ -107,7 +108,7 @@ def decode_report(text: bytes, overflow: str = "") -> tuple[Ending, Mapping[str,
         )
     if report.failure is not None:
         ending = Ending(status=StageStatus.XX, message=report.failure)
-    elif limit := overflow or report.killed:
+    elif limit := overflowed_stream or report.killed:
         ending = Ending.by_limit(limit)
     elif report.signal:
         name, message = signal_name(report.signal), f"Caught fatal signal {report.signal}"
@@ -314,7 +315,7 @@ def _remove_link(sandbox: Path, file_name: str) -> bool:
         return folder_fd is not None
 
 
-def move_out(sandbox: Path, file_name: str, target: Path) -> bool:
+def move_out_of_sandbox(sandbox: Path, file_name: str, target: Path) -> bool:
     """Move a regular file out of a sandbox to `target`. Return False if no such file exists."""
     with _open_parent_folder(sandbox, file_name, stat.S_ISREG) as (folder_fd, base_name):
         if folder_fd is None:
@@ -336,7 +337,7 @@ def move_out(sandbox: Path, file_name: str, target: Path) -> bool:
 
 @contextlib.contextmanager
 def _open_parent_folder(
-    sandbox: Path, file_name: str, has_wanted_type: Callable[[int], bool]
+    sandbox: Path, file_name: str, accepts_file_mode: Callable[[int], bool]
 ) -> Iterator[tuple[int | None, str]]:
     """Yield a descriptor of the folder that contains a file, and the last component of the file's name.
 
@@ -352,7 +353,7 @@ def _open_parent_folder(
             for folder in folders:
                 descriptor = os.open(folder, BY_PATH, dir_fd=descriptor)
                 exit_stack.callback(os.close, descriptor)
-            if has_wanted_type(os.stat(base_name, dir_fd=descriptor, follow_symlinks=False).st_mode):
+            if accepts_file_mode(os.stat(base_name, dir_fd=descriptor, follow_symlinks=False).st_mode):
                 folder_fd = descriptor
         yield folder_fd, base_name
 
@@ -367,7 +368,7 @@ _SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_
 _NO_ROOM = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC}
 
 
-class OutputCaps(msgspec.Struct, frozen=True):
+class OutputLimits(msgspec.Struct, frozen=True):
     """Maximum bytes of a stage's streams."""
 
     stdout: int
@@ -401,7 +402,7 @@ def run_stage(
     proctor: Path,
     spec: SandboxSpec,
     stdin: bytes,
-    caps: OutputCaps,
+    output_limits: OutputLimits,
     kill_switch: KillSwitch,
     start_lock: Lock,
 ) -> Ending:
@@ -409,7 +410,7 @@ def run_stage(
 
     Args:
         proctor: path of the proctor, the program that creates and supervises the sandbox.
-        caps: maximum bytes of the stage's stdout and stderr. More output triggers the kill switch.
+        output_limits: maximum bytes of the stage's stdout and stderr. More output triggers the kill switch.
         start_lock: lock for starting processes; see `fill_sandbox`.
     """
     with ExitStack() as exit_stack:
@@ -418,8 +419,8 @@ def run_stage(
                 exit_stack,
                 proctor,
                 spec,
-                _write_sealed_file(exit_stack, stdin),
-                caps,
+                _create_read_only_fd(exit_stack, stdin),
+                output_limits,
                 kill_switch,
                 start_lock,
             )
@@ -429,18 +430,20 @@ def run_stage(
             raise EngineUnavailable(f"the proctor cannot be started: {error}") from error
         # A proctor that does not stop the stage soon after the hard limit is broken.
         hard_limit_ms = spec.limits.hard_ms
-        _read_all(streams, kill_switch, None if hard_limit_ms is None else hard_limit_ms / 1000 + GRACE)
+        _read_all_streams(
+            streams, kill_switch, None if hard_limit_ms is None else hard_limit_ms / 1000 + GRACE
+        )
         exit_code = process.wait(GRACE)
     stdout, stderr, report_bytes = (pipe.content.getvalue() for pipe in streams)
-    overflow = next((pipe.name for pipe in streams[:2] if pipe.is_over_limit), "")
-    if kill_switch.is_triggered and not overflow:
+    overflowed_stream = next((pipe.name for pipe in streams[:2] if pipe.is_over_limit), "")
+    if kill_switch.is_triggered and not overflowed_stream:
         raise EngineUnavailable("the job was stopped before it was finished")
     if not report_bytes:
         message = stderr[-_MAX_ERROR_BYTES:].decode(errors="replace").strip()
         raise BrokenReply(
             f"the proctor exited with code {exit_code} without a report: {message or 'it printed nothing'}"
         )
-    ending, _ = decode_report(report_bytes, overflow)
+    ending, _ = decode_sandbox_report(report_bytes, overflowed_stream)
     return msgspec.structs.replace(
         ending,
         stdout=stdout.decode(errors="replace"),
@@ -455,7 +458,7 @@ def start_proctor(
     proctor: Path,
     spec: SandboxSpec,
     stdin_fd: int,
-    caps: OutputCaps,
+    output_limits: OutputLimits,
     kill_switch: KillSwitch,
     start_lock: Lock,
 ) -> tuple[subprocess.Popen[bytes], Streams]:
@@ -463,11 +466,14 @@ def start_proctor(
 
     The kill switch stops the sandbox. `exit_stack` stops the proctor and closes its pipes.
     """
-    stdout, stderr = Pipe(exit_stack, "stdout", caps.stdout), Pipe(exit_stack, "stderr", caps.stderr)
+    stdout, stderr = (
+        Pipe(exit_stack, "stdout", output_limits.stdout),
+        Pipe(exit_stack, "stderr", output_limits.stderr),
+    )
     report = Pipe(exit_stack, "report", _REPORT_BYTES)
     report_fd = report.write_end.fileno()
     spec = msgspec.structs.replace(spec, report_fd=report_fd, leash_fd=kill_switch.read_end)
-    spec_fd = _write_sealed_file(exit_stack, msgspec.json.encode(spec))
+    spec_fd = _create_read_only_fd(exit_stack, msgspec.json.encode(spec))
     with start_lock:
         process = subprocess.Popen(
             [proctor, "box", f"/proc/self/fd/{spec_fd}"],
@@ -489,7 +495,7 @@ def start_proctor(
     return process, (stdout, stderr, report)
 
 
-def _write_sealed_file(exit_stack: ExitStack, content: bytes) -> int:
+def _create_read_only_fd(exit_stack: ExitStack, content: bytes) -> int:
     """Return a descriptor with `content`. Programs cannot change or extend it."""
     memory_fd = os.memfd_create("ioi-eval", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     exit_stack.callback(os.close, memory_fd)
@@ -500,7 +506,7 @@ def _write_sealed_file(exit_stack: ExitStack, content: bytes) -> int:
     return memory_fd
 
 
-def _read_all(streams: Iterable[Pipe], kill_switch: KillSwitch, max_idle_s: float | None) -> None:
+def _read_all_streams(streams: Iterable[Pipe], kill_switch: KillSwitch, max_idle_s: float | None) -> None:
     """Read all streams completely. A stream that exceeds its limit triggers the kill switch."""
     deadline_s = None if max_idle_s is None else time.monotonic() + max_idle_s
     with selectors.PollSelector() as selector:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import msgspec
 
 from ioi_eval.engines.embedded.sandbox import BY_PATH, FileLinker, is_noexec, make_folder
-from ioi_eval.engines.embedded.toolchains import IN_MEMORY, is_enterable_by_all
+from ioi_eval.engines.embedded.toolchains import IN_MEMORY, is_enterable_by_everyone
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.retry import DISK_SHARE, LEFT_FOLDER
 from ioi_eval.store import private_folder
@@ -38,7 +38,7 @@ _MAX_DIGITS = 20  # maximum digits of a number of bytes in the owner file
 _ENTER_ONLY = 0o711
 
 
-def choose_base_folder(slot_count: int) -> Path:
+def choose_sandbox_parent_folder(slot_count: int) -> Path:
     """Return the folder in which engines create their folders of sandboxes.
 
     It is in memory, unless programs in memory cannot be started or there is too little space.
@@ -117,8 +117,8 @@ def _list_reserved_bytes(folder: Path) -> Iterator[int]:
     count as well: a user who creates such a folder could fill the disk instead.
     """
     device = folder.stat().st_dev
-    for base in {folder.resolve(), IN_MEMORY, Path(tempfile.gettempdir()).resolve()}:
-        for owner_file in base.glob(f"ioi-eval-*/{_OWNER}"):
+    for parent_folder in {folder.resolve(), IN_MEMORY, Path(tempfile.gettempdir()).resolve()}:
+        for owner_file in parent_folder.glob(f"ioi-eval-*/{_OWNER}"):
             # Ignore errors: the folder's engine may be closing, or the folder does not belong to an engine.
             with contextlib.suppress(OSError, ValueError):
                 owner_fd = os.open(owner_file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -158,9 +158,11 @@ def is_in_memory(folder: Path) -> bool:
 class Sandboxes:
     """The folder of an engine's sandboxes, between `open` and `close`."""
 
-    def __init__(self, base: Path | None = None, *, slots: int = 1, runs_programs: bool = True) -> None:
-        """`runs_programs` is False if the folder is only for files, so that no sandbox is created in it."""
-        self._base, self._slots, self._runs_programs = base, slots, runs_programs
+    def __init__(
+        self, parent_folder: Path | None = None, *, slots: int = 1, can_run_programs: bool = True
+    ) -> None:
+        """`can_run_programs` is False if the folder is only for files, and no sandbox is created in it."""
+        self._parent_folder, self._slots, self._can_run_programs = parent_folder, slots, can_run_programs
         self._folder: Path | None = None
         self._lock_fd = -1
 
@@ -170,29 +172,32 @@ class Sandboxes:
         return self._folder
 
     def open(self) -> None:
-        base = self._base or choose_base_folder(self._slots)
+        parent_folder = self._parent_folder or choose_sandbox_parent_folder(self._slots)
         try:
-            for requirement in find_missing_requirements() if self._runs_programs else ():
+            for requirement in find_missing_requirements() if self._can_run_programs else ():
                 raise EngineUnavailable(f"{requirement.name}: {requirement.detail}. {requirement.remedy}")
-            if os.geteuid() == 0 and self._runs_programs and not is_enterable_by_all(base):
+            if os.geteuid() == 0 and self._can_run_programs and not is_enterable_by_everyone(parent_folder):
                 raise EngineUnavailable(
-                    f"{base} cannot contain sandboxes: this process is root, so sandboxes run as other users,"
-                    " which may not enter the folder. Choose another folder, or add the right with chmod o+x"
+                    f"{parent_folder} cannot contain sandboxes: this process is root, so sandboxes run as"
+                    " other users, which may not enter the folder. Choose another folder, or add the right"
+                    " with chmod o+x"
                 )
-            if self._runs_programs and is_noexec(base):
+            if self._can_run_programs and is_noexec(parent_folder):
                 raise EngineUnavailable(
-                    f"{base} cannot contain sandboxes: it is mounted noexec. {NOEXEC_REMEDY}"
+                    f"{parent_folder} cannot contain sandboxes: it is mounted noexec. {NOEXEC_REMEDY}"
                 )
-            remove_abandoned_folders(base)
-            while not self._create_folder(base):
+            remove_abandoned_folders(parent_folder)
+            while not self._create_folder(parent_folder):
                 pass  # another engine removed the folder before this engine locked it
             for folder_name in ("kept", "links"):
                 make_folder(self.folder / folder_name, 0o700)
         except OSError as error:
-            raise EngineUnavailable(f"cannot create a folder for sandboxes in {base}: {error}") from error
+            raise EngineUnavailable(
+                f"cannot create a folder for sandboxes in {parent_folder}: {error}"
+            ) from error
 
-    def _create_folder(self, base: Path) -> bool:
-        folder = Path(tempfile.mkdtemp(prefix=f"{_make_folder_prefix()}{os.getpid()}-", dir=base))
+    def _create_folder(self, parent_folder: Path) -> bool:
+        folder = Path(tempfile.mkdtemp(prefix=f"{_make_folder_prefix()}{os.getpid()}-", dir=parent_folder))
         try:
             folder.chmod(_ENTER_ONLY)
             # Other users may read the number of bytes in the owner file.
@@ -256,9 +261,9 @@ class Sandboxes:
                 os.close(lock_fd)
 
 
-def remove_abandoned_folders(base: Path) -> None:
+def remove_abandoned_folders(parent_folder: Path) -> None:
     """Remove this user's folders of engines that were killed."""
-    for folder in base.glob(f"{_make_folder_prefix()}*"):
+    for folder in parent_folder.glob(f"{_make_folder_prefix()}*"):
         # The folder may belong to another user, or be removed at the same time.
         with contextlib.suppress(OSError):
             folder_status = folder.lstat()
@@ -408,7 +413,7 @@ _PLACE_REMEDY = (
 )
 
 
-class Uids:
+class SandboxUidPool:
     """Reserved uids. The kernel releases their locks when the process exits or is killed."""
 
     def __init__(self) -> None:
@@ -419,7 +424,7 @@ class Uids:
         if not _uses_sandbox_uids():
             return (None,) * uid_count
         folder = _find_lock_folder()
-        free_uids = (uid for uid in range(_FIRST, _LAST + 1) if self.lock_uid(folder / str(uid)))
+        free_uids = (uid for uid in range(_FIRST, _LAST + 1) if self.try_lock_uid_file(folder / str(uid)))
         uids = tuple(islice(free_uids, uid_count))
         if len(uids) < uid_count:
             raise EngineUnavailable(
@@ -428,7 +433,7 @@ class Uids:
             )
         return uids
 
-    def lock_uid(self, path: Path) -> bool:
+    def try_lock_uid_file(self, path: Path) -> bool:
         """Lock the file of a uid until `release`. Return False if another process has the lock."""
         lock_fd = _lock_file(path, os.O_CREAT)
         if lock_fd is not None:

@@ -46,20 +46,20 @@ def is_in_system_folder(path: Path) -> bool:
 
 def find_command(name: str, folders: Iterable[str] = tuple(STAGE_PATH.split(":"))) -> Path | None:
     """Return the first program of a name that all users may start, preferably visible in sandboxes."""
-    candidates = [path for folder in folders if is_startable_by_all(path := Path(folder) / name)]
+    candidates = [path for folder in folders if is_executable_by_everyone(path := Path(folder) / name)]
     return next(filter(is_in_system_folder, candidates), candidates[0] if candidates else None)
 
 
-def is_startable_by_all(path: Path) -> bool:
+def is_executable_by_everyone(path: Path) -> bool:
     try:
         real_path = path.resolve(strict=True)
         mode = real_path.stat().st_mode
     except (OSError, RuntimeError):  # a RuntimeError means that symbolic links form a loop
         return False
-    return stat.S_ISREG(mode) and mode & 0o5 == 0o5 and is_enterable_by_all(real_path.parent)
+    return stat.S_ISREG(mode) and mode & 0o5 == 0o5 and is_enterable_by_everyone(real_path.parent)
 
 
-def is_enterable_by_all(folder: Path) -> bool:
+def is_enterable_by_everyone(folder: Path) -> bool:
     """Return True if every user may enter a folder and all folders above it."""
     return all(ancestor.stat().st_mode & stat.S_IXOTH for ancestor in (folder, *folder.parents))
 
@@ -93,12 +93,14 @@ _CHUNK = 1 << 20
 _LIBRARIES = ("libc.a", "libstdc++.a", "libm.a")
 
 
-def find_toolchains(python: str = "", promised_packages: Collection[str] = ()) -> dict[str, Toolchain]:
+def find_toolchains(
+    requested_python: str = "", promised_packages: Collection[str] = ()
+) -> dict[str, Toolchain]:
     """Return the toolchains that sandboxes can use, by command. See `find_python` for the parameters."""
     special_finders: dict[str, Callable[[], Toolchain | None]] = {
         "g++": find_compiler,
         "gcc": partial(find_compiler, "gcc"),
-        "python3": partial(find_python, python, promised_packages),
+        "python3": partial(find_python, requested_python, promised_packages),
         "pypy3": find_pypy,
         "java": find_java,
         "rustc": partial(find_linking_compiler, "rustc", "-vV"),
@@ -147,17 +149,20 @@ def find_compiler(name: str = "g++", *, additional_libraries: tuple[str, ...] = 
     digest = _digest_files(
         version_output, [real_path, *(Path(name) for name in library_paths if Path(name).is_absolute())]
     )
-    target = _first_match(r"^Target: (\S+)", version_output)
+    target = _find_first_match(r"^Target: (\S+)", version_output)
     identity = f"{name} {version[1].strip()} {target} {real_path} {digest}"
     return Toolchain(
-        command=name, path=str(path), version=_first_match(r"(\d+(?:\.\d+)+)", version[1]), identity=identity
+        command=name,
+        path=str(path),
+        version=_find_first_match(r"(\d+(?:\.\d+)+)", version[1]),
+        identity=identity,
     )
 
 
 def find_java() -> Toolchain | None:
     """Find a Java that can compile. Some installations can only run classes."""
     path = find_command("java")
-    if path is None or not is_startable_by_all(path.resolve().with_name("javac")):
+    if path is None or not is_executable_by_everyone(path.resolve().with_name("javac")):
         return None
     return find_by_version_output("java", "-version", version_pattern=r'version "([^"]+)"')
 
@@ -210,7 +215,7 @@ def find_kotlin() -> Toolchain | None:
         archive_status = archive.stat()
     except (OSError, KeyError, zipfile.BadZipFile):
         return None
-    version = _first_match(r"^Implementation-Version: (\S+)", manifest) or "unknown"
+    version = _find_first_match(r"^Implementation-Version: (\S+)", manifest) or "unknown"
     identity = f"kotlinc {version} {path.resolve()} {archive_status.st_size} {archive_status.st_mtime_ns}"
     return Toolchain(command="kotlinc", path=str(path), version=version, identity=identity)
 
@@ -223,7 +228,7 @@ def find_by_version_output(
     if path is None:
         return None
     version_output = run_and_read_output([str(path), *version_arguments])
-    version = _first_match(version_pattern, version_output)
+    version = _find_first_match(version_pattern, version_output)
     if not version:
         return None  # another program has this name, or the command does not start
     identity = f"{name} {' '.join(version_output.split())} {path.resolve()}"
@@ -239,7 +244,7 @@ def _digest_files(description: str, files: Iterable[Path]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _first_match(pattern: str, text: str) -> str:
+def _find_first_match(pattern: str, text: str) -> str:
     match = re.search(pattern, text, re.MULTILINE)
     return match[1] if match else ""
 
@@ -309,7 +314,7 @@ def find_python(path_or_version: str = "", promised_packages: Collection[str] = 
 
     CALLER is the Python that runs this process. The newest Python replaces it, with a warning, if programs
     cannot use the caller's or if only the newest has the `promised_packages`. Raises InputError if the wanted
-    Python cannot be used. The result may still be unusable in a sandbox: see `check_in_sandbox`.
+    Python cannot be used. The result may still be unusable in a sandbox: see `check_python_in_sandbox`.
     """
     if path_or_version == CALLER:
         return _find_python_of_this_process(promised_packages)
@@ -319,7 +324,9 @@ def find_python(path_or_version: str = "", promised_packages: Collection[str] = 
 def _find_newest_python() -> Toolchain | None:
     """Return the newest Python of the system that everybody may start."""
     usable_interpreters = [
-        interpreter for interpreter in _examine_all(_list_system_pythons()) if not interpreter.why_not
+        interpreter
+        for interpreter in _examine_interpreters(_list_system_pythons())
+        if not interpreter.why_not
     ]
     return (
         max(usable_interpreters, key=lambda interpreter: interpreter.version_numbers).toolchain()
@@ -384,19 +391,19 @@ def _replace_with_newest_python(
     return msgspec.structs.replace(newest or python, refusal=refusal)
 
 
-def make_description_command(python: Toolchain) -> tuple[str, ...]:
+def make_python_inspection_command(python: Toolchain) -> tuple[str, ...]:
     """Return the command that asks an interpreter for its version and modules."""
     return _make_inspection_command(python.path)
 
 
-def check_in_sandbox(
-    python: Toolchain, requested_python: str, command_output: str, error_output: str
+def check_python_in_sandbox(
+    python: Toolchain, requested_python: str, inspection_output: str, error_output: str
 ) -> Toolchain:
-    """Return the Python for submissions, from the output of `make_description_command` in a sandbox.
+    """Return the Python for submissions, from the output of `make_python_inspection_command` in a sandbox.
 
     Raises InputError if the wanted Python cannot run there or lacks packages that it has outside.
     """
-    python_in_sandbox = _parse_inspection(Path(python.path), command_output)
+    python_in_sandbox = _parse_inspection(Path(python.path), inspection_output)
     if (
         python_in_sandbox is not None
         and python_in_sandbox.toolchain(python.command).identity == python.identity
@@ -414,7 +421,7 @@ def check_in_sandbox(
     else:
         problem = "sandboxes see only a part of it: other users may not read all of its files"
     if requested_python and requested_python != CALLER:
-        raise _unusable_python_error(python.path, problem)
+        raise _make_unusable_python_error(python.path, problem)
     return _replace_with_newest_python(python, problem)
 
 
@@ -429,7 +436,7 @@ def _list_folders_closed_to_others(paths: Iterable[str]) -> list[str]:
     return [str(folder) for folder in parent_folders if not folder.stat().st_mode & stat.S_IXOTH]
 
 
-def _unusable_python_error(path: str, reason: str) -> InputError:
+def _make_unusable_python_error(path: str, reason: str) -> InputError:
     return InputError(
         f"{path} cannot run submissions: {reason}",
         where="the Python interpreter for submissions",
@@ -473,17 +480,17 @@ def choose_interpreter(path_or_version: str) -> Interpreter:
     if chosen is None:
         raise InputError(missing_message, where="the Python interpreter for submissions", remedy=_ANOTHER)
     if chosen.why_not:
-        raise _unusable_python_error(chosen.path, chosen.why_not)
+        raise _make_unusable_python_error(chosen.path, chosen.why_not)
     return chosen
 
 
 def find_interpreters(folders: Iterable[str] = ()) -> list[Interpreter]:
     """Return the Pythons of the system, of further folders, and the Python that runs this process."""
-    return _examine_all([*_list_system_pythons(), *_find_pythons(folders), Path(sys.executable)])
+    return _examine_interpreters([*_list_system_pythons(), *_find_pythons(folders), Path(sys.executable)])
 
 
 def _list_system_pythons() -> list[Path]:
-    return [path for path in _find_pythons(STAGE_PATH.split(":")) if is_startable_by_all(path)]
+    return [path for path in _find_pythons(STAGE_PATH.split(":")) if is_executable_by_everyone(path)]
 
 
 def _find_pythons(folders: Iterable[str]) -> Iterator[Path]:
@@ -494,7 +501,7 @@ def _find_pythons(folders: Iterable[str]) -> Iterator[Path]:
             continue
 
 
-def _examine_all(paths: Iterable[Path]) -> list[Interpreter]:
+def _examine_interpreters(paths: Iterable[Path]) -> list[Interpreter]:
     """Return each interpreter once. A virtual environment and its base are two interpreters."""
     unique_paths = {
         (os.path.realpath(path), _find_virtual_environment(path)): path for path in reversed([*paths])
@@ -536,8 +543,8 @@ def _make_inspection_command(path: str, *, isolated: bool = True) -> tuple[str, 
     return (path, *(["-I"] if isolated else []), "-c", _QUESTION, _KNOWN, *MODULES)
 
 
-def _parse_inspection(path: Path, command_output: str) -> Interpreter | None:
-    output_lines = command_output.splitlines()
+def _parse_inspection(path: Path, inspection_output: str) -> Interpreter | None:
+    output_lines = inspection_output.splitlines()
     if len(output_lines) != 7 or not re.fullmatch(r"\d+\.\S+ \w+", output_lines[0]):
         return None
     version, implementation = output_lines[0].split()
@@ -560,7 +567,7 @@ def _parse_inspection(path: Path, command_output: str) -> Interpreter | None:
         ),
         modules=tuple(output_lines[5].split()),
         readable_paths=readable_paths,
-        why_not=_explain_unusable(implementation, readable_paths),
+        why_not=_explain_unusable_interpreter(implementation, readable_paths),
     )
 
 
@@ -593,7 +600,7 @@ def _list_readable_paths(path: Path, prefixes: Iterable[str]) -> tuple[str, ...]
     return tuple(dict.fromkeys(str(visible_path) for visible_path in (*folders_outside_system, *links)))
 
 
-def _explain_unusable(implementation: str, readable_paths: Iterable[str]) -> str:
+def _explain_unusable_interpreter(implementation: str, readable_paths: Iterable[str]) -> str:
     if implementation not in ("cpython", "pypy"):
         return f"{implementation} is neither CPython nor PyPy"
     home_folders = _list_home_folders()

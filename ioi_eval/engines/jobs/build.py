@@ -39,14 +39,14 @@ from ioi_eval.engines.contract import (
 from ioi_eval.engines.jobs.headers import (
     BITS_STDCPP,
     MAX_HEADERS,
-    UseCounter,
+    PrebuiltFileUseCounter,
     find_leading_includes,
     make_header_file_name,
     make_header_options,
-    make_header_spec,
-    min_builds_for_header,
+    make_precompiled_header_spec,
+    min_builds_before_header,
 )
-from ioi_eval.engines.jobs.run import COMMAND, BuildResult, Delivery, attach_fork_server
+from ioi_eval.engines.jobs.run import COMMAND, BuildResult, JobDelivery, attach_fork_server
 from ioi_eval.model.doing import add_work_to_log_lines, log_step
 from ioi_eval.model.errors import BrokenReply, FileEdited, JudgeFailure, ToolchainGone
 from ioi_eval.model.job import Job, JobFile, Toolchain
@@ -87,7 +87,11 @@ def make_unguessable_path(name: str) -> str:
 
 
 def make_compile_script(
-    spec: BuildSpec, tool: Toolchain, *, uses_prebuilt_files: bool = False, has_bundled_header: bool = False
+    spec: BuildSpec,
+    tool: Toolchain,
+    *,
+    uses_prebuilt_files: bool = False,
+    has_bundled_precompiled_header: bool = False,
 ) -> str:
     """Return the script of a build job.
 
@@ -96,7 +100,8 @@ def make_compile_script(
             object of the shared source. The names of their folders are not in the script, so no source can
             detect whether they exist. If a source could read the compiler's command in /proc, they are not
             used.
-        has_bundled_header: the server's package may bundle the precompiled header `bits/stdc++.h`.
+        has_bundled_precompiled_header: the server's package may bundle the precompiled header
+            `bits/stdc++.h`.
 
     If a compiler fails or prints anything with such files, the source is compiled again without them, in the
     same state of the folder.
@@ -107,7 +112,7 @@ def make_compile_script(
     build_lines = f"compile {shlex.join([tool.path, *options, *spec.command[1:]])}"
     leading_includes = find_leading_includes(spec)
     if (uses_prebuilt_files and (leading_includes or spec.shared)) or (
-        has_bundled_header and leading_includes == BITS_STDCPP
+        has_bundled_precompiled_header and leading_includes == BITS_STDCPP
     ):
         arguments, prebuilt_path = shlex.join(spec.command[1:]), '"$begins"'
         if spec.shared:
@@ -121,14 +126,14 @@ def make_compile_script(
             spec,
             leading_includes,
             uses_prebuilt_files=uses_prebuilt_files,
-            has_bundled_header=has_bundled_header and leading_includes == BITS_STDCPP,
+            has_bundled_precompiled_header=has_bundled_precompiled_header and leading_includes == BITS_STDCPP,
         )
         build_lines = f"""{lookup_lines}
 # Retry rule `{PREBUILT.name}`: {PREBUILT.max_attempts} attempts in all.
 if [ -z {prebuilt_path} ] || ! {{ {first_attempt}; [ "$code" = 0 ] && [ ! -s {_LOG} ]; }}; then
     {build_lines}
 fi"""
-    control = shlex.join([tool.path, *make_control_command(spec)[1:]])
+    control = shlex.join([tool.path, *make_control_program_command(spec)[1:]])
     quoted_output = shlex.quote(spec.output)
     # Disable cgo: Go would start a C compiler whose source is a pipe, and a source that includes that pipe
     # would make the compiler wait for itself.
@@ -175,7 +180,11 @@ def _split_arguments_at(arguments: Sequence[str], separator: str) -> tuple[Seque
 
 
 def _make_prebuilt_lookup_script(
-    spec: BuildSpec, leading_includes: Sequence[str], *, uses_prebuilt_files: bool, has_bundled_header: bool
+    spec: BuildSpec,
+    leading_includes: Sequence[str],
+    *,
+    uses_prebuilt_files: bool,
+    has_bundled_precompiled_header: bool,
 ) -> str:
     """Return the lines of the build script that look for prebuilt files.
 
@@ -194,7 +203,7 @@ def _make_prebuilt_lookup_script(
         lines.append(f'for found in */{header_name}; do [ ! -e "$found" ] || begins="{begin_options}"; done')
     if uses_prebuilt_files:
         lines.append('{ true < "/proc/$$/cmdline"; } 2> /dev/null && begins= object=')
-    if has_bundled_header:
+    if has_bundled_precompiled_header:
         standard = next(option[5:] for option in spec.precompile if option.startswith("-std="))
         headers_folder = f"${BUNDLED_HEADERS}"
         # A compiler checks which compiler created a precompiled header, but not with which version of the C
@@ -208,7 +217,7 @@ def _make_prebuilt_lookup_script(
     return "\n".join(lines)
 
 
-def make_control_command(spec: BuildSpec) -> tuple[str, ...]:
+def make_control_program_command(spec: BuildSpec) -> tuple[str, ...]:
     """Return the command that builds the control program with the flags of a build.
 
     The control program is a source that every working compiler accepts. If its build fails, the machine is
@@ -229,8 +238,11 @@ def make_control_command(spec: BuildSpec) -> tuple[str, ...]:
     return (*arguments[:source_position], spec.control.name, *arguments[source_position:])
 
 
-def _make_control_spec(spec: BuildSpec) -> BuildSpec:
-    """Return a build like `spec` whose only source is the control program; see `make_control_command`."""
+def _make_control_program_spec(spec: BuildSpec) -> BuildSpec:
+    """Return a build like `spec` whose only source is the control program.
+
+    `make_control_program_command` describes this program.
+    """
     main_name, other_names = spec.main_source.name, {source.name for source in spec.sources[:-1]}
     return msgspec.structs.replace(
         spec,
@@ -252,7 +264,7 @@ def list_source_files(spec: BuildSpec) -> Iterable[JobFile]:
 _GRADER_USES = 2  # number of builds with the same grader after which the grader's object file is built
 
 
-def make_object_spec(spec: BuildSpec) -> BuildSpec:
+def make_object_file_spec(spec: BuildSpec) -> BuildSpec:
     """Return the build spec of a grader's object file, with the flags of `spec`, a build with this grader."""
     other_names = {source.name for source in spec.sources} - {spec.shared}
     arguments = (
@@ -275,21 +287,21 @@ _MAX_ANSWER_BYTES = 1 << 10
 
 
 async def check_python_source(
-    delivery: Delivery, spec: BuildSpec, capabilities: Capabilities
+    delivery: JobDelivery, spec: BuildSpec, capabilities: Capabilities
 ) -> BuildSuccess | None:
     """Check a Python source quickly, and return its build if it is accepted, or None if a build is needed.
 
     The check only accepts programs with a single source. A persistent proctor runs it.
     """
-    is_single = delivery.is_here and spec.kind == SUBMISSION and len(spec.sources) == 2
-    if not is_single or capabilities.waiting is None or capabilities.proctor is None:
+    has_only_main_source = delivery.is_here and spec.kind == SUBMISSION and len(spec.sources) == 2
+    if not has_only_main_source or capabilities.waiting is None or capabilities.proctor is None:
         return None
     tool, nonce = capabilities.require_tool(COMMAND, "checking a source"), secrets.token_hex(16)
     check_job = _make_source_check_job(
         spec, tool, nonce, proctor=capabilities.proctor, fork_server_library=capabilities.waiting
     )
-    check_ending, _ = await delivery.run(check_job, capabilities, nonce=nonce, phase="compiling")
-    return _parse_check_output(spec, tool, check_ending.stdout, nonce)
+    check_ending, _ = await delivery.run_test_job(check_job, capabilities, nonce=nonce, phase="compiling")
+    return _parse_source_check_output(spec, tool, check_ending.stdout, nonce)
 
 
 def _make_source_check_job(
@@ -339,7 +351,9 @@ def _make_check_plan(spec: BuildSpec, tool: Toolchain, submission: PlanSubmissio
     )
 
 
-def _parse_check_output(spec: BuildSpec, tool: Toolchain, stdout: str, nonce: str) -> BuildSuccess | None:
+def _parse_source_check_output(
+    spec: BuildSpec, tool: Toolchain, stdout: str, nonce: str
+) -> BuildSuccess | None:
     try:
         lines = list(decode_lines(stdout, nonce))
     except BrokenReply:
@@ -371,7 +385,7 @@ class _CachedOutcome(Value):
     at: str = ""  # address of the worker that stores the program
 
 
-class ArtifactCache:
+class BuildOutcomeCache:
     """Cached outcomes of builds, including failed builds, on disk. The last used outcomes are not evicted.
 
     `find` and `add` block. They are thread-safe.
@@ -402,7 +416,7 @@ class ArtifactCache:
         )
         return msgspec.structs.replace(record.built, artifact=artifact)
 
-    def find(self, *keys: str) -> BuildSuccess | CompileError | None:
+    def find_outcome(self, *keys: str) -> BuildSuccess | CompileError | None:
         """Return the first cached outcome of the keys."""
         for key in keys:
             if self._store.get(key) is None:
@@ -508,12 +522,12 @@ class Builder:
     the background.
     """
 
-    def __init__(self, engine: Engine, delivery: Delivery, store: Store, options: BuildOptions) -> None:
+    def __init__(self, engine: Engine, delivery: JobDelivery, store: Store, options: BuildOptions) -> None:
         self.engine, self.delivery = engine, delivery
-        self._cache = ArtifactCache(store)
+        self._cache = BuildOutcomeCache(store)
         self._running_builds: SharedCalls[BuildSuccess | CompileError] = SharedCalls()
         self._precompiles = options.precompile
-        self._header_uses, self._grader_uses = UseCounter(MAX_HEADERS), UseCounter()
+        self._header_uses, self._grader_uses = PrebuiltFileUseCounter(MAX_HEADERS), PrebuiltFileUseCounter()
         self._background_builds: dict[str, asyncio.Task[BuildSuccess | CompileError]] = {}
         # Hashes of sources whose built programs must be sent to this machine, because their worker was lost.
         self._sources_to_send = set[str]()
@@ -543,7 +557,7 @@ class Builder:
             # If the engine has no shell, report that instead of missing compilers.
             capabilities.find_shell_runtime()
             capabilities.require_tool(spec.toolchain_command, f"building a {spec.kind}")
-            keys = spec.make_keys(capabilities)
+            keys = spec.make_cache_keys(capabilities)
             try:
                 find_or_build = partial(self._find_or_build, spec, capabilities, keys)
                 with add_work_to_log_lines(_log, f"{spec.kind} build"):
@@ -551,7 +565,7 @@ class Builder:
                     if _log.isEnabledFor(logging.DEBUG):
                         outcome_name = "built" if isinstance(outcome, BuildSuccess) else "does not compile"
                         log_step(_log, "%s, %s", outcome_name, outcome.compiler)
-                refusal = self.delivery.explain_refusal if spec.kind == SUBMISSION else None
+                refusal = self.delivery.explain_too_large_program if spec.kind == SUBMISSION else None
                 if isinstance(outcome, CompileError) or refusal is None:
                     return outcome
                 if not (reason := await refusal(outcome.artifact, capabilities)):
@@ -584,20 +598,22 @@ class Builder:
             return await self._find_cached(spec, keys) or await self._build_or_check(spec, capabilities, keys)
 
     async def _find_cached(self, spec: BuildSpec, keys: Sequence[str]) -> BuildSuccess | CompileError | None:
-        all_keys = [cache_key for key in keys for cache_key in (key, _make_limits_key(key, spec))]
+        all_keys = [cache_key for key in keys for cache_key in (key, _make_exceeded_limits_key(key, spec))]
         if not self._cache.has_any(*all_keys):
             return None
-        return await asyncio.to_thread(self._cache.find, *all_keys)
+        return await asyncio.to_thread(self._cache.find_outcome, *all_keys)
 
     async def _build_or_check(
         self, spec: BuildSpec, capabilities: Capabilities, keys: Sequence[str]
     ) -> BuildSuccess | CompileError:
-        may_stay_on_worker, refusal = (
+        may_leave_artifact_on_worker, refusal = (
             spec.main_source.content.sha256 not in self._sources_to_send,
-            self.delivery.explain_refusal,
+            self.delivery.explain_too_large_program,
         )
         worker_program = (
-            self._cache.find_on_worker(spec, *keys) if may_stay_on_worker and refusal is not None else None
+            self._cache.find_on_worker(spec, *keys)
+            if may_leave_artifact_on_worker and refusal is not None
+            else None
         )
         # If servers now accept only smaller requests, the program may have to be built again and compressed.
         if (
@@ -612,7 +628,9 @@ class Builder:
             if check_outcome is not None:
                 return check_outcome
         prebuilt_files = await self._collect_prebuilt_files(spec, capabilities) if self._precompiles else None
-        build_program = partial(self.delivery.build, may_stay_on_worker=may_stay_on_worker)
+        build_program = partial(
+            self.delivery.build, may_leave_artifact_on_worker=may_leave_artifact_on_worker
+        )
         result = await build_program(spec, prebuilt_files, capabilities)
         if result.too_large:
             return CompileError(
@@ -637,7 +655,7 @@ class Builder:
     async def _cache_result(
         self, spec: BuildSpec, capabilities: Capabilities, result: BuildResult, *, may_be_cached: bool
     ) -> BuildSuccess | CompileError:
-        key = spec.make_key(capabilities.architecture, result.tool)
+        key = spec.make_cache_key(capabilities.architecture, result.tool)
         build_ending = classify_build(result.ended, spec.refusals)
         outcome_fields: dict[str, Any] = {
             "log": format_build_log(result.ended, spec.limits),
@@ -654,7 +672,7 @@ class Builder:
             if (
                 is_machine_fault
                 and spec.acts
-                and await self._can_build(_make_control_spec(spec), capabilities)
+                and await self._can_build(_make_control_program_spec(spec), capabilities)
             ):
                 outcome_fields["log"] += (
                     "\nCode of the source that ran during the build has stopped the build."
@@ -703,14 +721,14 @@ class Builder:
             compile_error = CompileError(**outcome_fields, lasting=is_limit_exceeded or may_be_cached)
             if not compile_error.lasting:
                 return compile_error
-            cache_key = _make_limits_key(key, spec) if is_limit_exceeded else key
+            cache_key = _make_exceeded_limits_key(key, spec) if is_limit_exceeded else key
             return await asyncio.to_thread(self._cache.add, cache_key, compile_error)
         finally:
             result.discard()
 
     async def _can_build(self, spec: BuildSpec, capabilities: Capabilities) -> bool:
         """Return True if a build succeeds."""
-        result = await self.delivery.build(spec, None, capabilities, may_stay_on_worker=False)
+        result = await self.delivery.build(spec, None, capabilities, may_leave_artifact_on_worker=False)
         result.discard()
         return classify_build(result.ended, spec.refusals) is BuildEnding.BUILT
 
@@ -726,15 +744,15 @@ class Builder:
         success_by_name = dict[str, BuildSuccess | None]()
         # A precompiled header is too large to be sent with every build.
         if self.delivery.is_here and (leading_includes := find_leading_includes(spec)):
-            shared_spec, min_builds = (
-                make_header_spec(spec, leading_includes),
-                min_builds_for_header(leading_includes),
+            shared_spec, min_builds_before_prebuilding = (
+                make_precompiled_header_spec(spec, leading_includes),
+                min_builds_before_header(leading_includes),
             )
             success_by_name[make_header_file_name(leading_includes)] = await self._get_shared_artifact(
-                shared_spec, capabilities, self._header_uses, min_builds
+                shared_spec, capabilities, self._header_uses, min_builds_before_prebuilding
             )
         if spec.shared and len(capabilities.list_toolchains(spec.toolchain_command)) == 1:
-            shared_spec = make_object_spec(spec)
+            shared_spec = make_object_file_spec(spec)
             success_by_name[OBJECT] = await self._get_shared_artifact(
                 shared_spec, capabilities, self._grader_uses, _GRADER_USES, waits_for_build=True
             )
@@ -749,8 +767,8 @@ class Builder:
         self,
         spec: BuildSpec,
         capabilities: Capabilities,
-        use_counter: UseCounter,
-        min_builds: int,
+        prebuilt_use_counter: PrebuiltFileUseCounter,
+        min_builds_before_prebuilding: int,
         *,
         waits_for_build: bool = False,
     ) -> BuildSuccess | None:
@@ -760,15 +778,15 @@ class Builder:
 
         Args:
             spec: the build of the artifact, such as a precompiled header.
-            use_counter: counts the uses of the artifact.
-            min_builds: number of uses after which the artifact is built.
+            prebuilt_use_counter: counts the uses of the artifact.
+            min_builds_before_prebuilding: number of uses after which the artifact is built.
             waits_for_build: True if the call waits for a build of the artifact that is running.
         """
-        [key] = spec.make_keys(capabilities)
-        cached_outcome = await asyncio.to_thread(self._cache.find, key)
+        [key] = spec.make_cache_keys(capabilities)
+        cached_outcome = await asyncio.to_thread(self._cache.find_outcome, key)
         if (
             cached_outcome is None
-            and use_counter.count_use(key, min_builds)
+            and prebuilt_use_counter.is_due_after_use(key, min_builds_before_prebuilding)
             and key not in self._background_builds
         ):
             self._start_in_background(
@@ -776,7 +794,7 @@ class Builder:
             )
         if cached_outcome is None and waits_for_build and key in self._background_builds:
             await asyncio.wait({self._background_builds[key]})
-            cached_outcome = await asyncio.to_thread(self._cache.find, key)
+            cached_outcome = await asyncio.to_thread(self._cache.find_outcome, key)
         return cached_outcome if isinstance(cached_outcome, BuildSuccess) else None
 
     def _start_in_background(self, key: str, build: Coroutine[Any, Any, BuildSuccess | CompileError]) -> None:
@@ -788,6 +806,6 @@ class Builder:
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
-def _make_limits_key(key: str, spec: BuildSpec) -> str:
+def _make_exceeded_limits_key(key: str, spec: BuildSpec) -> str:
     """Return the cache key for the outcome that a source exceeds the limits of its build."""
     return hashlib.sha256(key.encode() + msgspec.json.encode(spec.limits)).hexdigest()

@@ -159,7 +159,7 @@ def make_empty_build_spec(language: Language, standard: str = "", command: str =
     )
 
 
-def make_header_spec(spec: BuildSpec, leading_includes: Sequence[str] = BITS_STDCPP) -> BuildSpec:
+def make_precompiled_header_spec(spec: BuildSpec, leading_includes: Sequence[str] = BITS_STDCPP) -> BuildSpec:
     """Return the build spec of the precompiled header that contains some headers, with the flags of `spec`.
 
     `leading_includes`: names of the headers, by default `bits/stdc++.h`.
@@ -175,7 +175,7 @@ def make_header_spec(spec: BuildSpec, leading_includes: Sequence[str] = BITS_STD
     )
 
 
-def min_builds_for_header(leading_includes: Sequence[str]) -> int:
+def min_builds_before_header(leading_includes: Sequence[str]) -> int:
     """Return the number of builds with these leading includes after which their header is precompiled."""
     return 1 if tuple(leading_includes) == BITS_STDCPP else 2
 
@@ -184,7 +184,7 @@ def min_builds_for_header(leading_includes: Sequence[str]) -> int:
 _MAX_COUNTED = 10_000
 
 
-class UseCounter:
+class PrebuiltFileUseCounter:
     """Counts how often each prebuilt file could have been used, to decide which files are worth building."""
 
     def __init__(self, max_files: int = _MAX_COUNTED) -> None:
@@ -193,15 +193,16 @@ class UseCounter:
         self._counts: Counter[str] = Counter()
         self._due_keys = set[str]()
 
-    def count_use(self, key: str, min_builds: int) -> bool:
+    def is_due_after_use(self, key: str, min_builds_before_prebuilding: int) -> bool:
         """Count a build that could use the prebuilt file with this key.
 
-        Return True if the prebuilt file is worth building: if `min_builds` builds could have used it.
+        Return True if the prebuilt file is worth building: if `min_builds_before_prebuilding` builds could
+        have used it.
         """
         if len(self._counts) >= _MAX_COUNTED:
             self._counts.clear()
         self._counts[key] += 1
-        if self._counts[key] >= min_builds and len(self._due_keys) < self._max_files:
+        if self._counts[key] >= min_builds_before_prebuilding and len(self._due_keys) < self._max_files:
             self._due_keys.add(key)
         return key in self._due_keys
 

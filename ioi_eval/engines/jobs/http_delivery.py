@@ -39,14 +39,14 @@ from ioi_eval.engines.contract import (
     WorkerArtifact,
     min_limit,
 )
-from ioi_eval.engines.embedded.sandbox import SandboxLimits, SandboxSpec, decode_report
+from ioi_eval.engines.embedded.sandbox import SandboxLimits, SandboxSpec, decode_sandbox_report
 from ioi_eval.engines.jobs.build import OBJECT, list_source_files, make_compile_script, make_unguessable_path
 from ioi_eval.engines.jobs.headers import (
     BITS_STDCPP,
     find_leading_includes,
     make_header_file_name,
-    make_header_spec,
-    min_builds_for_header,
+    make_precompiled_header_spec,
+    min_builds_before_header,
 )
 from ioi_eval.engines.jobs.piston_api import GzipBlob
 from ioi_eval.engines.jobs.run import (
@@ -57,12 +57,12 @@ from ioi_eval.engines.jobs.run import (
     WHICH,
     BuildResult,
     JobTests,
+    compute_max_program_bytes,
     execute,
     explain_machine_fault,
     find_program_interpreters,
     make_plan_path,
     make_test_job,
-    max_program_bytes,
 )
 from ioi_eval.model.errors import BrokenReply, JudgeFailure, MachineAtFault
 from ioi_eval.model.job import (
@@ -87,7 +87,7 @@ from ioi_eval.store.memory import LruCache, SharedCalls
 _log = logging.getLogger(__name__)
 
 
-class HttpDelivery:
+class HttpJobDelivery:
     """The delivery to engines without the capability `takes_paths`."""
 
     is_here = False
@@ -101,31 +101,31 @@ class HttpDelivery:
     async def build(
         self,
         spec: BuildSpec,
-        prebuilt: Sequence[JobFile] | None,
+        prebuilt_files: Sequence[JobFile] | None,
         capabilities: Capabilities,
         *,
-        may_stay_on_worker: bool,
+        may_leave_artifact_on_worker: bool,
     ) -> BuildResult:
         tool = capabilities.require_tool(spec.toolchain_command, f"building a {spec.kind}")
         if spec.kind == SUBMISSION and (
-            reason := await self.explain_refusal(spec.main_source.content, capabilities)
+            reason := await self.explain_too_large_program(spec.main_source.content, capabilities)
         ):
             return BuildResult(ended=Ending(), tool=tool, too_large=reason)
         # A Python program must not stay on the worker if the engine has a fork server: this machine reads the
         # program to list the modules that the fork server imports.
-        may_stay_on_worker = may_stay_on_worker and not (
+        may_leave_artifact_on_worker = may_leave_artifact_on_worker and not (
             spec.toolchain_command == COMMAND and capabilities.waiting
         )
         artifact_stays = (
-            may_stay_on_worker
+            may_leave_artifact_on_worker
             and spec.kind == SUBMISSION
             and spec.proctor is None
             and capabilities.find_shell_runtime() == OWN
         )
-        if artifact_stays and prebuilt is not None:
-            prebuilt = (*prebuilt, *self._list_precompiled_headers(spec, tool, capabilities))
+        if artifact_stays and prebuilt_files is not None:
+            prebuilt_files = (*prebuilt_files, *self._list_precompiled_headers(spec, tool, capabilities))
         job = msgspec.structs.replace(
-            make_build_job(spec, tool, prebuilt, capabilities),
+            make_build_job(spec, tool, prebuilt_files, capabilities),
             accepted_toolchains={
                 spec.toolchain_command: tuple(
                     toolchain.identity for toolchain in capabilities.list_toolchains(spec.toolchain_command)
@@ -133,7 +133,7 @@ class HttpDelivery:
             },
             keep=(spec.output,) if artifact_stays else (),
         )
-        job = await self.contents.pack_job(job, capabilities)
+        job = await self.contents.prepare_job_for_sending(job, capabilities)
 
         result_reader = _BuildResultReader(partial(_read_build_result, spec, tool, capabilities))
 
@@ -177,14 +177,14 @@ class HttpDelivery:
             return BuildResult(ended=Ending(), tool=tool, too_large=failure.reason)
         if not build_result.confinement and classify_build(build_result.ended) in _BY_LIMITS:
             _check_server_limits(spec, capabilities)
-        if isinstance(build_result.content, RemoteArtifact) and await self.explain_refusal(
+        if isinstance(build_result.content, RemoteArtifact) and await self.explain_too_large_program(
             build_result.content, capabilities
         ):
             # The program may fit if it is compressed, so build it again and have it sent to this machine.
             WORKER_PROGRAM.log(_log, "the program is too large for the jobs of its tests")
-            return await self.build(spec, prebuilt, capabilities, may_stay_on_worker=False)
+            return await self.build(spec, prebuilt_files, capabilities, may_leave_artifact_on_worker=False)
         if build_result.content is not None and packed_program:
-            self.contents.add_gzip(build_result.content, packed_program)
+            self.contents.cache_gzip_form(build_result.content, packed_program)
         return build_result
 
     def _list_precompiled_headers(
@@ -195,22 +195,22 @@ class HttpDelivery:
         if not (self._precompiles and leading_includes and capabilities.shares_builds):
             return
         if len(capabilities.list_toolchains(spec.toolchain_command)) == 1:
-            header_build = make_header_spec(spec, leading_includes)
+            header_build = make_precompiled_header_spec(spec, leading_includes)
             shared_build = SharedBuild(
-                sha256=header_build.make_key(capabilities.architecture, tool),
+                sha256=header_build.make_cache_key(capabilities.architecture, tool),
                 build=msgspec.structs.replace(
                     make_build_job(header_build, tool, None, capabilities), keep=(header_build.output,)
                 ),
-                min_uses=min_builds_for_header(leading_includes),
+                min_uses=min_builds_before_header(leading_includes),
             )
             yield JobFile(
                 name=make_unguessable_path(make_header_file_name(leading_includes)), content=shared_build
             )
 
-    async def explain_refusal(self, program: Blob, capabilities: Capabilities) -> str:
+    async def explain_too_large_program(self, program: Blob, capabilities: Capabilities) -> str:
         request_bytes, max_bytes = (
             await self.contents.count_request_bytes(program),
-            max_program_bytes(capabilities),
+            compute_max_program_bytes(capabilities),
         )
         if request_bytes <= max_bytes:
             return ""
@@ -259,10 +259,10 @@ class HttpDelivery:
             plan=job.plan if capabilities.executes_plans and not sed_options else "",
         )
 
-    async def run(
+    async def run_test_job(
         self, job: Job, capabilities: Capabilities, *, nonce: str, phase: str
     ) -> tuple[Ending, str]:
-        job = await self.contents.pack_job(job, capabilities)
+        job = await self.contents.prepare_job_for_sending(job, capabilities)
 
         async def check(result: JobResult) -> JobResult:
             if fault := explain_machine_fault(result.run, nonce):
@@ -330,7 +330,7 @@ def _read_build_result(
             toolchain=tool.identity,
         )
         return BuildResult(ended=compiler_ending, tool=tool, content=artifact), b""
-    delivered_build = parse_delivery(run_ending)
+    delivered_build = parse_build_output(run_ending)
     if is_sandboxed and delivered_build.confinement is None:
         raise BrokenReply("the reply to a build job has no report of its sandbox")
     compiler_ending = compiler_ending or delivered_build.stage
@@ -411,12 +411,12 @@ _PROCESSES, _DISK, _NAMES = 256, 4 << 30, 100_000
 
 
 def make_build_job(
-    spec: BuildSpec, tool: Toolchain, prebuilt: Sequence[JobFile] | None, capabilities: Capabilities
+    spec: BuildSpec, tool: Toolchain, prebuilt_files: Sequence[JobFile] | None, capabilities: Capabilities
 ) -> Job:
     """Return the job of a build: the script and the sources, with the main source last.
 
-    The job never contains a test. `prebuilt` are files that speed up the build. With `None`, no prebuilt file
-    is used, not even the server's.
+    The job never contains a test. `prebuilt_files` are files that speed up the build. With `None`, no
+    prebuilt file is used, not even the server's.
     """
     # If servers have the command at different paths, use its name instead of its path.
     if {toolchain.path for toolchain in capabilities.list_toolchains(tool.command)} != {tool.path}:
@@ -425,19 +425,22 @@ def make_build_job(
         max_log_bytes = max(0, min(spec.limits.log, capabilities.max_output // 2))
         spec = msgspec.structs.replace(spec, limits=msgspec.structs.replace(spec.limits, log=max_log_bytes))
     if spec.proctor is not None:
-        return _make_sandboxed_build_job(spec, tool, capabilities, spec.proctor, prebuilt)
+        return _make_sandboxed_build_job(spec, tool, capabilities, spec.proctor, prebuilt_files)
     # Piston servers without isolate limit the address space. Compilers other than g++ and gcc reserve more
     # address space than they use, so they get no memory limit there.
     memory_limit_bytes = spec.limits.memory if capabilities.confines or tool.command in DRIVERS else None
     if capabilities.find_shell_runtime() != OWN:
-        return _make_one_stage_build_job(spec, tool, capabilities, prebuilt, memory_limit_bytes)
-    script = _ENVIRONMENT + make_compile_script(spec, tool, uses_prebuilt_files=prebuilt is not None)
+        return _make_one_stage_build_job(spec, tool, capabilities, prebuilt_files, memory_limit_bytes)
+    script = _ENVIRONMENT + make_compile_script(spec, tool, uses_prebuilt_files=prebuilt_files is not None)
     delivery_ms = min_limit(to_milliseconds(DELIVERY_SECONDS), capabilities.max_run_time)
     return Job(
         files=(
             JobFile(name="compile", content=Blob.of(script)),
-            JobFile(name="run", content=Blob.of(make_delivery_script(spec.output, capabilities.max_output))),
-            *(prebuilt or ()),
+            JobFile(
+                name="run",
+                content=Blob.of(make_artifact_printing_script(spec.output, capabilities.max_output)),
+            ),
+            *(prebuilt_files or ()),
             *list_source_files(spec),
         ),
         compile_timeout=min_limit(to_milliseconds(spec.limits.wall_time), capabilities.max_compile_time),
@@ -453,7 +456,7 @@ def _make_one_stage_build_job(
     spec: BuildSpec,
     tool: Toolchain,
     capabilities: Capabilities,
-    prebuilt: Sequence[JobFile] | None,
+    prebuilt_files: Sequence[JobFile] | None,
     memory_limit_bytes: int | None,
 ) -> Job:
     limits = spec.limits
@@ -463,14 +466,14 @@ def _make_one_stage_build_job(
         hard_stop_s=None if limits.wall_time is None else compute_hard_stop(limits.wall_time),
         cpu_time_s=limits.cpu_time,
     )
-    build_script = make_compile_script(spec, tool, uses_prebuilt_files=prebuilt is not None)
+    build_script = make_compile_script(spec, tool, uses_prebuilt_files=prebuilt_files is not None)
     wall_ms = None if limits.wall_time is None else to_milliseconds(limits.wall_time + DELIVERY_SECONDS)
     cpu_ms = None if limits.cpu_time is None else to_milliseconds(2 * limits.cpu_time + DELIVERY_SECONDS)
     return Job(
         files=(
             JobFile(name=_BUILD, content=Blob.of(script)),
             JobFile(name="compile", content=Blob.of(_ENVIRONMENT + build_script)),
-            *(prebuilt or ()),
+            *(prebuilt_files or ()),
             *list_source_files(spec),
         ),
         run_timeout=min_limit(wall_ms, capabilities.max_run_time),
@@ -487,23 +490,26 @@ def _make_sandboxed_build_job(
     tool: Toolchain,
     capabilities: Capabilities,
     proctor: Blob,
-    prebuilt: Sequence[JobFile] | None,
+    prebuilt_files: Sequence[JobFile] | None,
 ) -> Job:
     """Return a build job that contains the proctor, whose sandbox confines the compiler."""
-    limits, uses_prebuilt_files = spec.limits, prebuilt is not None
+    limits, uses_prebuilt_files = spec.limits, prebuilt_files is not None
     # A compiler outside of the system's folders, as in a Piston package, is visible with its whole folder.
     script = f"""compiler=$(readlink -f "$(command -v {shlex.quote(tool.path)})")
 case $compiler in /usr/* | /bin/* | /lib*) compiler= ;; esac
 sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD_LIBRARY_PATH:-}}#" \\
     -e "s#@COMPILER@#${{compiler%/*/*}}#" -e "s#@HEADERS@#${{{BUNDLED_HEADERS}:-}}#g" {_SPEC}
 ./{_PROCTOR} box {_SPEC} {_REPORT}> .ioi-eval-report > .ioi-eval-log 2>&1 < /dev/null
-""" + make_sandboxed_delivery_script(f"{_BOX}/{spec.output}", capabilities.max_output)
+""" + make_sandboxed_printing_script(f"{_BOX}/{spec.output}", capabilities.max_output)
     build_script = make_compile_script(
-        spec, tool, uses_prebuilt_files=uses_prebuilt_files, has_bundled_header=uses_prebuilt_files
+        spec,
+        tool,
+        uses_prebuilt_files=uses_prebuilt_files,
+        has_bundled_precompiled_header=uses_prebuilt_files,
     )
     sandbox_files = (
         JobFile(name="compile", content=Blob.of(build_script)),
-        *(prebuilt or ()),
+        *(prebuilt_files or ()),
         *list_source_files(spec),
     )
     wall_s = None if limits.wall_time is None else compute_hard_stop(limits.wall_time) + DELIVERY_SECONDS
@@ -515,7 +521,9 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
             JobFile(
                 name=_SPEC,
                 content=Blob.of(
-                    msgspec.json.encode(_make_sandbox_spec(spec, has_bundled_header=uses_prebuilt_files))
+                    msgspec.json.encode(
+                        _make_sandbox_spec(spec, has_bundled_precompiled_header=uses_prebuilt_files)
+                    )
                 ),
             ),
             *(msgspec.structs.replace(file, name=f"{_BOX}/{file.name}") for file in sandbox_files),
@@ -525,15 +533,17 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
     )
 
 
-def _make_sandbox_spec(spec: BuildSpec, *, has_bundled_header: bool) -> SandboxSpec:
+def _make_sandbox_spec(spec: BuildSpec, *, has_bundled_precompiled_header: bool) -> SandboxSpec:
     """Return the spec of a build's sandbox. The job's script replaces placeholders such as @PATH@.
 
-    If `has_bundled_header`, the compiler may read the precompiled header of the server's package, if the
-    source includes it.
+    If `has_bundled_precompiled_header`, the compiler may read the precompiled header of the server's
+    package, if the source includes it.
     """
     limits, header_folders = (
         spec.limits,
-        ("@HEADERS@",) if has_bundled_header and find_leading_includes(spec) == BITS_STDCPP else (),
+        ("@HEADERS@",)
+        if has_bundled_precompiled_header and find_leading_includes(spec) == BITS_STDCPP
+        else (),
     )
     wall_ms, cpu_ms = to_milliseconds(limits.wall_time), to_milliseconds(limits.cpu_time)
     return SandboxSpec(
@@ -575,7 +585,7 @@ _PER_FILE_BYTES = 80  # bytes that each file adds to a request, in addition to t
 _SCRIPTS = frozenset({"compile", "run", "build"})
 
 
-class SentForm(Value):
+class EncodedContent(Value):
     """A content as it is sent in requests: plain or compressed."""
 
     data: bytes
@@ -587,10 +597,10 @@ class GzipCache:
     """Compresses contents, and caches their gzip forms: a problem's tests are sent with every submission."""
 
     def __init__(self, max_cached_bytes: int = 256 << 20) -> None:
-        self._cache = LruCache[SentForm](max_cached_bytes)
-        self._running_compressions: SharedCalls[SentForm] = SharedCalls()
+        self._cache = LruCache[EncodedContent](max_cached_bytes)
+        self._running_compressions: SharedCalls[EncodedContent] = SharedCalls()
 
-    async def pack_job(self, job: Job, capabilities: Capabilities) -> Job:
+    async def prepare_job_for_sending(self, job: Job, capabilities: Capabilities) -> Job:
         """Return a job in the form that is sent to servers.
 
         Its files are compressed, unless the engine executes plans itself. Its first script marks the programs
@@ -614,68 +624,68 @@ class GzipCache:
             for parent_folder in sorted(parent_folders - folders)
         )
         if not capabilities.executes_plans:
-            other_files = [await self._pack_file(file) for file in other_files]
+            other_files = [await self._compress_file(file) for file in other_files]
         return msgspec.structs.replace(
             job, files=(script, *other_files, *placeholders), runtime=capabilities.find_shell_runtime()
         )
 
-    async def _pack_file(self, file: JobFile) -> JobFile:
+    async def _compress_file(self, file: JobFile) -> JobFile:
         # Do not compress an object file: its path is a secret of the job, so no script could decompress it.
         if file.name in _SCRIPTS or file.name.endswith(f"/{OBJECT}"):
             return file
-        return msgspec.structs.replace(file, content=await self.pack(file.content))
+        return msgspec.structs.replace(file, content=await self.compress_content(file.content))
 
     async def count_request_bytes(self, content: Blob) -> int:
         """Return the bytes that a file with this content adds to a request."""
         if isinstance(content, RemoteArtifact):
-            return _base64_size(content.size) + _PER_FILE_BYTES
-        return (await self._get_sent_form(content)).request_bytes + _PER_FILE_BYTES
+            return _compute_base64_size(content.size) + _PER_FILE_BYTES
+        return (await self._get_encoded_content(content)).request_bytes + _PER_FILE_BYTES
 
-    def add_gzip(self, content: Blob, gzip_form: bytes) -> None:
+    def cache_gzip_form(self, content: Blob, gzip_form: bytes) -> None:
         """Cache the gzip form of a content that a server sent in this form."""
-        request_bytes = _base64_size(len(gzip_form))
-        if content.size >= _MIN_PACKED_BYTES and request_bytes < _base64_size(content.size):
-            sent_form = SentForm(data=gzip_form, is_gzip=True, request_bytes=request_bytes)
-            self._cache.keep(content.sha256, sent_form, len(gzip_form))
+        request_bytes = _compute_base64_size(len(gzip_form))
+        if content.size >= _MIN_PACKED_BYTES and request_bytes < _compute_base64_size(content.size):
+            encoded_content = EncodedContent(data=gzip_form, is_gzip=True, request_bytes=request_bytes)
+            self._cache.keep(content.sha256, encoded_content, len(gzip_form))
 
-    async def pack(self, content: Blob) -> Blob:
+    async def compress_content(self, content: Blob) -> Blob:
         """Return a content in memory, or with its gzip form if that is smaller in a request."""
         if isinstance(content, RemoteArtifact | SharedBuild):
             return content
-        sent_form = await self._get_sent_form(content)
-        if not sent_form.is_gzip:
-            return msgspec.structs.replace(content, data=sent_form.data)
-        return GzipBlob(**msgspec.structs.asdict(content), gzip=sent_form.data)
+        encoded_content = await self._get_encoded_content(content)
+        if not encoded_content.is_gzip:
+            return msgspec.structs.replace(content, data=encoded_content.data)
+        return GzipBlob(**msgspec.structs.asdict(content), gzip=encoded_content.data)
 
-    async def _get_sent_form(self, content: Blob) -> SentForm:
+    async def _get_encoded_content(self, content: Blob) -> EncodedContent:
         """Return a content in the form in which requests contain it: compressed or as it is."""
-        sent_form = self._cache.get(content.sha256)
-        if sent_form is None:
+        encoded_content = self._cache.get(content.sha256)
+        if encoded_content is None:
             if content.data is not None and content.size < _MIN_PACKED_BYTES:
-                sent_form = pack_content(content)
+                encoded_content = encode_content_for_request(content)
             else:
-                sent_form = await self._running_compressions.call(
-                    content.sha256, lambda: asyncio.to_thread(pack_content, content)
+                encoded_content = await self._running_compressions.call(
+                    content.sha256, lambda: asyncio.to_thread(encode_content_for_request, content)
                 )
-            self._cache.keep(content.sha256, sent_form, len(sent_form.data))
-        return sent_form
+            self._cache.keep(content.sha256, encoded_content, len(encoded_content.data))
+        return encoded_content
 
 
-def pack_content(content: Blob) -> SentForm:
+def encode_content_for_request(content: Blob) -> EncodedContent:
     """Return a content, compressed if that is smaller. In JSON, bytes grow by a third."""
     data = content.read()
     try:
         plain_bytes = len(msgspec.json.encode(data.decode()))
     except UnicodeDecodeError:
-        plain_bytes = _base64_size(len(data))
+        plain_bytes = _compute_base64_size(len(data))
     if len(data) >= _MIN_PACKED_BYTES:
         compressed_data = gzip.compress(data, 6 if len(data) < _FAST_FROM_BYTES else 1, mtime=0)
-        if (request_bytes := _base64_size(len(compressed_data))) < plain_bytes:
-            return SentForm(data=compressed_data, is_gzip=True, request_bytes=request_bytes)
-    return SentForm(data=data, is_gzip=False, request_bytes=plain_bytes)
+        if (request_bytes := _compute_base64_size(len(compressed_data))) < plain_bytes:
+            return EncodedContent(data=compressed_data, is_gzip=True, request_bytes=request_bytes)
+    return EncodedContent(data=data, is_gzip=False, request_bytes=plain_bytes)
 
 
-def _base64_size(size: int) -> int:
+def _compute_base64_size(size: int) -> int:
     return (size + 2) // 3 * 4
 
 
@@ -696,7 +706,7 @@ class TooLarge(JudgeFailure):
     """The artifact exceeds the output limit of a server with the documented settings."""
 
 
-class DeliveredBuild(Value):
+class ReceivedBuild(Value):
     # Ending of the compiler; `None` if the job has a compile stage, whose ending the reply contains.
     stage: Ending | None
     artifact: Blob | None
@@ -708,7 +718,7 @@ class DeliveredBuild(Value):
 # --- the scripts -------------------------------------------------------------------------------------
 
 
-def make_delivery_script(output_name: str, max_output: int | None) -> str:
+def make_artifact_printing_script(output_name: str, max_output: int | None) -> str:
     """Return the script that prints a file. `max_output` is the engine's limit in bytes, or `None`."""
     print_line = _make_print_command("artifact", output_name, max_output)
     return f"{_PRINT}{print_line}printf '%s end\\n' {shlex.quote(_LINE_PREFIX)}\n"
@@ -733,7 +743,7 @@ printf '%s end\\n' {shlex.quote(_LINE_PREFIX)}
 """
 
 
-def make_sandboxed_delivery_script(output_name: str, max_output: int | None) -> str:
+def make_sandboxed_printing_script(output_name: str, max_output: int | None) -> str:
     """Return the script that prints a sandbox's report and the built file, unless the file is a link."""
     log_name, quoted_output = ".ioi-eval-log", shlex.quote(output_name)
     return f"""{_PRINT}[ -s .ioi-eval-report ] || {{ head -c 300 {log_name} >&2; exit 91; }}
@@ -763,22 +773,22 @@ print() {{
 _MAX_HEADER_BYTES = 512  # maximum bytes that the script prints in addition to a file
 
 
-def _make_print_command(kind: str, file_name: str, max_output: int | None) -> str:
+def _make_print_command(file_kind: str, file_name: str, max_output: int | None) -> str:
     max_file_bytes = "" if max_output is None else str(max(0, max_output - _MAX_HEADER_BYTES))
-    return f"print {kind} {shlex.quote(file_name)} {shlex.quote(max_file_bytes)}\n"
+    return f"print {file_kind} {shlex.quote(file_name)} {shlex.quote(max_file_bytes)}\n"
 
 
 # --- reading the output -------------------------------------------------------------------------------
 
 
-def parse_delivery(run_ending: Ending) -> DeliveredBuild:
+def parse_build_output(run_ending: Ending) -> ReceivedBuild:
     """Return the build that the output of a script describes.
 
     Raises BrokenReply for damaged output, and JudgeFailure if the server cannot send the whole program.
     """
     stage: Ending | None = None
     confinement: Mapping[str, Any] | None = None
-    sent_files: dict[str, _SentFile] = {}
+    sent_files: dict[str, _ReceivedFile] = {}
     output, position = run_ending.stdout, 0
     while (line_end := output.find("\n", position)) >= 0:
         line, position = output[position:line_end], line_end + 1
@@ -787,11 +797,11 @@ def parse_delivery(run_ending: Ending) -> DeliveredBuild:
                 exit_code = _parse_number(number)
                 stage = Ending.by_limit("hard") if exit_code == _STOPPED else Ending(code=exit_code)
             case ["box", *_]:
-                stage, confinement = decode_report(line.removeprefix(f"{_LINE_PREFIX} box ").encode())
+                stage, confinement = decode_sandbox_report(line.removeprefix(f"{_LINE_PREFIX} box ").encode())
                 if stage.status is StageStatus.XX and stage.signal is None:
                     raise BrokenReply(f"the sandbox of a build failed: {stage.message}")
-            case ["too-large", kind, length]:
-                raise _make_too_large_error(kind, _parse_number(length))
+            case ["too-large", file_kind, length]:
+                raise _make_too_large_error(file_kind, _parse_number(length))
             case ["end"]:
                 artifact, log = sent_files.get("artifact", _NO_FILE), sent_files.get("log", _NO_FILE)
                 log_text = log.content.read().decode(errors="replace") if log.content else ""
@@ -799,17 +809,17 @@ def parse_delivery(run_ending: Ending) -> DeliveredBuild:
                     stage = msgspec.structs.replace(stage, stdout=log_text)
                 if confinement is not None:
                     confinement = {name: value for name, value in confinement.items() if name != "uid"}
-                return DeliveredBuild(
+                return ReceivedBuild(
                     stage=stage,
                     artifact=artifact.content,
                     packed=artifact.packed,
                     confinement=confinement,
                 )
-            case [kind, size, digest, length]:
+            case [file_kind, size, digest, length]:
                 packed_length = _parse_number(length)
                 packed_text = output[position : position + packed_length]
-                sent_files[kind] = _read_file(
-                    kind, _parse_number(size), digest, packed_length, packed_text, run_ending
+                sent_files[file_kind] = _read_received_file(
+                    file_kind, _parse_number(size), digest, packed_length, packed_text, run_ending
                 )
                 position += packed_length
     raise _make_incomplete_output_error(run_ending, len(output))
@@ -825,12 +835,12 @@ def was_killed_while_compiling(run_ending: Ending) -> bool:
     )
 
 
-class _SentFile(NamedTuple):
+class _ReceivedFile(NamedTuple):
     content: Blob | None
     packed: bytes
 
 
-_NO_FILE = _SentFile(None, b"")
+_NO_FILE = _ReceivedFile(None, b"")
 
 
 def _parse_number(digits: str) -> int:
@@ -839,25 +849,27 @@ def _parse_number(digits: str) -> int:
     return int(digits)
 
 
-def _read_file(
-    kind: str, size: int, digest: str, packed_length: int, packed_text: str, run_ending: Ending
-) -> _SentFile:
+def _read_received_file(
+    file_kind: str, size: int, digest: str, packed_length: int, packed_text: str, run_ending: Ending
+) -> _ReceivedFile:
     """Return a file in the output of a build job.
 
     Args:
-        kind: kind of the file, for messages.
+        file_kind: kind of the file, for messages.
         packed_text: the compressed file, as base64.
         run_ending: ending of the stage that printed the file.
     """
-    sent_file = _unpack_file(packed_text, size) if len(packed_text) == packed_length else _NO_FILE
-    if sent_file.content is not None and sent_file.content.sha256 == digest:
-        return sent_file
+    received_file = (
+        _decode_received_file(packed_text, size) if len(packed_text) == packed_length else _NO_FILE
+    )
+    if received_file.content is not None and received_file.content.sha256 == digest:
+        return received_file
     if _was_killed(run_ending):
         raise _make_incomplete_output_error(run_ending, packed_length)
-    raise BrokenReply(f"the {kind} in the reply to a build job is damaged")
+    raise BrokenReply(f"the {file_kind} in the reply to a build job is damaged")
 
 
-def _unpack_file(packed_text: str, size: int) -> _SentFile:
+def _decode_received_file(packed_text: str, size: int) -> _ReceivedFile:
     """Return the file of `size` bytes in `packed_text`, or `_NO_FILE` if the string is damaged."""
     if size > _MAX_ARTIFACT_BYTES:
         raise JudgeFailure(
@@ -870,7 +882,7 @@ def _unpack_file(packed_text: str, size: int) -> _SentFile:
     except (ValueError, zlib.error):  # a ValueError means that the output is not base64 or not ASCII
         return _NO_FILE
     is_complete = len(data) == size and unpacker.eof and not unpacker.unused_data
-    return _SentFile(Blob.of(data), packed_bytes) if is_complete else _NO_FILE
+    return _ReceivedFile(Blob.of(data), packed_bytes) if is_complete else _NO_FILE
 
 
 def _was_killed(run_ending: Ending) -> bool:
@@ -904,10 +916,11 @@ def _make_incomplete_output_error(run_ending: Ending, packed_length: int) -> Bro
     return _make_too_large_error("artifact", packed_length)
 
 
-def _make_too_large_error(kind: str, packed_length: int) -> JudgeFailure:
-    error_type = TooLarge if kind == "artifact" and packed_length > ENOUGH else JudgeFailure
+def _make_too_large_error(file_kind: str, packed_length: int) -> JudgeFailure:
+    error_type = TooLarge if file_kind == "artifact" and packed_length > ENOUGH else JudgeFailure
     return error_type(
-        f"the {kind} of a build job needs {packed_length} bytes of output or more; the server permits fewer",
+        f"the {file_kind} of a build job needs {packed_length} bytes of output or more;"
+        " the server permits fewer",
         phase="compiling",
         remedy=f"Raise {_OUTPUT_LIMIT} on the server to {ENOUGH} or more, on a worker --set max-output=64mb",
     )

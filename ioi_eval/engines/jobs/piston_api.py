@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ioi_eval.engines.contract import BASH, OWN, check_names
+from ioi_eval.engines.contract import BASH, OWN, check_file_names
 from ioi_eval.model.errors import (
     BrokenReply,
     EngineError,
@@ -51,12 +51,14 @@ class ServerFailed(EngineUnavailable):
     """A server failed, or its gateway cannot reach it (5xx). It may work soon."""
 
 
-class LacksContents(EngineError):
-    """A server lacks contents that a job names. `names` are their hashes."""
+class MissingContentsError(EngineError):
+    """A server lacks contents that a job names. `missing_hashes` are their hashes."""
 
-    def __init__(self, names: frozenset[str]) -> None:
-        self.names = names
-        super().__init__(f"the server lacks {format_count(len(names), 'content')} that the job names by hash")
+    def __init__(self, missing_hashes: frozenset[str]) -> None:
+        self.missing_hashes = missing_hashes
+        super().__init__(
+            f"the server lacks {format_count(len(missing_hashes), 'content')} that the job names by hash"
+        )
 
 
 def make_missing_contents_refusal(hashes: Iterable[str]) -> RefusedRequest:
@@ -118,7 +120,7 @@ def _decode_json(body: bytes) -> Any:
         return None
 
 
-def _is_from_piston(body: bytes) -> bool:
+def _is_piston_refusal(body: bytes) -> bool:
     """Return True for a refusal of Piston itself, and not of a gateway."""
     refusal = _decode_json(body)
     return isinstance(refusal, dict) and not refusal.keys().isdisjoint({"message", "stack"})
@@ -129,7 +131,7 @@ _PISTON_STATUSES = frozenset({200, 400, 404, 415, 500})
 
 def is_gateway_reply(status: int, body: bytes) -> bool:
     """Return True for a reply of a gateway, such as a request for a password."""
-    return status not in _PISTON_STATUSES or (400 <= status < 500 and not _is_from_piston(body))
+    return status not in _PISTON_STATUSES or (400 <= status < 500 and not _is_piston_refusal(body))
 
 
 def find_limit_in_message(message: str) -> tuple[str, int] | None:
@@ -155,7 +157,7 @@ BODY = "body"
 """Value of `JobTooLarge.limit` if the request is too large. Other values are names of `LIMITS`."""
 
 
-class _Stage(msgspec.Struct, frozen=True):
+class _ReplyStage(msgspec.Struct, frozen=True):
     """A stage of a reply. Older servers omit the last fields."""
 
     stdout: str = ""
@@ -169,7 +171,7 @@ class _Stage(msgspec.Struct, frozen=True):
     memory: float | None = None
 
 
-class _Kept(msgspec.Struct, frozen=True):
+class _StoredWorkerFile(msgspec.Struct, frozen=True):
     """A file that a worker stores as a content."""
 
     sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
@@ -177,11 +179,11 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class _Reply(msgspec.Struct, frozen=True):
-    run: _Stage | None = None
-    compile: _Stage | None = None
+    run: _ReplyStage | None = None
+    compile: _ReplyStage | None = None
     language: str = ""
     version: str = ""
-    kept: Mapping[str, _Kept] = {}
+    kept: Mapping[str, _StoredWorkerFile] = {}
 
 
 _REPLY = msgspec.json.Decoder(_Reply)
@@ -198,8 +200,8 @@ def decode_reply(status: int, body: bytes, *, endpoint: str = "") -> JobResult:
         raise BrokenReply(
             f"a reply of {len(body)} bytes{server_note} is not a reply of Piston: {error}"
         ) from error
-    compile_ending = _decode_stage(reply.compile) if reply.compile is not None else None
-    run_ending = _decode_stage(reply.run) if reply.run is not None else compile_ending
+    compile_ending = _decode_stage_ending(reply.compile) if reply.compile is not None else None
+    run_ending = _decode_stage_ending(reply.run) if reply.run is not None else compile_ending
     if run_ending is None or (reply.run is None and run_ending.code == 0):
         raise BrokenReply(f"a reply without the field `run` {endpoint}".rstrip())
     return JobResult(
@@ -215,7 +217,7 @@ def decode_reply(status: int, body: bytes, *, endpoint: str = "") -> JobResult:
     )
 
 
-def _decode_stage(reply_stage: _Stage) -> Ending:
+def _decode_stage_ending(reply_stage: _ReplyStage) -> Ending:
     cpu_time, wall_time, memory = (
         None if number is None else round(number)
         for number in (reply_stage.cpu_time, reply_stage.wall_time, reply_stage.memory)
@@ -250,10 +252,10 @@ def make_refusal_error(status: int, body: bytes, endpoint: str = "") -> EngineEr
         return EngineOverloaded(description)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return ServerFailed(description)
-    if status in _NOT_THE_JOBS or not 400 <= status < 500 or not _is_from_piston(body):
+    if status in _NOT_THE_JOBS or not 400 <= status < 500 or not _is_piston_refusal(body):
         return EngineUnavailable(description)
     if status == HTTPStatus.CONFLICT and (missing_hashes := _decode_missing_hashes(body)):
-        return LacksContents(missing_hashes)
+        return MissingContentsError(missing_hashes)
     if (exceeded_limit := find_limit_in_message(message)) is not None:
         return JobTooLarge(message, limit=exceeded_limit[0])
     return JobRejected(message or description, by_server=True)
@@ -284,28 +286,31 @@ MINIMAL = {"Prefer": "return=minimal"}
 """Header of requests to workers, which then omit the field `output`."""
 
 
-def encode_result_pieces(result: JobResult, *, minimal: bool = False) -> Iterator[bytes]:
+def encode_result_pieces(result: JobResult, *, omits_output_field: bool = False) -> Iterator[bytes]:
     """Yield the pieces of a reply, which may be many times as large as the result.
 
-    JSON has six bytes for a NUL, and the field `output` repeats both streams. If `minimal`, it is omitted.
+    JSON has six bytes for a NUL, and the field `output` repeats both streams. If `omits_output_field`, this
+    field is omitted.
     """
     language, version = _ENCODER.encode(result.language), _ENCODER.encode(result.version)
     yield b'{"language":%b,"version":%b' % (language, version)
     if result.compile is not None:
         yield b',"compile":'
-        yield from _encode_stage(result.compile, minimal=minimal)
+        yield from _encode_stage_ending(result.compile, omits_output_field=omits_output_field)
     yield b',"run":'
-    yield from _encode_stage(result.run, minimal=minimal)
+    yield from _encode_stage_ending(result.run, omits_output_field=omits_output_field)
     if result.stayed:
-        stored_files = {name: _Kept(content.sha256, content.size) for name, content in result.stayed.items()}
+        stored_files = {
+            name: _StoredWorkerFile(content.sha256, content.size) for name, content in result.stayed.items()
+        }
         yield b',"kept":%b' % _ENCODER.encode(stored_files)
     yield b"}"
 
 
-def _encode_stage(ending: Ending, *, minimal: bool) -> Iterator[bytes]:
+def _encode_stage_ending(ending: Ending, *, omits_output_field: bool) -> Iterator[bytes]:
     yield _ENCODER.encode({field: getattr(ending, field) for field in _FACTS}).removesuffix(b"}")
     streams: dict[str, tuple[str, ...]] = {"stdout": (ending.stdout,), "stderr": (ending.stderr,)}
-    if not minimal:
+    if not omits_output_field:
         streams["output"] = (ending.stdout, ending.stderr)
     for field, strings in streams.items():
         yield b',"%b":"' % field.encode()
@@ -367,7 +372,7 @@ LIMITS = tuple(
 """Fields of a request that a server limits, in the order in which Piston checks them."""
 
 
-class _File(msgspec.Struct, frozen=True, omit_defaults=True):
+class _RequestFile(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     content: str | bytes  # content of the file; bytes become base64 in the JSON
     encoding: str = _TEXT
@@ -385,7 +390,7 @@ class _StoredFile(msgspec.Struct, frozen=True, omit_defaults=True):
 class _Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     language: str
     version: str
-    files: tuple[_File | _StoredFile, ...]
+    files: tuple[_RequestFile | _StoredFile, ...]
     args: tuple[str, ...] = ()
     stdin: str = ""
     compile_timeout: int | None = None
@@ -426,7 +431,7 @@ def encode_request(
     *,
     stored_hashes: Collection[str] = (),
     files_to_keep: tuple[str, ...] = (),
-    shell_lines: str = "",
+    leading_shell_lines: str = "",
 ) -> bytes:
     """Return the body of a job's request.
 
@@ -435,7 +440,7 @@ def encode_request(
     Args:
         stored_hashes: hashes of contents that the server stores, which replace the contents.
         files_to_keep: names of files that the server should store.
-        shell_lines: shell commands that are put before the job's first script.
+        leading_shell_lines: shell commands that are put before the job's first script.
     """
     script_name = find_first_script(job)
     stored_names = {file.name for file in job.files if file.content.sha256 in stored_hashes} - {script_name}
@@ -447,19 +452,21 @@ def encode_request(
         and isinstance(file.content, GzipBlob)
     }
     if gzip_by_name:
-        shell_lines += _UNPACK.format(shlex.join(f"{name}{_GZIP_SUFFIX}" for name in gzip_by_name))
-    request_files = list[_File | _StoredFile]()
+        leading_shell_lines += _UNPACK.format(shlex.join(f"{name}{_GZIP_SUFFIX}" for name in gzip_by_name))
+    request_files = list[_RequestFile | _StoredFile]()
     for file in job.files:
         if file.name in stored_names:
             # The server needs the encoding only for packages with bundled scripts, which get the names of the
             # job's text files.
-            encoding = "" if script_name else _inline_file(file).encoding
+            encoding = "" if script_name else _make_inline_file(file).encoding
             request_files.append(_StoredFile(file.name, file.content.sha256, file.executable, encoding))
         elif file.name in gzip_by_name:
-            request_files.append(_File(f"{file.name}{_GZIP_SUFFIX}", gzip_by_name[file.name], _BASE64))
+            request_files.append(_RequestFile(f"{file.name}{_GZIP_SUFFIX}", gzip_by_name[file.name], _BASE64))
         else:
-            request_files.append(_inline_file(file, shell_lines if file.name == script_name else ""))
-    check_names(file.name for file in request_files)
+            request_files.append(
+                _make_inline_file(file, leading_shell_lines if file.name == script_name else "")
+            )
+    check_file_names(file.name for file in request_files)
     if not any(file.encoding == _TEXT for file in request_files):
         raise JobRejected("files must include at least one utf8 encoded file")
     limits = {name: getattr(job, name) for name in LIMITS}
@@ -478,15 +485,15 @@ def encode_request(
     )
 
 
-def _inline_file(file: JobFile, shell_lines: str = "") -> _File:
-    data = shell_lines.encode() + file.content.read()
+def _make_inline_file(file: JobFile, leading_shell_lines: str = "") -> _RequestFile:
+    data = leading_shell_lines.encode() + file.content.read()
     if file.text is not False:
         try:
-            return _File(file.name, data.decode())
+            return _RequestFile(file.name, data.decode())
         except UnicodeDecodeError:
             if file.text:
                 raise JobRejected(f"{file.name!r} must be sent as text, but is not UTF-8") from None
-    return _File(file.name, data, _BASE64)
+    return _RequestFile(file.name, data, _BASE64)
 
 
 # --- decoding of a request, by the server ------------------------------------------------------------
@@ -686,7 +693,7 @@ def encode_package_list(runtimes: Iterable[tuple[str, str]]) -> bytes:
     )
 
 
-def decode_package(body: bytes) -> tuple[str, str]:
+def decode_language_and_version(body: bytes) -> tuple[str, str]:
     """Return language and version of a request to install or remove a package, or raise RefusedRequest."""
     request = _decode_object(body)
     return _require_string(request, "language"), _require_string(request, "version")

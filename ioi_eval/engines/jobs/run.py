@@ -76,8 +76,10 @@ _OUTPUT_ROLE = "handed"  # role of the output file that was submitted for a test
 class PlanTemplate:
     """The part of a plan that is the same for all submissions to a problem."""
 
-    def __init__(self, problem: Problem, options: JudgeOptions, crowded_cpu_s: float | None = None) -> None:
-        """`crowded_cpu_s`: limit of CPU time while the machine is busy, in seconds, if it is different."""
+    def __init__(
+        self, problem: Problem, options: JudgeOptions, crowded_cpu_limit_s: float | None = None
+    ) -> None:
+        """`crowded_cpu_limit_s`: limit of CPU time while the machine is busy, in seconds, if different."""
         self.problem, self.options = problem, options
         self._index_by_name = {test.name: index for index, test in reversed(tuple(enumerate(problem.tests)))}
         test_names = self._index_by_name if problem.task_type is TaskType.BATCH_AND_OUTPUT else ()
@@ -94,7 +96,7 @@ class PlanTemplate:
                 memory=problem.limits.memory,
                 output=problem.limits.output,
                 cuts_output=problem.limits.cuts_output,
-                crowded_cpu_time=crowded_cpu_s,
+                crowded_cpu_time=crowded_cpu_limit_s,
             ),
             input_file=problem.options.input_file,
             output_file=problem.options.output_file,
@@ -111,7 +113,9 @@ class PlanTemplate:
 
     def select_job_tests(self, planned_tests: Sequence[PlannedTest], nonce: str) -> JobTests:
         """Return the job's tests by their index in the problem, which the proctor's lines contain."""
-        tests_by_index = {self._index_by_name[planned.test.name]: planned for planned in planned_tests}
+        tests_by_index = {
+            self._index_by_name[planned_test.test.name]: planned_test for planned_test in planned_tests
+        }
         return JobTests(tests=tests_by_index, nonce=nonce, template=self)
 
 
@@ -151,10 +155,10 @@ def make_test_job(batch: Batch, job_tests: JobTests, capabilities: Capabilities)
     }
     program = msgspec.structs.replace(program, **located_programs)
     tests, test_files = list[PlanTest](), list[JobFile]()
-    for index, planned in job_tests.tests.items():
+    for index, planned_test in job_tests.tests.items():
         file_by_role = {
             role: JobFile(name=f"t/{index}.{role}", content=content)
-            for role, content in collect_test_files(program, planned).items()
+            for role, content in collect_test_files(program, planned_test).items()
         }
         test_files += file_by_role.values()
         name_by_role = {role: file.name for role, file in file_by_role.items()}
@@ -164,9 +168,9 @@ def make_test_job(batch: Batch, job_tests: JobTests, capabilities: Capabilities)
                 input=name_by_role["in"],
                 answer=name_by_role.get("out"),
                 output=name_by_role.get(_OUTPUT_ROLE),
-                by_file=planned.test.name in job_tests.template.tests_answered_by_file,
-                arguments=planned.test.arguments,
-                groups=planned.groups,
+                by_file=planned_test.test.name in job_tests.template.tests_answered_by_file,
+                arguments=planned_test.test.arguments,
+                groups=planned_test.groups,
             )
         )
     limits = job_tests.template.plan.limits
@@ -227,9 +231,9 @@ def make_plan_path(tool: Toolchain) -> str:
     return tool.path if "/" in tool.path else WHICH + tool.path
 
 
-def collect_test_files(program: Program, planned: PlannedTest) -> dict[str, Blob]:
+def collect_test_files(program: Program, planned_test: PlannedTest) -> dict[str, Blob]:
     """Return the files of a test by role: input, answer, and submitted output."""
-    test, submitted_output = planned.test, program.outputs.get(planned.test.name)
+    test, submitted_output = planned_test.test, program.outputs.get(planned_test.test.name)
     content_by_role = {"in": test.input, "out": test.answer, _OUTPUT_ROLE: submitted_output}
     return {role: content for role, content in content_by_role.items() if content is not None}
 
@@ -237,30 +241,32 @@ def collect_test_files(program: Program, planned: PlannedTest) -> dict[str, Blob
 # --- the result of a job of tests --------------------------------------------------------------------
 
 
-def read_reports(batch: Batch, chosen: JobTests, ending: Ending, servers: str) -> TestReports:
+def read_test_reports(batch: Batch, job_tests: JobTests, ending: Ending, server_names: str) -> TestReports:
     """Return the proctor's lines about tests. They count even if the job failed.
 
-    Raises JudgeFailure if a line reports a failure of the judge. `servers` names the servers that failed the
-    job; it may be empty.
+    Raises JudgeFailure if a line reports a failure of the judge. `server_names` are the servers that failed
+    the job; it may be empty.
     """
     lines = dict[str, TestReport]()
     confinement: Mapping[str, object] = {}
     try:
-        reported = list(decode_lines(ending.stdout, chosen.nonce))
+        reported = list(decode_lines(ending.stdout, job_tests.nonce))
     except BrokenReply as error:
         raise JudgeFailure(str(error), phase="reading verdict lines") from error
     for line in reported:
         if line.fatal is not None:
             phase = f"judging problem {batch.problem.id}"
-            raise JudgeFailure(f"{line.fatal} (on {servers})" if servers else line.fatal, phase=phase)
+            raise JudgeFailure(
+                f"{line.fatal} (on {server_names})" if server_names else line.fatal, phase=phase
+            )
         if line.start is not None:
             confinement = line.start.confinement
-        if line.test is not None and line.test not in chosen.tests:
+        if line.test is not None and line.test not in job_tests.tests:
             raise JudgeFailure(
                 f"the proctor reports about test {line.test}, which is not in the job", phase="judging"
             )
         if line.test is not None and not line.skipped:
-            lines[chosen.tests[line.test].test.name] = line
+            lines[job_tests.tests[line.test].test.name] = line
     return TestReports(lines=lines, confinement=confinement)
 
 
@@ -281,8 +287,11 @@ def explain_machine_fault(ending: Ending, nonce: str) -> str:
     return "" if is_sound else make_no_report_message(ending)
 
 
-def make_no_report_message(ending: Ending, servers: str = "") -> str:
-    """Return a message about a job that reports about no test. `servers` names the servers that failed it."""
+def make_no_report_message(ending: Ending, server_names: str = "") -> str:
+    """Return a message about a job that reports about no test.
+
+    `server_names` are the servers that failed the job.
+    """
     exit_reason = f"exit code {ending.code}" if ending.exited else f"killed by {ending.signal or 'a signal'}"
     stderr = " ".join(ending.stderr.split())[-500:]
     stderr = stderr if stderr.isprintable() else ascii(stderr)
@@ -291,7 +300,7 @@ def make_no_report_message(ending: Ending, servers: str = "") -> str:
         exit_reason,
         ending.limit and f"limit {ending.limit}",
         ending_message,
-        servers and f"on {servers}",
+        server_names and f"on {server_names}",
         stderr,
     ]
     return f"the proctor judged no test ({'; '.join(detail for detail in details if detail)})"
@@ -319,7 +328,7 @@ _LARGEST_PROBE = 32 << 20  # bytes of the largest request with which a probe tes
 _MIN_PROGRAM_BYTES = 4 << 20
 
 
-def max_program_bytes(capabilities: Capabilities) -> int:
+def compute_max_program_bytes(capabilities: Capabilities) -> int:
     """Return the maximum bytes of a submission's program in a request.
 
     The rest is for tests. Without a maximum, a program could be so large that its test does not fit.
@@ -332,7 +341,7 @@ CountRequestBytes = Callable[[Blob], Awaitable[int]]
 """A function that returns the bytes that a content adds to a request."""
 
 
-class JobSizer:
+class JobSizeLimiter:
     """Chooses how many tests of a problem fit into a job of an engine.
 
     Raises JudgeFailure if the engine's time is too short for a single test.
@@ -345,16 +354,16 @@ class JobSizer:
         capabilities: Capabilities,
         count_request_bytes: CountRequestBytes,
     ) -> None:
-        crowded_cpu_s = compute_cpu_limit_when_crowded(problem, options.borderline)
+        crowded_cpu_limit_s = compute_cpu_limit_when_crowded(problem, options.borderline)
         max_times = (capabilities.max_run_time, capabilities.max_run_cpu_time)
         if any(
             max_time_ms is not None and max_time_ms < needed_ms
             for max_time_ms, needed_ms in zip(
-                max_times, compute_min_wall_and_cpu_ms(problem, crowded_cpu_s), strict=True
+                max_times, compute_min_wall_and_cpu_ms(problem, crowded_cpu_limit_s), strict=True
             )
         ):
-            crowded_cpu_s = None  # the server would stop the job before the limit for a crowded machine
-        self.template = PlanTemplate(problem, options, crowded_cpu_s)
+            crowded_cpu_limit_s = None  # the server would stop the job before the limit for a crowded machine
+        self.template = PlanTemplate(problem, options, crowded_cpu_limit_s)
         self._problem, self._capabilities, self._count_request_bytes = (
             problem,
             capabilities,
@@ -377,18 +386,18 @@ class JobSizer:
         if (max_time_ms := min_limit(capabilities.max_run_time, capabilities.max_run_cpu_time)) is not None:
             self._max_tests = min(self._max_tests, estimate_tests_per_job(problem, max_time_ms))
 
-    def limit_memory(self, job: Job) -> Job:
+    def lower_memory_limit(self, job: Job) -> Job:
         """Return the job with its memory limit lowered to the engine's, if that is enough for the problem."""
         max_memory_bytes, requested_bytes = self._capabilities.max_run_memory, job.run_memory_limit
         if (
             max_memory_bytes is None
-            or max_memory_bytes < min_memory_bytes(self._problem)
+            or max_memory_bytes < compute_min_memory_bytes(self._problem)
             or (requested_bytes or math.inf) <= max_memory_bytes
         ):
             return job
         return msgspec.structs.replace(job, run_memory_limit=max_memory_bytes)
 
-    async def select_first_tests(self, batch: Batch) -> tuple[PlannedTest, ...]:
+    async def select_tests_that_fit(self, batch: Batch) -> tuple[PlannedTest, ...]:
         """Return the first tests of a batch, as many as fit into the next job."""
         # A test with a submitted output file needs three open files instead of two.
         max_tests = max(1, self._max_tests * 2 // 3) if batch.program.outputs else self._max_tests
@@ -401,13 +410,17 @@ class JobSizer:
         # Reserve space for the largest program, so that the same tests fit for all submissions.
         program_contents = [file.content for file in program.files if file.name in program.submission.argv]
         reserved_bytes = (
-            max(0, max_program_bytes(self._capabilities) - await self._sum_request_bytes(program_contents))
+            max(
+                0,
+                compute_max_program_bytes(self._capabilities)
+                - await self._sum_request_bytes(program_contents),
+            )
             if program_contents
             else 0
         )
-        for test_count, planned in enumerate(candidates):
+        for test_count, planned_test in enumerate(candidates):
             used_bytes += _PLANNED_BYTES + await self._sum_request_bytes(
-                collect_test_files(program, planned).values()
+                collect_test_files(program, planned_test).values()
             )
             if used_bytes > max_bytes and test_count:
                 return candidates[:test_count]
@@ -416,7 +429,7 @@ class JobSizer:
                     f"a job with only this test and the largest program needs a request of"
                     f" {used_bytes + reserved_bytes} bytes; the server accepts {max_bytes}",
                     phase=f"judging problem {self._problem.id}",
-                    test=planned.test.name,
+                    test=planned_test.test.name,
                     remedy=BODY_REMEDY,
                 )
         return candidates
@@ -425,7 +438,7 @@ class JobSizer:
         return sum([await self._count_request_bytes(content) for content in contents])
 
 
-def min_memory_bytes(problem: Problem) -> int:
+def compute_min_memory_bytes(problem: Problem) -> int:
     """Return the minimum memory limit of a job, in bytes, at which all programs may use their own limits."""
     return count_processes(problem) * (problem.limits.memory or 0) + PROCTOR_MEMORY
 
@@ -439,7 +452,7 @@ _IMPORT = re.compile(
 )
 
 # Modules that a fork server may import, because their import only defines names and starts no thread.
-_SAFE_MODULES = frozenset(
+_PRELOADABLE_MODULES = frozenset(
     re.findall(
         r"\w+",
         """__future__ abc array ast asyncio base64 bisect builtins calendar cmath codecs collections
@@ -466,7 +479,9 @@ def add_fork_server(program: Program, capabilities: Capabilities) -> Program:
         return program
     # The harness itself imports some modules only when they are needed.
     source_names = {*submission.files} - {_HARNESS}
-    imported_modules = _list_safe_imports(file.content for file in program.files if file.name in source_names)
+    imported_modules = _list_preloadable_modules(
+        file.content for file in program.files if file.name in source_names
+    )
     module_names = _HARNESS_MODULES + imported_modules if _HARNESS in submission.files else imported_modules
     submission, fork_server_files = attach_fork_server(submission, module_names, capabilities.waiting)
     return msgspec.structs.replace(program, submission=submission, files=(*program.files, *fork_server_files))
@@ -479,17 +494,17 @@ def attach_fork_server(
     fork_server_plan = PlanForkServer(library=WAITING, script=_SCRIPT, modules=tuple(dict.fromkeys(modules)))
     files = (
         JobFile(name=WAITING, content=fork_server_library),
-        JobFile(name=_SCRIPT, content=_fork_server_script()),
+        JobFile(name=_SCRIPT, content=_read_fork_server_script()),
     )
     return msgspec.structs.replace(submission, warm=fork_server_plan), files
 
 
 @cache
-def _fork_server_script() -> Blob:
+def _read_fork_server_script() -> Blob:
     return Blob.of_file(graders_folder() / "python" / _SCRIPT)
 
 
-def _list_safe_imports(sources: Iterable[Blob]) -> list[str]:
+def _list_preloadable_modules(sources: Iterable[Blob]) -> list[str]:
     """Return the modules that sources import and a fork server may load, in order."""
     module_names = list[str]()
     for source in sources:
@@ -503,7 +518,7 @@ def _list_safe_imports(sources: Iterable[Blob]) -> list[str]:
                 else [[from_module]]
             )
             module_names += [words[0].decode(errors="replace") for words in import_words if words]
-    return [name for name in module_names if name in _SAFE_MODULES]
+    return [name for name in module_names if name in _PRELOADABLE_MODULES]
 
 
 # --- the delivery of jobs to an engine ----------------------------------------------------------
@@ -523,7 +538,7 @@ class BuildResult(Value):
     tool: Toolchain  # the toolchain that executed the build
     content: Blob | None = None
     kept: Mapping[str, str] = {}  # paths of files that the caller must remove
-    confinement: Mapping[str, Any] = {}  # confinement of the build, as the proctor reports it
+    confinement: Mapping[str, Any] = {}  # restrictions of the build's sandbox that were in force
     too_large: str = ""  # reason why the program and its tests do not fit into a request; empty if they fit
 
     def discard(self) -> None:
@@ -531,10 +546,11 @@ class BuildResult(Value):
             Path(path).unlink(missing_ok=True)
 
 
-class Delivery(Protocol):
+class JobDelivery(Protocol):
     """Creates jobs for builds and tests in the form that an engine needs, and reads their results.
 
-    `LocalDelivery` names files by path. `HttpDelivery`, for all other engines, puts everything into the job.
+    `LocalJobDelivery` names files by path. `HttpJobDelivery`, for all other engines, puts everything into
+    the job.
     """
 
     is_here: bool
@@ -543,17 +559,17 @@ class Delivery(Protocol):
     async def build(
         self,
         spec: BuildSpec,
-        prebuilt: Sequence[JobFile] | None,
+        prebuilt_files: Sequence[JobFile] | None,
         capabilities: Capabilities,
         *,
-        may_stay_on_worker: bool,
+        may_leave_artifact_on_worker: bool,
     ) -> BuildResult:
         """Execute a build job. Raises JudgeFailure if the engine or a limit of it is at fault.
 
         Args:
-            prebuilt: files that speed up the build. `None` means that no such file may be used.
-            may_stay_on_worker: True if the artifact need not be sent to this machine, so that a worker may
-                store the artifact that it built.
+            prebuilt_files: files that speed up the build. `None` means that no such file may be used.
+            may_leave_artifact_on_worker: True if the artifact need not be sent to this machine, so that a
+                worker may store the artifact that it built.
 
         Raises:
             ToolchainGone: the caller may try a new job.
@@ -561,7 +577,7 @@ class Delivery(Protocol):
         ...
 
     @property
-    def explain_refusal(self) -> Callable[[Blob, Capabilities], Awaitable[str]] | None:
+    def explain_too_large_program(self) -> Callable[[Blob, Capabilities], Awaitable[str]] | None:
         """A function that returns why a program is too large for requests, or "" if it is not too large.
 
         A request contains the program of a submission and its tests. `None` means that the engine has no
@@ -573,11 +589,11 @@ class Delivery(Protocol):
         """Return the bytes that a content adds to a request."""
         ...
 
-    def make_job(self, batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
+    def make_job(self, batch: Batch, job_tests: JobTests, capabilities: Capabilities) -> Job:
         """Return the job of some tests."""
         ...
 
-    async def run(
+    async def run_test_job(
         self, job: Job, capabilities: Capabilities, *, nonce: str, phase: str
     ) -> tuple[Ending, str]:
         """Execute a job that runs tests, and return how it ended.

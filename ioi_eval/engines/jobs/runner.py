@@ -22,15 +22,15 @@ from ioi_eval.engines.contract import (
     TestReports,
 )
 from ioi_eval.engines.jobs.build import Builder, list_source_files, make_compile_script
-from ioi_eval.engines.jobs.http_delivery import HttpDelivery
+from ioi_eval.engines.jobs.http_delivery import HttpJobDelivery
 from ioi_eval.engines.jobs.run import (
     BuildResult,
-    Delivery,
-    JobSizer,
+    JobDelivery,
+    JobSizeLimiter,
     execute,
     make_no_report_message,
     make_test_job,
-    read_reports,
+    read_test_reports,
 )
 from ioi_eval.engines.locks import SharedExclusiveLock
 from ioi_eval.model.doing import add_work_to_log_lines
@@ -47,11 +47,11 @@ _log = logging.getLogger(__name__)
 _MAX_WAIT_FOR_OTHERS_S = 600.0
 
 
-class LocalDelivery:
+class LocalJobDelivery:
     """The delivery to this machine: jobs and results name files by path."""
 
     is_here = True
-    explain_refusal = None
+    explain_too_large_program = None
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -59,20 +59,20 @@ class LocalDelivery:
     async def build(
         self,
         spec: BuildSpec,
-        prebuilt: Sequence[JobFile] | None,
+        prebuilt_files: Sequence[JobFile] | None,
         capabilities: Capabilities,
         *,
-        may_stay_on_worker: bool,
+        may_leave_artifact_on_worker: bool,
     ) -> BuildResult:
         tool, limits = (
             capabilities.require_tool(spec.toolchain_command, f"building a {spec.kind}"),
             spec.limits,
         )
-        compile_script = make_compile_script(spec, tool, uses_prebuilt_files=prebuilt is not None)
+        compile_script = make_compile_script(spec, tool, uses_prebuilt_files=prebuilt_files is not None)
         job = Job(
             files=(
                 JobFile(name="compile", content=Blob.of(compile_script)),
-                *(prebuilt or ()),
+                *(prebuilt_files or ()),
                 *list_source_files(spec),
             ),
             compile_timeout=to_milliseconds(limits.wall_time),
@@ -99,7 +99,7 @@ class LocalDelivery:
 
     make_job = staticmethod(make_test_job)
 
-    async def run(
+    async def run_test_job(
         self, job: Job, capabilities: Capabilities, *, nonce: str, phase: str
     ) -> tuple[Ending, str]:
         return (await execute(self._engine, job, phase=phase)).run, ""
@@ -123,7 +123,7 @@ class TestRunner:
         return await self.engine.capabilities()
 
     async def execute(self, job: Job, *, phase: str, check: Check | None = None) -> JobResult:
-        """Execute a job that needs no packing, such as a classic job, and return its result.
+        """Execute a job whose files are sent uncompressed, such as a classic job, and return its result.
 
         A result that `check` refuses is returned if no server has a better result.
         """
@@ -143,7 +143,7 @@ class TestRunner:
         attempt = 1
         while True:
             try:
-                return await self._run_with_repeats(batch)
+                return await self._run_and_repeat_undecided(batch)
             except ArtifactsLost as lost:
                 if LOST_PROGRAM.is_last(attempt):
                     exhaustion = LOST_PROGRAM.describe_exhaustion(attempt)
@@ -153,7 +153,7 @@ class TestRunner:
                 batch = await batch.with_rebuilt_artifacts(lost.artifacts, self.builder.build_anew)
             attempt += 1
 
-    async def _run_with_repeats(self, batch: Batch) -> TestReports:
+    async def _run_and_repeat_undecided(self, batch: Batch) -> TestReports:
         reports = await self._run_job(batch)
         stalled = {name for name, line in reports.lines.items() if line.stalled}
         undecided = {name for name, line in reports.lines.items() if line.outside}
@@ -162,9 +162,9 @@ class TestRunner:
         repeated = reports
         if undecided:
             ALONE.log(_log, f"undecided: {', '.join(sorted(undecided))}")
-            tests = tuple(planned for planned in batch.tests if planned.test.name in undecided)
+            tests = tuple(planned_test for planned_test in batch.tests if planned_test.test.name in undecided)
             repeat_batch = msgspec.structs.replace(batch, tests=tests, alone=True)
-            repeated = await self._run_job(repeat_batch, runs_last=True)
+            repeated = await self._run_job(repeat_batch, waits_for_other_jobs=True)
         decided = {name: line for name, line in reports.lines.items() if name not in undecided}
         lines = {**decided, **repeated.lines}
         if not stalled:
@@ -174,30 +174,30 @@ class TestRunner:
             reports, lines=lines, stall=StallOutcome.AGAIN if has_stalled_again else StallOutcome.ONCE
         )
 
-    async def _run_job(self, batch: Batch, *, runs_last: bool = False) -> TestReports:
+    async def _run_job(self, batch: Batch, *, waits_for_other_jobs: bool = False) -> TestReports:
         """Run tests in a job, and repeat the job if it reports about no test.
 
-        `runs_last`: True if the job waits, for a limited time, until no other job runs.
+        `waits_for_other_jobs`: True if the job waits, for a limited time, until no other job runs.
         """
         is_here, ending, failed_servers = self._delivery.is_here, Ending(code=0), ""
-        max_wait_s = _MAX_WAIT_FOR_OTHERS_S if runs_last and is_here else 0.0
-        async with self._lock.hold(exclusive=batch.alone and is_here, others_first_s=max_wait_s):
+        max_wait_s = _MAX_WAIT_FOR_OTHERS_S if waits_for_other_jobs and is_here else 0.0
+        async with self._lock.hold(exclusive=batch.alone and is_here, max_wait_for_others_s=max_wait_s):
             for attempt in range(1, NO_LINE.max_attempts + 1):
                 capabilities = await self.engine.capabilities()
-                sizer = JobSizer(
+                sizer = JobSizeLimiter(
                     batch.problem, batch.options, capabilities, self._delivery.count_request_bytes
                 )
                 job_tests = sizer.template.select_job_tests(
-                    await sizer.select_first_tests(batch), secrets.token_hex(16)
+                    await sizer.select_tests_that_fit(batch), secrets.token_hex(16)
                 )
-                job = sizer.limit_memory(self._delivery.make_job(batch, job_tests, capabilities))
+                job = sizer.lower_memory_limit(self._delivery.make_job(batch, job_tests, capabilities))
                 with add_work_to_log_lines(
-                    _log, "tests", (planned.test.name for planned in job_tests.tests.values())
+                    _log, "tests", (planned_test.test.name for planned_test in job_tests.tests.values())
                 ):
-                    ending, failed_servers = await self._delivery.run(
+                    ending, failed_servers = await self._delivery.run_test_job(
                         job, capabilities, nonce=job_tests.nonce, phase="judging"
                     )
-                reports = read_reports(batch, job_tests, ending, failed_servers)
+                reports = read_test_reports(batch, job_tests, ending, failed_servers)
                 if reports.lines:
                     return reports
                 NO_LINE.log(_log, "the job reports about no test", attempt)
@@ -219,9 +219,9 @@ async def open_test_runner(
     """
     options = options or BuildOptions()
     async with engine:
-        delivery: Delivery = LocalDelivery(engine)
+        delivery: JobDelivery = LocalJobDelivery(engine)
         if not (await engine.capabilities()).takes_paths:
-            delivery = HttpDelivery(engine, precompiles=options.precompile)
+            delivery = HttpJobDelivery(engine, precompiles=options.precompile)
         builder = Builder(engine, delivery, store, options)
         try:
             yield TestRunner(builder)

@@ -17,11 +17,11 @@ import msgspec
 
 from ioi_eval.engines.contract import ArtifactsLost, RemoteArtifact, SharedBuild, WorkerArtifact
 from ioi_eval.engines.fleet import Endpoint
-from ioi_eval.engines.jobs.headers import MAX_HEADERS, UseCounter
-from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents, find_first_script
+from ioi_eval.engines.jobs.headers import MAX_HEADERS, PrebuiltFileUseCounter
+from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, MissingContentsError, find_first_script
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import count_sent_bytes
-from ioi_eval.engines.piston.wire import GetMaxSeconds, Wire
+from ioi_eval.engines.piston.wire import GetMaxSeconds, ServerClient
 from ioi_eval.model.doing import log_step
 from ioi_eval.model.errors import (
     EngineError,
@@ -49,7 +49,7 @@ _MAX_UPLOADS = 4  # maximum number of contents that are sent to a server at the 
 Server = Endpoint[EndpointReport]
 
 
-class ServerContents:
+class StoredServerContents:
     """The client's record of the contents that a server stores."""
 
     def __init__(self) -> None:
@@ -63,13 +63,13 @@ class ServerContents:
         # Files of shared builds on the server, by the build's hash. None means that the build runs or has
         # failed.
         self.shared_files = dict[str, Blob | None]()
-        self.header_uses = UseCounter(MAX_HEADERS)
+        self.header_uses = PrebuiltFileUseCounter(MAX_HEADERS)
         self.upload_slots = asyncio.Semaphore(_MAX_UPLOADS)
 
-    def begin_build(self, shared_build: SharedBuild) -> bool:
+    def claim_shared_build(self, shared_build: SharedBuild) -> bool:
         """Count a job that could have used a shared build. Return True if the caller must start the build."""
         if (
-            not self.header_uses.count_use(shared_build.sha256, shared_build.min_uses)
+            not self.header_uses.is_due_after_use(shared_build.sha256, shared_build.min_uses)
             or shared_build.sha256 in self.shared_files
         ):
             return False
@@ -83,9 +83,10 @@ class ServerContents:
         self.header_uses.reset(shared_build.sha256)
 
     def add_shared_files(self, job: Job) -> tuple[Job, dict[str, SharedBuild]]:
-        """Return a job with the files of shared builds that the server has, and without other shared builds.
+        """Return the job with the files that shared builds made on this server.
 
-        The second value contains the shared builds whose files are in the job, by the hash of the file.
+        Shared builds without a file on the server are left out of the job. The second value contains
+        the shared builds whose files are in the job, by the hash of the file.
         """
         job_files, shared_builds = list[JobFile](), dict[str, SharedBuild]()
         for file in job.files:
@@ -122,14 +123,14 @@ class ServerContents:
 class ContentSender:
     """Sends jobs to servers, and before a job the contents that its server should store."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
-        self._contents: WeakKeyDictionary[Server, ServerContents] = WeakKeyDictionary()
+    def __init__(self, client: ServerClient) -> None:
+        self._client = client
+        self._contents: WeakKeyDictionary[Server, StoredServerContents] = WeakKeyDictionary()
         self._downloads: SharedCalls[Blob] = SharedCalls()
 
-    def get_contents(self, server: Server) -> ServerContents:
+    def get_contents(self, server: Server) -> StoredServerContents:
         """Return the record of a server's contents, with the space that its last inspection reported."""
-        contents = self._contents.get(server) or self._contents.setdefault(server, ServerContents())
+        contents = self._contents.get(server) or self._contents.setdefault(server, StoredServerContents())
         assert server.report is not None, "it was inspected"
         if contents.report is not server.report:
             contents.report, contents.max_bytes = server.report, server.report.contents
@@ -149,7 +150,7 @@ class ContentSender:
     async def _send(
         self,
         report: EndpointReport,
-        contents: ServerContents,
+        contents: StoredServerContents,
         job: Job,
         get_max_seconds: GetMaxSeconds,
         files_to_keep: tuple[str, ...] = (),
@@ -187,11 +188,11 @@ class ContentSender:
                 return await self._execute(
                     report, job_with_shared, named_hashes, files_to_keep, get_max_seconds
                 )
-            except LacksContents as refusal:
+            except MissingContentsError as refusal:
                 CONTENTS.log(_log, refusal)
-                contents.stored_hashes -= refusal.names
-                lost_hashes |= refusal.names
-                for content_hash in refusal.names & shared_builds.keys():
+                contents.stored_hashes -= refusal.missing_hashes
+                lost_hashes |= refusal.missing_hashes
+                for content_hash in refusal.missing_hashes & shared_builds.keys():
                     contents.forget_build(shared_builds[content_hash])
             except JobRejected as refusal:
                 if isinstance(refusal, JobTooLarge) and refusal.limit == BODY:
@@ -223,7 +224,7 @@ class ContentSender:
             if not isinstance(file.content, SharedBuild)
         ]
         complete_job = msgspec.structs.replace(job, files=tuple(sendable_files))
-        return await self._wire.execute(report, complete_job, stored_hashes, files_to_keep, get_max_seconds)
+        return await self._client.execute(report, complete_job, stored_hashes, files_to_keep, get_max_seconds)
 
     # --- shared builds -----------------------------------------------------------------------------------
 
@@ -231,9 +232,9 @@ class ContentSender:
         """Return True if a server should execute a shared build now. Must be called once after each job."""
         contents = self.get_contents(server)
         keeps_programs = server.report is not None and server.report.keeps_programs
-        return contents.max_bytes > 0 and keeps_programs and contents.begin_build(shared_build)
+        return contents.max_bytes > 0 and keeps_programs and contents.claim_shared_build(shared_build)
 
-    async def execute_shared_build(
+    async def run_shared_build(
         self, server: Server, shared_build: SharedBuild, get_max_seconds: GetMaxSeconds
     ) -> None:
         """Execute a build, such as of a precompiled header, whose file many jobs on the server share.
@@ -269,7 +270,7 @@ class ContentSender:
                 artifact.sha256 not in contents.stored_hashes and server.url != builder_url
             ):
                 continue
-            program_bytes = await self._wire.get_content(server.url, artifact.sha256)
+            program_bytes = await self._client.get_content(server.url, artifact.sha256)
             if program_bytes is not None and (program := Blob.of(program_bytes)).sha256 == artifact.sha256:
                 return program
             contents.stored_hashes.discard(artifact.sha256)
@@ -277,7 +278,9 @@ class ContentSender:
 
     # --- contents that are sent before a job ---------------------------------------------------------------
 
-    async def _upload_all(self, url: str, contents: ServerContents, missing_contents: Iterable[Blob]) -> None:
+    async def _upload_all(
+        self, url: str, contents: StoredServerContents, missing_contents: Iterable[Blob]
+    ) -> None:
         """Send contents to a server. A content that several jobs need at the same time is sent once."""
         # All errors come from the same server, so raise only the first error.
         with raise_first_error_of_group(Exception):
@@ -286,14 +289,14 @@ class ContentSender:
                     upload = partial(self._upload, url, contents, content)
                     group.create_task(contents.uploads.call(content.sha256, upload))
 
-    async def _upload(self, url: str, contents: ServerContents, content: Blob) -> None:
+    async def _upload(self, url: str, contents: StoredServerContents, content: Blob) -> None:
         content_hash = content.sha256
         async with contents.upload_slots:
             if not contents.max_bytes or content_hash in contents.stored_hashes:
                 return
             try:
-                if not await self._wire.has_content(url, content_hash):
-                    if not await self._wire.put_content(url, await self._fetch_content(content)):
+                if not await self._client.has_content(url, content_hash):
+                    if not await self._client.put_content(url, await self._fetch_content(content)):
                         contents.max_bytes = 0
                         return
                     log_step(_log, "content %s to %s: %d bytes", content_hash[:12], url, content.size)

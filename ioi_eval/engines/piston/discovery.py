@@ -131,7 +131,7 @@ class FixedServers:
         return self._urls
 
 
-class Slurm:
+class SlurmDiscovery:
     """Servers on the nodes of Slurm's running jobs named `piston-worker-PORT`, of all users or a user."""
 
     search_interval_s: float | None = _SLURM_INTERVAL_S
@@ -168,7 +168,7 @@ async def _expand_nodes(nodes: str) -> list[str]:
     return [nodes] if is_single else await _run_command_lines("scontrol", "show", "hostnames", nodes)
 
 
-class Kubernetes:
+class KubernetesDiscovery:
     """The addresses of a headless Kubernetes service, as the cluster's name server reports them."""
 
     search_interval_s: float | None = _KUBERNETES_INTERVAL_S
@@ -201,7 +201,7 @@ def _make_numeric_url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-class ServerListFile:
+class ServerListDiscovery:
     """A file of addresses, in lines or separated by commas. Comments start with `#`."""
 
     search_interval_s: float | None = _FILE_INTERVAL_S
@@ -244,36 +244,38 @@ def discovery(value: str) -> Discovery:
     value = value.strip()
     scheme, _, argument = value.partition(":")
     if scheme == SLURM and not argument.isdigit():
-        return Slurm(argument or None)
+        return SlurmDiscovery(argument or None)
     if value.startswith(KUBERNETES):
         return _parse_service(argument)
     if value.startswith(_FILE):
-        return ServerListFile(Path(value.removeprefix(_FILE)).expanduser())
+        return ServerListDiscovery(Path(value.removeprefix(_FILE)).expanduser())
     urls = parse_addresses(value)
     if not urls:
         raise InputError("the value contains no address of a server", remedy=_ADDRESS_REMEDY)
     host_names = re.split(r"[,\s]+", value)
     if all(
-        re.fullmatch(r"[A-Za-z_][\w-]*", name) and not _is_known_host(name) for name in host_names if name
+        re.fullmatch(r"[A-Za-z_][\w-]*", name) and not _is_resolvable_host(name)
+        for name in host_names
+        if name
     ):
         raise InputError(f"the host {value!r} does not exist", remedy=_ADDRESS_REMEDY)
     return FixedServers(urls)
 
 
-def _is_known_host(name: str) -> bool:
+def _is_resolvable_host(name: str) -> bool:
     try:
         return bool(socket.getaddrinfo(name, None))
     except (OSError, UnicodeError):
         return False
 
 
-def _parse_service(value: str) -> Kubernetes:
+def _parse_service(value: str) -> KubernetesDiscovery:
     service_match = re.fullmatch(r"([\w.-]+)(?::([0-9]+))?", value)
     port = int(service_match[2] or PORT) if service_match else 0
     if not service_match or not _is_port(port):
         remedy = "Write k8s:SERVICE or k8s:SERVICE:PORT"
         raise InputError(f"{KUBERNETES}{value} does not name a service", remedy=remedy)
-    return Kubernetes(service_match[1], port)
+    return KubernetesDiscovery(service_match[1], port)
 
 
 # --- commands ----------------------------------------------------------------------------------------

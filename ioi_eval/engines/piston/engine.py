@@ -1,7 +1,7 @@
 """The engines for servers that join and leave.
 
-`FleetEngine` works with any connection to servers (`Wire`). `PistonEngine` uses HTTP connections to Piston
-servers and workers.
+`ServerFleetEngine` works with any client of servers (`ServerClient`). `PistonEngine` uses HTTP connections to
+Piston servers and workers.
 """
 
 from __future__ import annotations
@@ -23,13 +23,20 @@ from ioi_eval.engines.contract import (
     Capabilities,
     Check,
     OnServer,
-    Servers,
+    ServerStates,
     SharedBuild,
     WorkerArtifact,
     has_toolchains,
     ignore_server_event,
 )
-from ioi_eval.engines.fleet import EndpointUnfit, Fleet, LateAnswer, NoAnswer, WaitTimes, loop_time_s
+from ioi_eval.engines.fleet import (
+    EndpointUnfit,
+    Fleet,
+    LateAnswer,
+    NoAnswer,
+    WaitTimes,
+    get_event_loop_time_s,
+)
 from ioi_eval.engines.jobs.run import require_working_sandboxes
 from ioi_eval.engines.piston.contents import ContentSender, Server
 from ioi_eval.engines.piston.discovery import Discovery
@@ -38,15 +45,15 @@ from ioi_eval.engines.piston.reports import (
     EndpointReport,
     add_toolchains,
     check_differences,
+    comes_from_another_server,
     describe_changed_tools,
     explain_exclusion,
-    is_refusal_of_another_server,
     list_job_runtimes,
     merge_capabilities,
 )
-from ioi_eval.engines.piston.sending import LATE, Tokens
+from ioi_eval.engines.piston.sending import LATE, ServerTokens
 from ioi_eval.engines.piston.uses import ServerRoles, choose_server_roles
-from ioi_eval.engines.piston.wire import HttpWire, Wire
+from ioi_eval.engines.piston.wire import HttpServerClient, ServerClient
 from ioi_eval.model.errors import EngineUnavailable, InputError, JobRejected, ServerReplaced
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.options import JobShape
@@ -74,7 +81,7 @@ class Patience(WaitTimes):
     first_look: float = FIRST_LOOK.max_total_seconds
 
 
-class ServerTimes(Value):
+class ServerTimeLimits(Value):
     """A server's time limits in ms, which apply to stages without limits in the job."""
 
     compile: int = 60_000
@@ -83,28 +90,28 @@ class ServerTimes(Value):
     strict: bool = False
 
 
-def get_server_times(report: EndpointReport, capabilities: Capabilities) -> ServerTimes:
-    default_times = ServerTimes()
-    return ServerTimes(
+def get_server_time_limits(report: EndpointReport, capabilities: Capabilities) -> ServerTimeLimits:
+    default_times = ServerTimeLimits()
+    return ServerTimeLimits(
         compile=report.max_compile_time or capabilities.max_compile_time or default_times.compile,
         run=report.max_run_time or capabilities.max_run_time or default_times.run,
-        strict=report.is_strict,
+        strict=report.has_strict_time_limits,
     )
 
 
-def extend_limits(job: Job, times: ServerTimes) -> Job:
+def extend_time_limits(job: Job, time_limits: ServerTimeLimits) -> Job:
     """Return the job with longer limits for a server whose clock runs while programs wait."""
-    if not times.strict:
+    if not time_limits.strict:
         return job
     compile_ms, run_ms = job.compile_timeout, job.run_timeout
     return msgspec.structs.replace(
         job,
-        compile_timeout=compile_ms and compute_request_timeout(compile_ms, times.compile),
-        run_timeout=run_ms and compute_request_timeout(run_ms, times.run),
+        compile_timeout=compile_ms and compute_request_timeout(compile_ms, time_limits.compile),
+        run_timeout=run_ms and compute_request_timeout(run_ms, time_limits.run),
     )
 
 
-def max_stages_ms(job: Job, times: ServerTimes) -> int:
+def compute_max_stages_ms(job: Job, time_limits: ServerTimeLimits) -> int:
     """Return the maximum duration of a job's compile and run stages together, in ms.
 
     `job` is the job as sent to the server.
@@ -112,24 +119,28 @@ def max_stages_ms(job: Job, times: ServerTimes) -> int:
     # Packages that start a job's own scripts have a compile stage only if the job contains the script
     # `compile`.
     has_compile_stage = job.runtime not in SHELLS or any(file.name == "compile" for file in job.files)
-    return (job.compile_timeout or times.compile) * has_compile_stage + (job.run_timeout or times.run)
+    return (job.compile_timeout or time_limits.compile) * has_compile_stage + (
+        job.run_timeout or time_limits.run
+    )
 
 
-def max_answer_seconds(job: Job, body_bytes: int, times: ServerTimes, patience: Patience) -> float:
+def compute_max_answer_seconds(
+    job: Job, body_bytes: int, time_limits: ServerTimeLimits, patience: Patience
+) -> float:
     """Return the maximum seconds until a job's answer arrives: for its stages, both transfers and a margin.
 
     `job` is the job as sent to the server. A client must not give up earlier than the server, otherwise
     it would send the job again while the first request still runs.
     """
-    max_ms = max_stages_ms(job, times)
+    max_ms = compute_max_stages_ms(job, time_limits)
     return (
-        (max_ms if times.strict else compute_hard_stop(max_ms)) / 1000
+        (max_ms if time_limits.strict else compute_hard_stop(max_ms)) / 1000
         + body_bytes / _MIN_BODY_BYTES_PER_S
         + patience.margin
     )
 
 
-def find_server_runtime(report: EndpointReport, job: Job) -> str:
+def find_runtime_for_job(report: EndpointReport, job: Job) -> str:
     """Return the server's runtime that can start a job, or an empty string if it has none."""
     if job.runtime in report.runtimes:
         return job.runtime
@@ -165,12 +176,14 @@ class ServerUsage(Value):
 
 
 class ServerFleet(Fleet[EndpointReport]):
-    """Chooses which servers of a connection get jobs, and merges their capabilities."""
+    """Chooses which servers of a client get jobs, and merges their capabilities."""
 
-    def __init__(self, wire: Wire, usage: ServerUsage, patience: Patience, on_event: OnServer) -> None:
+    def __init__(
+        self, client: ServerClient, usage: ServerUsage, patience: Patience, on_event: OnServer
+    ) -> None:
         super().__init__(patience, max_attempts=usage.attempts, max_jobs=usage.total, on_event=on_event)
-        self._wire, self._usage, self._patience = wire, usage, patience
-        self._sender = ContentSender(wire)
+        self._client, self._usage, self._patience = client, usage, patience
+        self._sender = ContentSender(client)
         # Capabilities of the servers that the first search found; set only if all compilers must be the same.
         self._initial_capabilities: Capabilities | None = None
         self._inspection_slots = asyncio.Semaphore(_MAX_INSPECTIONS)
@@ -179,25 +192,27 @@ class ServerFleet(Fleet[EndpointReport]):
         self.reports = dict[str, EndpointReport]()  # last report of each server, by address
         self.capabilities = usage.capabilities or Capabilities(name="", architecture="")
 
-    async def begin(self) -> None:
+    async def admit_first_servers(self) -> None:
         """Inspect the servers of the first search. Raises EngineUnavailable if none can be used."""
-        self.found_addresses = await self.find_addresses()
-        if not self.found_addresses and not self._wire.is_elastic:
-            raise EngineUnavailable(self._wire.no_servers_message)
+        self.found_addresses = await self.find_server_addresses()
+        if not self.found_addresses and not self._client.is_elastic:
+            raise EngineUnavailable(self._client.no_servers_error_message)
         reports = await self._search_first_servers()
         if self._usage.capabilities is None:
             self.server_roles = choose_server_roles(reports, self._usage.job)
             reasons_by_unused_server = self.server_roles.reasons_by_unused_server
             used_reports = [report for report in reports if report.url not in reasons_by_unused_server]
             if self._usage.same_compiler and (differences := check_differences(used_reports)):
-                if not self._wire.is_elastic:
+                if not self._client.is_elastic:
                     problem = "; ".join(
                         f"{difference.name}: {difference.detail}" for difference in differences
                     )
-                    raise InputError(problem, where=str(self._wire), remedy="Give all workers the same image")
+                    raise InputError(
+                        problem, where=str(self._client), remedy="Give all workers the same image"
+                    )
                 # Other servers are compared with the first server when they join.
                 used_reports = used_reports[:1]
-            self.capabilities = self._wire.complete_capabilities(merge_capabilities(used_reports))
+            self.capabilities = self._client.complete_capabilities(merge_capabilities(used_reports))
             self._initial_capabilities = self.capabilities if self._usage.same_compiler else None
             for url, reason in reasons_by_unused_server.items():
                 self.exclude_endpoint(self.add_endpoint(url), reason)
@@ -209,32 +224,32 @@ class ServerFleet(Fleet[EndpointReport]):
         self.has_begun = True
         self.update_endpoints(self.found_addresses)
         self.start_task(self.watch_late_jobs())
-        if self._wire.search_interval_s is not None:
-            self.start_task(self.search_repeatedly(self._wire.search_interval_s))
+        if self._client.search_interval_s is not None:
+            self.start_task(self.search_endpoints_repeatedly(self._client.search_interval_s))
 
     async def _search_first_servers(self) -> list[EndpointReport]:
         """Return the reports of the servers that answer. If none answers, wait for servers that start."""
         reports, failed_searches, deadline_s = (
-            await self._inspect_all(),
+            await self._inspect_all_servers(),
             0,
-            loop_time_s() + self._patience.first_look,
+            get_event_loop_time_s() + self._patience.first_look,
         )
-        while not reports and loop_time_s() < deadline_s and self._may_be_starting():
-            for report in self._sorted_reports() if not failed_searches else ():
+        while not reports and get_event_loop_time_s() < deadline_s and self._may_servers_be_starting():
+            for report in self._sort_reports_by_url() if not failed_searches else ():
                 if report.temporary_state:
-                    self._emit_change(report.url, report.temporary_state, report.reason)
-            FIRST_LOOK.log(_log, "; ".join(report.reason for report in self._sorted_reports()))
+                    self._emit_server_change(report.url, report.temporary_state, report.reason)
+            FIRST_LOOK.log(_log, "; ".join(report.reason for report in self._sort_reports_by_url()))
             rest_s = self._patience.choose_pause_s(failed_searches)
-            if self._wire.is_elastic:
-                rest_s = min(rest_s, self._wire.search_interval_s or rest_s)
+            if self._client.is_elastic:
+                rest_s = min(rest_s, self._client.search_interval_s or rest_s)
             await asyncio.sleep(rest_s)
-            if self._wire.is_elastic:
-                self.found_addresses = await self.find_addresses()
-            reports, failed_searches = await self._inspect_all(), failed_searches + 1
+            if self._client.is_elastic:
+                self.found_addresses = await self.find_server_addresses()
+            reports, failed_searches = await self._inspect_all_servers(), failed_searches + 1
         if not reports:
-            failed_reports = [*self._sorted_reports()]
+            failed_reports = [*self._sort_reports_by_url()]
             if not failed_reports:
-                raise EngineUnavailable(self._wire.no_servers_message)
+                raise EngineUnavailable(self._client.no_servers_error_message)
             reasons = [report.reason for report in failed_reports]
             remedies = dict.fromkeys(
                 health_check.remedy for report in failed_reports for health_check in report.findings
@@ -242,35 +257,38 @@ class ServerFleet(Fleet[EndpointReport]):
             more_reasons = f"; and {len(reasons) - _MAX_REASONS} more" if len(reasons) > _MAX_REASONS else ""
             problem = f"no server can be used: {'; '.join(reasons[:_MAX_REASONS])}{more_reasons}"
             raise EngineUnavailable(". ".join([problem, *filter(None, remedies)]))
-        while self._wire.is_elastic and (addresses := await self.find_addresses()) - self.found_addresses:
+        while (
+            self._client.is_elastic
+            and (addresses := await self.find_server_addresses()) - self.found_addresses
+        ):
             self.found_addresses = addresses  # machines that joined meanwhile are used from the start
-            reports = await self._inspect_all()
+            reports = await self._inspect_all_servers()
         return reports
 
-    def _may_be_starting(self) -> bool:
+    def _may_servers_be_starting(self) -> bool:
         return not self.found_addresses or any(report.temporary_state for report in self.reports.values())
 
-    async def _inspect_all(self) -> list[EndpointReport]:
+    async def _inspect_all_servers(self) -> list[EndpointReport]:
         await asyncio.gather(*(self._inspect_server(url) for url in self.found_addresses))
-        return [report for report in self._sorted_reports() if report.reachable and not report.unfit]
+        return [report for report in self._sort_reports_by_url() if report.reachable and not report.unfit]
 
-    def _sorted_reports(self) -> Iterable[EndpointReport]:
+    def _sort_reports_by_url(self) -> Iterable[EndpointReport]:
         return (self.reports[url] for url in sorted(self.reports))
 
     async def _inspect_server(self, address: str) -> EndpointReport:
         async with self._inspection_slots:
-            report = await self._wire.inspect(address, list_job_runtimes(self.capabilities))
+            report = await self._client.inspect(address, list_job_runtimes(self.capabilities))
         self.reports[address] = report
         return report
 
     def _check_capacity(self, slots: int) -> InputError | None:
         max_jobs = slots if self._usage.total is None else min(slots, self._usage.total)
-        return self._wire.check_capacity(max_jobs, len(self.found_addresses))
+        return self._client.check_connection_capacity(max_jobs, len(self.found_addresses))
 
     # --- methods that the class Fleet requires --------------------------------------------------------------
 
-    async def find_addresses(self) -> frozenset[str]:
-        return await self._wire.find_addresses()
+    async def find_server_addresses(self) -> frozenset[str]:
+        return await self._client.find_server_addresses()
 
     async def inspect(self, address: str) -> EndpointReport:
         report = await self._inspect_server(address)
@@ -288,7 +306,7 @@ class ServerFleet(Fleet[EndpointReport]):
         return report
 
     async def ping(self, endpoint: Server) -> None:
-        report = await self._wire.identify(endpoint.url)
+        report = await self._client.identify_server(endpoint.url)
         if not report.reachable:
             raise (LateAnswer if LATE in report.reason else NoAnswer)(report.reason)
         if endpoint.report is not None and report.identity.worker != endpoint.report.identity.worker:
@@ -302,11 +320,11 @@ class ServerFleet(Fleet[EndpointReport]):
 
     def update_capabilities(self) -> None:
         member_toolchains = [member.report.toolchains for member in self.members if member.report is not None]
-        self.capabilities = self._wire.complete_capabilities(
+        self.capabilities = self._client.complete_capabilities(
             add_toolchains(self.capabilities, member_toolchains)
         )
 
-    def fits(self, endpoint: Server, job: Job, *, same_versions: bool = True) -> bool:
+    def can_run_job(self, endpoint: Server, job: Job, *, same_versions: bool = True) -> bool:
         report = endpoint.report
         if report is None or not self._can_start_job(report, job):
             return False
@@ -317,38 +335,43 @@ class ServerFleet(Fleet[EndpointReport]):
     def _can_start_job(self, report: EndpointReport, job: Job) -> bool:
         # If the runtime is unknown, the server refuses the job with a reason.
         is_known_runtime = job.runtime in self.capabilities.runtimes
-        return not is_known_runtime or bool(find_server_runtime(report, job))
+        return not is_known_runtime or bool(find_runtime_for_job(report, job))
 
     def max_job_seconds(self, endpoint: Server, job: Job) -> float:
         assert endpoint.report is not None, "it has jobs"
-        times = get_server_times(endpoint.report, self.capabilities)
-        return max_stages_ms(extend_limits(job, times), times) / 1000
+        time_limits = get_server_time_limits(endpoint.report, self.capabilities)
+        return compute_max_stages_ms(extend_time_limits(job, time_limits), time_limits) / 1000
 
     async def send(self, endpoint: Server, job: Job) -> JobResult:
         report = endpoint.report  # a reply counts only if it comes from the server that this report describes
         assert report is not None, "it has jobs"
-        times = get_server_times(report, self.capabilities)
-        job = extend_limits(adapt_to_runtime(job, find_server_runtime(report, job)), times)
-        get_max_seconds = partial(max_answer_seconds, job, times=times, patience=self._patience)
+        time_limits = get_server_time_limits(report, self.capabilities)
+        job = extend_time_limits(adapt_to_runtime(job, find_runtime_for_job(report, job)), time_limits)
+        get_max_seconds = partial(
+            compute_max_answer_seconds, job, time_limits=time_limits, patience=self._patience
+        )
         try:
             result = require_working_sandboxes(await self._sender.execute(endpoint, job, get_max_seconds))
         except JobRejected as refusal:
-            if is_refusal_of_another_server(str(refusal), job.runtime, report):
+            if comes_from_another_server(str(refusal), job.runtime, report):
                 raise ServerReplaced(endpoint.url) from refusal
             raise
         for file in job.files:
             if isinstance(file.content, SharedBuild) and self._sender.should_build(endpoint, file.content):
                 get_max_seconds = partial(
-                    max_answer_seconds, file.content.build, times=times, patience=self._patience
+                    compute_max_answer_seconds,
+                    file.content.build,
+                    time_limits=time_limits,
+                    patience=self._patience,
                 )
-                self.start_task(self._sender.execute_shared_build(endpoint, file.content, get_max_seconds))
+                self.start_task(self._sender.run_shared_build(endpoint, file.content, get_max_seconds))
         return msgspec.structs.replace(result, toolchains=report.toolchains)
 
 
 # --- the engines ---------------------------------------------------------------------------------------
 
 
-class FleetEngine(ABC):
+class ServerFleetEngine(ABC):
     """Sends each job to the server with the fewest jobs of this process.
 
     A job that fails by a server's fault is tried again on another server. The output of programs has no
@@ -366,8 +389,8 @@ class FleetEngine(ABC):
         """Receives an event for each change of a server's state, and when no server is left."""
 
     @abstractmethod
-    def _create_wire(self) -> Wire:
-        """Return a new connection to the servers. The engine calls this method each time it is opened."""
+    def _create_server_client(self) -> ServerClient:
+        """Return a new client of the servers. The engine calls this method each time it is opened."""
 
     @property
     def slots(self) -> int:
@@ -386,7 +409,9 @@ class FleetEngine(ABC):
     @property
     def endpoints(self) -> Sequence[Server]:
         """All servers that ever got jobs, in their current state."""
-        return tuple(endpoint for endpoint in self._open_fleet().endpoints.values() if endpoint.was_ever_fit)
+        return tuple(
+            endpoint for endpoint in self._open_fleet().endpoints.values() if endpoint.was_ever_fit_for_jobs
+        )
 
     @property
     def reports(self) -> tuple[EndpointReport, ...]:
@@ -399,14 +424,14 @@ class FleetEngine(ABC):
         """The reasons why servers that answer get no jobs now, by address."""
         return self._open_fleet().exclusion_reasons
 
-    def servers(self) -> Servers:
+    def servers(self) -> ServerStates:
         left_out_reasons, server_roles = self.exclusion_reasons, self._open_fleet().server_roles
         used_reports = [
             server_report
             for server_report in self.reports
             if server_report.reachable and server_report.url not in left_out_reasons
         ]
-        return Servers(
+        return ServerStates(
             found=len(self.reports),
             slots=self.slots,
             used={report.url: report.findings for report in used_reports},
@@ -420,10 +445,10 @@ class FleetEngine(ABC):
             standings=tuple(endpoint.server_state for endpoint in self.endpoints),
             uses="" if server_roles is None else server_roles.summary,
             jobs="" if server_roles is None else server_roles.role,
-            cores=self._usable_cores(used_reports),
+            cores=self._count_usable_cores(used_reports),
         )
 
-    def _usable_cores(self, used_reports: Sequence[EndpointReport]) -> int:
+    def _count_usable_cores(self, used_reports: Sequence[EndpointReport]) -> int:
         """Return the number of cores of the servers if the default number of jobs leaves cores idle.
 
         Return 0 if no core is idle, or if the user has set the number of jobs.
@@ -445,10 +470,10 @@ class FleetEngine(ABC):
         if self._fleet is not None:
             raise EngineUnavailable(f"the {self._kind} engine is in use already")
         async with AsyncExitStack() as exit_stack:
-            wire = await exit_stack.enter_async_context(self._create_wire())
-            fleet = ServerFleet(wire, self._usage, self._patience, lambda event: self.on_event(event))
+            client = await exit_stack.enter_async_context(self._create_server_client())
+            fleet = ServerFleet(client, self._usage, self._patience, lambda event: self.on_event(event))
             exit_stack.push_async_callback(fleet.close)
-            await fleet.begin()
+            await fleet.admit_first_servers()
             self._fleet, self._exit_stack = fleet, exit_stack.pop_all()
         return self
 
@@ -459,7 +484,7 @@ class FleetEngine(ABC):
         await self._exit_stack.aclose()
 
 
-class PistonEngine(FleetEngine):
+class PistonEngine(ServerFleetEngine):
     """Sends jobs to Piston servers and workers by HTTP.
 
         async with PistonEngine(discovery("http://a:2000,http://b:2000")) as engine:
@@ -510,12 +535,12 @@ class PistonEngine(FleetEngine):
         )
         super().__init__(usage, patience or Patience())
         self._discovery, self._token = discovery, Secret(token or "")
-        Tokens(self._token)  # raises an InputError if the token is invalid
+        ServerTokens(self._token)  # raises an InputError if the token is invalid
         self._min_slots = per_endpoint or 1
 
-    def _create_wire(self) -> HttpWire:
+    def _create_server_client(self) -> HttpServerClient:
         patience = self._patience
-        return HttpWire(
+        return HttpServerClient(
             self._discovery,
             token=self._token,
             max_connect_s=patience.connect,

@@ -49,10 +49,10 @@ from ioi_eval.engines.piston.sending import (
     HttpClient,
     Request,
     ServerIdentity,
-    compress_body,
-    split_identity_lines,
+    make_compressed_request,
+    split_off_identity_hash,
 )
-from ioi_eval.engines.threads import run_to_end
+from ioi_eval.engines.threads import run_in_thread_to_end
 from ioi_eval.model.errors import (
     BrokenReply,
     EngineError,
@@ -245,7 +245,7 @@ _FEWER_OUTPUT_STEPS = 7
 _MAX_ERROR_CHARS = 200  # maximum characters of output in a message about a script that did not run
 
 
-async def identify(client: HttpClient, url: str, max_s: float) -> EndpointReport:
+async def identify_server(client: HttpClient, url: str, max_s: float) -> EndpointReport:
     """Return a short report: whether a server answers, its runtimes, and a worker's identity."""
     try:
         answer = await client.ask("GET", url, _LIST, max_s)
@@ -300,7 +300,7 @@ class Prober:
 
         `runtimes` are the runtimes that jobs may use. If it is empty, they may use any runtime.
         """
-        report = await identify(self._http, url, _MAX_ANSWER_S)
+        report = await identify_server(self._http, url, _MAX_ANSWER_S)
         usable_runtimes = [
             name for name in RUNTIMES if name in report.runtimes and name in (runtimes or RUNTIMES)
         ]
@@ -321,7 +321,7 @@ class Prober:
             )
             proctor_file = JobFile(name="proctor.gz", content=Blob.of(packed_proctor), text=False)
             job = msgspec.structs.replace(job, files=(*job.files, proctor_file))
-            run_ending = await self._run_to_end(report.url, job, report.max_run_time)
+            run_ending = await self._run_script_to_end(report.url, job, report.max_run_time)
             checks = parse_probe_output(
                 run_ending.stdout.encode(), run_ending.stderr.strip(), run_ending.code
             )
@@ -339,7 +339,7 @@ class Prober:
             "keeps_programs": health_info.keeps_programs,
             "exclusive": health_info.exclusive,
             "max_body": await self._find_body_limit(report.url),
-            "max_gateway_body": await self._find_gateway_limit(report.url),
+            "max_gateway_body": await self._find_gateway_body_limit(report.url),
         }
         if runtime:
             for field, name in ASKED_BY.items():
@@ -351,7 +351,7 @@ class Prober:
             output_steps = OUTPUT_STEPS if report.url in self._thorough_urls else _FEWER_OUTPUT_STEPS
             max_run_ms = report_fields["max_run_time"]
             report_fields["identity"] = await self._read_identity(report, runtime, max_run_ms)
-            inspection_ending = await self._run_to_end(
+            inspection_ending = await self._run_script_to_end(
                 report.url, _make_script_job(runtime, INSPECTION_SCRIPT), max_run_ms
             )
             if not inspection_ending.stdout:
@@ -369,7 +369,7 @@ class Prober:
             )
             printed_bytes = len(
                 (
-                    await self._run_to_end(
+                    await self._run_script_to_end(
                         report.url,
                         _make_script_job(runtime, make_growing_output_script(output_steps)),
                         max_run_ms,
@@ -386,10 +386,15 @@ class Prober:
     async def _read_identity(
         self, report: EndpointReport, runtime: str, max_run_ms: int | None
     ) -> ServerIdentity:
-        script_ending = await self._run_to_end(
-            report.url, _make_script_job(runtime, report.identity.script), max_run_ms, report.identity.worker
+        script_ending = await self._run_script_to_end(
+            report.url,
+            _make_script_job(runtime, report.identity.identity_script),
+            max_run_ms,
+            report.identity.worker,
         )
-        return msgspec.structs.replace(report.identity, tools=split_identity_lines(script_ending.stdout)[0])
+        return msgspec.structs.replace(
+            report.identity, tools=split_off_identity_hash(script_ending.stdout)[0]
+        )
 
     async def _fetch_server_info(self, url: str, path: str) -> _ServerInfo:
         answer = await self._http.ask("GET", url, path, _MAX_ANSWER_S)
@@ -417,7 +422,9 @@ class Prober:
             async with self._packing_lock:
                 if body_bytes not in self._padded_requests:
                     padded_body = b'{"pad":"%b"}' % (b"x" * (body_bytes - 10))
-                    self._padded_requests[body_bytes] = await run_to_end(partial(compress_body, padded_body))
+                    self._padded_requests[body_bytes] = await run_in_thread_to_end(
+                        partial(make_compressed_request, padded_body)
+                    )
             answer = await self._http.ask(
                 "POST", url, f"{API}/execute", _MAX_ANSWER_S, self._padded_requests[body_bytes]
             )
@@ -430,14 +437,16 @@ class Prober:
                 accepted_bytes = body_bytes
         return None
 
-    async def _find_gateway_limit(self, url: str) -> int | None:
+    async def _find_gateway_body_limit(self, url: str) -> int | None:
         """Return a gateway's limit for request bodies, by sending only headers."""
         for body_bytes in reversed(BODY_SIZES):
             if await self._http.accepts_body(url, body_bytes, _MAX_OPTIONAL_ANSWER_S) is not False:
                 return None if body_bytes == BODY_SIZES[-1] else body_bytes
         return _STOCK_BODY_BYTES
 
-    async def _run_to_end(self, url: str, job: Job, server_max_ms: int | None, worker: str = "") -> Ending:
+    async def _run_script_to_end(
+        self, url: str, job: Job, server_max_ms: int | None, worker: str = ""
+    ) -> Ending:
         """Return the ending of a script that had enough time.
 
         `server_max_ms` is the server's limit, and `worker` the identity of a worker.

@@ -88,7 +88,7 @@ class EndpointReport(Value):
         return (self.cores or 1) - 1 if self.slots is None else 0
 
     @property
-    def is_strict(self) -> bool:
+    def has_strict_time_limits(self) -> bool:
         """True if the server's time limits are known and include the time in which programs wait.
 
         Only the time limits of workers do not include the time in which programs wait for a processor.
@@ -123,7 +123,7 @@ _BUILD_MEMORY = 2 << 30  # bytes of memory for a build job
 _MIN_BODY = 4 << 20  # minimum bytes of a request; an ordinary program has 1 to 2 MB
 
 
-class _Need(Value):
+class _NeededLimit(Value):
     """A limit that jobs need: below `minimum` few problems can be judged, below `enough` not all."""
 
     field: str
@@ -136,29 +136,30 @@ class _Need(Value):
 
 
 _NEEDS = (
-    _Need(field="max_run_time", name="run time", minimum=10_000, enough=60_000, unit="s",
-          remedy="Set PISTON_RUN_TIMEOUT=600000 on the server", option="--set run-timeout=600"),
-    _Need(field="max_run_cpu_time", name="run CPU time", minimum=10_000, enough=60_000, unit="s",
-          remedy="Set PISTON_RUN_CPU_TIME=600000 on the server", option="--set run-timeout=600"),
-    _Need(field="max_compile_time", name="compile time", minimum=10_000, enough=60_000, unit="s",
-          remedy="Set PISTON_COMPILE_TIMEOUT=300000 on the server", option="--set compile-timeout=300"),
-    _Need(field="max_compile_cpu_time", name="compile CPU time", minimum=10_000, enough=60_000, unit="s",
-          remedy="Set PISTON_COMPILE_CPU_TIME=120000 on the server", option="--set compile-timeout=300"),
-    _Need(field="max_run_memory", name="memory", minimum=512 << 20, enough=4 << 30, unit="bytes",
-          remedy="Set PISTON_RUN_MEMORY_LIMIT=-1 on the server"),
-    _Need(field="max_compile_memory", name="compile memory", minimum=_BUILD_MEMORY,
-          enough=_BUILD_MEMORY, unit="bytes",
-          remedy="Set PISTON_COMPILE_MEMORY_LIMIT=-1 on the server"),
-    _Need(field="max_body", name="request body", minimum=_MIN_BODY, enough=32 << 20, unit="bytes",
-          remedy=_BODY_REMEDY, option="--set max-body=512mb"),
-    _Need(field="max_output", name="output", minimum=64_000, enough=4 << 20, unit="bytes",
-          remedy="Set PISTON_OUTPUT_MAX_SIZE=67108864 on the server", option="--set max-output=64mb"),
-    _Need(field="max_file", name="file size", minimum=8 << 20, enough=64 << 20, unit="bytes",
-          remedy="Set PISTON_MAX_FILE_SIZE=1073741824 on the server"),
-    _Need(field="max_processes", name="processes", minimum=16, enough=64, unit="",
-          remedy="Set PISTON_MAX_PROCESS_COUNT=256 on the server"),
-    _Need(field="max_open_files", name="open files", minimum=128, enough=1040, unit="",
-          remedy="Set PISTON_MAX_OPEN_FILES=2048 on the server"),
+    _NeededLimit(field="max_run_time", name="run time", minimum=10_000, enough=60_000, unit="s",
+        remedy="Set PISTON_RUN_TIMEOUT=600000 on the server", option="--set run-timeout=600"),
+    _NeededLimit(field="max_run_cpu_time", name="run CPU time", minimum=10_000, enough=60_000, unit="s",
+        remedy="Set PISTON_RUN_CPU_TIME=600000 on the server", option="--set run-timeout=600"),
+    _NeededLimit(field="max_compile_time", name="compile time", minimum=10_000, enough=60_000, unit="s",
+        remedy="Set PISTON_COMPILE_TIMEOUT=300000 on the server", option="--set compile-timeout=300"),
+    _NeededLimit(field="max_compile_cpu_time", name="compile CPU time", minimum=10_000, enough=60_000,
+        unit="s", remedy="Set PISTON_COMPILE_CPU_TIME=120000 on the server",
+        option="--set compile-timeout=300"),
+    _NeededLimit(field="max_run_memory", name="memory", minimum=512 << 20, enough=4 << 30, unit="bytes",
+        remedy="Set PISTON_RUN_MEMORY_LIMIT=-1 on the server"),
+    _NeededLimit(field="max_compile_memory", name="compile memory", minimum=_BUILD_MEMORY,
+        enough=_BUILD_MEMORY, unit="bytes",
+        remedy="Set PISTON_COMPILE_MEMORY_LIMIT=-1 on the server"),
+    _NeededLimit(field="max_body", name="request body", minimum=_MIN_BODY, enough=32 << 20, unit="bytes",
+        remedy=_BODY_REMEDY, option="--set max-body=512mb"),
+    _NeededLimit(field="max_output", name="output", minimum=64_000, enough=4 << 20, unit="bytes",
+        remedy="Set PISTON_OUTPUT_MAX_SIZE=67108864 on the server", option="--set max-output=64mb"),
+    _NeededLimit(field="max_file", name="file size", minimum=8 << 20, enough=64 << 20, unit="bytes",
+        remedy="Set PISTON_MAX_FILE_SIZE=1073741824 on the server"),
+    _NeededLimit(field="max_processes", name="processes", minimum=16, enough=64, unit="",
+        remedy="Set PISTON_MAX_PROCESS_COUNT=256 on the server"),
+    _NeededLimit(field="max_open_files", name="open files", minimum=128, enough=1040, unit="",
+        remedy="Set PISTON_MAX_OPEN_FILES=2048 on the server"),
 )  # fmt: skip
 
 
@@ -244,7 +245,7 @@ def _check_runtimes(report: EndpointReport) -> HealthCheck:
 def _check_limits(report: EndpointReport) -> Iterator[HealthCheck]:
     for need in _NEEDS:
         limit = getattr(report, need.field)
-        if limit is None and not _was_limit_tried(report, need.field):
+        if limit is None and not _was_limit_probed(report, need.field):
             detail = "unknown: its packages cannot start the script that measures it"
             yield HealthCheck(name=need.name, ok=None, detail=detail)
         elif limit is None or limit >= need.enough:
@@ -265,7 +266,7 @@ def _check_limits(report: EndpointReport) -> Iterator[HealthCheck]:
             )
 
 
-def _was_limit_tried(report: EndpointReport, field: str) -> bool:
+def _was_limit_probed(report: EndpointReport, field: str) -> bool:
     """Return True if the probe tried to find a limit of a server.
 
     The probe finds some limits by requests, and others by a shell script in a job.
@@ -440,7 +441,7 @@ def merge_capabilities(reports: Iterable[EndpointReport]) -> Capabilities:
             max_files=_MAX_TESTS
             if max_open_files is None
             else max(1, min(_MAX_TESTS, (max_open_files - _OTHER_FILES) // _FILES_PER_TEST)),
-            strict=any(report.is_strict for report in all_reports),
+            strict=any(report.has_strict_time_limits for report in all_reports),
             **limits,
         ),
         all_toolchains,
@@ -502,7 +503,7 @@ ASKED_BY = {
 _UNKNOWN = "runtime is unknown"  # end of a server's message about a job whose runtime it lacks
 
 
-def is_refusal_of_another_server(refusal: str, runtime: str, report: EndpointReport) -> bool:
+def comes_from_another_server(refusal: str, runtime: str, report: EndpointReport) -> bool:
     """Return True if the refusal of a job cannot come from the server that a report describes.
 
     `refusal` is the message of the server that now has the address.
@@ -602,10 +603,12 @@ def check_differences(reports: Iterable[EndpointReport]) -> tuple[HealthCheck, .
         for command, tools in group_toolchains(report.toolchains for report in reachable_reports).items()
         if len(tools) > 1 or not all(command in report.toolchains for report in reachable_reports)
     )
-    return tuple(_make_difference_check(command, reachable_reports) for command in differing_commands)
+    return tuple(
+        _make_toolchain_difference_check(command, reachable_reports) for command in differing_commands
+    )
 
 
-def _make_difference_check(command: str, reports: Sequence[EndpointReport]) -> HealthCheck:
+def _make_toolchain_difference_check(command: str, reports: Sequence[EndpointReport]) -> HealthCheck:
     """Return the health check about a compiler or interpreter, `command`, that differs between servers."""
     toolchains = [report.toolchains.get(command) for report in reports]
     version_counts = Counter(tool.version if tool else "none" for tool in toolchains)

@@ -30,7 +30,7 @@ from ioi_eval.engines.jobs.piston_api import (
     read_refusal_message,
 )
 from ioi_eval.engines.piston.discovery import normalize_address
-from ioi_eval.engines.threads import run_to_end
+from ioi_eval.engines.threads import run_in_thread_to_end
 from ioi_eval.model.doing import log_step
 from ioi_eval.model.errors import (
     BrokenReply,
@@ -80,7 +80,7 @@ class ServerIdentity(Value):
     worker: str = ""  # a worker's header
 
     @property
-    def script(self) -> str:
+    def identity_script(self) -> str:
         """Return the shell script that prints the server's identity: its compilers and limits.
 
         A worker's limits are in its header. Without namespaces, its limit of processes changes with the
@@ -88,21 +88,23 @@ class ServerIdentity(Value):
         """
         return IDENTITY_SCRIPT if self.worker else IDENTITY_SCRIPT.replace("; ", "; ulimit -u; ", 1)
 
-    def make_shell_lines(self, script_name: str, mark: str = "") -> str:
+    def make_identity_shell_lines(self, script_name: str, request_mark: str = "") -> str:
         """Return the shell commands that print the identity. They are put before a job's first script.
 
-        The string is empty for a job without a script. The commands also print `mark`, a random string of the
-        request, so that the client detects a reply to another request.
+        The string is empty for a job without a script. The commands also print `request_mark`, a random
+        string of the request, so that the client detects a reply to another request.
         """
         if not (script_name and self.tools):
             return ""
-        return self.script + f'echo "{_ANSWER_MARK} {mark}"\n' * bool(mark)
+        return self.identity_script + f'echo "{_ANSWER_MARK} {request_mark}"\n' * bool(request_mark)
 
-    def check_result(self, script_name: str, result: JobResult, mark: str = "") -> JobResult:
+    def check_and_remove_identity(
+        self, script_name: str, result: JobResult, request_mark: str = ""
+    ) -> JobResult:
         """Return the result without the identity in its output.
 
-        `mark` is the random string that the job must have printed. Raises ServerReplaced if another server
-        executed the job.
+        `request_mark` is the random string that the job must have printed. Raises ServerReplaced if another
+        server executed the job.
         """
         if not (script_name and self.tools):
             return result
@@ -110,12 +112,12 @@ class ServerIdentity(Value):
         # print the identity.
         stage = "compile" if script_name == "compile" and result.compile is not None else "run"
         ending: Ending = getattr(result, stage)
-        tools_digest, other_output = split_identity_lines(ending.stdout)
+        tools_digest, other_output = split_off_identity_hash(ending.stdout)
         if not tools_digest:
             raise BrokenReply(f"{result.endpoint} does not report the compilers that it used for a job")
         if tools_digest != self.tools:
             raise ServerReplaced(result.endpoint)
-        mark_line = f"{_ANSWER_MARK} {mark}\n" * bool(mark)
+        mark_line = f"{_ANSWER_MARK} {request_mark}\n" * bool(request_mark)
         if not other_output.startswith(mark_line):
             raise _make_wrong_reply_error(result.endpoint)
         other_output = other_output.removeprefix(mark_line)
@@ -124,7 +126,7 @@ class ServerIdentity(Value):
         )
 
 
-def split_identity_lines(stdout: str) -> tuple[str, str]:
+def split_off_identity_hash(stdout: str) -> tuple[str, str]:
     """Return a hash of the identity lines at the start of a script's output, and the lines after them.
 
     The hash is an empty string if the output does not start with identity lines.
@@ -149,7 +151,7 @@ _TOKEN_FORMS = (
 )
 
 
-class Tokens:
+class ServerTokens:
     """The token for workers, and tokens for named servers. No token is sent to other servers.
 
     `token_list` has TOKEN, ADDRESS TOKEN, ADDRESS USER:PASSWORD, or several of these with white space between
@@ -165,10 +167,10 @@ class Tokens:
         while words:
             word = words.pop(0)
             if "://" not in word:
-                self._raise_error_if(bool(self._worker_token), "it holds two tokens for workers")
+                self._raise_token_error_if(bool(self._worker_token), "it holds two tokens for workers")
                 self._worker_token = Secret(word)
                 continue
-            self._raise_error_if(
+            self._raise_token_error_if(
                 not words or "://" in words[0], "the token file contains an address without a token"
             )
             secret = words.pop(0)
@@ -179,7 +181,7 @@ class Tokens:
         )
         self._all_tokens = tuple(filter(None, (self._worker_token, *chain(*named_tokens))))
 
-    def _raise_error_if(self, is_wrong: bool, problem: str) -> None:
+    def _raise_token_error_if(self, is_wrong: bool, problem: str) -> None:
         if is_wrong:
             raise InputError(problem, where="the token for servers", remedy=_TOKEN_FORMS)
 
@@ -188,10 +190,10 @@ class Tokens:
         default_token = None if self._worker_token else Secret()
         return self._tokens_by_url.get(url, self._learned_tokens.get(url, default_token))
 
-    def choose_token(self, url: str, hello_reply: bytes) -> Secret:
-        """Return the token for a server whose reply to `/`, which needs no token, is `hello_reply`."""
+    def choose_token(self, url: str, root_reply: bytes) -> Secret:
+        """Return the token for a server whose reply to `/`, which needs no token, is `root_reply`."""
         self._learned_tokens[url] = (
-            self._worker_token if WORKER in read_refusal_message(hello_reply) else Secret()
+            self._worker_token if WORKER in read_refusal_message(root_reply) else Secret()
         )
         return self._learned_tokens[url]
 
@@ -199,13 +201,13 @@ class Tokens:
         """Forget the token of a server, because another server may have its address now."""
         self._learned_tokens.pop(url, None)
 
-    def redact(self, text: str) -> str:
+    def redact_tokens(self, text: str) -> str:
         """Return a message without any token."""
         for token in self._all_tokens:
             text = token.remove_from(text)
         return text
 
-    def redact_reply(self, body: bytes) -> bytes:
+    def redact_tokens_in_reply(self, body: bytes) -> bytes:
         """Return a reply without any token."""
         for token in self._all_tokens:
             body = token.remove_from_reply(body)
@@ -270,15 +272,15 @@ class Request(Value):
     packed: bool = False  # by gzip
     is_json: bool = True
     minimal: bool = False  # True if a worker should omit fields that this client does not read
-    mark: str = ""  # random mark of the request, which a worker repeats in its answer
+    request_mark: str = ""  # random mark of the request, which a worker repeats in its answer
 
 
 class HttpClient:
     """The HTTP connections of an engine."""
 
     def __init__(self, *, token: str | None = None, max_connect_s: float = 10.0) -> None:
-        """`token`: token for workers, or addresses of servers with their tokens; see `Tokens`."""
-        self._tokens = Tokens(token or "")
+        """`token`: token for workers, or addresses of servers with their tokens; see `ServerTokens`."""
+        self._tokens = ServerTokens(token or "")
         self._max_connect_s = max_connect_s
         self._session: aiohttp.ClientSession | None = None
 
@@ -311,9 +313,9 @@ class HttpClient:
         `worker_identity`: the identity that the answer of a worker must have. Raises the same errors as
         `Engine.execute`.
         """
-        mark = token_hex(8) if worker_identity else ""
-        request = msgspec.structs.replace(request, minimal=bool(worker_identity), mark=mark)
-        log_step(_log, "request %s to %s: %d bytes", mark or "(no number)", url, len(request.body))
+        request_mark = token_hex(8) if worker_identity else ""
+        request = msgspec.structs.replace(request, minimal=bool(worker_identity), request_mark=request_mark)
+        log_step(_log, "request %s to %s: %d bytes", request_mark or "(no number)", url, len(request.body))
         answer = await self.ask("POST", url, f"{API}/execute", max_s, request)
         log_step(_log, "answered with HTTP %d: %d bytes", answer.status, len(answer.body))
         is_other_server = (
@@ -324,11 +326,11 @@ class HttpClient:
             if answer.worker or not is_gateway_reply(answer.status, answer.body):
                 # The new server counts as replaced even if it refuses the job, because its limits may differ.
                 raise ServerReplaced(url)
-        if mark and answer.request not in ("", mark):
-            raise _make_wrong_reply_error(_server_url(url))
+        if request_mark and answer.request not in ("", request_mark):
+            raise _make_wrong_reply_error(_make_server_url(url))
         if len(answer.body) < _MIN_THREAD_BYTES:
             return decode_reply(answer.status, answer.body, endpoint=url)
-        return await run_to_end(lambda: decode_reply(answer.status, answer.body, endpoint=url))
+        return await run_in_thread_to_end(lambda: decode_reply(answer.status, answer.body, endpoint=url))
 
     async def ask(
         self, method: str, url: str, path: str, max_s: float, request: Request | None = None
@@ -397,7 +399,7 @@ class HttpClient:
             content_type = "application/json" if request.is_json else "application/octet-stream"
             encoding_header = {"Content-Encoding": "gzip"} if request.packed else {}
             minimal_header = MINIMAL if request.minimal else {}
-            mark_header = {REQUEST: request.mark} if request.mark else {}
+            mark_header = {REQUEST: request.request_mark} if request.request_mark else {}
             body, headers = (
                 request.body,
                 {**headers, "Content-Type": content_type, **encoding_header, **minimal_header, **mark_header},
@@ -414,19 +416,21 @@ class HttpClient:
                         raise BrokenReply(f"the server's reply has more than {_MAX_REPLY_BYTES} bytes")
                 return Answer(
                     status=response.status,
-                    body=self._tokens.redact_reply(b"".join(pieces)),
+                    body=self._tokens.redact_tokens_in_reply(b"".join(pieces)),
                     worker=response.headers.get(HEADER, "")[:_MAX_IDENTITY_CHARS],
                     request=response.headers.get(REQUEST, ""),
-                    moved=self._tokens.redact(response.headers.get("Location", "")[:_MAX_LOCATION_CHARS]),
+                    moved=self._tokens.redact_tokens(
+                        response.headers.get("Location", "")[:_MAX_LOCATION_CHARS]
+                    ),
                 )
         except aiohttp.ClientConnectorCertificateError as error:
             reason = f"its certificate is not trusted here ({error.certificate_error})"
             verify_code = getattr(error.certificate_error, "verify_code", 0)
             remedy = _REMEDIES.get(verify_code, "Name the file of its authority in SSL_CERT_FILE")
-            raise NoAnswer(f"{_server_url(address)} cannot be reached: {reason}. {remedy}") from error
+            raise NoAnswer(f"{_make_server_url(address)} cannot be reached: {reason}. {remedy}") from error
         except aiohttp.ClientConnectorDNSError as error:
             raise NoAnswer(
-                f"{_server_url(address)} cannot be reached: {UNKNOWN_HOST} {error.host!r}"
+                f"{_make_server_url(address)} cannot be reached: {UNKNOWN_HOST} {error.host!r}"
             ) from error
         except aiohttp.ClientConnectorSSLError as error:
             ssl_reason = getattr(error.os_error, "reason", None) or str(error.os_error)
@@ -435,24 +439,26 @@ class HttpClient:
                 if ssl_reason in _NOT_TLS
                 else f"{ssl_reason}. Write http:// if it serves no https"
             )
-            raise NoAnswer(f"{_server_url(address)} cannot be reached: {reason}") from error
+            raise NoAnswer(f"{_make_server_url(address)} cannot be reached: {reason}") from error
         except aiohttp.ClientConnectorError as error:
-            raise NoAnswer(f"{_server_url(address)} cannot be reached: {error.os_error or error}") from error
+            raise NoAnswer(
+                f"{_make_server_url(address)} cannot be reached: {error.os_error or error}"
+            ) from error
         except aiohttp.ConnectionTimeoutError as error:
             max_wait_s = min(self._max_connect_s, max_s)
             reason = f"no connection within {max_wait_s:.3g} s"
-            raise NoAnswer(f"{_server_url(address)} cannot be reached: {reason}") from error
+            raise NoAnswer(f"{_make_server_url(address)} cannot be reached: {reason}") from error
         except TimeoutError as error:
-            raise LateAnswer(f"{_server_url(address)} {LATE} in {max_s:.3g} s") from error
+            raise LateAnswer(f"{_make_server_url(address)} {LATE} in {max_s:.3g} s") from error
         except aiohttp.ClientResponseError:
-            raise ForeignReply(f"{_server_url(address)} {NO_HTTP}") from None
+            raise ForeignReply(f"{_make_server_url(address)} {NO_HTTP}") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            reason = self._tokens.redact(f"{type(error).__name__}: {error}")
+            reason = self._tokens.redact_tokens(f"{type(error).__name__}: {error}")
             # The original error is hidden, because its text may contain the token.
-            raise BrokenReply(f"{_server_url(address)} closed the connection early: {reason}") from None
+            raise BrokenReply(f"{_make_server_url(address)} closed the connection early: {reason}") from None
 
 
-def _server_url(address: str) -> str:
+def _make_server_url(address: str) -> str:
     url = urlsplit(address)
     return f"{url.scheme}://{url.netloc}"
 
@@ -465,14 +471,18 @@ async def encode_job_request(
     url: str,
     stored_hashes: Collection[str] = (),
     files_to_keep: tuple[str, ...] = (),
-    shell_lines: str = "",
+    leading_shell_lines: str = "",
 ) -> Request:
     """Return the request of a job to a server. A thread encodes large files and files on disk.
 
     See `encode_request` for the other parameters.
     """
     encode_body = partial(
-        encode_request, job, stored_hashes=stored_hashes, files_to_keep=files_to_keep, shell_lines=shell_lines
+        encode_request,
+        job,
+        stored_hashes=stored_hashes,
+        files_to_keep=files_to_keep,
+        leading_shell_lines=leading_shell_lines,
     )
     # For a job without a shell script, encoding also reads the contents that the request names by hash: it
     # marks which of them are text.
@@ -483,7 +493,7 @@ async def encode_job_request(
     is_in_memory = all(content.data is not None or isinstance(content, GzipBlob) for content in sent_contents)
     if is_in_memory and sum(map(count_sent_bytes, sent_contents)) < _MIN_THREAD_BYTES:
         return Request(body=encode_body())
-    return await run_to_end(lambda: _encode_job(encode_body, url))
+    return await run_in_thread_to_end(lambda: _encode_job(encode_body, url))
 
 
 def count_sent_bytes(content: Blob) -> int:
@@ -502,10 +512,10 @@ def _encode_job(encode_body: Callable[[], bytes], url: str) -> Request:
         or not _is_compressible(body)
     ):
         return Request(body=body)
-    return compress_body(body)
+    return make_compressed_request(body)
 
 
-def compress_body(body: bytes) -> Request:
+def make_compressed_request(body: bytes) -> Request:
     """Return a request with a compressed body, at the fastest level to use little CPU time."""
     compressor = zlib.compressobj(level=1, wbits=31)
     compressed_body = compressor.compress(body) + compressor.flush()

@@ -124,11 +124,12 @@ def choose_server_roles(reports: Iterable[EndpointReport], job_shape: JobShape =
     assigned_servers = (
         AssignedServer(
             url=report.url,
-            kind=describe_packages(report.runtimes) + _describe_unsuitability(report, role, role_by_url),
+            kind=describe_server_packages(report.runtimes)
+            + _describe_unsuitability(report, role, role_by_url),
             role=role_by_url.get(report.url, ServerRole.NONE),
             reason=""
             if report.url in role_by_url
-            else reason_by_url.get(report.url) or _explain_unused(report, role),
+            else reason_by_url.get(report.url) or _explain_unused_server(report, role),
         )
         for report in reachable_reports
     )
@@ -181,9 +182,9 @@ def _describe_unsuitability(
     return f" on {report.architecture or 'an unknown machine'}" if role is ServerRole.BATCHES else ""
 
 
-def _explain_unused(report: EndpointReport, role: ServerRole) -> str:
+def _explain_unused_server(report: EndpointReport, role: ServerRole) -> str:
     if not _can_start_jobs(report, role):
-        return f"it has {describe_packages(report.runtimes)}, and other servers run {ROLE_NAMES[role]}"
+        return f"it has {describe_server_packages(report.runtimes)}, and other servers run {ROLE_NAMES[role]}"
     return "; ".join(_list_low_limits(report))
 
 
@@ -191,7 +192,7 @@ def _find_known_packages(runtimes: Collection[str]) -> list[ServerPackage]:
     return [package for package in PACKAGES if not package.runtimes.isdisjoint(runtimes)]
 
 
-def describe_packages(runtimes: Collection[str]) -> str:
+def describe_server_packages(runtimes: Collection[str]) -> str:
     """Return the packages of a server that jobs can use, for display."""
     packages = _find_known_packages(runtimes)
     if packages and ServerRole.BATCHES in packages[0].roles:

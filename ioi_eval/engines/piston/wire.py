@@ -1,4 +1,4 @@
-"""Connections to servers: the interface `Wire`, and `HttpWire`, which uses HTTP."""
+"""Clients of servers: the interface `ServerClient`, and `HttpServerClient`, which uses HTTP."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ioi_eval.engines.contract import Capabilities
 from ioi_eval.engines.jobs.piston_api import GzipBlob, find_first_script, make_refusal_error
 from ioi_eval.engines.open_files import raise_open_file_limit
 from ioi_eval.engines.piston.discovery import Discovery
-from ioi_eval.engines.piston.probe import Prober, identify
+from ioi_eval.engines.piston.probe import Prober, identify_server
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import API, HttpClient, Request, encode_job_request
-from ioi_eval.engines.threads import run_to_end
+from ioi_eval.engines.threads import run_in_thread_to_end
 from ioi_eval.model.errors import EngineError, InputError
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.values import Blob
@@ -24,10 +24,10 @@ GetMaxSeconds = Callable[[int], float]
 """A function that returns the maximum seconds until the answer to a request of a number of bytes."""
 
 
-class Wire(Protocol):
-    """The interface of connections to servers or nodes, such as HTTP.
+class ServerClient(Protocol):
+    """The interface of clients of servers or nodes, for instance over HTTP.
 
-    The fleet, and not the connection, stores the states of servers and retries jobs.
+    The fleet, and not the client, stores the states of servers and retries jobs.
 
     Methods raise EngineError: NoAnswer if a server does not answer, and the errors of `Engine.execute` if it
     answers with an error.
@@ -40,10 +40,10 @@ class Wire(Protocol):
     machines that differ from it."""
 
     @property
-    def no_servers_message(self) -> str:
+    def no_servers_error_message(self) -> str:
         """The error message if a search finds no server."""
 
-    async def find_addresses(self) -> frozenset[str]:
+    async def find_server_addresses(self) -> frozenset[str]:
         """Return the addresses of all servers. Raises EngineError or InputError."""
 
     async def inspect(self, address: str, runtimes: Collection[str]) -> EndpointReport:
@@ -52,14 +52,14 @@ class Wire(Protocol):
         `runtimes`: the runtimes that jobs use. An empty collection means all runtimes.
         """
 
-    async def identify(self, address: str) -> EndpointReport:
+    async def identify_server(self, address: str) -> EndpointReport:
         """Return a short report: whether a server answers, and its identity."""
 
-    def check_capacity(self, jobs: int, servers: int) -> InputError | None:
-        """Return an error if this process cannot open connections for `jobs` jobs on `servers` servers."""
+    def check_connection_capacity(self, job_count: int, server_count: int) -> InputError | None:
+        """Return an error if this process cannot open connections for so many jobs and servers."""
 
     def complete_capabilities(self, capabilities: Capabilities) -> Capabilities:
-        """Return the servers' capabilities, with changes that apply to all servers of this connection."""
+        """Return the servers' capabilities, with changes that apply to all servers of this client."""
 
     async def execute(
         self,
@@ -103,8 +103,8 @@ _MIN_BYTES_PER_S = 1 << 18  # minimum speed at which a content is sent, in bytes
 _NO_SUCH_API = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
 
 
-class HttpWire:
-    """HTTP connections to Piston servers and workers."""
+class HttpServerClient:
+    """The HTTP client of Piston servers and workers."""
 
     is_elastic = False
 
@@ -119,7 +119,7 @@ class HttpWire:
         has_known_capabilities: bool = False,
     ) -> None:
         """Args:
-        token: tokens for servers, in the form of `Tokens`.
+        token: tokens for servers, in the form of `ServerTokens`.
         max_connect_s: maximum time until there is a connection, in seconds.
         max_inspection_s: maximum time until a server answers a request for its state, in seconds.
         max_content_s: maximum time until a server answers a request about a stored file, in seconds.
@@ -139,7 +139,7 @@ class HttpWire:
         return str(self._discovery)
 
     @property
-    def no_servers_message(self) -> str:
+    def no_servers_error_message(self) -> str:
         return f"no server was found by {self._discovery}"
 
     async def __aenter__(self) -> Self:
@@ -152,24 +152,24 @@ class HttpWire:
     ) -> None:
         await self._http.__aexit__(kind, error, trace)
 
-    async def find_addresses(self) -> frozenset[str]:
+    async def find_server_addresses(self) -> frozenset[str]:
         return await self._discovery.find()
 
     async def inspect(self, address: str, runtimes: Collection[str]) -> EndpointReport:
         if self._has_known_capabilities:
-            return await self.identify(address)
+            return await self.identify_server(address)
         return await self._prober.probe(address, runtimes)
 
-    async def identify(self, address: str) -> EndpointReport:
-        return await identify(self._http, address, self._max_inspection_s)
+    async def identify_server(self, address: str) -> EndpointReport:
+        return await identify_server(self._http, address, self._max_inspection_s)
 
-    def check_capacity(self, jobs: int, servers: int) -> InputError | None:
-        needed_files, max_files = _OTHER_FILES + jobs + servers, raise_open_file_limit()
+    def check_connection_capacity(self, job_count: int, server_count: int) -> InputError | None:
+        needed_files, max_files = _OTHER_FILES + job_count + server_count, raise_open_file_limit()
         if needed_files <= max_files:
             return None
         return InputError(
-            f"{jobs} jobs at a time on {servers} servers take {needed_files} open files, and this process"
-            f" may have {max_files}",
+            f"{job_count} jobs at a time on {server_count} servers take {needed_files} open files, and this"
+            f" process may have {max_files}",
             remedy=f"Raise the hard limit: ulimit -Hn {needed_files} as root, LimitNOFILE={needed_files} of a"
             f" service, nofile={needed_files} of a container. Or name fewer servers",
         )
@@ -187,15 +187,19 @@ class HttpWire:
     ) -> JobResult:
         identity = report.identity
         # A worker repeats the request's mark in a header, so its script need not print a mark.
-        mark = "" if identity.worker else token_hex(8)
+        request_mark = "" if identity.worker else token_hex(8)
         script_name = find_first_script(job)
         request = await encode_job_request(
-            job, report.url, stored_hashes, files_to_keep, identity.make_shell_lines(script_name, mark)
+            job,
+            report.url,
+            stored_hashes,
+            files_to_keep,
+            identity.make_identity_shell_lines(script_name, request_mark),
         )
         result = await self._http.execute(
             report.url, request, get_max_seconds(len(request.body)), worker_identity=identity.worker
         )
-        return identity.check_result(script_name, result, mark)
+        return identity.check_and_remove_identity(script_name, result, request_mark)
 
     async def has_content(self, address: str, content_hash: str) -> bool:
         answer = await self._http.ask("HEAD", address, _make_content_path(content_hash), self._max_content_s)
@@ -203,7 +207,7 @@ class HttpWire:
 
     async def put_content(self, address: str, content: Blob) -> bool:
         gzip_form = content.gzip if isinstance(content, GzipBlob) else b""
-        body = gzip_form or await run_to_end(content.read)
+        body = gzip_form or await run_in_thread_to_end(content.read)
         request = Request(body=body, packed=bool(gzip_form), is_json=False)
         max_s = self._max_content_s + len(body) / _MIN_BYTES_PER_S
         answer = await self._http.ask("PUT", address, _make_content_path(content.sha256), max_s, request)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ioi_eval.engines.contract import HealthCheck
-from ioi_eval.engines.piston.engine import FleetEngine, ServerUsage
-from ioi_eval.plugins.ray.wire import NodePatience, NodeUsage, RayWire
+from ioi_eval.engines.piston.engine import ServerFleetEngine, ServerUsage
+from ioi_eval.plugins.ray.wire import NodePatience, NodeUsage, RayServerClient
 
 
-class RayEngine(FleetEngine):
+class RayEngine(ServerFleetEngine):
     """Executes jobs on the nodes of a Ray cluster. Each node runs the embedded engine.
 
         async with RayEngine("ray://head:10001") as engine:
@@ -40,11 +40,11 @@ class RayEngine(FleetEngine):
         super().__init__(ServerUsage(total=slots, same_compiler=same_compiler), patience)
         usage = NodeUsage(slots=slots, cpus_per_slot=cpus_per_slot, allow_unconfined=allow_unconfined)
         self._address, self._node_usage, self._node_patience = address, usage, patience
-        self._ray_wire: RayWire | None = None
+        self._ray_client: RayServerClient | None = None
 
-    def _create_wire(self) -> RayWire:
-        self._ray_wire = RayWire(self._address, self._node_usage, self._node_patience)
-        return self._ray_wire
+    def _create_server_client(self) -> RayServerClient:
+        self._ray_client = RayServerClient(self._address, self._node_usage, self._node_patience)
+        return self._ray_client
 
     @property
     def nodes(self) -> Mapping[str, int]:
@@ -53,5 +53,5 @@ class RayEngine(FleetEngine):
 
     async def check_health(self) -> Mapping[str, list[HealthCheck]]:
         """Return the health checks of each node."""
-        assert self._ray_wire is not None, "the engine is open"
-        return await self._ray_wire.check_health()
+        assert self._ray_client is not None, "the engine is open"
+        return await self._ray_client.check_health()

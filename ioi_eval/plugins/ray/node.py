@@ -134,7 +134,7 @@ class Node:
     async def _open_engine(self) -> _OpenNode:
         async with self._open_lock:
             if self._open is None:
-                sandboxes = Sandboxes(Path(tempfile.gettempdir()), runs_programs=False)
+                sandboxes = Sandboxes(Path(tempfile.gettempdir()), can_run_programs=False)
                 self._exit_stack.callback(sandboxes.close)
                 await asyncio.to_thread(sandboxes.open)
                 free_bytes = shutil.disk_usage(sandboxes.folder).free

@@ -12,7 +12,7 @@ from typing import Any, Self
 import msgspec
 
 from ioi_eval.engines.contract import CLASSIC, OWN, Capabilities, Change, HealthCheck
-from ioi_eval.engines.jobs.piston_api import LacksContents
+from ioi_eval.engines.jobs.piston_api import MissingContentsError
 from ioi_eval.engines.piston.engine import Patience
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import LATE, WORKER, ServerIdentity
@@ -60,7 +60,7 @@ class RayNode:
         self.about: NodeCapabilities | None = None
 
 
-class RayWire:
+class RayServerClient:
     """Calls to the actors of the nodes. Closing stops the actors that this object started."""
 
     is_elastic = True
@@ -106,13 +106,13 @@ class RayWire:
     # --- nodes -------------------------------------------------------------------------------------------
 
     @property
-    def no_servers_message(self) -> str:
+    def no_servers_error_message(self) -> str:
         return (
             f"no node of the Ray cluster had a free CPU for {self._patience.first_look:g} s."
             " Stop programs that reserve CPUs, or use fewer slots"
         )
 
-    async def find_addresses(self) -> frozenset[str]:
+    async def find_server_addresses(self) -> frozenset[str]:
         """Return the names of the nodes that have an actor, or a CPU for an actor."""
         self._seen_nodes = {
             seen_node.name: seen_node for seen_node in await asyncio.to_thread(cluster.list_nodes)
@@ -152,7 +152,7 @@ class RayWire:
             reason = f"{address}: {error}"
             return EndpointReport(url=address, reachable=False, reason=reason, temporary_state=Change.LOST)
 
-    async def identify(self, address: str) -> EndpointReport:
+    async def identify_server(self, address: str) -> EndpointReport:
         try:
             async with asyncio.timeout(self._patience.health):
                 return _make_node_report(address, await _describe_node(self._find_node(address)))
@@ -215,7 +215,7 @@ class RayWire:
 
     # --- capabilities of all nodes -----------------------------------------------------------------------
 
-    def check_capacity(self, jobs: int, servers: int) -> InputError | None:
+    def check_connection_capacity(self, job_count: int, server_count: int) -> InputError | None:
         return None  # Ray itself manages the connections
 
     def complete_capabilities(self, capabilities: Capabilities) -> Capabilities:
@@ -298,7 +298,7 @@ class RayWire:
         if isinstance(answer, NodeError):
             raise answer.error
         if isinstance(answer, MissingContents):
-            raise LacksContents(frozenset(answer.names))
+            raise MissingContentsError(frozenset(answer.names))
         return answer
 
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol, Self
 
 from ioi_eval.engines.piston import PistonEngine
 from ioi_eval.engines.piston.discovery import FixedServers
-from ioi_eval.engines.piston.probe import identify
+from ioi_eval.engines.piston.probe import identify_server
 from ioi_eval.engines.piston.sending import HttpClient
 from ioi_eval.engines.registry import EngineSetup
 from ioi_eval.model.errors import EngineUnavailable, InputError
@@ -117,7 +117,7 @@ class RentedEngine(PistonEngine):
                 asyncio.timeout(RENTED_SERVER.max_total_seconds),
             ):
                 for server in servers:
-                    while not (report := await identify(client, server.address, 10.0)).reachable:
+                    while not (report := await identify_server(client, server.address, 10.0)).reachable:
                         last_reason = report.reason
                         RENTED_SERVER.log(_log, last_reason)
                         await asyncio.sleep(RENTED_SERVER.longest_wait)

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ioi_eval.engines.contract import artifact_key
+from ioi_eval.engines.contract import make_artifact_key
 from ioi_eval.engines.embedded.job import remove_kept_files
 from ioi_eval.engines.jobs.piston_api import RefusedRequest
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus
@@ -339,7 +339,7 @@ class SandboxFusion:
         job, capabilities = self._jobs.add_limits(program.build_job), await self._engine.capabilities()
         tool = capabilities.toolchains[program.language.tools[0]]
         limits = (job.compile_timeout, job.compile_cpu_time, job.compile_memory_limit)
-        key = artifact_key("run-code", capabilities.architecture, tool, map(str, limits), job.files)
+        key = make_artifact_key("run-code", capabilities.architecture, tool, map(str, limits), job.files)
         # If an equal build is already running, the request needs its slot only after that build.
         if not self._builds.is_running(key):
             await entry.acquire_slot()

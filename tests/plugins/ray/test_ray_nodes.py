@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ioi_eval.engines.contract import SUBMISSION, BuildSpec
-from ioi_eval.engines.jobs.http_delivery import HttpDelivery
+from ioi_eval.engines.jobs.http_delivery import HttpJobDelivery
 from ioi_eval.errors import InputError, JobRejected, JudgeFailure
 from ioi_eval.model.job import Toolchain
 from ioi_eval.models import Blob, BuildLimits, Capabilities, Job, JobFile, JobResult, NamedBlob
@@ -69,5 +69,5 @@ async def test_python_artifact_is_fetched_from_ray_nodes_with_fork_server() -> N
             limits=BuildLimits(),
         )  # fmt: skip
         with pytest.raises(JudgeFailure, match="noted"):
-            await HttpDelivery(seeing).build(recipe, None, profile, may_stay_on_worker=True)  # type: ignore[arg-type]
+            await HttpJobDelivery(seeing).build(recipe, None, profile, may_leave_artifact_on_worker=True)  # type: ignore[arg-type]
     assert seeing.stays == ["", "made"]

@@ -13,7 +13,7 @@ from support.engines import fake_capabilities
 from ioi_eval import Store
 from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.engines.contract import HealthCheck
-from ioi_eval.engines.registry import EngineChoice, EnginePair
+from ioi_eval.engines.registry import EngineChoice, JobAndTrustedEngines
 from ioi_eval.errors import InputError
 from ioi_eval.generate import AgentOptions
 from ioi_eval.runs import needs as needs_module
@@ -37,7 +37,9 @@ def packages(tmp_path: Path) -> Path:
 
 
 async def looked(packages: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> list[HealthCheck]:
-    monkeypatch.setattr(needs_module, "open_engine", lambda choice, store, packages: EnginePair(engine))
+    monkeypatch.setattr(
+        needs_module, "open_engine", lambda choice, store, packages: JobAndTrustedEngines(engine)
+    )
     store = Store(packages.parent / "store")
     return list(await check_problem_needs(str(packages), BenchmarkOptions(), EngineChoice(), store=store))
 

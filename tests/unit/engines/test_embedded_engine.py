@@ -19,7 +19,7 @@ from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded import engine as engine_module
-from ioi_eval.engines.embedded.toolchains import is_startable_by_all
+from ioi_eval.engines.embedded.toolchains import is_executable_by_everyone
 from ioi_eval.errors import EngineUnavailable, JobRejected
 from ioi_eval.models import Blob, Ending, Job
 
@@ -294,7 +294,7 @@ async def test_embedded_capabilities_describe_machine(engine: EmbeddedEngine) ->
     assert {"g++", "python3"} <= set(profile.toolchains)
     assert {"ioi_eval", "bash", "cms_ioi"} <= set(profile.runtimes)
     assert profile.proctor is not None and profile.proctor.path is not None
-    assert is_startable_by_all(Path(profile.proctor.path))
+    assert is_executable_by_everyone(Path(profile.proctor.path))
 
 
 # --- coming and going --------------------------------------------------------------------------------
@@ -347,11 +347,11 @@ async def test_low_shell_resource_limits_are_warned_of_once(
     monkeypatch.setattr(
         resource, "getrlimit", lambda kind: (1, hard_limits.get(kind, resource.RLIM_INFINITY))
     )
-    engine_module._warn_of_limits.cache_clear()
+    engine_module._warn_about_resource_limits.cache_clear()
     for _ in range(2):
         async with EmbeddedEngine(store=store, slots=1, sandboxes=str(place)):
             pass
     [warning] = [line for line in caplog.messages if "hard limits of this shell" in line]
     assert "ulimit -Hs" in warning and "-Hv" not in warning
     assert "ulimit -Hf" in warning, "a program that prints more would be OLE"
-    engine_module._warn_of_limits.cache_clear()
+    engine_module._warn_about_resource_limits.cache_clear()

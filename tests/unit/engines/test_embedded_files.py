@@ -8,14 +8,14 @@ from threading import Lock
 import pytest
 from engine_helpers import file, path_file
 
-from ioi_eval.engines.contract import check_names
+from ioi_eval.engines.contract import check_file_names
 from ioi_eval.engines.embedded import sandbox as embedded
 from ioi_eval.engines.embedded.sandbox import (
     FileLinker,
     SandboxFile,
     convert_file_errors,
     fill_sandbox,
-    move_out,
+    move_out_of_sandbox,
     unlink_files,
 )
 from ioi_eval.errors import EngineOverloaded, JobRejected
@@ -50,16 +50,16 @@ def box(tmp_path: Path) -> Path:
 )
 def test_unsafe_file_names_are_rejected(name: str) -> None:
     with pytest.raises(JobRejected, match="cannot be a file's name"):
-        check_names([name])
+        check_file_names([name])
 
 
 def test_unusual_file_names_are_accepted() -> None:
-    check_names(["a", "a/b/c.txt", "..a", ".hidden", "a\nb", "ä" * 127, "-rf"])
+    check_file_names(["a", "a/b/c.txt", "..a", ".hidden", "a\nb", "ä" * 127, "-rf"])
 
 
 def test_duplicate_file_name_is_rejected() -> None:
     with pytest.raises(JobRejected, match="twice"):
-        check_names(["a", "b", "a"])
+        check_file_names(["a", "b", "a"])
 
 
 def test_job_files_are_written_with_their_modes(box: Path) -> None:
@@ -195,7 +195,7 @@ def test_regular_file_is_moved_out_of_sandbox(box: Path, tmp_path: Path) -> None
     program = box / "out" / "program"
     program.write_text("x")
     program.chmod(0o4100)
-    assert move_out(box, "out/program", tmp_path / "kept")
+    assert move_out_of_sandbox(box, "out/program", tmp_path / "kept")
     assert (tmp_path / "kept").read_text() == "x"
     assert (tmp_path / "kept").stat().st_mode & 0o7777 == 0o755
     assert not program.exists()
@@ -210,7 +210,7 @@ def test_links_folders_and_pipes_are_not_moved_out(box: Path, tmp_path: Path) ->
     (box / "folder").mkdir()
     os.mkfifo(box / "pipe")
     for name in ("link", "folder-link/precious", "folder", "pipe", "missing", "missing/x", "link/x"):
-        assert not move_out(box, name, tmp_path / "kept"), name
+        assert not move_out_of_sandbox(box, name, tmp_path / "kept"), name
     assert not (tmp_path / "kept").exists()
     assert (outside / "precious").read_text() == "x"
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from ioi_eval.engines.embedded.sandbox import decode_report, signal_name
+from ioi_eval.engines.embedded.sandbox import decode_sandbox_report, signal_name
 from ioi_eval.errors import BrokenReply
 
 
 @pytest.mark.parametrize(
-    ("report", "overflow", "expected"),
+    ("report", "overflowed_stream", "expected"),
     [
         ({}, "", (0, None, None, None)),
         ({"code": 3}, "", (3, None, "RE", "Exited with error status 3")),
@@ -27,9 +27,9 @@ from ioi_eval.errors import BrokenReply
     ],
 )
 def test_sandbox_report_becomes_job_ending(
-    report: dict[str, Any], overflow: str, expected: tuple[Any, ...]
+    report: dict[str, Any], overflowed_stream: str, expected: tuple[Any, ...]
 ) -> None:
-    ending, _ = decode_report(json.dumps({"v": 2, **report}).encode(), overflow)
+    ending, _ = decode_sandbox_report(json.dumps({"v": 2, **report}).encode(), overflowed_stream)
     assert (ending.code, ending.signal, ending.status, ending.message) == expected
 
 
@@ -40,7 +40,7 @@ def test_sandbox_report_gives_usage_and_confinement(fields: str) -> None:
     report = (
         f'{{"v":2,{fields},"cpu_us":1999,"wall_us":2000,"waited_us":5,"memory":77,"confinement":{{"uid":1}}}}'
     )
-    ending, confinement = decode_report(report.encode())
+    ending, confinement = decode_sandbox_report(report.encode())
     assert (ending.cpu_time, ending.wall_time, ending.memory) == (1, 2, 77)
     assert confinement == {"uid": 1}
 
@@ -53,4 +53,4 @@ def test_unnamed_signal_is_shown_as_number() -> None:
 @pytest.mark.parametrize("report", [b"{}", b'{"v":2,"code":"x"}', b'{"v":2', b'{"v":1}'])
 def test_malformed_sandbox_report_is_broken_reply(report: bytes) -> None:
     with pytest.raises(BrokenReply):
-        decode_report(report)
+        decode_sandbox_report(report)

@@ -7,16 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from support.waiting import until
 
-from ioi_eval.engines.threads import run_to_end
+from ioi_eval.engines.threads import run_in_thread_to_end
 
 
 async def test_run_to_end_returns_result_of_thread() -> None:
-    assert await run_to_end(lambda: 7) == 7
+    assert await run_in_thread_to_end(lambda: 7) == 7
 
 
 async def test_run_to_end_raises_error_of_thread() -> None:
     with pytest.raises(ZeroDivisionError):
-        await run_to_end(lambda: 1 // 0)
+        await run_in_thread_to_end(lambda: 1 // 0)
 
 
 @pytest.mark.parametrize("cancellations", [1, 3])
@@ -30,7 +30,9 @@ async def test_cancelled_run_to_end_waits_for_the_thread_and_undoes_its_result(c
         return 7
 
     hurried: list[bool] = []
-    task = asyncio.create_task(run_to_end(work, stop_early=lambda: hurried.append(True), undo=undone.append))
+    task = asyncio.create_task(
+        run_in_thread_to_end(work, stop_early=lambda: hurried.append(True), undo=undone.append)
+    )
     await until(begun.is_set)
     for _ in range(cancellations):
         task.cancel()
@@ -52,7 +54,7 @@ async def test_error_in_thread_is_dropped_if_run_to_end_is_cancelled() -> None:
         raise ValueError("unseen")
 
     with ThreadPoolExecutor(1) as executor:
-        task = asyncio.create_task(run_to_end(work, executor=executor, stop_early=go.set))
+        task = asyncio.create_task(run_in_thread_to_end(work, executor=executor, stop_early=go.set))
         await until(begun.is_set)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -15,8 +15,8 @@ from ioi_eval.engines.embedded.toolchains import (
     find_java,
     find_linking_compiler,
     find_python,
+    is_executable_by_everyone,
     is_in_system_folder,
-    is_startable_by_all,
 )
 
 
@@ -120,9 +120,9 @@ def test_link_to_command_is_startable_if_target_is(base: Path) -> None:
     (base / "link").symlink_to(base / "hidden" / "tool")
     (base / "round").symlink_to(base / "round")
     (base / "nowhere").symlink_to(base / "gone")
-    assert not any(is_startable_by_all(base / name) for name in ("link", "round", "nowhere"))
+    assert not any(is_executable_by_everyone(base / name) for name in ("link", "round", "nowhere"))
     (base / "hidden").chmod(0o755)
-    assert is_startable_by_all(base / "link")
+    assert is_executable_by_everyone(base / "link")
 
 
 def fake_compiler(base: Path, version: str = "13.1.0", library: str = "one") -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ioi_eval.engines.embedded import sandboxes
-from ioi_eval.engines.embedded.sandboxes import Uids
+from ioi_eval.engines.embedded.sandboxes import SandboxUidPool
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can assign uids")
 
@@ -43,9 +43,9 @@ RESERVING = """
 import pathlib
 import sys
 from ioi_eval.engines.embedded import sandboxes
-from ioi_eval.engines.embedded.sandboxes import Uids
+from ioi_eval.engines.embedded.sandboxes import SandboxUidPool
 sandboxes._PLACES = (pathlib.Path(sys.argv[1]),)
-uids = Uids()
+uids = SandboxUidPool()
 print(*uids.reserve(2), flush=True)
 input()
 """
@@ -67,16 +67,16 @@ def running(program: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[st
 
 def test_sandbox_uids_are_reserved_on_new_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandboxes, "_PLACES", (tmp_path,))  # no uid is reserved there yet
-    uids = Uids()
+    uids = SandboxUidPool()
     assert None not in uids.reserve(2)
     uids.release()
 
 
 def test_lock_held_by_another_user_does_not_block_uid_reservation_of_root() -> None:
-    Uids().reserve(0)  # creates the file to lock
+    SandboxUidPool().reserve(0)  # creates the file to lock
     with running(HOSTILE) as (_, output):
         assert output == "ready"
-        uids = Uids()
+        uids = SandboxUidPool()
         assert len(set(uids.reserve(3))) == 3
         uids.release()
 
@@ -87,12 +87,12 @@ def test_uid_is_not_reserved_twice_by_several_processes(
     monkeypatch.setattr(sandboxes, "_PLACES", (tmp_path,))  # other tests reserve some as well
     with running(RESERVING, str(tmp_path)) as (other, output):
         theirs = set(map(int, output.split()))
-        first, two = Uids(), Uids()
+        first, two = SandboxUidPool(), SandboxUidPool()
         ours = [*first.reserve(2), *two.reserve(2)]
         assert len(theirs.union(filter(None, ours))) == 6
         other.kill()
         other.wait()
-        three = Uids()
+        three = SandboxUidPool()
         assert theirs <= set(three.reserve(2 + len(theirs))), (
             "the kernel releases the locks of dead processes"
         )

@@ -11,7 +11,7 @@ import pytest
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Store
 from ioi_eval.cli.options import EngineOptions
-from ioi_eval.engines.registry import EngineChoice, EnginePair, open_engine
+from ioi_eval.engines.registry import EngineChoice, JobAndTrustedEngines, open_engine
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.eval_protocol import Execution
 from ioi_eval.integrations.lm_eval import CodeEval
@@ -19,35 +19,41 @@ from ioi_eval.integrations.runtime import Setup
 from ioi_eval.integrations.trl import make_reward
 from ioi_eval.integrations.verl import make_rewards
 
-Door = Callable[..., EnginePair]
+Door = Callable[..., JobAndTrustedEngines]
 CORES = 8
 
 
-def command_line(store: Store, engine: str | None, workers: int | None = None, **options: Any) -> EnginePair:
+def command_line(
+    store: Store, engine: str | None, workers: int | None = None, **options: Any
+) -> JobAndTrustedEngines:
     return open_engine(EngineOptions(engine=engine, workers=workers, **options).read_engine_choice(), store)
 
 
-def library(store: Store, engine: str | None, workers: int | None = None, **options: Any) -> EnginePair:
+def library(
+    store: Store, engine: str | None, workers: int | None = None, **options: Any
+) -> JobAndTrustedEngines:
     return open_engine(EngineChoice.from_variables(engine, os.environ, slots=workers, **options), store)
 
 
-def integration(store: Store, engine: str | None, workers: int | None = None, **options: Any) -> EnginePair:
+def integration(
+    store: Store, engine: str | None, workers: int | None = None, **options: Any
+) -> JobAndTrustedEngines:
     return Setup(engine=engine, slots=workers, **options).open_engines(store)
 
 
-def reward_of_verl(store: Store, engine: str | None) -> EnginePair:
+def reward_of_verl(store: Store, engine: str | None) -> JobAndTrustedEngines:
     return make_rewards({"engine": engine}).setup.open_engines(store)
 
 
-def reward_of_trl(store: Store, engine: str | None) -> EnginePair:
+def reward_of_trl(store: Store, engine: str | None) -> JobAndTrustedEngines:
     return make_reward(engine=engine)._rewards.setup.open_engines(store)
 
 
-def evaluator_of_apps(store: Store, engine: str | None, **options: Any) -> EnginePair:
+def evaluator_of_apps(store: Store, engine: str | None, **options: Any) -> JobAndTrustedEngines:
     return Execution(engine=Setup(engine=engine, **options)).make_judging_setup().open_engines(store)
 
 
-def metric_of_lm_eval(store: Store, engine: str | None, **options: Any) -> EnginePair:
+def metric_of_lm_eval(store: Store, engine: str | None, **options: Any) -> JobAndTrustedEngines:
     return CodeEval(Setup(engine=engine, **options))._setup.open_engines(store)
 
 
@@ -75,7 +81,7 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path)
 
 
-def local_choice(opening: EnginePair) -> EmbeddedEngine:
+def local_choice(opening: JobAndTrustedEngines) -> EmbeddedEngine:
     assert isinstance(opening.engine, EmbeddedEngine) and opening.trusted is None
     return opening.engine
 

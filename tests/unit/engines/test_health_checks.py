@@ -88,9 +88,9 @@ async def test_health_check_names_origin_of_proctor_binaries(
 
 def test_doctor_lists_missing_languages_with_install_commands() -> None:
     gcc = Toolchain(command="gcc", path="/usr/bin/gcc", version="12.2.0", identity="")
-    [some] = doctor.check_other_languages({"gcc": gcc, "g++": gcc})
+    [some] = doctor.check_optional_languages({"gcc": gcc, "g++": gcc})
     assert some.ok is True and some.detail.startswith("gcc 12.2.0; not here: pypy (apt-get install pypy3), ")
-    [none] = doctor.check_other_languages({})
+    [none] = doctor.check_optional_languages({})
     assert none.ok is True and none.detail.startswith("none; not here: c (")
 
 
@@ -176,7 +176,7 @@ def test_health_check_reports_sandbox_folder(base: Path, monkeypatch: pytest.Mon
     assert chosen.ok is True and str(base) in chosen.detail
     monkeypatch.setattr(doctor, "explain_unusable_folder", lambda _slots: "/dev/shm is mounted noexec")
     monkeypatch.setattr(
-        doctor, "choose_base_folder", lambda _slots: Path("/proc")
+        doctor, "choose_sandbox_parent_folder", lambda _slots: Path("/proc")
     )  # a folder that is not in memory
     monkeypatch.setattr(Disk, "measure", lambda _base: Disk(free=1 << 40))
     monkeypatch.setattr(doctor, "is_noexec", lambda _base: False)
@@ -192,8 +192,8 @@ async def test_confinement_is_probed_in_sandbox_folder(
     base: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The folder of temporary files is often mounted noexec."""
-    monkeypatch.setattr(doctor, "choose_base_folder", lambda _slots: base)
-    with doctor.create_trial_folder() as folder:
+    monkeypatch.setattr(doctor, "choose_sandbox_parent_folder", lambda _slots: base)
+    with doctor.create_health_check_folder() as folder:
         assert folder.parent == base
 
 
@@ -216,6 +216,6 @@ def test_health_check_reports_slots_without_disk_space(base: Path, monkeypatch: 
 def test_sandboxes_in_other_memory_file_system_pass_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """For example in a container with a private memory file system."""
     monkeypatch.setattr(doctor, "explain_unusable_folder", lambda _slots: "/dev/shm is mounted noexec")
-    monkeypatch.setattr(doctor, "choose_base_folder", lambda _slots: IN_MEMORY)
+    monkeypatch.setattr(doctor, "choose_sandbox_parent_folder", lambda _slots: IN_MEMORY)
     [elsewhere] = doctor.check_sandbox_folder()
     assert (elsewhere.ok, elsewhere.remedy) == (True, "")

@@ -10,8 +10,8 @@ import pytest
 from support.clocks import FastForwardClock
 from support.waiting import settle
 
-from ioi_eval.engines.embedded.engine import Slots
-from ioi_eval.engines.embedded.job import Slot
+from ioi_eval.engines.embedded.engine import JobSlotPool
+from ioi_eval.engines.embedded.job import JobSlot
 from ioi_eval.engines.locks import SharedExclusiveLock
 
 
@@ -19,7 +19,7 @@ class Work:
     """Tasks that hold a slot until the test stops them, and the names of running tasks."""
 
     def __init__(self, slots: int) -> None:
-        self.slots = Slots(cast(Slot, object()) for _ in range(slots))
+        self.slots = JobSlotPool(cast(JobSlot, object()) for _ in range(slots))
         self.running, self.ends = set[str](), dict[str, asyncio.Event]()
         self.tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -106,9 +106,9 @@ class Holders:
         self.lock, self.log = SharedExclusiveLock(), list[str]()
         self.ends, self.tasks = dict[str, asyncio.Event](), dict[str, asyncio.Task[None]]()
 
-    async def start(self, name: str, *, exclusive: bool = False, others_first_s: float = 0.0) -> None:
+    async def start(self, name: str, *, exclusive: bool = False, max_wait_for_others_s: float = 0.0) -> None:
         async def hold() -> None:
-            async with self.lock.hold(exclusive=exclusive, others_first_s=others_first_s):
+            async with self.lock.hold(exclusive=exclusive, max_wait_for_others_s=max_wait_for_others_s):
                 self.log.append(name)
                 await self.ends[name].wait()
 
@@ -124,7 +124,7 @@ class Holders:
 async def test_exclusive_task_waits_for_later_tasks_if_others_go_first() -> None:
     holders = Holders()
     await holders.start("a")
-    await holders.start("last", exclusive=True, others_first_s=60.0)
+    await holders.start("last", exclusive=True, max_wait_for_others_s=60.0)
     await holders.start("b")
     await holders.end("a")
     assert holders.log == ["a", "b"]
@@ -136,7 +136,7 @@ async def test_exclusive_task_waits_for_later_tasks_if_others_go_first() -> None
 async def test_exclusive_task_lets_others_go_first_for_limited_time() -> None:
     holders = Holders()
     await holders.start("a")
-    await holders.start("last", exclusive=True, others_first_s=60.0)
+    await holders.start("last", exclusive=True, max_wait_for_others_s=60.0)
     await FastForwardClock().advance(60.1)
     await holders.start("b")
     await holders.end("a")

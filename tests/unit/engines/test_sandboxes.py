@@ -150,7 +150,7 @@ def test_noexec_sandbox_base_is_refused(base: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(EngineUnavailable, match=r"it is mounted noexec\. Set TMPDIR to a folder"):
         Sandboxes(base).open()
     assert explain_unusable_folder(1, base) == f"{base} is mounted noexec"
-    mere_files = Sandboxes(base, runs_programs=False)
+    mere_files = Sandboxes(base, can_run_programs=False)
     mere_files.open()
     mere_files.close()
 

@@ -9,7 +9,7 @@ import pytest
 from support.servers import ServerOptions, serve
 
 from ioi_eval import Store
-from ioi_eval.engines.environment import Launch
+from ioi_eval.engines.environment import DistributedProcess
 from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.errors import EngineUnavailable, InputError
 from ioi_eval.integrations.runtime import close_all
@@ -23,7 +23,7 @@ def test_environment_variables_select_engine() -> None:
     assert not EngineChoice.from_variables(None, {"PISTON_ENDPOINTS": " "}).is_remote
     assert EngineChoice.from_variables(None, {"PISTON_ENDPOINTS": " slurm "}) == EngineChoice(text="slurm")
     variables = {"PISTON_ENDPOINTS": "slurm", "PISTON_MAX_REQUESTS_PER_ENDPOINT": "2", **LAUNCHED}
-    launch, token = Launch(rank=3, world=4), Secret("secret")
+    launch, token = DistributedProcess(rank=3, world=4), Secret("secret")
     assert EngineChoice.from_variables(None, variables) == EngineChoice(
         text="slurm", per_endpoint=2, token=token, launch=launch
     )
@@ -37,7 +37,10 @@ def test_environment_variables_select_engine() -> None:
 
 @pytest.mark.parametrize(("processes", "cores"), [("", 8), ("1", 8), ("3", 2), ("16", 1), ("0", 8)])
 def test_local_world_size_divides_cores(processes: str, cores: int) -> None:
-    assert Launch.from_variables({"LOCAL_WORLD_SIZE": processes}).count_cores(8) == cores
+    assert (
+        DistributedProcess.from_environment_variables({"LOCAL_WORLD_SIZE": processes}).count_process_cores(8)
+        == cores
+    )
 
 
 async def test_rewards_use_servers_of_environment(

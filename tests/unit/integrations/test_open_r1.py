@@ -402,7 +402,7 @@ def test_piston_client_reads_servers_from_environment(monkeypatch: pytest.Monkey
     ("world", "shares"), [(1, ["abc"]), (2, ["ac", "b"]), (5, ["a", "b", "c", "a", "b"])]
 )
 async def test_servers_are_divided_among_training_processes(world: int, shares: list[str]) -> None:
-    from ioi_eval.engines.environment import ServerShare
+    from ioi_eval.engines.environment import ProcessServerDiscovery
 
     class Found:
         search_interval_s = None
@@ -410,7 +410,7 @@ async def test_servers_are_divided_among_training_processes(world: int, shares: 
         async def find(self) -> frozenset[str]:
             return frozenset("cab")
 
-    shares_found = [await ServerShare(Found(), rank, world).find() for rank in range(world)]
+    shares_found = [await ProcessServerDiscovery(Found(), rank, world).find() for rank in range(world)]
     assert ["".join(sorted(share)) for share in shares_found] == shares
 
 

@@ -107,9 +107,7 @@ def has_running_program(runtime_of_rewards: Runtime) -> bool:
     assert runtime_of_rewards._opening is not None
     embedded = runtime_of_rewards._opening.engine
     assert isinstance(embedded, EmbeddedEngine)
-    return (
-        embedded._open_parts is not None and embedded._open_parts.slots._free_slots.qsize() < embedded.slots
-    )
+    return embedded._resources is not None and embedded._resources.slots._free_slots.qsize() < embedded.slots
 
 
 def test_interrupted_reward_call_is_cancelled() -> None:

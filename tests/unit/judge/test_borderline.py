@@ -26,7 +26,7 @@ from ioi_eval import (
 )
 from ioi_eval.engines import Check
 from ioi_eval.engines.jobs.http_delivery import GzipCache
-from ioi_eval.engines.jobs.run import JobSizer
+from ioi_eval.engines.jobs.run import JobSizeLimiter
 from ioi_eval.models import Blob, Borderline, Ending, Job, JobResult, TaskType, TestResult, Verdict
 from ioi_eval.rules.limits import (
     can_rerun_gain_points,
@@ -259,7 +259,7 @@ def test_server_with_short_cpu_limit_gets_no_busy_machine_limit() -> None:
     assert compute_cpu_limit_when_crowded(longer, USUAL) == pytest.approx(1.6 * LIMIT)
     for max_cpu_time, crowded in ((None, 320), (2320, 320), (2319, None)):
         profile = msgspec.structs.replace(fake_capabilities(), max_run_cpu_time=max_cpu_time)
-        fitting = JobSizer(longer, options, profile, GzipCache().count_request_bytes)
+        fitting = JobSizeLimiter(longer, options, profile, GzipCache().count_request_bytes)
         assert fitting.template.plan.limits.crowded_cpu_ms == crowded
 
 

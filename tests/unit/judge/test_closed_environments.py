@@ -18,7 +18,7 @@ from requirements import require_language
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 from ioi_eval.engines.embedded.sandboxes import remove_tree
-from ioi_eval.engines.embedded.toolchains import is_enterable_by_all
+from ioi_eval.engines.embedded.toolchains import is_enterable_by_everyone
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Verdict
 
@@ -171,7 +171,9 @@ async def test_unreadable_packages_without_namespaces_still_allow_cpp(
 
 
 @ROOTS_OWN
-@pytest.mark.skipif(not is_enterable_by_all(Path(sys.base_prefix)), reason="only root can read this Python")
+@pytest.mark.skipif(
+    not is_enterable_by_everyone(Path(sys.base_prefix)), reason="only root can read this Python"
+)
 async def test_packages_readable_by_submissions_need_no_namespaces(store: Store, as_the_caller: Path) -> None:
     """It is the remedy that the judge failure names."""
     closed = [as_the_caller.parents[2], as_the_caller.parents[3]]

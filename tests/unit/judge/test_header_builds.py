@@ -12,7 +12,7 @@ from support.builds import HELLO, graded_problem, opened, plain_problem, submitt
 from support.waiting import until
 
 from ioi_eval import Store
-from ioi_eval.engines.health_checks import check_headers
+from ioi_eval.engines.health_checks import check_precompiled_headers
 from ioi_eval.engines.jobs.build import OBJECT
 from ioi_eval.engines.jobs.headers import NAMES
 from ioi_eval.judge.programs import Artifacts
@@ -69,17 +69,17 @@ async def test_doctor_lists_cached_precompiled_headers(
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: FakeEngine().capabilities_value.architecture)
     compiler, store = FakeEngine().capabilities_value.toolchains["g++"], Store(tmp_path / "store")
-    assert [line.detail for line in check_headers(compiler, store)] == [
+    assert [line.detail for line in check_precompiled_headers(compiler, store)] == [
         "none precompiled yet; the first builds start their compilation in the background"
     ]
     async with opened(tmp_path, FakeEngine(), BuildOptions()) as artifacts:
         await build_some(artifacts, some(HELLO, 2))
     other = msgspec.structs.replace(compiler, identity="another g++")
-    assert [line.detail for line in check_headers(compiler, store)] == [
+    assert [line.detail for line in check_precompiled_headers(compiler, store)] == [
         "bits/stdc++.h, precompiled for gnu++20"
     ]
-    assert check_headers(other, store)[0].detail.startswith("none precompiled yet")
-    assert check_headers(None, store) == []
+    assert check_precompiled_headers(other, store)[0].detail.startswith("none precompiled yet")
+    assert check_precompiled_headers(None, store) == []
 
 
 async def test_precompile_off_builds_no_header(tmp_path: Path) -> None:

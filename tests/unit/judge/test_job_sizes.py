@@ -12,8 +12,8 @@ from support.engines import Batch, Program, fake_capabilities
 from support.proctor_protocol import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 from ioi_eval import Scorer
-from ioi_eval.engines.jobs.http_delivery import GzipCache, HttpDelivery
-from ioi_eval.engines.jobs.run import JobSizer, PlanTemplate
+from ioi_eval.engines.jobs.http_delivery import GzipCache, HttpJobDelivery
+from ioi_eval.engines.jobs.run import JobSizeLimiter, PlanTemplate
 from ioi_eval.errors import JobTooLarge, JudgeFailure
 from ioi_eval.models import (
     Blob,
@@ -62,7 +62,7 @@ def batch_of(problem: Problem, program: Program = PROGRAM) -> Batch:
 
 def job_of(problem: Problem, profile: Capabilities, program: Program = PROGRAM) -> Job:
     batch = batch_of(problem, program)
-    delivery = HttpDelivery(FakeEngine())
+    delivery = HttpJobDelivery(FakeEngine())
     return delivery.make_job(
         batch, PlanTemplate(problem, batch.options).select_job_tests(batch.tests, "f00"), profile
     )
@@ -70,8 +70,8 @@ def job_of(problem: Problem, profile: Capabilities, program: Program = PROGRAM) 
 
 async def number(problem: Problem, profile: Capabilities, program: Program = PROGRAM) -> int:
     batch = batch_of(problem, program)
-    fitting = JobSizer(problem, batch.options, profile, GzipCache().count_request_bytes)
-    return len(await fitting.select_first_tests(batch))
+    fitting = JobSizeLimiter(problem, batch.options, profile, GzipCache().count_request_bytes)
+    return len(await fitting.select_tests_that_fit(batch))
 
 
 async def test_engine_without_limits_gets_all_tests_in_one_job() -> None:

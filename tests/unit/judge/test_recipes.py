@@ -9,8 +9,8 @@ import pytest
 from support.builds import HELLO, checked_problem, graded_problem, named, plain_problem, submitted
 from support.engines import LANGUAGES, submission_recipe
 
-from ioi_eval.engines.jobs.build import make_control_command
-from ioi_eval.engines.jobs.headers import make_header_spec
+from ioi_eval.engines.jobs.build import make_control_program_command
+from ioi_eval.engines.jobs.headers import make_precompiled_header_spec
 from ioi_eval.errors import InputError, JobRejected, JudgeFailure
 from ioi_eval.judge.recipes import make_proctor_build_spec, make_trusted_build_spec
 from ioi_eval.models import BuildLimits, Submission, TaskOptions, TaskType, Toolchain
@@ -55,7 +55,7 @@ def test_several_sources_are_built_together() -> None:
     }
     header = next(source for source in recipe.sources if source.name == "graders/sum.h")
     assert header.content.read() != b"own", "the problem's file replaces the file of the same name"
-    assert make_control_command(recipe)[-1] == recipe.control.name
+    assert make_control_program_command(recipe)[-1] == recipe.control.name
 
 
 def test_submission_file_named_like_problem_renames_main_source() -> None:
@@ -187,12 +187,12 @@ def test_proctor_build_includes_all_units() -> None:
         [named("main.cpp"), named("a.hpp"), named("z.cpp"), named("a.cpp")], LIMITS
     )
     assert recipe.command[-5:] == ("-include", "a.cpp", "-include", "z.cpp", "main.cpp")
-    assert make_control_command(recipe)[-3:] == ("-o", "ioi-eval-control", "ioi-eval-control.cpp")
+    assert make_control_program_command(recipe)[-3:] == ("-o", "ioi-eval-control", "ioi-eval-control.cpp")
 
 
 def test_header_is_precompiled_with_flags_of_build() -> None:
     build = submission_recipe(plain_problem(), submitted(), LIMITS)
-    header = make_header_spec(build)
+    header = make_precompiled_header_spec(build)
     assert set(FLAGS[:5]) <= set(header.command)
     assert header.main_source.content.read() == b"#include <bits/stdc++.h>\n"
 
@@ -211,18 +211,18 @@ def test_build_key_equals_protocol_definition() -> None:
         "sources": [["graders/sum.cpp", hashlib.sha256(b"x").hexdigest()]],
     }
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    assert recipe.make_key("x86_64", TOOL) == hashlib.sha256(canonical.encode()).hexdigest()
+    assert recipe.make_cache_key("x86_64", TOOL) == hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def test_build_key_changes_with_everything_that_changes_artifact() -> None:
     recipe = submission_recipe(graded_problem(), submitted("x"), LIMITS)
     keys = {
-        recipe.make_key("x86_64", TOOL),
-        recipe.make_key("aarch64", TOOL),
-        recipe.make_key("x86_64", msgspec.structs.replace(TOOL, identity="g++ 13")),
-        submission_recipe(graded_problem(), submitted("y"), LIMITS).make_key("x86_64", TOOL),
-        submission_recipe(plain_problem(), submitted("x"), LIMITS).make_key("x86_64", TOOL),
-        submission_recipe(graded_problem(cpp_standard="gnu++17"), submitted("x"), LIMITS).make_key(
+        recipe.make_cache_key("x86_64", TOOL),
+        recipe.make_cache_key("aarch64", TOOL),
+        recipe.make_cache_key("x86_64", msgspec.structs.replace(TOOL, identity="g++ 13")),
+        submission_recipe(graded_problem(), submitted("y"), LIMITS).make_cache_key("x86_64", TOOL),
+        submission_recipe(plain_problem(), submitted("x"), LIMITS).make_cache_key("x86_64", TOOL),
+        submission_recipe(graded_problem(cpp_standard="gnu++17"), submitted("x"), LIMITS).make_cache_key(
             "x86_64", TOOL
         ),
     }
@@ -235,7 +235,7 @@ def test_build_key_ignores_submission_key_limits_and_paths() -> None:
         plain_problem(source="elsewhere"), submitted("x", key="2"), BuildLimits(wall_time=9)
     )
     elsewhere = msgspec.structs.replace(TOOL, path="/opt/bin/g++")
-    assert first.make_key("x86_64", TOOL) == second.make_key("x86_64", elsewhere)
+    assert first.make_cache_key("x86_64", TOOL) == second.make_cache_key("x86_64", elsewhere)
 
 
 def test_total_source_size_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:

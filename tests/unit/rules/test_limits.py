@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioi_eval.engines.piston.engine import Patience, ServerTimes, extend_limits, max_answer_seconds
+from ioi_eval.engines.piston.engine import (
+    Patience,
+    ServerTimeLimits,
+    compute_max_answer_seconds,
+    extend_time_limits,
+)
 from ioi_eval.models import Job, Limits, Problem
 from ioi_eval.rules.limits import (
     compute_hard_stop,
@@ -49,11 +54,11 @@ def test_manager_limits_exceed_those_of_submission(cpu_time: float, processes: i
 def test_client_timeout_exceeds_stage_limits(timeout: int, strict: bool, most: int) -> None:
     """A client waits longer than the limit of a stage on the server."""
     assert compute_max_stage_wait_s(timeout) * 1000 > compute_hard_stop(timeout)
-    times = ServerTimes(run=most, strict=strict)
-    sent = extend_limits(Job(files=(), run_timeout=timeout), times)
+    times = ServerTimeLimits(run=most, strict=strict)
+    sent = extend_time_limits(Job(files=(), run_timeout=timeout), times)
     assert sent.run_timeout is not None
     longest = sent.run_timeout if strict else compute_hard_stop(sent.run_timeout)
-    assert max_answer_seconds(sent, 0, times, Patience()) * 1000 > longest
+    assert compute_max_answer_seconds(sent, 0, times, Patience()) * 1000 > longest
 
 
 @given(st.integers(1, 10**7), st.integers(1, 10**7))

@@ -125,7 +125,7 @@ async def test_delivered_gzip_data_is_reused_for_sending(tmp_path: Path) -> None
             artifacts.prepare_problem(plain_problem()), submitted("code")
         )
         assert isinstance(built, BuildSuccess) and built.artifact.read() == large
-        packed = await artifacts.builder.delivery.contents.pack(built.artifact)
+        packed = await artifacts.builder.delivery.contents.compress_content(built.artifact)
     assert base64.b64encode(packed.gzip).decode() in run.stdout
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from ioi_eval.engines.jobs.http_delivery import (
-    make_delivery_script,
+    make_artifact_printing_script,
     make_one_stage_build_script,
-    parse_delivery,
+    parse_build_output,
     was_killed_while_compiling,
 )
 from ioi_eval.errors import BrokenReply, JudgeFailure
@@ -30,7 +30,7 @@ def ran(folder: Path, script: str) -> Ending:
 
 def handed_over(folder: Path, most: int | None = None) -> Ending:
     (folder / "made").write_bytes(CONTENT)
-    return ran(folder, make_delivery_script("made", most))
+    return ran(folder, make_artifact_printing_script("made", most))
 
 
 def run_build_script(folder: Path, script: str, **limits: float | None) -> Ending:
@@ -41,16 +41,18 @@ def run_build_script(folder: Path, script: str, **limits: float | None) -> Endin
 
 def test_delivered_artifact_equals_built_file(tmp_path: Path) -> None:
     stage = handed_over(tmp_path)
-    delivery = parse_delivery(stage)
+    delivery = parse_build_output(stage)
     assert (delivery.stage, delivery.artifact) == (None, Blob.of(CONTENT))
     assert gzip.decompress(delivery.packed) == CONTENT
     assert stage.stdout.isascii()
 
 
 def test_one_stage_build_delivers_artifact_or_compiler_output(tmp_path: Path) -> None:
-    good = parse_delivery(run_build_script(tmp_path, "echo warned; echo badly >&2; printf artifact > made"))
+    good = parse_build_output(
+        run_build_script(tmp_path, "echo warned; echo badly >&2; printf artifact > made")
+    )
     assert (good.stage, good.artifact) == (Ending(code=0, stdout="warned\nbadly\n"), Blob.of("artifact"))
-    bad = parse_delivery(run_build_script(tmp_path, "echo wrong; exit 1"))
+    bad = parse_build_output(run_build_script(tmp_path, "echo wrong; exit 1"))
     assert bad.stage is not None and (bad.stage.stdout, bad.artifact) == ("wrong\n", None)
     assert bad.stage.code == 1 and classify_build(bad.stage) is BuildEnding.REFUSED
 
@@ -64,20 +66,20 @@ def test_one_stage_build_delivers_artifact_or_compiler_output(tmp_path: Path) ->
     ],
 )
 def test_one_stage_build_reports_why_compiler_ended(tmp_path: Path, script: str, end: BuildEnding) -> None:
-    stage = parse_delivery(run_build_script(tmp_path, script, hard_stop=0.3)).stage
+    stage = parse_build_output(run_build_script(tmp_path, script, hard_stop=0.3)).stage
     assert stage is not None and classify_build(stage) is end
 
 
 def test_build_without_output_file_raises_broken_reply(tmp_path: Path) -> None:
     with pytest.raises(BrokenReply, match="exit code 91"):
-        parse_delivery(run_build_script(tmp_path, "echo nothing"))
+        parse_build_output(run_build_script(tmp_path, "echo nothing"))
 
 
 FORGED = 'printf "ioi-eval 1 code 0\\nioi-eval 1 artifact 1 %064d 4\\nAAAA\\nioi-eval 1 end\\n" 0'
 
 
 def test_forged_artifact_header_in_compiler_output_stays_in_log(tmp_path: Path) -> None:
-    delivery = parse_delivery(run_build_script(tmp_path, f"{FORGED}; {FORGED} >&2; exit 1"))
+    delivery = parse_build_output(run_build_script(tmp_path, f"{FORGED}; {FORGED} >&2; exit 1"))
     assert delivery.artifact is None
     assert delivery.stage is not None and delivery.stage.code == 1
     assert delivery.stage.stdout.count("ioi-eval 1 artifact") == 2
@@ -94,19 +96,19 @@ def test_truncated_delivery_names_output_limit_of_server(
 ) -> None:
     cut = Ending(stdout=handed_over(tmp_path).stdout[:length], **ended)  # type: ignore[arg-type]
     with pytest.raises(JudgeFailure, match=r"PISTON_OUTPUT_MAX_SIZE.*, on a worker --set max-output=64mb$"):
-        parse_delivery(cut)
+        parse_build_output(cut)
 
 
 def test_delivery_over_known_output_limit_is_not_printed(tmp_path: Path) -> None:
     stage = handed_over(tmp_path, most=600)
     assert len(stage.stdout) < 600
     with pytest.raises(JudgeFailure, match=r"\d+ bytes.*PISTON_OUTPUT_MAX_SIZE"):
-        parse_delivery(stage)
+        parse_build_output(stage)
 
 
 def test_timeout_during_delivery_is_judge_failure_naming_run_timeout() -> None:
     with pytest.raises(JudgeFailure, match="PISTON_RUN_TIMEOUT"):
-        parse_delivery(Ending(signal="SIGKILL", status=StageStatus.TO))
+        parse_build_output(Ending(signal="SIGKILL", status=StageStatus.TO))
 
 
 def test_damaged_delivery_raises_broken_reply(tmp_path: Path) -> None:
@@ -124,7 +126,7 @@ def test_damaged_delivery_raises_broken_reply(tmp_path: Path) -> None:
     ]
     for stdout in damaged:
         with pytest.raises(BrokenReply):
-            parse_delivery(Ending(stdout=stdout, code=0))
+            parse_build_output(Ending(stdout=stdout, code=0))
 
 
 def test_delivery_with_data_after_gzip_member_is_refused() -> None:
@@ -135,9 +137,9 @@ def test_delivery_with_data_after_gzip_member_is_refused() -> None:
         stage = Ending(stdout=f"{head}{encoded}ioi-eval 1 end\n", code=0)
         if more:
             with pytest.raises(BrokenReply, match="damaged"):
-                parse_delivery(stage)
+                parse_build_output(stage)
         else:
-            assert parse_delivery(stage).artifact == Blob.of(CONTENT)
+            assert parse_build_output(stage).artifact == Blob.of(CONTENT)
 
 
 def test_kill_before_compiler_exit_code_counts_as_kill_while_compiling() -> None:

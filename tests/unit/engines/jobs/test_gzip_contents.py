@@ -11,7 +11,7 @@ import pytest
 from support.engines import Batch, Program
 from support.proctor_protocol import PlanChecker, PlanSubmission
 
-from ioi_eval.engines.jobs.http_delivery import GzipCache, HttpDelivery, pack_content
+from ioi_eval.engines.jobs.http_delivery import GzipCache, HttpJobDelivery, encode_content_for_request
 from ioi_eval.engines.jobs.piston_api import GzipBlob, decode_request, encode_request
 from ioi_eval.engines.jobs.run import PlanTemplate
 from ioi_eval.errors import JobRejected, JudgeFailure
@@ -26,12 +26,12 @@ TEXT = "the same line again\n" * 1000
 
 def test_small_or_incompressible_content_is_sent_uncompressed() -> None:
     for content in (b"", b"abc", b"a" * 2000, bytes(300), NOISE):
-        form = pack_content(Blob.of(content))
+        form = encode_content_for_request(Blob.of(content))
         assert (form.is_gzip, form.data) == (False, content)
 
 
 def test_compressible_content_is_sent_as_gzip() -> None:
-    form = pack_content(Blob.of(TEXT))
+    form = encode_content_for_request(Blob.of(TEXT))
     assert form.is_gzip and gzip.decompress(form.data) == TEXT.encode()
     assert form.request_bytes < len(TEXT) // 20
 
@@ -41,19 +41,19 @@ def test_file_edited_after_hashing_is_judge_failure(tmp_path: Path) -> None:
     content = Blob.of_file(tmp_path / "1.out")
     (tmp_path / "1.out").write_text("4\n")
     with pytest.raises(JudgeFailure, match=r"1\.out was edited"):
-        pack_content(content)
+        encode_content_for_request(content)
     (tmp_path / "1.out").write_text("3\n")
-    assert pack_content(content).data == b"3\n"
+    assert encode_content_for_request(content).data == b"3\n"
 
 
 def test_request_bytes_of_content_are_its_encoded_size() -> None:
-    assert pack_content(Blob.of("a\n\x00")).request_bytes == len('"a\\n\\u0000"')
-    assert pack_content(Blob.of(b"\xff" * 300)).request_bytes == 400
+    assert encode_content_for_request(Blob.of("a\n\x00")).request_bytes == len('"a\\n\\u0000"')
+    assert encode_content_for_request(Blob.of(b"\xff" * 300)).request_bytes == 400
 
 
 async def sent_files(job: Job, *, named: tuple[str, ...] = ()) -> dict[str, JobFile]:
     """Return the files of a job's request, by name."""
-    packed_job = await GzipCache().pack_job(job, SERVER)
+    packed_job = await GzipCache().prepare_job_for_sending(job, SERVER)
     decoded = decode_request(encode_request(packed_job, stored_hashes=named), accepts_hashes=True)
     assert decoded.runtime == "bash"
     return {file.name: file for file in decoded.files}
@@ -96,7 +96,7 @@ async def test_content_that_server_keeps_is_not_unpacked_by_the_script() -> None
 async def test_job_for_local_engine_keeps_uncompressed_files() -> None:
     """The gzip form belongs to requests: other engines read a file as it is."""
     run, file = JobFile(name="run", content=Blob.of("true\n")), JobFile(name="in", content=Blob.of(TEXT))
-    packed_job = await GzipCache().pack_job(Job(files=(run, file)), SERVER)
+    packed_job = await GzipCache().prepare_job_for_sending(Job(files=(run, file)), SERVER)
     assert [(file.name, file.content.read()) for file in packed_job.files] == [
         ("run", b"true\n"),
         ("in", TEXT.encode()),
@@ -121,9 +121,9 @@ async def test_same_content_is_compressed_once(tmp_path: Path) -> None:
     path = tmp_path / "input"
     path.write_text(TEXT)
     cache, blob = GzipCache(), Blob.of_file(path)
-    contents = await asyncio.gather(*(cache.pack(blob) for _ in range(5)))
+    contents = await asyncio.gather(*(cache.compress_content(blob) for _ in range(5)))
     path.unlink()
-    contents.append(await cache.pack(blob))
+    contents.append(await cache.compress_content(blob))
     assert len({id(content.gzip) for content in contents if isinstance(content, GzipBlob)}) == 1
 
 
@@ -132,17 +132,17 @@ async def test_packed_contents_cache_is_bounded(tmp_path: Path) -> None:
     path.write_bytes(NOISE[:3000])
     first, *other_blobs = [Blob.of_file(path), *(Blob.of(NOISE[: 3001 + index]) for index in range(3))]
     for blob in (first, *other_blobs):
-        await cache.pack(blob)
+        await cache.compress_content(blob)
     path.unlink()
     with pytest.raises(FileNotFoundError):
-        await cache.pack(first)
+        await cache.compress_content(first)
 
 
 async def test_content_received_as_gzip_is_forwarded_unchanged() -> None:
     cache, came = GzipCache(), gzip.compress(TEXT.encode(), 1)
-    cache.add_gzip(Blob.of(TEXT), came)
+    cache.cache_gzip_form(Blob.of(TEXT), came)
     content = Blob(sha256=Blob.of(TEXT).sha256, size=len(TEXT), path="/nowhere")
-    packed = await cache.pack(content)
+    packed = await cache.compress_content(content)
     assert isinstance(packed, GzipBlob) and packed.gzip == came
     assert (
         await cache.count_request_bytes(content)
@@ -153,8 +153,8 @@ async def test_content_received_as_gzip_is_forwarded_unchanged() -> None:
 async def test_gzip_larger_than_content_is_not_reused() -> None:
     cache = GzipCache()
     for content in (b"abc", NOISE):
-        cache.add_gzip(Blob.of(content), gzip.compress(content))
-        assert not isinstance(await cache.pack(Blob.of(content)), GzipBlob)
+        cache.cache_gzip_form(Blob.of(content), gzip.compress(content))
+        assert not isinstance(await cache.compress_content(Blob.of(content)), GzipBlob)
 
 
 @pytest.mark.parametrize(
@@ -189,11 +189,11 @@ async def test_files_are_sent_as_gzip_unless_engine_executes_plans(executes_plan
         files=(JobFile(name="submission", content=Blob.of("program"), executable=True),),
     )
     batch = Batch(problem=problem, program=program, tests=Schedule(problem).first)
-    delivery = HttpDelivery(FakeEngine())
+    delivery = HttpJobDelivery(FakeEngine())
     unpacked = delivery.make_job(
         batch, PlanTemplate(problem, batch.options).select_job_tests(batch.tests, "f00"), capabilities
     )
-    packed_job = await delivery.contents.pack_job(unpacked, capabilities)
+    packed_job = await delivery.contents.prepare_job_for_sending(unpacked, capabilities)
     files = {file.name: file for file in packed_job.files}
     assert packed_job.plan == ("plan.json" if executes_plans else "") and files["submission"].executable
     content = files["t/0.in"].content

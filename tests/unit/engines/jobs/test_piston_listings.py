@@ -11,7 +11,7 @@ from ioi_eval.engines.jobs.piston_api import (
     ForeignReply,
     RefusedRequest,
     ServerRuntime,
-    decode_package,
+    decode_language_and_version,
     decode_reply,
     decode_runtimes,
     encode_package_list,
@@ -60,10 +60,10 @@ def test_installed_packages_are_encoded_like_piston() -> None:
 
 
 def test_package_to_install_is_decoded_or_refused() -> None:
-    assert decode_package(b'{"language": "bash", "version": "5.2.0"}') == ("bash", "5.2.0")
+    assert decode_language_and_version(b'{"language": "bash", "version": "5.2.0"}') == ("bash", "5.2.0")
     for body in (b"", b"{}", b"[]", b'{"language": "bash"}', b'{"language": "bash", "version": 5}'):
         with pytest.raises(RefusedRequest):
-            decode_package(body)
+            decode_language_and_version(body)
 
 
 def test_stage_status_survives_encoding() -> None:

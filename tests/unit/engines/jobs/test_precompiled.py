@@ -22,14 +22,19 @@ from support.cached_lookups import sandbox_tool
 from support.engines import BuildSpec, submission_recipe
 
 from ioi_eval.engines.contract import BUNDLED_HEADERS, BUNDLED_LIBRARY_HEADER, LIBRARY_HEADER, Capabilities
-from ioi_eval.engines.jobs.build import OBJECT, make_compile_script, make_object_spec, make_unguessable_path
+from ioi_eval.engines.jobs.build import (
+    OBJECT,
+    make_compile_script,
+    make_object_file_spec,
+    make_unguessable_path,
+)
 from ioi_eval.engines.jobs.headers import (
     BITS_STDCPP,
     NAMES,
-    UseCounter,
+    PrebuiltFileUseCounter,
     find_leading_includes,
     make_header_file_name,
-    make_header_spec,
+    make_precompiled_header_spec,
 )
 from ioi_eval.model.job import Ending
 from ioi_eval.models import BuildLimits, Problem, Toolchain
@@ -130,13 +135,21 @@ def test_leading_includes_are_read_only_from_single_cpp_source() -> None:
 
 
 def test_precompiled_header_is_built_after_required_number_of_sources() -> None:
-    use_counter = UseCounter()
-    assert [use_counter.count_use(key, 2) for key in "aabab"] == [False, True, False, True, True]
-    assert UseCounter().count_use("a", 1)
-    few = UseCounter(2)
-    assert [few.count_use(key, 2) for key in "abcabca"] == [False, False, False, True, True, False, True]
+    use_counter = PrebuiltFileUseCounter()
+    assert [use_counter.is_due_after_use(key, 2) for key in "aabab"] == [False, True, False, True, True]
+    assert PrebuiltFileUseCounter().is_due_after_use("a", 1)
+    few = PrebuiltFileUseCounter(2)
+    assert [few.is_due_after_use(key, 2) for key in "abcabca"] == [
+        False,
+        False,
+        False,
+        True,
+        True,
+        False,
+        True,
+    ]
     use_counter.reset("a")
-    assert [use_counter.count_use("a", 2) for _ in range(2)] == [False, True]
+    assert [use_counter.is_due_after_use("a", 2) for _ in range(2)] == [False, True]
 
 
 def preprocessed(lines: Sequence[str], *options: str) -> list[str]:
@@ -228,7 +241,7 @@ def run_build(
     header: Path | None = None,
     shared: bytes | None = None,
     refused: str = "",
-    has_bundled_header: bool = False,
+    has_bundled_precompiled_header: bool = False,
     readable: bool = False,
 ) -> bytes:
     """Run a build. With `readable`, programs can read their command line, unlike in a sandbox."""
@@ -242,7 +255,10 @@ def run_build(
             else:
                 link.write_bytes(content)
     script = make_compile_script(
-        recipe, sandbox_tool(), uses_prebuilt_files=True, has_bundled_header=has_bundled_header
+        recipe,
+        sandbox_tool(),
+        uses_prebuilt_files=True,
+        has_bundled_precompiled_header=has_bundled_precompiled_header,
     )
     if not readable:
         script = script.replace("/proc/$$/cmdline", "/nothing")
@@ -280,7 +296,7 @@ def test_binary_with_precompiled_header_is_identical(
     build = recipe(source, problem)
     if find_leading_includes(build) != BITS_STDCPP:
         (tmp_path / "header").mkdir()
-        run_build(tmp_path / "header", make_header_spec(build, find_leading_includes(build)))
+        run_build(tmp_path / "header", make_precompiled_header_spec(build, find_leading_includes(build)))
         header = tmp_path / "header" / "header"
     assert run_build(tmp_path / "with", build, header) == run_build(tmp_path / "without", build)
 
@@ -303,7 +319,7 @@ BEGINNING = "".join(f"#include <{name}>\n" for name in LEAN)
 @pytest.fixture(scope="module")
 def lean(tmp_path_factory: pytest.TempPathFactory) -> Path:
     box = tmp_path_factory.mktemp("lean")
-    run_build(box, make_header_spec(recipe(HELLO), LEAN))
+    run_build(box, make_precompiled_header_spec(recipe(HELLO), LEAN))
     return box / "header"
 
 
@@ -312,7 +328,7 @@ def marked_header(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a precompiled header with a macro by which the program shows that it was used."""
     box = tmp_path_factory.mktemp("marked")
     wrapper = named("wrapper.hpp", "#define A 7\n")
-    run_build(box, msgspec.structs.replace(make_header_spec(recipe(HELLO)), sources=(wrapper,)))
+    run_build(box, msgspec.structs.replace(make_precompiled_header_spec(recipe(HELLO)), sources=(wrapper,)))
     return box / "header"
 
 
@@ -400,7 +416,7 @@ def test_bundled_header_is_used_only_for_same_c_library_and_includes(
     for library, head in (("same", big), ("older", big), ("same", BEGINNING)):
         monkeypatch.setenv(BUNDLED_HEADERS, str(tmp_path / library))
         box = tmp_path / str(len(cases))
-        run_build(box, marks(head), has_bundled_header=True)
+        run_build(box, marks(head), has_bundled_precompiled_header=True)
         cases.append(exit_code(box, marks()))
     assert cases == [7, 8, 8]
 
@@ -410,7 +426,7 @@ def test_bundled_header_is_used_only_for_same_c_library_and_includes(
 
 @pytest.fixture(scope="module")
 def grader_object(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    return run_build(tmp_path_factory.mktemp("object"), make_object_spec(recipe(HELLO, graded(GRADER))))
+    return run_build(tmp_path_factory.mktemp("object"), make_object_file_spec(recipe(HELLO, graded(GRADER))))
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -425,7 +441,7 @@ def test_precompiled_grader_object_leaves_binary_identical(
 
 def test_precompiled_grader_object_is_linked(tmp_path: Path, grader_object: bytes) -> None:
     build = recipe("int other() { return 1; }\n", graded("int other();\nint main() { return other(); }\n"))
-    theirs = run_build(tmp_path / "object", make_object_spec(build))
+    theirs = run_build(tmp_path / "object", make_object_file_spec(build))
     assert theirs != grader_object
     own_build = recipe("int other() { return 1; }\nint add(int, int) { return 2; }\n", graded(GRADER))
     assert run_build(tmp_path / "box", own_build, shared=theirs) != run_build(tmp_path / "plain", own_build)
@@ -438,11 +454,11 @@ def test_invalid_source_is_refused_once_with_grader_object(tmp_path: Path, grade
 
 
 def test_grader_object_depends_on_grader_and_not_on_submission() -> None:
-    first, second = (make_object_spec(recipe(source, graded(GRADER))) for source in ("int a;", "int b;"))
+    first, second = (make_object_file_spec(recipe(source, graded(GRADER))) for source in ("int a;", "int b;"))
     assert first == second
     assert first.main_source.name == "graders/grader.cpp"
-    other = make_object_spec(recipe("int a;", graded(GRADER + "// another")))
-    keys = {build_recipe.make_key("x86_64", sandbox_tool()) for build_recipe in (first, other)}
+    other = make_object_file_spec(recipe("int a;", graded(GRADER + "// another")))
+    keys = {build_recipe.make_cache_key("x86_64", sandbox_tool()) for build_recipe in (first, other)}
     assert len(keys) == 2
 
 

@@ -12,7 +12,7 @@ from support.builds import HELLO, lay_out, named, plain_problem, submitted
 from support.cached_lookups import sandbox_tool
 from support.engines import CPU_LIMIT, BuildSpec, compiler_in_shell, find_language, submission_recipe
 
-from ioi_eval.engines.jobs.build import make_compile_script, make_control_command
+from ioi_eval.engines.jobs.build import make_compile_script, make_control_program_command
 from ioi_eval.models import Blob, BuildLimits, Ending, NamedBlob, StageStatus, Toolchain
 from ioi_eval.rules.verdicts import MACHINE_AT_FAULT, BuildEnding, classify_build, format_build_log
 from ioi_eval.store.resources import graders_folder
@@ -205,7 +205,7 @@ def test_file_names_are_quoted_in_build_script(tmp_path: Path) -> None:
 
 def test_control_build_compiles_control_program_instead_of_sources() -> None:
     recipe = recipe_of()
-    control = make_control_command(recipe)
+    control = make_control_program_command(recipe)
     assert control[:-2] == recipe.command[:-2]
     assert control[-1] == recipe.control.name
     assert "submission" not in control

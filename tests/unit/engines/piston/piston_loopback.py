@@ -22,7 +22,7 @@ from ioi_eval import PistonEngine
 from ioi_eval.engines.fleet import State
 from ioi_eval.engines.piston.contents import ContentSender, GetMaxSeconds, Server
 from ioi_eval.engines.piston.engine import ServerFleet
-from ioi_eval.engines.piston.wire import HttpWire
+from ioi_eval.engines.piston.wire import HttpServerClient
 from ioi_eval.models import Blob, Capabilities, Ending, Job, JobFile, JobResult
 
 QUICK = Patience(
@@ -194,7 +194,7 @@ class Client(ContentSender):
 
 @asynccontextmanager
 async def sender() -> AsyncIterator[Client]:
-    wire = HttpWire(
+    wire = HttpServerClient(
         Found(),
         token="",
         max_connect_s=QUICK.connect,

@@ -23,7 +23,7 @@ class StillFleet(Fleet[int]):
         self.fitting: frozenset[str] | None = None  # addresses that fit; `None` means that all endpoints fit
         self.others_could = False
 
-    async def find_addresses(self) -> frozenset[str]:
+    async def find_server_addresses(self) -> frozenset[str]:
         return frozenset(self.endpoints)
 
     async def inspect(self, address: str) -> int:
@@ -37,7 +37,7 @@ class StillFleet(Fleet[int]):
     def count_slots(self, report: int) -> int:
         return report
 
-    def fits(self, endpoint: Endpoint[int], job: Job, *, same_versions: bool = True) -> bool:
+    def can_run_job(self, endpoint: Endpoint[int], job: Job, *, same_versions: bool = True) -> bool:
         return (self.fitting is None or endpoint.url in self.fitting) if same_versions else self.others_could
 
     def join(self, url: str, slots: int) -> Endpoint[int]:
@@ -48,7 +48,7 @@ class StillFleet(Fleet[int]):
     def put(self, endpoint: Endpoint[int], state: State) -> None:
         """Bring an endpoint into a state by the shortest path of transitions, without events and tasks."""
         for cause in path(endpoint.state, state):
-            self.change_state(endpoint, cause, None)
+            self.change_endpoint_state(endpoint, cause, None)
 
 
 def path(start: State, end: State) -> list[Cause]:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from ioi_eval import discovery
 from ioi_eval.engines.piston.discovery import (
     FixedServers,
-    Kubernetes,
-    ServerListFile,
-    Slurm,
+    KubernetesDiscovery,
+    ServerListDiscovery,
+    SlurmDiscovery,
     normalize_address,
     parse_addresses,
 )
@@ -95,12 +95,12 @@ def test_arbitrary_text_is_endpoint_url_or_input_error(text: str) -> None:
     ("written", "kind", "name"),
     [
         ("http://b:1,http://a:1/", FixedServers, "http://a:1,http://b:1"),
-        ("slurm", Slurm, "slurm"),
-        ("slurm:ada", Slurm, "slurm:ada"),
+        ("slurm", SlurmDiscovery, "slurm"),
+        ("slurm:ada", SlurmDiscovery, "slurm:ada"),
         ("slurm:2000", FixedServers, "http://slurm:2000"),
-        ("k8s:workers", Kubernetes, "k8s:workers:2000"),
-        ("k8s:workers.judge:2100", Kubernetes, "k8s:workers.judge:2100"),
-        ("@/etc/workers", ServerListFile, "@/etc/workers"),
+        ("k8s:workers", KubernetesDiscovery, "k8s:workers:2000"),
+        ("k8s:workers.judge:2100", KubernetesDiscovery, "k8s:workers.judge:2100"),
+        ("@/etc/workers", ServerListDiscovery, "@/etc/workers"),
     ],
 )
 def test_discovery_text_selects_discovery_class(written: str, kind: type, name: str) -> None:
@@ -158,7 +158,7 @@ printf '%s\\n' rack3 rack4 Login"""
 async def test_slurm_workers_are_found_by_job_name(cluster: Path) -> None:
     command(cluster, "squeue", _QUEUE)
     command(cluster, "scontrol", _HOSTS)
-    assert await Slurm().find() == {
+    assert await SlurmDiscovery().find() == {
         "http://node1:2000",
         "http://node1:2001",
         "http://rack3:2002",
@@ -169,7 +169,7 @@ async def test_slurm_workers_are_found_by_job_name(cluster: Path) -> None:
 
 async def test_squeue_is_called_for_running_jobs_of_the_user(cluster: Path) -> None:
     command(cluster, "squeue", f'echo "$*" > {cluster}/asked')
-    assert await Slurm("ada").find() == frozenset()
+    assert await SlurmDiscovery("ada").find() == frozenset()
     squeue_call = (cluster / "asked").read_text()
     assert "--states=RUNNING" in squeue_call
     assert "--user=ada" in squeue_call
@@ -177,17 +177,17 @@ async def test_squeue_is_called_for_running_jobs_of_the_user(cluster: Path) -> N
 
 async def test_failing_squeue_is_engine_unavailable_with_reason(cluster: Path) -> None:
     with pytest.raises(EngineUnavailable, match=r"squeue cannot be started.*Slurm's commands"):
-        await Slurm().find()
+        await SlurmDiscovery().find()
     command(cluster, "squeue", "echo error: Unable to contact slurm controller >&2; exit 1")
     with pytest.raises(EngineUnavailable, match="Unable to contact slurm controller"):
-        await Slurm().find()
+        await SlurmDiscovery().find()
 
 
 async def test_cancelled_squeue_query_leaves_no_process(cluster: Path) -> None:
     started = cluster / "started"
     os.mkfifo(started)
     command(cluster, "squeue", f"echo $$ > {started}; exec /bin/sleep 600")
-    looking = asyncio.create_task(Slurm().find())
+    looking = asyncio.create_task(SlurmDiscovery().find())
     pid = int(await asyncio.to_thread(started.read_text))
     looking.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -207,19 +207,22 @@ async def test_kubernetes_service_resolves_to_all_addresses(monkeypatch: pytest.
         return [*four, (socket.AF_INET6, 0, 0, "", ("fd00::1", 2100, 0, 0))]
 
     monkeypatch.setattr(socket, "getaddrinfo", answers)
-    assert await Kubernetes("workers", 2100).find() == {"http://10.0.0.1:2100", "http://10.0.0.2:2100"}
+    assert await KubernetesDiscovery("workers", 2100).find() == {
+        "http://10.0.0.1:2100",
+        "http://10.0.0.2:2100",
+    }
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answers()[3:])
-    assert await Kubernetes("workers", 2100).find() == {"http://[fd00::1]:2100"}
+    assert await KubernetesDiscovery("workers", 2100).find() == {"http://[fd00::1]:2100"}
 
 
 async def test_kubernetes_service_resolves_by_system_resolver() -> None:
-    assert await Kubernetes("127.0.0.1").find() == {"http://127.0.0.1:2000"}
+    assert await KubernetesDiscovery("127.0.0.1").find() == {"http://127.0.0.1:2000"}
 
 
 @pytest.mark.parametrize("service", ["a..b", "x" * 64])
 async def test_unknown_kubernetes_service_is_engine_unavailable(service: str) -> None:
     with pytest.raises(EngineUnavailable, match="headless"):
-        await Kubernetes(service).find()
+        await KubernetesDiscovery(service).find()
 
 
 # --- files -------------------------------------------------------------------------------------------
@@ -228,7 +231,7 @@ async def test_unknown_kubernetes_service_is_engine_unavailable(service: str) ->
 async def test_edited_workers_file_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "workers"
     path.write_text("# rack 1\nnode1:2000, node2:2000\n\nhttp://node3:2000/api/v2  # the old one\n")
-    listed = ServerListFile(path)
+    listed = ServerListDiscovery(path)
     assert listed.search_interval_s
     assert await listed.find() == {f"http://node{number}:2000" for number in (1, 2, 3)}
     path.write_text("node4:2000\n")
@@ -240,10 +243,10 @@ async def test_edited_workers_file_is_read_again(tmp_path: Path) -> None:
 async def test_error_in_workers_file_names_line(tmp_path: Path) -> None:
     path = tmp_path / "workers"
     with pytest.raises(InputError, match="workers: the file of servers cannot be read"):
-        await ServerListFile(path).find()
+        await ServerListDiscovery(path).find()
     path.write_text("node1:2000\nftp://node2\n")
     with pytest.raises(InputError, match=r"workers, line 2: 'ftp://node2' is not the address"):
-        await ServerListFile(path).find()
+        await ServerListDiscovery(path).find()
 
 
 def test_endpoint_list_is_split_at_commas_and_white_space() -> None:

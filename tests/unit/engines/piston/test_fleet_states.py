@@ -43,7 +43,7 @@ async def test_state_change_outside_table_raises_key_error(state: State, cause: 
     endpoint = fleet.join("http://a", 1)
     fleet.put(endpoint, state)
     with pytest.raises(KeyError):
-        fleet.change_state(endpoint, cause, None)
+        fleet.change_endpoint_state(endpoint, cause, None)
     await fleet.close()
 
 

@@ -76,7 +76,7 @@ async def job(content: bytes = NOISE, script: str = "sha256sum < t/0.in") -> Job
             JobFile(name="t/0.in", content=Blob.of(content)),
         )
     )
-    return await GzipCache().pack_job(unpacked, SERVER)
+    return await GzipCache().prepare_job_for_sending(unpacked, SERVER)
 
 
 def told(result: JobResult) -> str:
@@ -283,7 +283,7 @@ async def test_file_changed_on_disk_is_job_rejected(
         )
     )
     async with worker(engine, place) as server, sender() as client:
-        shipped = await GzipCache().pack_job(unpacked, SERVER)
+        shipped = await GzipCache().prepare_job_for_sending(unpacked, SERVER)
         with pytest.raises(JobRejected, match=f", not {content.sha256}"):
             await client.execute(known_endpoint(server), shipped)
 

@@ -33,7 +33,7 @@ from support.servers import Patience
 from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
 from ioi_eval.engines.fleet import LateAnswer, NoAnswer, State
 from ioi_eval.engines.piston import sending
-from ioi_eval.engines.piston.engine import ServerTimes, extend_limits, max_answer_seconds
+from ioi_eval.engines.piston.engine import ServerTimeLimits, compute_max_answer_seconds, extend_time_limits
 from ioi_eval.engines.piston.sending import HttpClient
 from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult, StageStatus
@@ -269,33 +269,34 @@ def test_loopback_addresses_are_recognized() -> None:
 
 
 def test_request_timeout_follows_limits_of_job() -> None:
-    patience, times = Patience(margin=60.0), ServerTimes(compile=10_000, run=3_000, strict=True)
-    base = max_answer_seconds(job(), 0, times, patience)
+    patience, times = Patience(margin=60.0), ServerTimeLimits(compile=10_000, run=3_000, strict=True)
+    base = compute_max_answer_seconds(job(), 0, times, patience)
     assert base == pytest.approx(63)
     both = job("true", JobFile(name="compile", content=Blob.of("true")))
-    assert max_answer_seconds(both, 0, times, patience) == pytest.approx(73)
-    assert max_answer_seconds(job(runtime="cms_ioi"), 0, times, patience) == pytest.approx(73)
+    assert compute_max_answer_seconds(both, 0, times, patience) == pytest.approx(73)
+    assert compute_max_answer_seconds(job(runtime="cms_ioi"), 0, times, patience) == pytest.approx(73)
     longer = job(runtime="cms_ioi", compile_timeout=30_000, run_timeout=300_000)
-    assert max_answer_seconds(longer, 0, times, patience) == pytest.approx(390)
-    assert max_answer_seconds(job(), 100 << 20, times, patience) - base == pytest.approx(100)
+    assert compute_max_answer_seconds(longer, 0, times, patience) == pytest.approx(390)
+    assert compute_max_answer_seconds(job(), 100 << 20, times, patience) - base == pytest.approx(100)
 
 
 def test_request_timeout_allows_tenfold_stage_times_on_worker() -> None:
-    patience, times = Patience(margin=60.0), ServerTimes(compile=10_000, run=3_000)
+    patience, times = Patience(margin=60.0), ServerTimeLimits(compile=10_000, run=3_000)
     both = job(
         "true", JobFile(name="compile", content=Blob.of("true")), compile_timeout=5000, run_timeout=300
     )
-    assert extend_limits(both, times) == both
-    assert max_answer_seconds(both, 0, times, patience) == pytest.approx(53 + 60)
+    assert extend_time_limits(both, times) == both
+    assert compute_max_answer_seconds(both, 0, times, patience) == pytest.approx(53 + 60)
 
 
 def test_job_timeouts_are_extended_to_limits_of_strict_server() -> None:
-    times = ServerTimes(compile=10_000, run=900_000, strict=True)
+    times = ServerTimeLimits(compile=10_000, run=900_000, strict=True)
     original_job = job(compile_timeout=5000, run_timeout=30_000)
-    sent = extend_limits(original_job, times)
+    sent = extend_time_limits(original_job, times)
     assert (sent.compile_timeout, sent.run_timeout) == (10_000, 300_000)
-    assert extend_limits(job(), times) == job()  # a limit that the job does not set is left to the server
-    beyond = extend_limits(job(run_timeout=900_001), times)
+    # A limit that the job does not set is left to the server.
+    assert extend_time_limits(job(), times) == job()
+    beyond = extend_time_limits(job(run_timeout=900_001), times)
     assert beyond.run_timeout == 900_001  # the server will refuse this limit
 
 

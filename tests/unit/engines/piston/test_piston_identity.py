@@ -26,7 +26,7 @@ from ioi_eval.engines.piston.sending import (
     IDENTITY_SCRIPT,
     REQUEST,
     ServerIdentity,
-    split_identity_lines,
+    split_off_identity_hash,
 )
 from ioi_eval.errors import (
     AttemptsUsedUp,
@@ -83,7 +83,7 @@ class Machine(Loopback):
     def report(self, runtimes: Collection[str] = ()) -> EndpointReport:
         self.probed += 1
         runtime = next(name for name in self.shells if name in (runtimes or self.shells))
-        identity = ServerIdentity(tools=split_identity_lines(words(self.version))[0], worker=self.worker)
+        identity = ServerIdentity(tools=split_off_identity_hash(words(self.version))[0], worker=self.worker)
         return EndpointReport(
             url=self.url, architecture="x86_64", runtimes=self.shells, runtime=runtime,
             toolchains=self._there(), identity=identity, **self.limits,  # type: ignore[arg-type]
@@ -177,7 +177,7 @@ async def test_reply_with_mark_of_another_job_is_refused(open_machines: Opening)
 async def test_reply_without_identity_is_broken(open_machines: Opening) -> None:
     machine = Machine()
     engine, _ = await open_machines(machine, attempts=2)
-    silent = ServerIdentity(tools="x").check_result
+    silent = ServerIdentity(tools="x").check_and_remove_identity
     with pytest.raises(BrokenReply, match="does not report the compilers"):
         silent("run", JobResult(run=Ending(stdout="built by 12\n")))
 
@@ -235,24 +235,26 @@ async def test_refusal_consistent_with_probe_is_job_rejected(open_machines: Open
 
 
 def test_identity_lines_printed_by_program_are_ignored() -> None:
-    server_identity = ServerIdentity(tools=split_identity_lines(words("12"))[0])
+    server_identity = ServerIdentity(tools=split_off_identity_hash(words("12"))[0])
     forged = words("13") + words("12")
     with pytest.raises(ServerReplaced):
-        server_identity.check_result("run", JobResult(run=Ending(stdout=forged)))
-    checked = server_identity.check_result("run", JobResult(run=Ending(stdout=words("12") + words("13"))))
+        server_identity.check_and_remove_identity("run", JobResult(run=Ending(stdout=forged)))
+    checked = server_identity.check_and_remove_identity(
+        "run", JobResult(run=Ending(stdout=words("12") + words("13")))
+    )
     assert checked.run.stdout == words("13")
 
 
 def test_identity_is_read_from_run_stage_if_package_compiles() -> None:
     """For a job without `compile` a real server runs the package's `compile`."""
     run_alone = Job(runtime=OWN, files=(JobFile(name="run", content=Blob.of("true")),))
-    server_identity = ServerIdentity(tools=split_identity_lines(words("12"))[0])
+    server_identity = ServerIdentity(tools=split_off_identity_hash(words("12"))[0])
     script = find_first_script(run_alone)
     reply = JobResult(compile=Ending(code=0), run=Ending(stdout=words("12") + "3\n"))
-    assert server_identity.check_result(script, reply).run.stdout == "3\n"
+    assert server_identity.check_and_remove_identity(script, reply).run.stdout == "3\n"
     other = msgspec.structs.replace(reply, run=Ending(stdout=words("13") + "3\n"))
     with pytest.raises(ServerReplaced):
-        server_identity.check_result(script, other)
+        server_identity.check_and_remove_identity(script, other)
 
 
 async def test_worker_header_detects_replacement_for_classic_jobs(open_machines: Opening) -> None:
@@ -480,7 +482,7 @@ def asked(path: str) -> str:
         text=True,
     )
     assert completed.stderr == ""
-    tools, remainder = split_identity_lines(completed.stdout)
+    tools, remainder = split_off_identity_hash(completed.stdout)
     assert remainder == "after\n" and tools
     return tools
 

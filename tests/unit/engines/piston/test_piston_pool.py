@@ -78,14 +78,17 @@ async def test_avoided_endpoint_is_used_only_without_alternative() -> None:
 async def test_preferred_endpoint_with_a_free_slot_is_used() -> None:
     fleet, [a, b] = fleet_with(2, 2)
     assert await fleet.take_slot() is a
-    assert await fleet.take_slot(prefer=a) is a, "although b has fewer jobs"
-    assert await fleet.take_slot(prefer=a) is b, "a is full, and the job does not wait for it"
+    assert await fleet.take_slot(preferred_endpoint=a) is a, "although b has fewer jobs"
+    assert await fleet.take_slot(preferred_endpoint=a) is b, "a is full, and the job does not wait for it"
 
 
 async def test_job_with_busy_preferred_endpoint_keeps_its_queue_position() -> None:
     fleet, [a, b] = fleet_with(1, 1)
     assert {await fleet.take_slot(), await fleet.take_slot()} == {a, b}
-    first, second = asyncio.create_task(fleet.take_slot(prefer=a)), asyncio.create_task(fleet.take_slot())
+    first, second = (
+        asyncio.create_task(fleet.take_slot(preferred_endpoint=a)),
+        asyncio.create_task(fleet.take_slot()),
+    )
     await settle()
     fleet.release_slot(b)
     assert await first is b and not second.done()
@@ -95,8 +98,8 @@ async def test_job_with_busy_preferred_endpoint_keeps_its_queue_position() -> No
 
 async def test_preferred_endpoint_that_does_not_fit_or_is_avoided_is_not_used() -> None:
     fleet, [a, b] = fleet_with(1, 1)
-    assert await fleet.take_slot([a], prefer=a) is b
-    waiting = asyncio.create_task(fleet.take_slot(prefer=a, fits=lambda each: each is b))
+    assert await fleet.take_slot([a], preferred_endpoint=a) is b
+    waiting = asyncio.create_task(fleet.take_slot(preferred_endpoint=a, is_suitable=lambda each: each is b))
     await settle()
     assert not waiting.done()
     fleet.release_slot(b)
@@ -109,10 +112,10 @@ async def test_preferred_endpoint_that_does_not_fit_or_is_avoided_is_not_used() 
 async def test_endpoint_that_does_not_fit_is_never_used() -> None:
     fleet, [a, b] = fleet_with(1, 1)
     only_b = lambda each: each is b  # noqa: E731
-    assert await fleet.take_slot([b], fits=only_b) is b, "only the avoided server fits"
-    waiting = asyncio.create_task(fleet.take_slot(fits=only_b))
+    assert await fleet.take_slot([b], is_suitable=only_b) is b, "only the avoided server fits"
+    waiting = asyncio.create_task(fleet.take_slot(is_suitable=only_b))
     await settle()
-    assert not waiting.done() and fleet.take_free_slot(fits=only_b) is None
+    assert not waiting.done() and fleet.take_free_slot(is_suitable=only_b) is None
     assert await fleet.take_slot() is a, "later jobs overtake the waiting job"
     fleet.release_slot(a)
     fleet.release_slot(b)
@@ -126,7 +129,7 @@ async def test_job_without_fitting_endpoint_fails_after_the_maximum_wait() -> No
     a, b = fleet.join("http://a", 1), fleet.join("http://b", 1)
     b.reason = "HTTP 500"
     fleet.put(b, State.DOWN)
-    waiting = [asyncio.create_task(fleet.take_slot(fits=lambda each: each is b)) for _ in range(2)]
+    waiting = [asyncio.create_task(fleet.take_slot(is_suitable=lambda each: each is b)) for _ in range(2)]
     await clock.advance(290.0)
     assert not any(task.done() for task in waiting) and len(events) == 1
     assert await fleet.take_slot() is a
@@ -137,7 +140,7 @@ async def test_job_without_fitting_endpoint_fails_after_the_maximum_wait() -> No
             EngineUnavailable, match=r"that can do this job .* 300 s; gone: http://b \(HTTP 500"
         ):
             await task
-    later = asyncio.create_task(fleet.take_slot(fits=lambda each: each is b))
+    later = asyncio.create_task(fleet.take_slot(is_suitable=lambda each: each is b))
     await clock.advance(0.1)
     assert isinstance(later.exception(), EngineUnavailable), "the maximum wait counts once per outage"
     assert not patient.done()
@@ -148,7 +151,7 @@ async def test_job_without_fitting_endpoint_fails_after_the_maximum_wait() -> No
 async def test_waiting_job_fails_if_recovered_endpoint_does_not_fit() -> None:
     fleet, [a] = fleet_with(1)
     fleet.put(a, State.DOWN)
-    waiting = asyncio.create_task(fleet.take_slot(fits=lambda each: False))
+    waiting = asyncio.create_task(fleet.take_slot(is_suitable=lambda each: False))
     other = asyncio.create_task(fleet.take_slot())
     await settle()
     fleet.put(a, State.HEALTHY)

@@ -336,9 +336,9 @@ async def test_probe_bodies_are_compressed_once_for_all_servers(monkeypatch: pyt
 
     def compressed(body: bytes) -> Request:
         packed.append(len(body))
-        return sending.compress_body(body)
+        return sending.make_compressed_request(body)
 
-    monkeypatch.setattr(probe, "compress_body", compressed)
+    monkeypatch.setattr(probe, "make_compressed_request", compressed)
     async with Loopback(old_server()) as a, Loopback(old_server()) as b, HttpClient() as wire:
         prober = Prober(wire)
         await asyncio.gather(*(prober.probe(server.url) for server in (a, b)))

@@ -282,13 +282,13 @@ async def test_shared_build_runs_once_on_the_worker_and_later_jobs_use_it(worker
             ("none\n", True),
             ("none\n", False),
         ]
-        await client.execute_shared_build(endpoint, SHARED, lambda body: 60.0)
+        await client.run_shared_build(endpoint, SHARED, lambda body: 60.0)
         assert [await run_and_check_due(client, endpoint) for _ in range(2)] == [("7\n", False)] * 2
         await server.__aexit__(None, None, None)
         await workers.start(port=server.port)
         lost = [await run_and_check_due(client, endpoint) for _ in range(2)]
         assert lost == [("none\n", False), ("none\n", True)], "the build was lost, and is due again"
-        await client.execute_shared_build(endpoint, SHARED, lambda body: 60.0)
+        await client.run_shared_build(endpoint, SHARED, lambda body: 60.0)
         assert await run_and_check_due(client, endpoint) == ("7\n", False)
 
 
@@ -301,7 +301,7 @@ async def test_jobs_run_without_a_shared_build_that_fails(workers: Workers) -> N
             ("none\n", True),
         ]
         broken = msgspec.structs.replace(SHARED, build=_that_leaves("seven", "exit 1\n"))
-        await client.execute_shared_build(endpoint, broken, lambda body: 60.0)
+        await client.run_shared_build(endpoint, broken, lambda body: 60.0)
         assert [await run_and_check_due(client, endpoint) for _ in range(3)] == [("none\n", False)] * 3
 
 

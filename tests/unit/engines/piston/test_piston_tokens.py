@@ -11,7 +11,7 @@ from piston_loopback import Loopback, engine_on, fine, job
 
 from ioi_eval import PistonEngine
 from ioi_eval.engines.piston.discovery import FixedServers
-from ioi_eval.engines.piston.sending import HttpClient, Request, Tokens
+from ioi_eval.engines.piston.sending import HttpClient, Request, ServerTokens
 from ioi_eval.errors import EngineError, InputError
 
 WORKER, PISTON = "Piston v3.1.1 (ioi-eval worker)", "Piston v3.1.1"
@@ -93,10 +93,10 @@ async def test_user_and_password_are_sent_as_basic_auth_and_masked() -> None:
     async with Place(PISTON).open() as server, HttpClient(token=f"{server.url} me:pass:word-of-mine") as wire:
         await ask(wire, server)
     assert server.heard == {"Basic bWU6cGFzczp3b3JkLW9mLW1pbmU="}
-    tokens = Tokens(f"{server.url} me:pass:word-of-mine")
-    shown = tokens.redact("me:pass:word-of-mine bWU6cGFzczp3b3JkLW9mLW1pbmU= pass:word-of-mine")
+    tokens = ServerTokens(f"{server.url} me:pass:word-of-mine")
+    shown = tokens.redact_tokens("me:pass:word-of-mine bWU6cGFzczp3b3JkLW9mLW1pbmU= pass:word-of-mine")
     assert shown == "*** *** ***"
-    assert tokens.redact_reply(b"pass:word-of-mine") == b"***"
+    assert tokens.redact_tokens_in_reply(b"pass:word-of-mine") == b"***"
 
 
 async def test_restarted_server_identifies_itself_before_token() -> None:
@@ -128,7 +128,7 @@ async def test_identity_is_not_requested_without_token() -> None:
     ],
 )
 def test_malformed_token_text_is_input_error(token_text: str, message: str) -> None:
-    for refuses in (Tokens, lambda text: PistonEngine(FixedServers(["http://a"]), token=text)):
+    for refuses in (ServerTokens, lambda text: PistonEngine(FixedServers(["http://a"]), token=text)):
         with pytest.raises(InputError, match=message) as refused:
             refuses(token_text)
         assert " x" not in str(refused.value).partition("Write")[0]
