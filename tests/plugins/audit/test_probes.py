@@ -15,7 +15,7 @@ from ioi_eval.models import Blob, Checker, CheckerKind, Solution
 from ioi_eval.plugins import audit
 from ioi_eval.plugins.audit.comparisons import list_looser_checkers, make_loosest_checker
 from ioi_eval.plugins.audit.diagnosis import Diagnoser, JudgedProblem, judge_skipped_tests
-from ioi_eval.plugins.audit.evidence import EvidenceCommands, Origin
+from ioi_eval.plugins.audit.evidence import AuditOrigin, ReproductionCommands
 from ioi_eval.plugins.audit.probes import ProbeRunner
 from ioi_eval.plugins.audit.records import Diagnosis, Flaw, MutantCounts
 
@@ -54,9 +54,13 @@ def judged_problem(*failures: TestResult) -> JudgedProblem:
         )
         for number, failure in enumerate(failures)
     }
-    origin = Origin(source="packages", benchmark="", references=3)
+    origin = AuditOrigin(source="packages", benchmark="", references=3)
     return JudgedProblem(
-        label="one", problem=problem, results=results, unjudged={}, commands=EvidenceCommands(origin, "one")
+        label="one",
+        problem=problem,
+        results=results,
+        unjudged={},
+        commands=ReproductionCommands(origin, "one"),
     )
 
 
@@ -180,8 +184,8 @@ async def test_stored_probe_result_is_reused_unless_fresh(tmp_path: Path) -> Non
 
 
 def test_evidence_command_has_dataset_file_and_multiplied_time_factor() -> None:
-    origin = Origin(source="rows.jsonl", benchmark="code_contests", references=5, time_factor=2.0)
-    command = EvidenceCommands(origin, "a b").make_validate_command(["s 1"], factor=4)
+    origin = AuditOrigin(source="rows.jsonl", benchmark="code_contests", references=5, time_factor=2.0)
+    command = ReproductionCommands(origin, "a b").make_validate_command(["s 1"], factor=4)
     assert command == (
         "ioi-eval validate code_contests --set dataset=rows.jsonl --set references=5 --problem 'a b'"
         " --only 's 1' --time-factor 8"
@@ -189,10 +193,10 @@ def test_evidence_command_has_dataset_file_and_multiplied_time_factor() -> None:
 
 
 def test_validate_command_omits_dump_solutions_next_to_source_solutions() -> None:
-    origin = Origin(
+    origin = AuditOrigin(
         source="packages", benchmark="", references=5, dump="d.jsonl", dump_names=frozenset({"row"})
     )
-    commands = EvidenceCommands(origin, "one")
+    commands = ReproductionCommands(origin, "one")
     assert (
         commands.make_validate_command(["row", "a.py"])
         == "ioi-eval validate packages --problem one --only a.py"
