@@ -172,9 +172,9 @@ async def open_contest(
                         remedy=f"Allow only available languages: {', '.join(sorted(available_languages))}",
                     )
                 journal.start_run()
-                pending_folder = _PendingFolder(journal, problems)
+                pending_folder = _PendingSubmissionFiles(journal, problems)
                 time_limits = create_time_limits(judge, setup, journal)
-                with contextlib.closing(_FolderRecord(journal)) as ledger:
+                with contextlib.closing(_ContestRowWriter(journal)) as ledger:
                     contest = Contest(
                         problems,
                         rules,
@@ -264,7 +264,7 @@ async def _write_progress(folder: Path, contest: Contest) -> AsyncIterator[None]
         write(ended=True)
 
 
-class _PendingFolder:
+class _PendingSubmissionFiles:
     """The folder `in-progress`, with a file for each submission that is being judged."""
 
     def __init__(self, journal: ResultLog, problems: Collection[str]) -> None:
@@ -273,7 +273,7 @@ class _PendingFolder:
         self._rows = [
             row
             for path in self._folder.glob("[!.]*.json")
-            if (row := _read_pending_row(path, journal, problems))
+            if (row := _read_pending_submission(path, journal, problems))
         ]
 
     def resume(self, contest: Contest) -> None:
@@ -298,7 +298,9 @@ class _PendingFolder:
         return self._folder / f"{name[:32]}-{digest}.json"
 
 
-def _read_pending_row(path: Path, journal: ResultLog, problems: Collection[str]) -> dict[str, Any] | None:
+def _read_pending_submission(
+    path: Path, journal: ResultLog, problems: Collection[str]
+) -> dict[str, Any] | None:
     """Return the submission in a file. If it has been judged, remove the file and return None."""
     remedy = "Remove the file, and the submission with it"
     row = read_value(path, dict[str, Any], "is not a submission", remedy)
@@ -312,7 +314,7 @@ def _read_pending_row(path: Path, journal: ResultLog, problems: Collection[str])
     return row
 
 
-class _FolderRecord:
+class _ContestRowWriter:
     """Stores the rows of results, failures and runs in the run's folder, before calls return."""
 
     def __init__(self, journal: ResultLog) -> None:
@@ -462,16 +464,16 @@ async def compete(
             label: requests.refusal_reason(problem, can_submit_files=is_agent)
             for label, problem in contest.problems.items()
         }
-        author_hash = fingerprint((), full_name, author_settings(author))
+        author_settings_hash = fingerprint((), full_name, author_settings(author))
         with contextlib.closing(
-            _ReplyLog(folder / TURNS, budget_tracker, participant_names, max_turns, author_hash)
+            _ModelReplyLog(folder / TURNS, budget_tracker, participant_names, max_turns, author_settings_hash)
         ) as reply_log:
             slots = asyncio.Semaphore(asking_options.concurrency)
-            async with _open_author(
+            async with _open_program_author(
                 author, folder, participant_names, contest, serving, budget_tracker, secret_key
             ) as opened_author:
                 problem_works = [
-                    _ProblemWork(
+                    _ProblemAttempt(
                         contest,
                         requests,
                         label,
@@ -502,7 +504,7 @@ async def compete(
 
 
 @contextlib.asynccontextmanager
-async def _open_author(
+async def _open_program_author(
     author: ModelOptions | AgentOptions,
     folder: Path,
     participant_names: Sequence[str],
@@ -525,7 +527,7 @@ async def _open_author(
             yield agent
 
 
-class _ProblemWork(NamedTuple):
+class _ProblemAttempt(NamedTuple):
     """The work of a model or an agent on a problem."""
 
     contest: Contest
@@ -534,7 +536,7 @@ class _ProblemWork(NamedTuple):
     sample: int
     turns: int
     author: Author
-    reply_log: _ReplyLog
+    reply_log: _ModelReplyLog
     feedback: tuple[str, jinja2.Template]  # name and template of the message to a model after a submission
     # Reason why no program can be judged, so that no program is requested; empty if programs can be judged.
     refusal: str
@@ -609,11 +611,11 @@ class _ProblemWork(NamedTuple):
         await session.end(self.label, language)
 
 
-class _ReplyLog:
+class _ModelReplyLog:
     """The replies in turns.jsonl, by their requests.
 
-    Raises InputError if replies of `participants` come from another author or other settings than
-    the hash `author_hash`, or from a turn after `max_turns`. Participants that are not named may have
+    Raises InputError if replies of `participants` come from an author or settings with another hash than
+    `author_settings_hash`, or from a turn after `max_turns`. Participants that are not named may have
     replies.
     """
 
@@ -623,11 +625,11 @@ class _ReplyLog:
         budget: BudgetTracker,
         participants: Collection[str],
         max_turns: int,
-        author_hash: str,
+        author_settings_hash: str,
     ) -> None:
         self._path, self._author_hash, self._replies = (
             path,
-            author_hash,
+            author_settings_hash,
             dict[str, tuple[str, GeneratedReply]](),
         )
         remove_incomplete_line(path)
@@ -639,7 +641,7 @@ class _ReplyLog:
             except (KeyError, ValueError, msgspec.ValidationError) as error:
                 message = f"a line is not a model's reply: {error}"
                 raise InputError(message, where=str(path), remedy="Remove this line from the file") from error
-            if participant in participants and stored_hash != author_hash:
+            if participant in participants and stored_hash != author_settings_hash:
                 raise self._make_mismatch_error("replies of a model with another name or other settings")
             if participant in participants and turn > max_turns:
                 raise self._make_mismatch_error(f"replies of more than {max_turns} turns")
