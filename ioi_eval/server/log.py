@@ -69,7 +69,7 @@ class RefusalLog:
         if self._refused_count == 1:
             self._emit(Event(name="full", message=f"requests are refused: {reason}"))
 
-    def log_acceptance(self) -> None:
+    def log_end_of_refusals(self) -> None:
         """Log how many requests were refused before this accepted request, if there are any."""
         if self._refused_count:
             message = f"requests are accepted again; {self._refused_count} were refused"
@@ -148,7 +148,7 @@ class Metrics:
             slots: jobs that can run at the same time.
             cached_bytes: size of the cached files.
             max_cached_bytes: limit of that size.
-            caller_metrics: lines of further metrics, as `RequestQueue.format_metrics` yields them.
+            caller_metrics: lines of further metrics, as `RequestQueue.format_caller_metrics` yields them.
         """
         metrics = (
             format_metric(
