@@ -128,10 +128,10 @@ def print_times_of_similar_programs(
             "one": lambda language=language: make_similar_completions(language, [next(salt)]),
             "equal": lambda language=language: make_similar_completions(language, [next(salt)] * _GROUP_SIZE),
             "other comments": lambda language=language: make_similar_completions(
-                language, [next(salt)] * _GROUP_SIZE, with_comments=True
+                language, [next(salt)] * _GROUP_SIZE, with_different_comments=True
             ),
             "other names": lambda language=language: make_similar_completions(
-                language, [next(salt)] * _GROUP_SIZE, with_names=True, with_comments=True
+                language, [next(salt)] * _GROUP_SIZE, with_different_names=True, with_different_comments=True
             ),
             "distinct": lambda language=language: make_similar_completions(
                 language, [next(salt) for _ in range(_GROUP_SIZE)]
