@@ -64,9 +64,9 @@ class RequestQueue:
         return len(self._entries) - len(self._running_entries)
 
     @property
-    def size(self) -> int:
+    def total_body_bytes(self) -> int:
         """The number of bytes of all bodies."""
-        return sum(entry.size for entry in self._entries)
+        return sum(entry.body_bytes for entry in self._entries)
 
     @contextmanager
     def enter(self, token_name: str = "") -> Iterator[QueueEntry]:
@@ -183,8 +183,8 @@ class RequestQueue:
 
         A single body may always exceed it.
         """
-        total_bytes = self.size
-        if total_bytes > entry.size and total_bytes + more_bytes > self._max_bytes:
+        total_bytes = self.total_body_bytes
+        if total_bytes > entry.body_bytes and total_bytes + more_bytes > self._max_bytes:
             raise EngineOverloaded(
                 f"running and waiting requests have {total_bytes} bytes; their maximum is {self._max_bytes}"
             )
@@ -216,7 +216,7 @@ class QueueEntry:
 
     def __init__(self, queue: RequestQueue, token_name: str) -> None:
         self._queue, self.token_name = queue, token_name
-        self.size = 0  # number of bytes of the request's body
+        self.body_bytes = 0  # size of the body of the request
         # True while the client is asked to repeat the request. Then only the repeated request counts.
         self.is_away = False
         self.entrance_s = 0.0  # seconds for which the request waited to enter the queue
@@ -228,7 +228,7 @@ class QueueEntry:
     def count_bytes(self, more_bytes: int) -> None:
         """Count bytes of the request's body. Raises EngineOverloaded if all bodies together are too large."""
         self._queue.check_body_size(self, more_bytes)
-        self.size += more_bytes
+        self.body_bytes += more_bytes
 
     async def acquire_slot(self) -> None:
         """Wait for a slot, unless the entry has one. Raises ServerDraining."""

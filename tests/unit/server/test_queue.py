@@ -53,7 +53,12 @@ class Requests:
 
 def check_empty(queue: RequestQueue) -> None:
     """Check that the queue is empty, and that each slot and place can be used again."""
-    assert (queue.running_count, queue.waiting_count, queue.size, queue._waiting_by_token) == (0, 0, 0, {})
+    assert (queue.running_count, queue.waiting_count, queue.total_body_bytes, queue._waiting_by_token) == (
+        0,
+        0,
+        0,
+        {},
+    )
     assert not any(lock.locked() for lock in queue._entry_locks.values())
     slots, capacity = queue._slot_count, queue._slot_count + queue._max_waiting
     with ExitStack() as stack:
@@ -198,7 +203,7 @@ async def test_request_that_waits_too_long_to_enter_is_refused() -> None:
     check_empty(doors.queue)
 
 
-async def test_queue_entry_of_returning_client_does_not_count_as_waiting() -> None:
+async def test_client_asked_to_repeat_its_request_does_not_fill_queue() -> None:
     full = queue(max_waiting=0)
     with full.enter() as entry:
         waiting = Doors(full)
@@ -225,8 +230,8 @@ def test_total_size_of_concurrent_request_bodies_is_limited() -> None:
         for entry in (first, second):
             with pytest.raises(EngineOverloaded, match="have 100 bytes; their maximum is 100"):
                 entry.count_bytes(1)
-        assert full.size == 100
-    assert full.size == 0
+        assert full.total_body_bytes == 100
+    assert full.total_body_bytes == 0
 
 
 def test_single_request_body_may_exceed_the_total_limit() -> None:
@@ -236,7 +241,7 @@ def test_single_request_body_may_exceed_the_total_limit() -> None:
         alone.count_bytes(150)
         with pytest.raises(EngineOverloaded):
             other.count_bytes(1)
-    assert full.size == 0
+    assert full.total_body_bytes == 0
 
 
 # --- draining ----------------------------------------------------------------------------------------
@@ -282,7 +287,7 @@ async def test_background_work_keeps_queue_entry_and_slot_of_its_request() -> No
         await entry.acquire_slot()
         working = asyncio.create_task(work())
         await settle()
-    assert (full.running_count, full.waiting_count, full.size) == (1, 0, 70)
+    assert (full.running_count, full.waiting_count, full.total_body_bytes) == (1, 0, 70)
     with pytest.raises(EngineOverloaded), full.enter():
         pass
     leave.set()
@@ -342,7 +347,7 @@ async def test_cancelled_request_releases_its_slot_and_entry(
     await other_requests.come("c1")
     cancelled.cancel()
     await asyncio.wait([cancelled])
-    assert cancelled.cancelled() and full.size == len(other_requests.tasks)
+    assert cancelled.cancelled() and full.total_body_bytes == len(other_requests.tasks)
     await other_requests.end(*other_requests.tasks)
     check_empty(full)
 
