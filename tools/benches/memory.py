@@ -110,10 +110,10 @@ def measure_peak_memory_kib(process: subprocess.Popen[bytes]) -> tuple[int, int]
     return own_kib, mapped_kib
 
 
-def measure_score_peaks_mib(folder: Path, out: str) -> tuple[float, float]:
+def measure_score_peaks_mib(folder: Path, run_name: str) -> tuple[float, float]:
     """Run the command. Return the peaks in MiB of its private memory and of all mapped memory."""
     command = [sys.executable, "-m", "ioi_eval", "score", "dump.jsonl", "--problems", "ioi"]
-    arguments = ["--data-dir", "copies", "--out", out, "--quiet", "--all-tests"]
+    arguments = ["--data-dir", "copies", "--out", run_name, "--quiet", "--all-tests"]
     environment = {**os.environ, "IOI_EVAL_CACHE": str(folder / "cache"), "HF_HUB_OFFLINE": "1"}
     with subprocess.Popen([*command, *arguments], cwd=folder, env=environment) as process:
         own_kib, mapped_kib = measure_peak_memory_kib(process)
@@ -140,16 +140,16 @@ def main() -> None:
         (folder / "dump.jsonl").write_text(json.dumps({"problem_id": "bytes", "code": CODE}) + "\n")
         print(f"{total_bytes / (1 << 30):.2f} GiB of tests", flush=True)
         peaks_mib = []
-        for out in ("first", "again"):
+        for run_name in ("first", "again"):
             start_time = time.monotonic()
-            own_mib, mapped_mib = measure_score_peaks_mib(folder, out)
+            own_mib, mapped_mib = measure_score_peaks_mib(folder, run_name)
             peaks_mib.append(mapped_mib)
             seconds = time.monotonic() - start_time
             print(
-                f"{out}: {own_mib:.0f} MiB own, {mapped_mib:.0f} MiB with mapped files, {seconds:.0f} s",
+                f"{run_name}: {own_mib:.0f} MiB own, {mapped_mib:.0f} MiB with mapped files, {seconds:.0f} s",
                 flush=True,
             )
-            points = json.loads((folder / out / "results.jsonl").read_text())["all_subtasks_points"]
+            points = json.loads((folder / run_name / "results.jsonl").read_text())["all_subtasks_points"]
             assert points == 100, points
     if max(peaks_mib) > LIMIT:
         raise SystemExit(f"the run used more than {LIMIT} MiB of memory")
