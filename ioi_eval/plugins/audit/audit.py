@@ -110,7 +110,7 @@ async def audit(
         origin = _make_audit_origin(
             source, choice, options, frozenset(solution.name for _, solution in dump_solutions)
         )
-        probes = ProbeRunner(scorer, out / PROBES, fresh=options.fresh)
+        probes = ProbeRunner(scorer, out / PROBES, discard_earlier_results=options.fresh)
         audited_problems = await _collect_judged_problems(
             problems, validated_solutions, out / RUN, origin, probes
         )
@@ -138,7 +138,10 @@ async def audit(
 def _make_audit_origin(
     source: str, choice: BenchmarkOptions, options: AuditOptions, dump_names: frozenset[str]
 ) -> AuditOrigin:
-    """Return the sources of the audit's problems and solutions. `dump_names`: the dump's solutions."""
+    """Return the origin of the audited problems and solutions.
+
+    `dump_names`: names of the solutions that come from the dump `options.solutions`.
+    """
     benchmark = benchmark_of(source)
     return AuditOrigin(
         source=source,

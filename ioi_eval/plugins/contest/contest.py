@@ -143,7 +143,7 @@ class _ProblemAttempts:
         return any(attempt.verdict is Verdict.AC for attempt in counted_results)
 
 
-class _Participant:
+class _ParticipantState:
     def __init__(self, name: str, max_concurrent_calls: int) -> None:
         self.name = name
         self.call_slots = asyncio.Semaphore(max_concurrent_calls)
@@ -213,7 +213,7 @@ class Contest:
         )
         allowed_languages = find_allowed_languages(self.rules, participants)
         self.languages = allowed_languages if languages is None else allowed_languages & {*languages}
-        self._participants: dict[str, _Participant] = {}
+        self._participants: dict[str, _ParticipantState] = {}
         self._names = ParticipantNames()
         # Reasons why rows could not be stored, each of which is logged only once.
         self._logged_errors: set[str] = set()
@@ -298,9 +298,9 @@ class Contest:
         attempts = self._find_participant(participant).problems.get(problem)
         return attempts is not None and attempts.has_full_marks(self.rules.mode)
 
-    def _find_participant(self, name: str) -> _Participant:
+    def _find_participant(self, name: str) -> _ParticipantState:
         if name not in self._participants:
-            self._participants[name] = _Participant(name, self.rules.at_once)
+            self._participants[name] = _ParticipantState(name, self.rules.at_once)
             self._names.add_name_without_checks(name)
         return self._participants[name]
 
@@ -323,7 +323,7 @@ class Session:
     progress continues and counts.
     """
 
-    def __init__(self, contest: Contest, participant: _Participant) -> None:
+    def __init__(self, contest: Contest, participant: _ParticipantState) -> None:
         self._contest, self._state, self._rules = contest, participant, contest.rules
 
     @property

@@ -42,7 +42,7 @@ class EpisodeSource:
             raise InputError("no problem matches the filters", where=source, remedy="Give fewer filters")
 
     def start(self, problem: str = "", seed: int | None = None) -> Episode:
-        """Start an episode with a problem, or with a problem that the seed chooses."""
+        """Start an episode. If `problem` is empty, choose a problem at random by `seed`."""
         label = problem or random.Random(seed).choice(list(self.problems))
         if label not in self.problems:
             labels = ", ".join(list(self.problems)[:20])
@@ -130,7 +130,7 @@ class Episode:
         return self._contest.scoreboard()[0].points
 
     @property
-    def share(self) -> float:
+    def points_share(self) -> float:
         """Return the share of the points so far, in [0, 1]. Only full marks are exactly 1."""
         if self._contest.has_solved(_ALONE, self.label):
             return 1.0
@@ -141,7 +141,7 @@ class Episode:
     def is_done(self) -> bool:
         """Return True if the participant has full marks or may submit nothing more."""
         (problem_state,) = self._session.problems()
-        return self.share == 1 or problem_state.submissions_left == 0 or self._contest.is_over
+        return self.points_share == 1 or problem_state.submissions_left == 0 or self._contest.is_over
 
     def make_summary(self) -> dict[str, Any]:
         """Return the state as plain values."""
@@ -149,7 +149,7 @@ class Episode:
             "problem": self.label,
             "points": self.points,
             "max_points": self.statement.points_max,
-            "share": self.share,
+            "share": self.points_share,
             "done": self.is_done,
             "submissions": self.submission_count,
             **({"unjudged": self.unjudged_reason} if self.unjudged_reason else {}),

@@ -152,7 +152,7 @@ async def open_contest(
             settings={"contest": source_name(source), **settings},
         )
         with open_journal(work, setup) as journal:
-            if choose_language is None:  # otherwise the stored replies contain all programs
+            if choose_language is None:  # with models, the stored replies contain all programs
                 _refuse_changed_problems(journal)
             async with open_judge(setup, problems.packages) as (judge, _):
                 if choose_language is None:
@@ -283,14 +283,14 @@ class _PendingSubmissionFiles:
             contest.resume(row)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        replace(self._path(row), [encode_terminal_safe_json(row)], durable=False)
+        replace(self._make_file_path(row), [encode_terminal_safe_json(row)], durable=False)
 
     def remove(self, row: Mapping[str, Any]) -> None:
         # The submission already has a result, and the next start removes the file.
         with contextlib.suppress(OSError):
-            self._path(row).unlink()
+            self._make_file_path(row).unlink()
 
-    def _path(self, row: Mapping[str, Any]) -> Path:
+    def _make_file_path(self, row: Mapping[str, Any]) -> Path:
         """Return the path of a submission's file. A participant has up to one file for each problem."""
         name, problem = row[PARTICIPANT], row[PROBLEM]
         digest = hashlib.sha256(f"{name}/{problem}".encode()).hexdigest()[:16]
@@ -509,7 +509,7 @@ async def _open_program_author(
     folder: Path,
     participant_names: Sequence[str],
     contest: Contest,
-    serving: Serving | None,
+    open_contest_server: Serving | None,
     budget_tracker: BudgetTracker,
     key: Secret,
 ) -> AsyncIterator[Author]:
@@ -517,11 +517,11 @@ async def _open_program_author(
         async with open_author(author, folder, budget_tracker, key) as model:
             yield model
         return
-    if serving is None:
+    if open_contest_server is None:
         remedy = "Pass serving=ioi_eval.plugins.contest.mcp.serving"
         raise InputError("an agent needs a server for the contest", field="serving", remedy=remedy)
     tokens = {name: secrets.token_urlsafe(24) for name in participant_names}
-    async with serving(contest, tokens) as address:
+    async with open_contest_server(contest, tokens) as address:
         access = McpAccess(address=address, tokens=tuple(tokens.values()))
         async with open_author(author, folder, budget_tracker, key, access) as agent:
             yield agent
@@ -541,12 +541,12 @@ class _ProblemAttempt(NamedTuple):
     # Reason why no program can be judged, so that no program is requested; empty if programs can be judged.
     refusal: str
 
-    async def run(self, session: Session, slots: asyncio.Semaphore, unwritten: dict[str, str]) -> None:
+    async def run(self, session: Session, slots: asyncio.Semaphore, failure_reasons: dict[str, str]) -> None:
         async with slots:
             try:
                 await self._solve(session)
             except (GenerationFailed, OutOfBudget, UnjudgedCall, RefusedCall, JudgeFailure) as error:
-                unwritten[f"{session.participant}/{self.label}"] = str(error)
+                failure_reasons[f"{session.participant}/{self.label}"] = str(error)
 
     async def _solve(self, session: Session) -> None:
         problem = self.contest.problems[self.label]

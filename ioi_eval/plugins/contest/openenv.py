@@ -79,7 +79,7 @@ class OpenEnvContest(MCPEnvironment):
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, problem: str = "", **extra_options: Any
     ) -> StartObservation:
-        """Start a new episode with a problem, or with a problem that the seed chooses."""
+        """Start a new episode. If `problem` is empty, choose a problem at random by `seed`."""
         self._episode, self._earlier_rewards = self._episodes.start(problem, seed), 0.0
         self._state = State(episode_id=episode_id, step_count=0)
         return StartObservation(reward=0.0, problem=self.episode.label, prompt=self.episode.read_statement())
@@ -99,7 +99,7 @@ class OpenEnvContest(MCPEnvironment):
         if episode.unjudged_reason:
             observation.reward = None
         else:  # the reward includes points of earlier calls that were cancelled by their callers
-            share = episode.share
+            share = episode.points_share
             observation.reward, self._earlier_rewards = share - self._earlier_rewards, share
         return observation
 

@@ -79,14 +79,14 @@ class ScoreboardPage:
         path = self._folder / RESULTS
         return path.stat().st_size if path.exists() else 0
 
-    def _update_scoreboard_section(self, frozen_from: float | None) -> None:
-        scoreboard = read_scoreboard(self._folder, frozen_from)
+    def _update_scoreboard_section(self, frozen_from_s: float | None) -> None:
+        scoreboard = read_scoreboard(self._folder, frozen_from_s)
         assert scoreboard is not None, "the run is a contest"
-        paragraphs = [] if frozen_from is None else [self._format_freeze_note(frozen_from)]
+        paragraphs = [] if frozen_from_s is None else [self._format_freeze_note(frozen_from_s)]
         self._section = Section(
             title="Scoreboard",
             anchor="scoreboard",
-            text=[*paragraphs, *filter(None, [scoreboard.medals.sentence])],
+            text=[*paragraphs, *filter(None, [scoreboard.medals.report_sentence])],
             table=make_scoreboard_table(scoreboard, lambda problem: "", None),
         )
         self._count_phrases = [

@@ -212,7 +212,7 @@ class CutText(Value):
     name: str
     characters: int  # number of characters of the whole text
     shown: int  # number of characters in this reply
-    read_rest: str  # call that returns the next part of the text
+    read_rest: str  # the tool call that returns the rest, or the next part of it
 
 
 class Statement(Value):

@@ -95,7 +95,7 @@ class Scoreboard(Value):
     medals: MedalRule = MedalRule.NONE
 
     def find_first_solve_times(self) -> dict[str, float]:
-        """Return when each solved problem was first solved, in seconds from the start."""
+        """Return the seconds from the start to the first full score, by problem."""
         max_points = {problem.problem_id: problem.max_points for problem in self.problems}
         first_times = dict[str, float]()
         for entrant in self.entrants:
@@ -305,7 +305,7 @@ def make_scoreboard_sections(
         title="Scoreboard",
         anchor="scoreboard",
         lead=_describe_leaders(board),
-        text=[" ".join(filter(None, [explanation, board.medals.sentence]))],
+        text=[" ".join(filter(None, [explanation, board.medals.report_sentence]))],
         table=make_scoreboard_table(board, get_page_url, submission_limit),
         script=read_page_script("scoreboard.js"),
         is_whole=True,

@@ -31,7 +31,7 @@ class ContestEnvironment:
     def get_reward(self) -> float | None:
         """Wait for calls in progress, and return the share of the points, or None if the judge failed."""
         self._episode.block_until_calls_end()
-        return None if self._episode.unjudged_reason else self._episode.share
+        return None if self._episode.unjudged_reason else self._episode.points_share
 
     async def _call_tool(self, tool: Tool, *positional: Any, **keywords: Any) -> dict[str, Any]:
         reply: dict[str, Any] = await getattr(self._episode, tool.__name__)(*positional, **keywords)

@@ -129,7 +129,7 @@ class ContestTools(vf.Toolset[ContestToolsConfig, ContestState]):
             # Return the error as a reply, because verifiers drops the state of a call that raises.
             reply = {"error": str(error)}
         finally:
-            state.share, state.points, state.done = episode.share, episode.points, episode.is_done
+            state.share, state.points, state.done = episode.points_share, episode.points, episode.is_done
             state.submissions, state.unjudged = episode.submission_count, episode.unjudged_reason
             if episode.is_done:
                 self._active_episodes.pop(state.rollout, None)

@@ -51,7 +51,7 @@ class NodeUsage(Value):
 
 
 class RayNode:
-    """A node with its actor."""
+    """A node of the cluster with the Ray actor that executes its jobs."""
 
     def __init__(self, seen_node: RunningNode, slots: int, actor: Any) -> None:
         self.id, self.slots, self.actor = seen_node.id, slots, actor

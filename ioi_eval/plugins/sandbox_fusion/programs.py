@@ -156,7 +156,7 @@ class UnansweredRequests:
 
     def __init__(self) -> None:
         # Work whose client is disconnected, by key of the request. The oldest work is the first.
-        self._abandoned: dict[str, deque[_RequestWork]] = {}
+        self._disconnected_work: dict[str, deque[_RequestWork]] = {}
         self._tasks = set[asyncio.Task[bytes]]()
         self._answers: LruCache[tuple[str, _RequestWork]] = LruCache(
             _MAX_ANSWER_BYTES, lambda dropped: self._forget_answer(*dropped)
@@ -173,8 +173,8 @@ class UnansweredRequests:
 
         Raises ResultPending if the result is not ready after `max_wait_s`.
         """
-        if key in self._abandoned:
-            request_work = self._abandoned[key][0]
+        if key in self._disconnected_work:
+            request_work = self._disconnected_work[key][0]
             self._forget_answer(key, request_work)
         else:
             request_work = self._start_work(key, compute_reply, entry)
@@ -185,7 +185,7 @@ class UnansweredRequests:
             raise
         if not request_work.task.done():
             request_work.entry.release_place()
-            self._abandoned.setdefault(key, deque()).append(request_work)
+            self._disconnected_work.setdefault(key, deque()).append(request_work)
             request_work.expiry = asyncio.get_running_loop().call_later(
                 MAX_ABSENCE_S, self._cancel_abandoned_request, key, request_work
             )
@@ -226,9 +226,9 @@ class UnansweredRequests:
         work.expiry.cancel()
         work.expiry = None
         self._answers.forget([str(id(work))])
-        self._abandoned[key].remove(work)
-        if not self._abandoned[key]:
-            del self._abandoned[key]
+        self._disconnected_work[key].remove(work)
+        if not self._disconnected_work[key]:
+            del self._disconnected_work[key]
 
 
 # --- programs ----------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def judged_problem(*failures: TestResult) -> JudgedProblem:
 async def diagnosed(folder: Path, problem: JudgedProblem, scorer: FakeScorer) -> Diagnosis:
     """Return the only diagnosis of a problem."""
     runner: Any = scorer
-    probes = ProbeRunner(runner, folder / "probes.jsonl", fresh=False)
+    probes = ProbeRunner(runner, folder / "probes.jsonl", discard_earlier_results=False)
     (diagnosis,) = (await Diagnoser(problem, probes).audit(MutantCounts(), ())).diagnoses
     return diagnosis
 
@@ -92,7 +92,7 @@ async def test_only_one_of_several_slow_solutions_runs_under_raised_limits(tmp_p
 async def test_slow_solution_that_is_also_wrong_is_diagnosed_separately(tmp_path: Path) -> None:
     scorer = FakeScorer(failed(Verdict.RE), TestResult(test_name="1", score=1.0, status=Verdict.AC, memory=1))
     runner: Any = scorer
-    probes = ProbeRunner(runner, tmp_path / "probes.jsonl", fresh=False)
+    probes = ProbeRunner(runner, tmp_path / "probes.jsonl", discard_earlier_results=False)
     audited = await Diagnoser(judged_problem(*[failed(Verdict.TLE)] * 2), probes).audit(MutantCounts(), ())
     assert [(diagnosis.fault, diagnosis.rows) for diagnosis in audited.diagnoses] == [
         (Flaw.LIMITS, ("one/correct/1.py",)),
@@ -102,7 +102,7 @@ async def test_slow_solution_that_is_also_wrong_is_diagnosed_separately(tmp_path
 
 async def all_diagnoses(folder: Path, problem: JudgedProblem, scorer: FakeScorer) -> list[Diagnosis]:
     runner: Any = scorer
-    probes = ProbeRunner(runner, folder / "probes.jsonl", fresh=False)
+    probes = ProbeRunner(runner, folder / "probes.jsonl", discard_earlier_results=False)
     return list((await Diagnoser(problem, probes).audit(MutantCounts(), ())).diagnoses)
 
 
@@ -124,7 +124,9 @@ async def test_truncated_output_is_not_reported_as_missing_a_word(tmp_path: Path
     test = replace(problem.problem.tests[0], answer=Blob.of(answer))
     problem = dataclasses.replace(problem, problem=replace(problem.problem, tests=(test,)))
     runner: Any = FakeScorer()
-    diagnoser = Diagnoser(problem, ProbeRunner(runner, tmp_path / "probes.jsonl", fresh=False))
+    diagnoser = Diagnoser(
+        problem, ProbeRunner(runner, tmp_path / "probes.jsonl", discard_earlier_results=False)
+    )
     report = await diagnoser.audit(MutantCounts(), ())
     assert [rejection.difference for rejection in report.rejections] == [
         "No difference in the texts shown",
@@ -152,7 +154,7 @@ async def test_too_long_output_is_not_explained_by_a_looser_comparison(tmp_path:
 async def test_solution_that_cannot_run_on_its_skipped_tests_is_unjudged(tmp_path: Path) -> None:
     problem = judged_problem(failed(Verdict.SKIPPED))
     runner: Any = FakeScorer()
-    probes = ProbeRunner(runner, tmp_path / "probes.jsonl", fresh=False)
+    probes = ProbeRunner(runner, tmp_path / "probes.jsonl", discard_earlier_results=False)
     completed = await judge_skipped_tests(problem, probes)
     assert completed.results == {} and completed.right == {}
     assert "the machine is on fire" in completed.unusable["one/correct/0.py"]
@@ -170,7 +172,7 @@ async def test_stored_probe_result_is_reused_unless_fresh(tmp_path: Path) -> Non
 
     async def probed(*results: TestResult, fresh: bool = False, code: str = "x") -> tuple[TestResult, ...]:
         runner: Any = FakeScorer(*results)
-        probes = ProbeRunner(runner, path, fresh=fresh)
+        probes = ProbeRunner(runner, path, discard_earlier_results=fresh)
         return (await probes.score(problem, replace(submission, code=code))).tests
 
     assert await probed(right) == (right,)

@@ -64,10 +64,10 @@ def start_episode(**rules: object) -> Episode:
 
 async def test_episode_ends_with_full_marks() -> None:
     episode = start_episode(submissions=3)
-    assert (episode.share, episode.is_done, episode.make_summary()["submissions"]) == (0, False, 0)
+    assert (episode.points_share, episode.is_done, episode.make_summary()["submissions"]) == (0, False, 0)
     assert (await episode.submit("int wrong;"))["points"] == 0 and not episode.is_done
     await episode.submit("int right;")
-    assert (episode.share, episode.is_done, episode.make_summary()["submissions"]) == (1, True, 2)
+    assert (episode.points_share, episode.is_done, episode.make_summary()["submissions"]) == (1, True, 2)
 
 
 def test_long_episode_prompt_is_read_in_parts(tmp_path: Path) -> None:
@@ -97,9 +97,9 @@ async def test_episode_ends_with_full_marks_despite_rounded_points(
     subtasks = {test: (worth, [test]) for test, worth in zip(tests, points, strict=True)}
     episode = EpisodeSource(str(write_package(tmp_path / "add", subtasks=subtasks)), {}).start("add")
     for program in programs:
-        assert episode.share < 1 and not episode.is_done
+        assert episode.points_share < 1 and not episode.is_done
         await episode.submit(f"int {program};")
-    assert (episode.share, episode.is_done) == (1, True)
+    assert (episode.points_share, episode.is_done) == (1, True)
 
 
 @pytest.mark.parametrize("languages", ["cpp", ["cpp"], ("cpp",)])
@@ -111,7 +111,7 @@ def test_languages_option_accepts_a_single_string(languages: object) -> None:
 async def test_episode_ends_when_all_submissions_are_used() -> None:
     episode = start_episode(submissions=1)
     await episode.submit("int wrong;")
-    assert (episode.share, episode.is_done) == (0, True)
+    assert (episode.points_share, episode.is_done) == (0, True)
     with pytest.raises(RefusedCall, match="all 1 submissions"):
         await episode.submit("int right;")
 
@@ -123,7 +123,7 @@ async def test_judge_failure_is_reported_until_a_submission_is_judged() -> None:
         await episode.submit("int break_it;")
     assert "out of disks" in episode.make_summary()["unjudged"] and episode.submission_count == 0
     await episode.submit("int right;")
-    assert "unjudged" not in episode.make_summary() and episode.share == 1
+    assert "unjudged" not in episode.make_summary() and episode.points_share == 1
 
 
 @pytest.mark.parametrize(("code", "share"), [("int right;", 1), ("int break_it;", 0)])
@@ -138,7 +138,7 @@ async def test_cancelled_submit_call_still_counts(code: str, share: float, held_
     assert episode.make_summary()["submissions"] == 0
     held_engine.go.set()
     await episode.wait_for_calls()
-    assert (episode.share, bool(episode.unjudged_reason)) == (share, not share)
+    assert (episode.points_share, bool(episode.unjudged_reason)) == (share, not share)
 
 
 def test_unknown_problem_or_invalid_rule_is_input_error() -> None:
