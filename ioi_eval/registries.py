@@ -43,13 +43,13 @@ def load_entries(registry: Registry) -> dict[str, Any]:
     return {
         entry.name: _load_entry_point(entry)
         for entry in _list_entry_points(registry)
-        if not find_removed_plugin(entry)
+        if not find_removed_plugin_name(entry)
     }
 
 
 def list_entry_names(registry: Registry) -> list[str]:
     """Return the sorted names of a registry's entries without loading them."""
-    return [entry.name for entry in _list_entry_points(registry) if not find_removed_plugin(entry)]
+    return [entry.name for entry in _list_entry_points(registry) if not find_removed_plugin_name(entry)]
 
 
 def list_entry_versions(registry: Registry) -> list[str]:
@@ -70,7 +70,7 @@ def load_entry(registry: Registry, name: str) -> Any:
     """
     for entry in _list_entry_points(registry):
         if entry.name == name:
-            if plugin := find_removed_plugin(entry):
+            if plugin := find_removed_plugin_name(entry):
                 raise missing_plugin_error(f"{name} needs", plugin)
             return _load_entry_point(entry)
     return None
@@ -84,7 +84,7 @@ def missing_plugin_error(subject: str, plugin: str) -> MissingPlugin:
     return MissingPlugin(f"{subject} the plugin {plugin}", remedy=remedy)
 
 
-def find_removed_plugin(entry: EntryPoint) -> str:
+def find_removed_plugin_name(entry: EntryPoint) -> str:
     """Return the name of an entry point's plugin if `ioi_eval/plugins` lacks it, else an empty string."""
     if not entry.module.startswith(f"{_PLUGINS}."):
         return ""

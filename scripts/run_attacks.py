@@ -33,15 +33,15 @@ _USER = _ROOT if os.geteuid() == 0 else _ORDINARY
 def main(arguments: list[str]) -> int:
     match arguments:
         case ["try", file, *names] if not _find_unknown_names(names):
-            return _try_all_layers(Path(file), names)
+            return _try_all_layer_combinations(Path(file), names)
         case ["servers", *targets] if targets and not _find_unknown_names(
             names := [*filterfalse(is_server, targets)]
         ):
-            return _try_servers([*filter(is_server, targets)], names)
+            return _attack_servers([*filter(is_server, targets)], names)
         case ["write", which, *files] if files:
-            return _write_table([Path(file) for file in files], has_all_attacks=which == "all")
+            return _update_attack_table([Path(file) for file in files], has_all_attacks=which == "all")
         case ["mutate", *names] if not _find_unknown_names(names):
-            return _run_mutations(names)
+            return _try_with_and_without_layers(names)
         case ["try", _, *names] | ["mutate", *names] | ["servers", *names]:
             names = [*filterfalse(is_server, names)]
             print(f"unknown attack: {', '.join(_find_unknown_names(names))}", file=sys.stderr)
@@ -53,7 +53,7 @@ def _find_unknown_names(names: list[str]) -> list[str]:
 
 
 @contextmanager
-def _make_folders() -> Iterator[tuple[Path, Path]]:
+def _make_attack_folders() -> Iterator[tuple[Path, Path]]:
     """Yield a folder that sandboxes may read, and a folder for builds."""
     sandbox_parent = Path(tempfile.mkdtemp(prefix="ioi-eval-attacks-", dir="/dev/shm"))
     sandbox_parent.chmod(0o711)
@@ -64,14 +64,14 @@ def _make_folders() -> Iterator[tuple[Path, Path]]:
         shutil.rmtree(sandbox_parent)
 
 
-def _try_all_layers(output_file: Path, attacks: list[str]) -> int:
+def _try_all_layer_combinations(output_file: Path, attacks: list[str]) -> int:
     """Try attacks on all engines and combinations of layers, as the current user.
 
     If `attacks` is empty, try all.
     """
     os.environ["API_KEY"] = SECRET
     outcomes_by_column = {}
-    with _make_folders() as (work_folder, cache):
+    with _make_attack_folders() as (work_folder, cache):
         for engine, (name, layers) in product(ENGINES, MIXTURES.items()):
             title, start_time = f"{engine}, {name}", time.monotonic()
             _print_progress(f"{title}, as {_USER} ...")
@@ -84,14 +84,14 @@ def _try_all_layers(output_file: Path, attacks: list[str]) -> int:
     return 0
 
 
-def _try_servers(urls: list[str], attacks: list[str]) -> int:
+def _attack_servers(urls: list[str], attacks: list[str]) -> int:
     """Try attacks on running servers, and return 1 if an attack succeeds. If `attacks` is empty, try all.
 
     Attacks by a client's scripts are not tried: they could attack only the server's own sandboxes.
     """
     os.environ["API_KEY"] = SECRET
     faults = []
-    with _make_folders() as (work_folder, cache):
+    with _make_attack_folders() as (work_folder, cache):
         for url in urls:
             with prepared(work_folder) as environment:
                 outcomes = asyncio.run(column(url, EVERYTHING, cache, environment, work_folder, attacks))
@@ -109,7 +109,7 @@ def _print_progress(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def _write_table(files: list[Path], *, has_all_attacks: bool) -> int:
+def _update_attack_table(files: list[Path], *, has_all_attacks: bool) -> int:
     """Update the table of attacks with the outcomes in these files, and return 1 if an outcome is wrong.
 
     Unless the files contain the outcomes of all attacks, the other rows of the table stay.
@@ -126,11 +126,11 @@ def _write_table(files: list[Path], *, has_all_attacks: bool) -> int:
     return 1 if table.faults else 0
 
 
-def _run_mutations(attacks: list[str]) -> int:
+def _try_with_and_without_layers(attacks: list[str]) -> int:
     """Try each attack with its layers switched on and off, and return 1 if an outcome is unexpected."""
     fault_count = trial_count = 0
     adopt_orphans()
-    with _make_folders() as (work_folder, cache):
+    with _make_attack_folders() as (work_folder, cache):
         proctor = built_once(cache / "proctor", partial(build_proctor, TEST_BUILD))
 
         def compile_program(code: str) -> Path:

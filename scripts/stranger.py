@@ -71,7 +71,7 @@ class InstallError(PageError):
     """A command with access to the network failed. The part of the pages is tried again on a new machine."""
 
 
-def read_registry_settings() -> tuple[dict[str, str], tuple[str, ...]]:
+def read_pip_settings_and_paths() -> tuple[dict[str, str], tuple[str, ...]]:
     """Return settings for pip and uv, and the local paths that they use, which are mounted below SHARED."""
     shared_paths = set[str]()
 
@@ -92,7 +92,7 @@ def read_registry_settings() -> tuple[dict[str, str], tuple[str, ...]]:
 
 
 @dataclass
-class Machine:
+class DebianCopy:
     """A copy of an empty Debian. Installed packages stay until the copy is removed."""
 
     root: Path
@@ -100,7 +100,7 @@ class Machine:
     settings: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def create(cls, empty_system: Path, root: Path, package_folder: Path) -> Machine:
+    def create(cls, empty_system: Path, root: Path, package_folder: Path) -> DebianCopy:
         subprocess.run(["cp", "-a", "--reflink=auto", empty_system, root], check=True)
         (root / HOME[1:]).mkdir()
         os.chown(root / HOME[1:], UID, UID)
@@ -117,7 +117,7 @@ class Machine:
         for file_name in ("resolv.conf", "hosts"):
             (root / "etc" / file_name).write_text((Path("/etc") / file_name).read_text())
         subprocess.run(["cp", "-r", package_folder, root / "srv" / "packages"], check=True)
-        settings, shares = read_registry_settings()
+        settings, shares = read_pip_settings_and_paths()
         for share in shares:
             mount_point = Path(f"{root}{SHARED}{share}")
             (mount_point if Path(share).is_dir() else mount_point.parent).mkdir(parents=True, exist_ok=True)
@@ -176,7 +176,7 @@ class Machine:
             **self.settings,
         }
 
-    def run_checked(self, label: str, command: str, *, root: bool = False, network: bool = False) -> str:
+    def run_or_fail(self, label: str, command: str, *, root: bool = False, network: bool = False) -> str:
         """Run a command and return its output; raise PageError if it fails.
 
         If the command asks for a package, the package is installed, and the command runs again.
@@ -187,7 +187,7 @@ class Machine:
             package_request := re.search(r"Install it with\n    sudo (.*)\n", process.stderr)
         ):
             print(f"      {label} requests a package: sudo {package_request[1]}", flush=True)
-            self.run_checked(f"{label}, as requested", f"sudo {package_request[1]}", root=True, network=True)
+            self.run_or_fail(f"{label}, as requested", f"sudo {package_request[1]}", root=True, network=True)
             process = self.run_command(command, root=root, network=network)
         if process.returncode != 0:
             error_class = InstallError if network else PageError
@@ -201,22 +201,22 @@ class Machine:
         print(f"ok    {label} ({time.monotonic() - start_time:.0f} s)", flush=True)
         return process.stdout
 
-    def run_page(self, page: str, folder: str, *, whole_suite: bool = False) -> None:
+    def run_page_blocks(self, page: str, folder: str, *, whole_suite: bool = False) -> None:
         """Run all code blocks of a page in a new folder, and compare their outputs with the page."""
-        self.run_checked(f"{page}: a folder", f"mkdir -p {folder}; cd {folder}")
+        self.run_or_fail(f"{page}: a folder", f"mkdir -p {folder}; cd {folder}")
         last_output = ""
         for block in blocks(page):
             if block.not_run:
                 print(f"      {block} is skipped: {block.not_run}", flush=True)
             elif block.kind == "text":
-                self.compare_output(block, last_output)
+                self.compare_with_page(block, last_output)
             elif block.kind in ("sh", "python"):
                 code = block.code if whole_suite else block.code.replace(*SUITE)
                 if page != "README.md":  # only the commands of README run in a clone
                     code = code.replace("pip install . ", "pip install ioi-eval ")
                 if block.kind == "python":
                     code = f"python - <<'END'\n{code}END\n"
-                last_output = self.run_checked(
+                last_output = self.run_or_fail(
                     f"{block} {block.code.splitlines()[0]}",
                     code,
                     root=block.code.startswith("sudo "),
@@ -224,7 +224,7 @@ class Machine:
                 )
 
     @staticmethod
-    def compare_output(block: Block, output: str) -> None:
+    def compare_with_page(block: Block, output: str) -> None:
         expected_output = block.code
         # The text after the command is the expected output of a single command of the block.
         if expected_output.startswith("$ "):
@@ -241,18 +241,18 @@ def _list_uncopied_names(folder: str, names: list[str]) -> set[str]:
     return {name for name in names if re.fullmatch(unwanted_pattern, name)}
 
 
-def run_readme(machine: Machine, whole_suite: bool) -> None:
+def run_readme_blocks(machine: DebianCopy, whole_suite: bool) -> None:
     """Run the code blocks of README in a copy of this checkout."""
     clone = machine.root / HOME[1:] / "ioi_eval"
     shutil.copytree(ROOT, clone, ignore=_list_uncopied_names, symlinks=True)
     subprocess.run(["chown", "-R", f"{UID}:{UID}", clone], check=True)
-    machine.run_page("README.md", "ioi_eval", whole_suite=whole_suite)
+    machine.run_page_blocks("README.md", "ioi_eval", whole_suite=whole_suite)
 
 
-def run_tutorials(machine: Machine) -> None:
+def run_tutorials(machine: DebianCopy) -> None:
     """Run the code blocks of all tutorials in order on a single machine."""
     for page in TUTORIALS:
-        machine.run_page(page, f"~/{Path(page).stem}")
+        machine.run_page_blocks(page, f"~/{Path(page).stem}")
 
 
 VENV = "python3 -m venv --clear one && . one/bin/activate"
@@ -281,13 +281,13 @@ grep '"interpreter": "forked"' runs/bare/run.json
 """
 
 
-def check_installation(machine: Machine) -> None:
+def check_installation(machine: DebianCopy) -> None:
     """Install ioi_eval in each way that README names, and judge a first example with each installation.
 
     The extras are not installed: uv only finds out which versions they need together.
     """
     apt_install = "apt-get update && apt-get install -y"
-    machine.run_checked(
+    machine.run_or_fail(
         "python3-venv", f"{apt_install} --no-install-recommends python3-venv", root=True, network=True
     )
     commands = {
@@ -299,13 +299,13 @@ def check_installation(machine: Machine) -> None:
     for name, command in commands.items():
         session_file = machine.root / HOME[1:] / ".terminal"
         session_file.unlink(missing_ok=True)
-        machine.run_checked(f"installed from {name}", command, network=True)
+        machine.run_or_fail(f"installed from {name}", command, network=True)
         if name == "the wheel":
-            machine.run_checked("a program in Python judged without a compiler", WITHOUT_A_COMPILER)
-            machine.run_checked("g++, pipx", f"{apt_install} g++ pipx", root=True, network=True)
-        machine.run_checked(f"the first result, installed from {name}", FIRST_RESULT)
+            machine.run_or_fail("a program in Python judged without a compiler", WITHOUT_A_COMPILER)
+            machine.run_or_fail("g++, pipx", f"{apt_install} g++ pipx", root=True, network=True)
+        machine.run_or_fail(f"the first result, installed from {name}", FIRST_RESULT)
         if name == "pipx":
-            machine.run_checked("pipx uninstalls it", "pipx uninstall ioi-eval")
+            machine.run_or_fail("pipx uninstalls it", "pipx uninstall ioi-eval")
     extras = ("datasets", "eval-protocol", "inspect-ai", "ray", "trl")
     requirements = " ".join(f"'ioi-eval[{extra}]'" for extra in extras)
     resolver_output = machine.run_command(
@@ -317,13 +317,13 @@ def check_installation(machine: Machine) -> None:
     print(f"ok    the extras {', '.join(extras)} can be installed together", flush=True)
 
 
-def run_part(
-    part: str, action: Callable[[Machine], None], arguments: argparse.Namespace
+def run_part_on_new_machine(
+    part_name: str, action: Callable[[DebianCopy], None], arguments: argparse.Namespace
 ) -> PageError | subprocess.TimeoutExpired | None:
     """Run a part on a new machine. Print and return its error, or return None."""
-    print(f"--- {part}", flush=True)
-    machine = Machine.create(
-        arguments.empty_system, arguments.work_folder / part, arguments.work_folder / "packages"
+    print(f"--- {part_name}", flush=True)
+    machine = DebianCopy.create(
+        arguments.empty_system, arguments.work_folder / part_name, arguments.work_folder / "packages"
     )
     try:
         action(machine)
@@ -348,16 +348,16 @@ def main() -> int:
     )
     parser.add_argument("--whole-suite", action="store_true")
     arguments = parser.parse_args()
-    actions: dict[str, Callable[[Machine], None]] = {
-        "readme": lambda machine: run_readme(machine, arguments.whole_suite),
+    actions: dict[str, Callable[[DebianCopy], None]] = {
+        "readme": lambda machine: run_readme_blocks(machine, arguments.whole_suite),
         "tutorials": run_tutorials,
         "installation": check_installation,
     }
     for part in arguments.parts or actions:
-        error = run_part(part, actions[part], arguments)
+        error = run_part_on_new_machine(part, actions[part], arguments)
         if isinstance(error, InstallError):
             print("Trying again on a new machine.", flush=True)
-            error = run_part(part, actions[part], arguments)
+            error = run_part_on_new_machine(part, actions[part], arguments)
         if error is not None:
             return 1
     print("The commands of all pages succeeded.")

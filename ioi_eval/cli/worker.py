@@ -144,9 +144,9 @@ async def _serve_until_signal(
         facts = {"url": server.url, "confinement": health_checks[0].detail, **server.facts}
         emit(Event(name="started", message=f"ioi-eval worker at {server.url}", facts=facts))
         await signals.wait()
-        if server.running:
-            message = f"Finishing {format_count(server.running, 'job')}; a second signal stops at once."
-            emit(Event(name="draining", message=message, facts={"jobs": server.running}))
+        if server.running_count:
+            message = f"Finishing {format_count(server.running_count, 'job')}; a second signal stops at once."
+            emit(Event(name="draining", message=message, facts={"jobs": server.running_count}))
         draining, second_signal = asyncio.create_task(server.drain()), asyncio.create_task(signals.wait())
         await asyncio.wait({draining, second_signal}, return_when=asyncio.FIRST_COMPLETED)
         second_signal.cancel()

@@ -26,7 +26,7 @@ from ioi_eval.integrations.tasks import (
     summarize_scores,
 )
 from ioi_eval.models import Reason
-from ioi_eval.registries import find_removed_plugin
+from ioi_eval.registries import find_removed_plugin_name
 from ioi_eval.scoring import SUBMISSIONS, Budget
 from ioi_eval.sources import Benchmark, benchmarks
 
@@ -193,5 +193,5 @@ def _make_task(source: str, prompt: str, options: Mapping[str, Any]) -> Task:
 
 
 for _entry in entry_points(group="inspect_ai"):  # loads the tasks of plugins
-    if _entry.name.startswith("ioi_eval.") and not find_removed_plugin(_entry):
+    if _entry.name.startswith("ioi_eval.") and not find_removed_plugin_name(_entry):
         _entry.load()

@@ -38,7 +38,7 @@ class NamedTokens:
         """Read the tokens. Raises InputError if the token file is invalid."""
         self._file, self._emit = options.token_file, emit
         self._tokens: Mapping[str, Secret] = {"": options.token} if options.token else {}
-        self._read_stamp, self._checked_at = self._file_stamp(), time.monotonic()
+        self._read_stamp, self._checked_at = self._read_file_identity(), time.monotonic()
         if self._file is not None:
             self._tokens = read_tokens(self._file)
 
@@ -57,7 +57,7 @@ class NamedTokens:
 
     def reload_if_changed(self, file: Path) -> None:
         """Read the file again if it has changed. If it is invalid, the earlier tokens stay valid."""
-        self._checked_at, stamp = time.monotonic(), self._file_stamp()
+        self._checked_at, stamp = time.monotonic(), self._read_file_identity()
         if stamp == self._read_stamp:
             return
         self._read_stamp = stamp
@@ -70,7 +70,7 @@ class NamedTokens:
             message = f"The tokens were read again{f': {names}' if names else ''}"
             self._emit(Event(name="tokens", message=message))
 
-    def _file_stamp(self) -> tuple[int, int, int] | None:
+    def _read_file_identity(self) -> tuple[int, int, int] | None:
         try:
             status = None if self._file is None else self._file.stat()
         except OSError:
@@ -114,7 +114,7 @@ _MIN_THREAD_BYTES = 1 << 20  # minimum bytes of JSON that is encoded or decoded 
 _T = TypeVar("_T")
 
 
-class PackagedEngine(Protocol):
+class LanguagePackageEngine(Protocol):
     """An engine with a list of the languages that its jobs can use."""
 
     @property
@@ -137,7 +137,7 @@ class Jobs:
 
     def __init__(
         self,
-        engine: PackagedEngine,
+        engine: LanguagePackageEngine,
         options: ServerOptions,
         metrics: Metrics,
         emit: EmitEvent,

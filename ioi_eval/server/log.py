@@ -69,7 +69,7 @@ class RefusalLog:
         if self._refused_count == 1:
             self._emit(Event(name="full", message=f"requests are refused: {reason}"))
 
-    def log_acceptance(self) -> None:
+    def log_end_of_refusals(self) -> None:
         """Log how many requests were refused before this accepted request, if there are any."""
         if self._refused_count:
             message = f"requests are accepted again; {self._refused_count} were refused"
@@ -97,18 +97,18 @@ class Histogram:
 
     def __init__(self) -> None:
         self._bucket_counts = [0] * (len(_BUCKETS_S) + 1)
-        self._value_sum = 0.0
+        self._seconds_sum = 0.0
 
     def add_value(self, value: float) -> None:
         self._bucket_counts[bisect_left(_BUCKETS_S, value)] += 1
-        self._value_sum += value
+        self._seconds_sum += value
 
     def list_samples(self) -> Iterator[Sample]:
         cumulative_count = 0
         for bound, count in zip((*_BUCKETS_S, None), self._bucket_counts, strict=True):
             cumulative_count += count
             yield "_bucket", {"le": "+Inf" if bound is None else f"{bound:g}"}, cumulative_count
-        yield "_sum", {}, self._value_sum
+        yield "_sum", {}, self._seconds_sum
         yield "_count", {}, cumulative_count
 
 
@@ -148,7 +148,7 @@ class Metrics:
             slots: jobs that can run at the same time.
             cached_bytes: size of the cached files.
             max_cached_bytes: limit of that size.
-            caller_metrics: lines of further metrics, as `RequestQueue.format_metrics` yields them.
+            caller_metrics: lines of further metrics, as `RequestQueue.format_caller_metrics` yields them.
         """
         metrics = (
             format_metric(

@@ -141,7 +141,7 @@ class RunMonitor:
 
     def _read_rows(self) -> bool:
         """Read new lines, and return True if there are any. Lines that are not rows are ignored."""
-        has_progress_changed = self._read_progress()
+        has_progress_changed = self._update_progress()
         if not (self._result_file.has_new_data() or self._failure_file.has_new_data()):
             return has_progress_changed
         for row in _decode_rows(self._result_file):
@@ -153,7 +153,7 @@ class RunMonitor:
             self._model_by_failed_key[failure.key] = _format_model(failure)
         return True
 
-    def _read_progress(self) -> bool:
+    def _update_progress(self) -> bool:
         """Read progress.json, and return True if it has changed."""
         try:
             progress_mtime = (self._folder / PROGRESS).stat().st_mtime_ns

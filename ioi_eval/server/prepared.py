@@ -27,8 +27,8 @@ from ioi_eval.model.job import Ending, Job, JobFile, JobResult
 from ioi_eval.model.nesting import require_shallow
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.verdicts import mentions_missing_library
-from ioi_eval.server.jobs import PackagedEngine
-from ioi_eval.server.queue import MAX_ABSENCE_S, hold_current_entry
+from ioi_eval.server.jobs import LanguagePackageEngine
+from ioi_eval.server.queue import MAX_ABSENCE_S, keep_current_request_in_queue
 from ioi_eval.store import Store
 from ioi_eval.store.memory import SharedCalls, read_cached, read_or_create_cached
 from ioi_eval.store.resources import graders_folder
@@ -70,22 +70,22 @@ class BuildCache:
                 return None
         return build
 
-    def add(self, key: str, stage: Ending, paths: Mapping[str, str]) -> CachedBuild:
+    def add(self, key: str, build_ending: Ending, paths: Mapping[str, str]) -> CachedBuild:
         """Return the build with the compiler's exit and its files. Cache it if the result is final.
 
         Failures that may be temporary are not cached: a time limit, a crashed compiler, or output that
         matches `_TEMPORARY` or names a missing header. (If the kernel kills the compiler proper, g++ exits as
         for an invalid program.) Very large builds are not cached either.
         """
-        output = stage.stdout + stage.stderr
-        may_be_temporary = stage.code == _COMPILE_ERROR_CODE and (
+        output = build_ending.stdout + build_ending.stderr
+        may_be_temporary = build_ending.code == _COMPILE_ERROR_CODE and (
             _TEMPORARY.search(output) or mentions_missing_library(output)
         )
-        if stage.code not in (0, _COMPILE_ERROR_CODE) or may_be_temporary:
-            return CachedBuild(stage=stage)
+        if build_ending.code not in (0, _COMPILE_ERROR_CODE) or may_be_temporary:
+            return CachedBuild(stage=build_ending)
         contents = {name: Blob.of(Path(path).read_bytes()) for name, path in paths.items()}
         files = (JobFile(name=name, content=contents[name], executable=True, text=False) for name in paths)
-        build = CachedBuild(stage=stage, files=tuple(files))
+        build = CachedBuild(stage=build_ending, files=tuple(files))
         total_bytes = sum(content.size for content in contents.values())
         if self._store is not None and total_bytes <= self._store.largest:
             with contextlib.suppress(OSError):  # storing the build may fail, for example on a full disk
@@ -115,7 +115,7 @@ class SharedBuilds:
         """Return the build with a key. If it is neither cached nor running, `run_job` executes its job."""
 
         async def find_or_build() -> CachedBuild:
-            with hold_current_entry():
+            with keep_current_request_in_queue():
                 if (cached_build := await asyncio.to_thread(self._cache.find, key)) is not None:
                     return cached_build
                 result = await run_job()
@@ -151,15 +151,17 @@ _OUTPUTS = {  # names of the files that a build may write, by kind
 class ClassicJobEngine:
     """Executes jobs on another engine. Caches the builds of classic jobs, which contain a single test."""
 
-    def __init__(self, engine: PackagedEngine, store: Store, *, memory: int | None = None) -> None:
+    def __init__(
+        self, engine: LanguagePackageEngine, store: Store, *, sandbox_memory_bytes: int | None = None
+    ) -> None:
         """Create the engine.
 
         Args:
             engine: the engine that executes the jobs.
             store: cache for the builds.
-            memory: memory limit of a sandbox of classic jobs, in bytes. Their scripts limit the submission.
+            sandbox_memory_bytes: memory limit of a classic job. Its scripts limit the submission.
         """
-        self._engine, self._memory = engine, memory
+        self._engine, self._sandbox_memory_bytes = engine, sandbox_memory_bytes
         self._compile_script = (graders_folder() / "classic" / "compile").read_text()
         self._builds = SharedBuilds(store)
 
@@ -206,12 +208,14 @@ class ClassicJobEngine:
         trusted_programs: tuple[JobFile, ...] = ()
         if package.runtime == "cms_ioi":
             trusted_sources = [file for file in sources if file.name != submission_name]
-            build = await self._build(_TRUSTED, job, package, capabilities, trusted_sources)
+            build = await self._get_cached_build(_TRUSTED, job, package, capabilities, trusted_sources)
             # If the build failed, the compile stage of the job itself reports the error.
             trusted_programs = build.files if build.stage.code == 0 else ()
         if package.language == _CHECKER_LANGUAGE:
             return await self._engine.execute(self._make_run_job(job, trusted_programs))
-        build = await self._build(_SUBMISSION, job, package, capabilities, [*sources, *trusted_programs])
+        build = await self._get_cached_build(
+            _SUBMISSION, job, package, capabilities, [*sources, *trusted_programs]
+        )
         if build.stage.code != 0:
             return JobResult(
                 run=build.stage, compile=build.stage, language=package.language, version=package.version
@@ -219,28 +223,37 @@ class ClassicJobEngine:
         result = await self._engine.execute(self._make_run_job(job, (*trusted_programs, *build.files)))
         return msgspec.structs.replace(result, compile=build.stage)
 
-    async def _build(
+    async def _get_cached_build(
         self,
-        kind: str,
+        build_kind: str,
         job: Job,
         package: LanguagePackage,
         capabilities: Capabilities,
         files: Sequence[JobFile],
     ) -> CachedBuild:
         # All inputs that a build depends on: see "Artifact key" in docs/protocol.md.
-        command = (package.language, hashlib.sha256(self._compile_script.encode()).hexdigest())
+        language_and_script_hash = (
+            package.language,
+            hashlib.sha256(self._compile_script.encode()).hexdigest(),
+        )
         key = make_artifact_key(
-            kind, capabilities.architecture, capabilities.toolchains[package.needs], command, files
+            build_kind,
+            capabilities.architecture,
+            capabilities.toolchains[package.needs],
+            language_and_script_hash,
+            files,
         )
 
-        script_head = "only=trusted\n" if kind == _TRUSTED else ""
+        script_head = "only=trusted\n" if build_kind == _TRUSTED else ""
         scripts = (_make_script("compile", script_head + self._compile_script), _make_script("run", ":\n"))
-        limits = {"run_memory_limit": self._memory, "keep": _OUTPUTS[kind]}
+        limits = {"run_memory_limit": self._sandbox_memory_bytes, "keep": _OUTPUTS[build_kind]}
         build_job = msgspec.structs.replace(job, files=(*files, *scripts), **limits)
         return await self._builds.get_build(key, partial(self._engine.execute, build_job))
 
     def _make_run_job(self, job: Job, programs: Iterable[JobFile]) -> Job:
-        return msgspec.structs.replace(job, files=(*job.files, *programs), run_memory_limit=self._memory)
+        return msgspec.structs.replace(
+            job, files=(*job.files, *programs), run_memory_limit=self._sandbox_memory_bytes
+        )
 
 
 def _find_submission_name(job: Job, package: LanguagePackage) -> str | None:

@@ -17,7 +17,7 @@ MAX_ABSENCE_S = (
 )
 
 
-class Draining(EngineOverloaded):
+class ServerDraining(EngineOverloaded):
     """The server refuses new jobs, and stops after the running jobs."""
 
     def __init__(self) -> None:
@@ -54,19 +54,19 @@ class RequestQueue:
         self.draining = False
 
     @property
-    def running(self) -> int:
+    def running_count(self) -> int:
         """The number of requests that have a slot."""
         return len(self._running_entries)
 
     @property
-    def queued(self) -> int:
+    def waiting_count(self) -> int:
         """The number of requests without a slot."""
         return len(self._entries) - len(self._running_entries)
 
     @property
-    def size(self) -> int:
+    def total_body_bytes(self) -> int:
         """The number of bytes of all bodies."""
-        return sum(entry.size for entry in self._entries)
+        return sum(entry.body_bytes for entry in self._entries)
 
     @contextmanager
     def enter(self, token_name: str = "") -> Iterator[QueueEntry]:
@@ -75,14 +75,14 @@ class RequestQueue:
         Raises EngineOverloaded if the queue is full.
         """
         if self.draining:
-            raise Draining
+            raise ServerDraining
         if self._is_full():
             self._refused_counts[token_name] += 1
             raise EngineOverloaded(
                 f"all {self._slot_count} slots are busy and {self._max_waiting} requests are waiting"
             )
         entry = QueueEntry(self, token_name)
-        with entry.hold():
+        with entry.keep_in_queue():
             context_token = _current.set(entry)
             try:
                 yield entry
@@ -111,13 +111,13 @@ class RequestQueue:
             for entry in waiting_entries:
                 entry.slot_decided.set()
         self._waiting_by_token.clear()
-        self.notify_waiting()
+        self.wake_entering_requests()
 
     async def wait_until_empty(self) -> None:
         while self._entries:
             await self._wait_for_change()
 
-    def format_metrics(self) -> Iterator[Iterator[str]]:
+    def format_caller_metrics(self) -> Iterator[Iterator[str]]:
         """Yield the counts of each token that has a name."""
         requests = Counter(entry.token_name for entry in self._entries)
         slots = Counter(entry.token_name for entry in self._running_entries)
@@ -154,24 +154,24 @@ class RequestQueue:
         """Remove an entry from the queue, and free its slot."""
         self._entries.discard(entry)
         self._running_entries.discard(entry)
-        self.notify_waiting()
+        self.wake_entering_requests()
         self._assign_slots()
 
-    def join_line(self, entry: QueueEntry) -> None:
-        """Give an entry a free slot, or add it to the entries that wait for a slot. Raises Draining."""
+    def add_to_waiting(self, entry: QueueEntry) -> None:
+        """Give an entry a free slot, or add it to the entries that wait for a slot. Raises ServerDraining."""
         if self.draining:
-            raise Draining
+            raise ServerDraining
         self._waiting_by_token.setdefault(entry.token_name, deque()).append(entry)
         self._assign_slots()
 
-    def leave_line(self, entry: QueueEntry) -> None:
+    def remove_from_waiting(self, entry: QueueEntry) -> None:
         waiting_entries = self._waiting_by_token.get(entry.token_name, deque())
         if entry in waiting_entries:
             waiting_entries.remove(entry)
             if not waiting_entries:
                 del self._waiting_by_token[entry.token_name]
 
-    def notify_waiting(self) -> None:
+    def wake_entering_requests(self) -> None:
         """Wake up the requests that wait to enter the queue, which then check again if it is full."""
         self._change_event.set()
 
@@ -183,8 +183,8 @@ class RequestQueue:
 
         A single body may always exceed it.
         """
-        total_bytes = self.size
-        if total_bytes > entry.size and total_bytes + more_bytes > self._max_bytes:
+        total_bytes = self.total_body_bytes
+        if total_bytes > entry.body_bytes and total_bytes + more_bytes > self._max_bytes:
             raise EngineOverloaded(
                 f"running and waiting requests have {total_bytes} bytes; their maximum is {self._max_bytes}"
             )
@@ -216,7 +216,7 @@ class QueueEntry:
 
     def __init__(self, queue: RequestQueue, token_name: str) -> None:
         self._queue, self.token_name = queue, token_name
-        self.size = 0  # number of bytes of the request's body
+        self.body_bytes = 0  # size of the body of the request
         # True while the client is asked to repeat the request. Then only the repeated request counts.
         self.is_away = False
         self.entrance_s = 0.0  # seconds for which the request waited to enter the queue
@@ -228,29 +228,29 @@ class QueueEntry:
     def count_bytes(self, more_bytes: int) -> None:
         """Count bytes of the request's body. Raises EngineOverloaded if all bodies together are too large."""
         self._queue.check_body_size(self, more_bytes)
-        self.size += more_bytes
+        self.body_bytes += more_bytes
 
     async def acquire_slot(self) -> None:
-        """Wait for a slot, unless the entry has one. Raises Draining."""
+        """Wait for a slot, unless the entry has one. Raises ServerDraining."""
         if self._queue.has_slot(self):
             return
         start_s = time.monotonic()
-        self._queue.join_line(self)
+        self._queue.add_to_waiting(self)
         try:
             await self.slot_decided.wait()
         finally:
-            self._queue.leave_line(self)
+            self._queue.remove_from_waiting(self)
         if not self._queue.has_slot(self):
-            raise Draining
+            raise ServerDraining
         self.unreported_s = time.monotonic() - start_s
 
     def release_place(self) -> None:
         """Stop counting this request as a request in the queue, because its client will repeat it."""
         self.is_away = True
-        self._queue.notify_waiting()
+        self._queue.wake_entering_requests()
 
     @contextmanager
-    def hold(self) -> Iterator[None]:
+    def keep_in_queue(self) -> Iterator[None]:
         """Keep the request's place and slot during work that may outlast the request."""
         if not self._holder_count:
             self._queue.add(self)
@@ -266,7 +266,7 @@ class QueueEntry:
 _current: ContextVar[QueueEntry] = ContextVar("entry")
 
 
-def hold_current_entry() -> AbstractContextManager[None]:
+def keep_current_request_in_queue() -> AbstractContextManager[None]:
     """Return a context in which the current request, if any, keeps its place and slot in the queue."""
     entry = _current.get(None)
-    return entry.hold() if entry else nullcontext()
+    return entry.keep_in_queue() if entry else nullcontext()

@@ -25,11 +25,11 @@ from ioi_eval.model.doing import add_work_to_log_lines, log_step
 from ioi_eval.model.errors import EngineOverloaded
 from ioi_eval.registries import VIEW_PAGE, Registry, list_entry_names, load_entry
 from ioi_eval.server.contents import ContentCache
-from ioi_eval.server.jobs import JobFailed, Jobs, NamedTokens, PackagedEngine
+from ioi_eval.server.jobs import JobFailed, Jobs, LanguagePackageEngine, NamedTokens
 from ioi_eval.server.log import CONTENT_TYPE, EmitEvent, Metrics, RefusalLog
 from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.prepared import SharedBuilds
-from ioi_eval.server.queue import Draining, QueueEntry, RequestQueue, ResultPending
+from ioi_eval.server.queue import QueueEntry, RequestQueue, ResultPending, ServerDraining
 
 # --- routes ------------------------------------------------------------------------------------------
 
@@ -57,7 +57,7 @@ Answer = Callable[[bytes, QueueEntry], Awaitable[bytes]]
 class WorkerParts(NamedTuple):
     """The parts of a worker that the routes of plugins use."""
 
-    engine: PackagedEngine
+    engine: LanguagePackageEngine
     jobs: Jobs
     builds: SharedBuilds
 
@@ -81,7 +81,7 @@ class Routes:
 
     def __init__(
         self,
-        engine: PackagedEngine,
+        engine: LanguagePackageEngine,
         options: ServerOptions,
         tokens: NamedTokens,
         queue: RequestQueue,
@@ -109,11 +109,11 @@ class Routes:
             await routes.close()
         await self._builds.close()
 
-    def make_application(self, identity: str) -> web.Application:
-        """Return the application. Every reply has `identity` in a header."""
+    def make_application(self, server_identity: str) -> web.Application:
+        """Return the application. Every reply has `server_identity` in a header."""
 
         async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
-            response.headers[HEADER] = identity
+            response.headers[HEADER] = server_identity
             if request_id := request.headers.get(REQUEST):
                 response.headers[REQUEST] = request_id
             if self._queue.draining:
@@ -145,7 +145,7 @@ class Routes:
             application.add_routes(
                 [
                     web.head(path, self._answer_file_check),
-                    web.get(path, self._send_program, allow_head=False),
+                    web.get(path, self._send_built_program, allow_head=False),
                     web.put(path, self._receive_file),
                 ]
             )
@@ -177,7 +177,7 @@ class Routes:
             is_plugin = request.path in self._plugin_paths
             status = HTTPStatus.GATEWAY_TIMEOUT if is_plugin else HTTPStatus.SERVICE_UNAVAILABLE
             self._metrics.refusals[status] += 1
-            if not isinstance(error, Draining | ResultPending):
+            if not isinstance(error, ServerDraining | ResultPending):
                 self._refusal_log.count_refusal(str(error))
             return _make_message_response(str(error), status=status, headers=_RETRY_SOON)
         except JobFailed:
@@ -199,9 +199,9 @@ class Routes:
 
     async def _send_metrics(self, request: web.Request) -> web.Response:
         metrics_text = self._metrics.format_text(
-            running=self._queue.running,
-            queued=self._queue.queued,
-            caller_metrics=self._queue.format_metrics(),
+            running=self._queue.running_count,
+            queued=self._queue.waiting_count,
+            caller_metrics=self._queue.format_caller_metrics(),
             slots=self._engine.slots,
             cached_bytes=self._content_cache.used_bytes,
             max_cached_bytes=self._content_cache.limit_bytes,
@@ -231,7 +231,7 @@ class Routes:
                 result = await self._jobs.run_job(complete_job, entry)
             if result.kept:
                 result = await self._content_cache.store_programs(result)
-            self._refusal_log.log_acceptance()
+            self._refusal_log.log_end_of_refusals()
             is_minimal = all(request.headers.get(name) == value for name, value in piston.MINIMAL.items())
             return await self._send_reply(
                 request, piston.encode_result_pieces(result, omits_output_field=is_minimal)
@@ -241,7 +241,7 @@ class Routes:
         self, handler: Answer, max_wait_s: float, request: web.Request
     ) -> web.StreamResponse:
         async with self._queue.enter_within(max_wait_s, self._find_token_name(request)) as entry:
-            self._refusal_log.log_acceptance()
+            self._refusal_log.log_end_of_refusals()
             reply = await handler(await self._read_body(request, entry), entry)
             return await self._send_reply(request, iter((reply,)))
 
@@ -290,7 +290,7 @@ class Routes:
         is_cached = self._content_cache.has_file(request.match_info["sha256"])
         return web.Response(status=HTTPStatus.OK if is_cached else HTTPStatus.NOT_FOUND)
 
-    async def _send_program(self, request: web.Request) -> web.StreamResponse:
+    async def _send_built_program(self, request: web.Request) -> web.StreamResponse:
         with self._content_cache.pin_program(request.match_info["sha256"]) as path:
             if path is None:
                 raise web.HTTPNotFound
@@ -301,12 +301,12 @@ class Routes:
 
     async def _receive_file(self, request: web.Request) -> web.Response:
         if self._queue.draining:
-            raise Draining
-        pieces = read_body_pieces(request, self._content_cache.max_file_bytes, self._count_received)
+            raise ServerDraining
+        pieces = read_body_pieces(request, self._content_cache.max_file_bytes, self._count_received_bytes)
         await self._content_cache.receive_file(request.match_info["sha256"], pieces)
         return web.Response(status=HTTPStatus.CREATED)
 
-    def _count_received(self, size: int) -> None:
+    def _count_received_bytes(self, size: int) -> None:
         self._metrics.received_bytes += size
 
     # --- packages, which are installed and removed in the worker's folder and not over the network ---
@@ -348,17 +348,17 @@ def _open_request_log(request: web.Request) -> AbstractContextManager[None]:
     return add_work_to_log_lines(_log, f"request {request_id}" if is_valid else "request")
 
 
-def _read_token(header: str) -> str:
+def _read_token(authorization_header: str) -> str:
     """Return the token of an Authorization header.
 
     It is a bearer token, or the password of an address, because some clients accept only an address.
     """
-    if not header.startswith("Basic "):
-        return header.removeprefix("Bearer ")
+    if not authorization_header.startswith("Basic "):
+        return authorization_header.removeprefix("Bearer ")
     try:
-        return base64.b64decode(header.removeprefix("Basic ")).partition(b":")[2].decode()
+        return base64.b64decode(authorization_header.removeprefix("Basic ")).partition(b":")[2].decode()
     except ValueError:
-        return header
+        return authorization_header
 
 
 def _make_json_response(

@@ -23,7 +23,7 @@ from ioi_eval.engines.embedded.sandboxes import Disk, Sandboxes
 from ioi_eval.model.digests import digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.server.contents import ContentCache
-from ioi_eval.server.jobs import Jobs, NamedTokens, PackagedEngine
+from ioi_eval.server.jobs import Jobs, LanguagePackageEngine, NamedTokens
 from ioi_eval.server.log import EmitEvent, Metrics, ignore_event
 from ioi_eval.server.options import ServerOptions
 from ioi_eval.server.prepared import ClassicJobEngine, SharedBuilds
@@ -53,7 +53,7 @@ class Server:
 
     def __init__(
         self,
-        engine: PackagedEngine,
+        engine: LanguagePackageEngine,
         options: ServerOptions | None = None,
         *,
         blob_cache: BlobCache | None = None,
@@ -96,9 +96,9 @@ class Server:
         """The server's limits, for the log."""
 
     @property
-    def running(self) -> int:
+    def running_count(self) -> int:
         """The number of running jobs."""
-        return self._queue.running
+        return self._queue.running_count
 
     async def __aenter__(self) -> Self:
         capabilities = await self._engine.capabilities()
@@ -205,7 +205,7 @@ async def serve(
     with _open_blob_cache(options) as blob_cache:
         async with contextlib.AsyncExitStack() as exit_stack:
             classic_engine = ClassicJobEngine(
-                engine, store, memory=sandbox_memory if sandbox_memory > 0 else None
+                engine, store, sandbox_memory_bytes=sandbox_memory if sandbox_memory > 0 else None
             )
             async with answer_while_starting(options):
                 await exit_stack.enter_async_context(engine)

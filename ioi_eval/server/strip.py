@@ -33,25 +33,25 @@ _SERVER_STATES = {
 }
 
 
-def make_strip_html(
-    state: RunState, pages: Iterable[str], version: str, clock: Callable[[], float] = time.time
+def make_status_bar_html(
+    state: RunState, plugin_pages: Iterable[str], report_version: str, clock: Callable[[], float] = time.time
 ) -> str:
     """Return the status bar of the live page. live.js replaces the parts of the bar that have changed.
 
     Args:
         state: The run's state.
-        pages: Names of plugins' pages.
-        version: Version of the report that the server would send now.
+        plugin_pages: Names of plugins' pages.
+        report_version: Version of the report that the server would send now.
         clock: Returns the seconds since 1970.
     """
     now_s = clock()
     return _load_template().render(
         run=state,
-        version=version,
-        pages=[*pages, "metrics"],
-        condition=_describe_condition(state, now_s),
+        version=report_version,
+        pages=[*plugin_pages, "metrics"],
+        condition=_describe_run_condition(state, now_s),
         age=_describe_last_result(state, now_s),
-        tiles=list(_list_key_numbers(state)),
+        tiles=list(_list_headline_numbers(state)),
         tables=list(_make_tables(state, now_s)),
     )
 
@@ -88,7 +88,7 @@ def _format_age(seconds: float) -> str:
     return f"{minutes} min {rest_s:02} s" if minutes else f"{rest_s} s"
 
 
-def _describe_condition(state: RunState, now: float) -> str:
+def _describe_run_condition(state: RunState, now: float) -> str:
     if state.stopped:
         return "The run was stopped before its end."
     if state.ended:
@@ -106,16 +106,16 @@ def _describe_last_result(state: RunState, now: float) -> str:
     return "No result yet." if state.last is None else f"Last result {format_duration(now - state.last)} ago."
 
 
-def _list_key_numbers(state: RunState) -> Iterator[tuple[str, str]]:
+def _list_headline_numbers(state: RunState) -> Iterator[tuple[str, str]]:
     """Yield names and values of the most important numbers."""
     yield "Done", f"{state.rows:,}" if state.total is None else f"{state.rows:,} of {state.total:,}"
     if not state.ended:
-        yield "A minute", _format_rate(60 * state.rate)
-        yield "Tests a second", _format_rate(state.tests_rate)
+        yield "A minute", _format_rate_number(60 * state.rate)
+        yield "Tests a second", _format_rate_number(state.tests_rate)
         yield "Time left", NOTHING if state.left is None else f"about {format_duration(state.left)}"
         yield "Being judged", f"{state.under_way:,}"
     elif state.timeline is not None and state.timeline.counts:
-        yield "A minute, on average", _format_rate(_compute_results_per_minute(state.timeline))
+        yield "A minute, on average", _format_rate_number(_compute_results_per_minute(state.timeline))
     yield "Not judged", f"{state.unscored:,}"
 
 
@@ -187,8 +187,8 @@ def make_timeline_section(timeline: Timeline | None) -> Section | None:
     return Section(
         title="Results per minute",
         text=[
-            f"{_format_rate(_compute_results_per_minute(timeline))} on average, at most"
-            f" {_format_rate(max_per_minute)}."
+            f"{_format_rate_number(_compute_results_per_minute(timeline))} on average, at most"
+            f" {_format_rate_number(max_per_minute)}."
         ],
         figures=[
             make_figure(
@@ -202,7 +202,7 @@ def make_timeline_section(timeline: Timeline | None) -> Section | None:
     )
 
 
-def _format_rate(rate: float) -> str:
+def _format_rate_number(rate: float) -> str:
     return f"{rate:,.0f}" if rate >= 100 else f"{rate:,.1f}"
 
 

@@ -27,7 +27,7 @@ from ioi_eval.reports.interim import InterimReport
 from ioi_eval.server.monitor import RunMonitor, RunState, format_prometheus
 from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.server import listen_at_address
-from ioi_eval.server.strip import make_strip_html, make_timeline_section
+from ioi_eval.server.strip import make_status_bar_html, make_timeline_section
 
 _POLL_INTERVAL_S = 1.0  # seconds between two checks of the folder, and between two updates of the status bar
 _KEEPALIVE_S = 15.0  # maximum seconds between two events that viewers receive
@@ -175,7 +175,7 @@ class LivePage:
         return web.Response(text=page, content_type="text/html")
 
     def _make_page(self, state: RunState) -> str:
-        strip = make_strip_html(state, self._plugin_pages, make_report_version(state))
+        strip = make_status_bar_html(state, self._plugin_pages, make_report_version(state))
         live_block = LiveBlock(html=strip, script=self._script)
         return self._interim_report.render_html(live_block, make_timeline_section(state.timeline))
 
@@ -190,7 +190,7 @@ class LivePage:
                 state, now_s = await self._wait_for_state(), time.monotonic()
                 if self._page_task is None or self._page_task.done():
                     self._page_task = asyncio.create_task(self._page.get(state))
-                strip = self._make_strip(state)
+                strip = self._make_status_bar_json(state)
                 if strip != sent_strip or now_s >= sent_at + _KEEPALIVE_S:
                     await reply.write((b":" if strip == sent_strip else b"data: " + strip) + b"\n\n")
                     sent_strip, sent_at = strip, now_s
@@ -203,12 +203,12 @@ class LivePage:
         # aiohttp sends the last chunk when a handler returns, but not when it cancels a handler.
         return reply
 
-    def _make_strip(self, state: RunState) -> bytes:
+    def _make_status_bar_json(self, state: RunState) -> bytes:
         """Return the status bar as JSON. All viewers get the same status bar for a second."""
         version = make_report_version(state if self._page.latest is None else self._page.latest[0])
         strip_key = (time.monotonic() // _POLL_INTERVAL_S, version)
         if strip_key != self._strip_key:
-            strip = make_strip_html(state, self._plugin_pages, version)
+            strip = make_status_bar_html(state, self._plugin_pages, version)
             self._strip_json, self._strip_key = msgspec.json.encode(strip), strip_key
         return self._strip_json
 

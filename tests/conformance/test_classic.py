@@ -117,7 +117,7 @@ APART = [row for row in COMPARED if len(set(row[2:])) > 1]
     ids=["differences", "all"],
 )
 @pytest.mark.parametrize("kind", COMPARISONS)
-async def test_classic_comparisons_agree_with_proctor(
+async def test_comparisons_of_classic_jobs_agree_with_proctor(
     classics: ClassicJobEngine,
     store: Store,
     kind: CheckerKind,

@@ -51,6 +51,6 @@ def test_only_writable_descriptor_can_truncate_file(bench: Bench) -> None:
     assert bench.box(script).stdout.split() == ["5", "5", "0"]
 
 
-def test_host_file_can_be_executed(bench: Bench) -> None:
+def test_file_of_host_path_can_be_executed(bench: Bench) -> None:
     boxed = bench.box("./proctor probe", files={"proctor": Path(bench.proctor)}, profile="stage")
     assert '"v":1' in boxed.stdout

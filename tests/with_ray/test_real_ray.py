@@ -126,16 +126,16 @@ async def test_content_is_sent_to_a_ray_node_once(
         put[len(data)] += 1
         return real_put(data)
 
-    class CountedCall(cluster.Call):
+    class CountedCall(cluster.RayCall):
         def __init__(self, actor: Any, method: str, *arguments: Any) -> None:
-            if method == "put":
+            if method == "store_content":
                 sent[actor._actor_id.hex(), arguments[0]] += 1
             if method == "execute":
                 assert sum(file.content.size for file in arguments[0].files if file.content.data) < 1 << 20
             super().__init__(actor, method, *arguments)
 
     monkeypatch.setattr(cluster, "store_object", count_put)
-    monkeypatch.setattr(wire, "Call", CountedCall)
+    monkeypatch.setattr(wire, "RayCall", CountedCall)
     big = tmp_path / "big"
     big.write_bytes(b"7\n" * (1 << 20))
     problem = Problem(

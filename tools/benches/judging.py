@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 from used import read_cpu_seconds
 from workload import (
-    BIG,
+    ALL_HEADERS,
     SLOW_CHECKER,
-    USUAL,
+    USUAL_HEADERS,
     make_include_lines,
     make_problem,
     make_source,
@@ -41,20 +41,20 @@ HERE = Path(__file__).parent
 CORES = len(os.sched_getaffinity(0))
 
 
-class Bench:
+class JudgingBench:
     """A folder with the tests, and a store that caches everything except the submissions.
 
     The folder also contains the bare loop, a program that runs the tests without limits or confinement.
     """
 
-    def __init__(self, folder: Path, count: int, tests: int, headers: Sequence[str]) -> None:
-        self.folder, self.count, self.tests, self.headers = folder, count, tests, headers
+    def __init__(self, folder: Path, submission_count: int, test_count: int, headers: Sequence[str]) -> None:
+        self.folder, self.count, self.tests, self.headers = folder, submission_count, test_count, headers
         self.store = Store(folder / "store")
         self._next_index = 1_000
-        write_tests(folder / "tests", max(tests, 400))
+        write_tests(folder / "tests", max(test_count, 400))
         for name in ("submissions", "work"):
             (folder / name).mkdir()
-        for index in range(count):
+        for index in range(submission_count):
             (folder / "submissions" / f"{index}.cpp").write_text(make_source(index, headers))
         subprocess.run(["g++", "-O2", "-o", str(folder / "bare"), str(HERE / "bare.cpp")], check=True)
         (folder / "checker.cpp").write_text(SLOW_CHECKER)
@@ -64,12 +64,12 @@ class Bench:
         (self.folder / "all.hpp").write_text(make_include_lines(self.headers))
         subprocess.run(["g++", *FLAGS, "-x", "c++-header", "all.hpp"], cwd=self.folder, check=True)
 
-    def build_checker(self) -> float:
+    def measure_checker_build_s(self) -> float:
         start_time = time.perf_counter()
         subprocess.run(["g++", *FLAGS, "-o", "checker", "checker.cpp"], cwd=self.folder, check=True)
         return time.perf_counter() - start_time
 
-    def measure_bare_loop(
+    def measure_bare_loop_s(
         self,
         *,
         checker: bool,
@@ -117,17 +117,17 @@ class Bench:
         await asyncio.gather(*(score_one(submission) for submission in submissions))
         return time.perf_counter() - start_time
 
-    async def measure_classic_jobs(self, problem: Problem, tests: int) -> float:
+    async def measure_classic_s_per_test(self, problem: Problem, test_count: int) -> float:
         """Return the seconds per test in the classic job shape, with all cores busy."""
         submission = self.make_fresh_submissions(1)[0]
         start_time = time.perf_counter()
-        for first_index in range(0, tests, CORES):
+        for first_index in range(0, test_count, CORES):
             parallel_tests = problem.tests[first_index : first_index + CORES]
             results = await asyncio.gather(
                 *(run_classic(self.engine, problem, test, submission) for test in parallel_tests)
             )
             assert all(result.score == 1 for result in results), results
-        return (time.perf_counter() - start_time) / tests
+        return (time.perf_counter() - start_time) / test_count
 
 
 class Duration(NamedTuple):
@@ -150,12 +150,12 @@ async def measure_in_turn(rounds: int, *measures: Callable[[], Awaitable[float]]
     ]
 
 
-async def print_throughput(bench: Bench, rounds: int) -> None:
+async def print_throughput(bench: JudgingBench, rounds: int) -> None:
     for has_checker in (False, True):
         comparison = "a checker" if has_checker else "white-diff"
         problem = make_problem(bench.folder / "tests", bench.tests, has_checker=has_checker)
-        checker_seconds = bench.build_checker() if has_checker else 0.0
-        await cache_header(bench, problem)  # builds the header, which then stays in the store
+        checker_seconds = bench.measure_checker_build_s() if has_checker else 0.0
+        await cache_precompiled_header(bench, problem)  # builds the header, which then stays in the store
         async with (
             bench.make_scorer(precompile=False) as plain_scorer,
             bench.make_scorer(precompile=True) as precompiling_scorer,
@@ -165,16 +165,16 @@ async def print_throughput(bench: Bench, rounds: int) -> None:
                 await scorer.prepare(problem)
                 await bench.measure_judge(scorer, problem, bench.make_fresh_submissions(2))
 
-            async def measure_bare_loop(flags: Sequence[str] = (), checker: bool = has_checker) -> float:
-                return await asyncio.to_thread(bench.measure_bare_loop, checker=checker, flags=flags)
+            async def measure_bare_loop_s(flags: Sequence[str] = (), checker: bool = has_checker) -> float:
+                return await asyncio.to_thread(bench.measure_bare_loop_s, checker=checker, flags=flags)
 
             results = await measure_in_turn(
                 rounds,
-                measure_bare_loop,
-                partial(measure_bare_loop, ("-include", "all.hpp")),
+                measure_bare_loop_s,
+                partial(measure_bare_loop_s, ("-include", "all.hpp")),
                 *(partial(measure_fresh_submissions, bench, scorer, problem) for scorer in scorers),
             )
-            classic_seconds = await bench.measure_classic_jobs(problem, 2 * CORES)
+            classic_seconds = await bench.measure_classic_s_per_test(problem, 2 * CORES)
         test_count = bench.count * bench.tests
         includes = f"{bench.headers[0]}" + (" and five common headers" if len(bench.headers) > 1 else "")
         print(f"\n{bench.count} submissions x {bench.tests} tests, {comparison}; programs include {includes}")
@@ -188,8 +188,10 @@ async def print_throughput(bench: Bench, rounds: int) -> None:
         )
         for name, result in zip(row_names, results, strict=True):
             cpu_text = f"{1000 * result.cpu / bench.count:7.0f} ms of CPU"
-            print_row(name, test_count / result.clock, results[0].clock / result.clock, cpu_text)
-        print_row("classic shape", 1 / classic_seconds, results[0].clock / test_count / classic_seconds)
+            print_throughput_row(name, test_count / result.clock, results[0].clock / result.clock, cpu_text)
+        print_throughput_row(
+            "classic shape", 1 / classic_seconds, results[0].clock / test_count / classic_seconds
+        )
         print(
             "  Speed of ioi_eval, compared to classic jobs:"
             f" {classic_seconds * test_count / results[2].clock:.0f} times without the header, "
@@ -197,11 +199,11 @@ async def print_throughput(bench: Bench, rounds: int) -> None:
         )
 
 
-async def measure_fresh_submissions(bench: Bench, scorer: Scorer, problem: Problem) -> float:
+async def measure_fresh_submissions(bench: JudgingBench, scorer: Scorer, problem: Problem) -> float:
     return await bench.measure_judge(scorer, problem, bench.make_fresh_submissions(bench.count))
 
 
-async def cache_header(bench: Bench, problem: Problem) -> None:
+async def cache_precompiled_header(bench: JudgingBench, problem: Problem) -> None:
     """Build until the header is cached, before anything is measured."""
     async with bench.make_scorer(precompile=True) as scorer:
         for _ in range(60):
@@ -211,11 +213,11 @@ async def cache_header(bench: Bench, problem: Problem) -> None:
             await asyncio.sleep(0.5)
 
 
-def print_row(name: str, rate: float, ratio: float, suffix: str = "") -> None:
+def print_throughput_row(name: str, rate: float, ratio: float, suffix: str = "") -> None:
     print(f"  {name:<30} {rate:>7.1f} tests/s {ratio:>6.2f} of the bare loop {suffix}".rstrip())
 
 
-async def print_added_cost(bench: Bench, rounds: int) -> None:
+async def print_added_cost(bench: JudgingBench, rounds: int) -> None:
     """Print the time that the judge adds to a test: one program on one core with hundreds of tests."""
     tests = 400
     problem = make_problem(bench.folder / "tests", tests, has_checker=False)
@@ -223,13 +225,13 @@ async def print_added_cost(bench: Bench, rounds: int) -> None:
     async with bench.make_scorer(precompile=False, slots=1) as scorer:
         await bench.measure_judge(scorer, problem, submissions)
 
-        async def measure_bare_loop() -> float:
+        async def measure_bare_loop_s() -> float:
             return await asyncio.to_thread(
-                bench.measure_bare_loop, checker=False, compiling=False, cores=1, tests=tests
+                bench.measure_bare_loop_s, checker=False, compiling=False, cores=1, tests=tests
             )
 
         (bare_s, _), (judge_s, _) = await measure_in_turn(
-            rounds, measure_bare_loop, lambda: bench.measure_judge(scorer, problem, submissions)
+            rounds, measure_bare_loop_s, lambda: bench.measure_judge(scorer, problem, submissions)
         )
     print(f"\nTime per test of a program that is already built, on one core ({tests} tests)")
     print(f"  bare loop {bare_s / tests * 1000:.2f} ms, ioi_eval {judge_s / tests * 1000:.2f} ms:"
@@ -280,7 +282,12 @@ def main() -> None:
         asyncio.run(measure_memory(arguments.only_memory))
         return
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR"), prefix="ioi-eval-bench-") as folder:
-        bench = Bench(Path(folder), arguments.submissions, arguments.tests, USUAL if arguments.usual else BIG)
+        bench = JudgingBench(
+            Path(folder),
+            arguments.submissions,
+            arguments.tests,
+            USUAL_HEADERS if arguments.usual else ALL_HEADERS,
+        )
         bench.precompile()
         print(f"{CORES} cores; {subprocess.check_output(['g++', '--version'], text=True).splitlines()[0]}")
         asyncio.run(print_throughput(bench, arguments.rounds))

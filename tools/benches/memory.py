@@ -42,7 +42,7 @@ def make_contents(total_bytes: int) -> Iterator[str]:
         yield f"{test}\n" + line * (total_bytes // TESTS // len(line))
 
 
-def write_datasets(folder: Path, total_bytes: int, row_group: int) -> int:
+def write_test_datasets(folder: Path, total_bytes: int, row_group: int) -> int:
     test_names = [f"1-{test:03}" for test in range(TESTS)]
     config = {"task_type": "Batch", "code": "bytes", "task_type_parameters_Batch_compilation": "alone"}
     row = {
@@ -91,7 +91,7 @@ def write_datasets(folder: Path, total_bytes: int, row_group: int) -> int:
     return written_bytes
 
 
-def measure_memory(process: subprocess.Popen[bytes]) -> tuple[int, int]:
+def measure_peak_memory_kib(process: subprocess.Popen[bytes]) -> tuple[int, int]:
     """Observe a process until it exits.
 
     Return the peaks in KiB of its private memory and of all mapped memory.
@@ -110,13 +110,13 @@ def measure_memory(process: subprocess.Popen[bytes]) -> tuple[int, int]:
     return own_kib, mapped_kib
 
 
-def run_score(folder: Path, out: str) -> tuple[float, float]:
+def measure_score_peaks_mib(folder: Path, run_name: str) -> tuple[float, float]:
     """Run the command. Return the peaks in MiB of its private memory and of all mapped memory."""
     command = [sys.executable, "-m", "ioi_eval", "score", "dump.jsonl", "--problems", "ioi"]
-    arguments = ["--data-dir", "copies", "--out", out, "--quiet", "--all-tests"]
+    arguments = ["--data-dir", "copies", "--out", run_name, "--quiet", "--all-tests"]
     environment = {**os.environ, "IOI_EVAL_CACHE": str(folder / "cache"), "HF_HUB_OFFLINE": "1"}
     with subprocess.Popen([*command, *arguments], cwd=folder, env=environment) as process:
-        own_kib, mapped_kib = measure_memory(process)
+        own_kib, mapped_kib = measure_peak_memory_kib(process)
     if process.returncode:
         raise SystemExit(f"the run failed with exit code {process.returncode}")
     return own_kib / 1024, mapped_kib / 1024
@@ -134,22 +134,22 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary_folder:
         folder = Path(temporary_folder)
-        total_bytes = write_datasets(
+        total_bytes = write_test_datasets(
             folder / "copies", int(arguments.gigabytes * (1 << 30)), arguments.row_group
         )
         (folder / "dump.jsonl").write_text(json.dumps({"problem_id": "bytes", "code": CODE}) + "\n")
         print(f"{total_bytes / (1 << 30):.2f} GiB of tests", flush=True)
         peaks_mib = []
-        for out in ("first", "again"):
+        for run_name in ("first", "again"):
             start_time = time.monotonic()
-            own_mib, mapped_mib = run_score(folder, out)
+            own_mib, mapped_mib = measure_score_peaks_mib(folder, run_name)
             peaks_mib.append(mapped_mib)
             seconds = time.monotonic() - start_time
             print(
-                f"{out}: {own_mib:.0f} MiB own, {mapped_mib:.0f} MiB with mapped files, {seconds:.0f} s",
+                f"{run_name}: {own_mib:.0f} MiB own, {mapped_mib:.0f} MiB with mapped files, {seconds:.0f} s",
                 flush=True,
             )
-            points = json.loads((folder / out / "results.jsonl").read_text())["all_subtasks_points"]
+            points = json.loads((folder / run_name / "results.jsonl").read_text())["all_subtasks_points"]
             assert points == 100, points
     if max(peaks_mib) > LIMIT:
         raise SystemExit(f"the run used more than {LIMIT} MiB of memory")

@@ -44,7 +44,7 @@ def make_problem(test_count: int) -> Problem:
     return Problem(id="sum", limits=LIMITS, tests=tuple(test_cases))
 
 
-def measure_plain_loop(folder: Path, python: str, code: str, test_count: int) -> float:
+def measure_plain_loop_ms(folder: Path, python: str, code: str, test_count: int) -> float:
     """Return the milliseconds per test of `python3 program.py`, without limits and comparison."""
     program = folder / "program.py"
     program.write_text(code)
@@ -99,19 +99,19 @@ async def measure_program(folder: Path, python: str, rounds: int, test_count: in
                 await measure_judge(scorer, code, 1)  # fills the caches of builds before the measurement
                 for _ in range(rounds):
                     loop_times_ms.append(
-                        await asyncio.to_thread(measure_plain_loop, folder, python, code, test_count)
+                        await asyncio.to_thread(measure_plain_loop_ms, folder, python, code, test_count)
                     )
                     judge_times[waiting].append(await measure_judge(scorer, code, test_count))
-        print_row(name, min(loop_times_ms), min(judge_times[False]), min(judge_times[True]))
+        print_times_of_program(name, min(loop_times_ms), min(judge_times[False]), min(judge_times[True]))
 
 
-def print_row(name: str, loop_ms: float, started: TestTime, forked: TestTime) -> None:
+def print_times_of_program(name: str, plain_loop_ms: float, started: TestTime, forked: TestTime) -> None:
     way_texts = (
         f"{way} {total_ms:.1f} ({program_ms:.1f})" for total_ms, program_ms, way in (started, forked)
     )
     print(
-        f"{name}: plain loop {loop_ms:.1f}, {', '.join(way_texts)};"
-        f" forked is {loop_ms / forked.total_ms:.1f} times as fast as the plain loop"
+        f"{name}: plain loop {plain_loop_ms:.1f}, {', '.join(way_texts)};"
+        f" forked is {plain_loop_ms / forked.total_ms:.1f} times as fast as the plain loop"
     )
 
 
@@ -156,7 +156,7 @@ async def measure_run(folder: Path, python: str, submissions: int) -> None:
         for start_s, end_s in zip(cpu_by_event[RunStarted], cpu_by_event[RunFinished], strict=True)
     )
     tests_s = sum(test.cpu_time or 0.0 for result in Results.open(folder / "run-1") for test in result.tests)
-    loop_ms = await asyncio.to_thread(measure_plain_loop, folder, python, code, _TESTS)
+    loop_ms = await asyncio.to_thread(measure_plain_loop_ms, folder, python, code, _TESTS)
     seconds_by_part = {
         "this process": own_cpu_s,
         "other processes, except tests": total_cpu_s - own_cpu_s - tests_s,

@@ -114,7 +114,7 @@ DRAWING_TIME_SCRIPT = """
 BOXES, LISTS = ".models input", ".filters select"
 
 
-def measure_filters(browser: Any) -> None:
+def measure_filter_drawing_times(browser: Any) -> None:
     """Measure how fast changes of filters are drawn, with 30 models and 300 problems."""
 
     def measure_choice(selector: str, place: int, entry: int | None = None) -> float:
@@ -156,7 +156,7 @@ def open_pages(folder: Path) -> None:
                 browser.execute_async_script(DRAWN)
                 opening_times_s.append(time.perf_counter() - start_time)
             if page.name == "report.html":
-                measure_filters(browser)
+                measure_filter_drawing_times(browser)
         times_text = ", ".join(f"{seconds:.2f}" for seconds in opening_times_s)
         print(f"{page.name}, {page.stat().st_size / 1e6:.2f} MB, is drawn {times_text} s after opening")
 

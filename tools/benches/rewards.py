@@ -42,11 +42,11 @@ def make_completions(
     ]
     sums = [str(sum(map(int, line.split()))) for line in lines]
     column = json.dumps({"inputs": lines, "outputs": sums})
-    codes = [
+    programs = [
         f"own = {number}\nprint(sum(map(int, input().split())){' + 1' if number % 4 == 3 else ''})"
         for number in range(prompt_count * completions_per_prompt)
     ]
-    return [f"```python\n{code}\n```" for code in codes], [column] * len(codes)
+    return [f"```python\n{program}\n```" for program in programs], [column] * len(programs)
 
 
 def extract_code(completion: str) -> str:
@@ -128,10 +128,10 @@ def print_times_of_similar_programs(
             "one": lambda language=language: make_similar_completions(language, [next(salt)]),
             "equal": lambda language=language: make_similar_completions(language, [next(salt)] * _GROUP_SIZE),
             "other comments": lambda language=language: make_similar_completions(
-                language, [next(salt)] * _GROUP_SIZE, with_comments=True
+                language, [next(salt)] * _GROUP_SIZE, with_different_comments=True
             ),
             "other names": lambda language=language: make_similar_completions(
-                language, [next(salt)] * _GROUP_SIZE, with_names=True, with_comments=True
+                language, [next(salt)] * _GROUP_SIZE, with_different_names=True, with_different_comments=True
             ),
             "distinct": lambda language=language: make_similar_completions(
                 language, [next(salt) for _ in range(_GROUP_SIZE)]

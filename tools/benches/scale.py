@@ -25,7 +25,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from simulated import Simulated, start_simulated
+from simulated import SimulatedWorkersProcess, start_simulated_workers
 from workload import make_problem, make_source, write_tests
 
 from ioi_eval import PistonEngine, Store, score_dump
@@ -47,8 +47,8 @@ _RUNTIMES = encode_runtimes([ServerRuntime(language="ioi_eval", version="1.0.0")
 class Connection(asyncio.Protocol):
     """A minimal HTTP server, so that the machine's cores are free for the client."""
 
-    def __init__(self, reply: bytes, seconds: float) -> None:
-        self._reply, self._seconds = reply, seconds
+    def __init__(self, reply: bytes, reply_delay_s: float) -> None:
+        self._reply, self._reply_delay_s = reply, reply_delay_s
         self._received = bytearray()
         self._missing_bytes = 0  # bytes of the request's body that have not arrived yet
 
@@ -72,21 +72,21 @@ class Connection(asyncio.Protocol):
             self._missing_bytes = int(length) - len(body)
         if self._missing_bytes <= 0:
             self._missing_bytes = 0
-            asyncio.get_running_loop().call_later(self._seconds, self._answer)
+            asyncio.get_running_loop().call_later(self._reply_delay_s, self._answer)
 
     def _answer(self) -> None:
         if not self._transport.is_closing():
             self._transport.write(self._reply)
 
 
-async def serve(seconds: float, tests: int) -> None:
+async def serve_simulated_servers(reply_delay_s: float, tests_per_job: int) -> None:
     run_ending = Ending(
-        stdout="".join(_LINE % index for index in range(tests)), code=0, cpu_time=1, wall_time=2
+        stdout="".join(_LINE % index for index in range(tests_per_job)), code=0, cpu_time=1, wall_time=2
     )
     body = encode_result(JobResult(run=run_ending, language="ioi_eval", version="1.0.0"))
     reply = _HEAD % (len(body), body)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Connection(reply, seconds), "0.0.0.0", 0, backlog=4096)
+    server = await loop.create_server(lambda: Connection(reply, reply_delay_s), "0.0.0.0", 0, backlog=4096)
     print(server.sockets[0].getsockname()[1], flush=True)
     # Standard input ends when the client exits.
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
@@ -135,7 +135,7 @@ def take_snapshot(done_jobs: int) -> Snapshot:
     return Snapshot(done=done_jobs, clock=time.perf_counter(), cpu=time.process_time(), memory=memory_mib)
 
 
-class Load:
+class SimulatedLoad:
     """A number of distinct jobs, sent by as many tasks as in a run."""
 
     def __init__(
@@ -145,9 +145,9 @@ class Load:
         self._script = "true # " + "x" * script_bytes
         self.done = 0
         self.snapshots = [take_snapshot(0)]
-        self.print_load = print_load
+        self.print_jobs_per_second = print_jobs_per_second
 
-    async def work(self) -> None:
+    async def send_jobs(self) -> None:
         while self._jobs_left > 0:
             self._jobs_left -= 1
             script = Blob.of(f"{self._script} {self._jobs_left}")
@@ -156,10 +156,10 @@ class Load:
             self.done += 1
             if self.done % self._jobs_per_snapshot == 0:
                 self.snapshots.append(take_snapshot(self.done))
-                self.print_load(self.snapshots[-2], self.snapshots[-1])
+                self.print_jobs_per_second(self.snapshots[-2], self.snapshots[-1])
 
 
-def print_load(first: Snapshot, last: Snapshot) -> None:
+def print_jobs_per_second(first: Snapshot, last: Snapshot) -> None:
     seconds = last.clock - first.clock
     rate, cores = (last.done - first.done) / seconds, (last.cpu - first.cpu) / seconds
     print(
@@ -174,13 +174,13 @@ async def measure_load(arguments: argparse.Namespace) -> None:
         discovery = FixedDiscovery(arguments.slots, port)
         async with PistonEngine(discovery, per_endpoint=1, attempts=1, capabilities=capabilities) as engine:
             print(f"{engine.slots:,} slots opened in {time.perf_counter() - start_time:.1f} s")
-            load = Load(engine, arguments.jobs, arguments.body, max(1, arguments.jobs // 10))
-            await asyncio.gather(*(load.work() for _ in range(2 * arguments.slots)))
+            load = SimulatedLoad(engine, arguments.jobs, arguments.body, max(1, arguments.jobs // 10))
+            await asyncio.gather(*(load.send_jobs() for _ in range(2 * arguments.slots)))
             # Ignore the first tenth of the jobs, because it opens the connections.
             first_snapshot, last_snapshot = load.snapshots[1], load.snapshots[-1]
             print("load after the first tenth of the jobs:")
-            print_load(first_snapshot, last_snapshot)
-            print_growth(first_snapshot, last_snapshot)
+            print_jobs_per_second(first_snapshot, last_snapshot)
+            print_cpu_and_memory_growth(first_snapshot, last_snapshot)
 
 
 CURVE = (1, 2, 4, 8, 64, 512)
@@ -200,9 +200,9 @@ async def print_scaling_curve(arguments: argparse.Namespace) -> None:
                 FixedDiscovery(count, port), per_endpoint=1, attempts=1, capabilities=capabilities
             ) as engine,
         ):
-            load = Load(engine, _JOBS_EACH * count, arguments.body, 2 * count)
-            load.print_load = lambda first, last: None
-            await asyncio.gather(*(load.work() for _ in range(2 * count)))
+            load = SimulatedLoad(engine, _JOBS_EACH * count, arguments.body, 2 * count)
+            load.print_jobs_per_second = lambda first, last: None
+            await asyncio.gather(*(load.send_jobs() for _ in range(2 * count)))
         first_snapshot, last_snapshot = load.snapshots[1], load.snapshots[-1]
         seconds = last_snapshot.clock - first_snapshot.clock
         rate = (last_snapshot.done - first_snapshot.done) / seconds
@@ -211,7 +211,7 @@ async def print_scaling_curve(arguments: argparse.Namespace) -> None:
         print(f"| {count} | {rate:.2f} | {linear_share:.2f} | {cores:.2f} |", flush=True)
 
 
-def print_growth(first: Snapshot, last: Snapshot) -> None:
+def print_cpu_and_memory_growth(first: Snapshot, last: Snapshot) -> None:
     done_jobs, cpu_s = last.done - first.done, last.cpu - first.cpu
     print(f"{cpu_s / done_jobs * 1e6:.0f} us of CPU time per job; during {done_jobs:,} jobs, memory grew by "
           f"{last.memory - first.memory:.1f} MiB")  # fmt: skip
@@ -278,8 +278,8 @@ async def compare_checkouts(arguments: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as cache:
         for turn in range(arguments.turns):
             for checkout in checkouts if turn % 2 else checkouts[::-1]:
-                async with start_simulated(Path(cache), arguments.size, arguments.seconds) as workers:
-                    cost = await measure_checkout(arguments, workers, checkout)
+                async with start_simulated_workers(Path(cache), arguments.size, arguments.seconds) as workers:
+                    cost = await measure_row_cost_of_checkout(arguments, workers, checkout)
                 costs_by_checkout.setdefault(checkout, []).append(cost)
                 print(f"| {checkout.name} | {cost.ms:.2f} ms | {cost.rate:.0f} | {cost.memory} MiB |",
                       flush=True)  # fmt: skip
@@ -287,7 +287,9 @@ async def compare_checkouts(arguments: argparse.Namespace) -> None:
         print_slots_per_core(checkout.name, row_costs, arguments)
 
 
-async def measure_checkout(arguments: argparse.Namespace, workers: Simulated, checkout: Path) -> RowCost:
+async def measure_row_cost_of_checkout(
+    arguments: argparse.Namespace, workers: SimulatedWorkersProcess, checkout: Path
+) -> RowCost:
     with tempfile.TemporaryDirectory() as folder:
         write_rows(Path(folder), arguments)
         command = [str(checkout / ".venv/bin/python"), __file__, "--client", "--folder", folder]
@@ -296,7 +298,7 @@ async def measure_checkout(arguments: argparse.Namespace, workers: Simulated, ch
         process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
         output, _ = await process.communicate()
         assert process.returncode == 0, "the client failed"
-        print(f"<!-- {await workers.read_counts()} -->", flush=True)
+        print(f"<!-- {await workers.read_request_counts()} -->", flush=True)
         return RowCost(**json.loads(output.splitlines()[-1]))
 
 
@@ -347,7 +349,11 @@ def main() -> None:
     elif arguments.rows:
         asyncio.run(compare_checkouts(arguments))
     else:
-        asyncio.run(serve(arguments.seconds, arguments.tests) if arguments.serve else measure_load(arguments))
+        asyncio.run(
+            serve_simulated_servers(arguments.seconds, arguments.tests)
+            if arguments.serve
+            else measure_load(arguments)
+        )
 
 
 if __name__ == "__main__":

@@ -65,12 +65,12 @@ class _Plan(msgspec.Struct):
     tests: tuple[_Test, ...]
 
 
-class Workers:
+class SimulatedWorkers:
     """All simulated workers. `url`: address of the real worker. `size`: size of a program, in bytes."""
 
-    def __init__(self, url: str, size: int, seconds: float) -> None:
-        self._url, self._seconds = url, seconds
-        self._program_prefix = os.urandom(size - 8)
+    def __init__(self, url: str, program_bytes: int, job_s: float) -> None:
+        self._url, self._seconds = url, job_s
+        self._program_prefix = os.urandom(program_bytes - 8)
         self._prefix_hash = hashlib.sha256(self._program_prefix)
         self._programs: dict[str, int] = {}
         self._real_program_hash = ""  # hash of the program that the real worker stores
@@ -79,12 +79,14 @@ class Workers:
         self._identity_headers: tuple[tuple[str, str], ...] = ()
         self.counts = {"builds": 0, "runs": 0, "fetched": 0, "brought": 0}
 
-    async def answer(self, address: str, method: str, path: str, body: bytes, is_gzipped: bool) -> Reply:
+    async def answer_request(
+        self, address: str, method: str, path: str, body: bytes, is_gzipped: bool
+    ) -> Reply:
         stored_hashes = self._hashes_by_address.setdefault(address, set())
         if path.startswith(_CONTENTS):
             return await self._make_content_reply(stored_hashes, method, path, body, is_gzipped)
         if not path.endswith("/execute") or is_gzipped:
-            return await self._ask_once(
+            return await self._ask_once_per_key(
                 (method, path, body), partial(self._ask_real_worker, method, path, body, is_gzipped)
             )
         try:
@@ -100,13 +102,15 @@ class Workers:
         if plan is not None:
             program_hashes = [file.sha256 for file in request.files if file.sha256 in self._programs]
             return await self._make_run_reply(plan, body, program_hashes)
-        return await self._ask_once(body, partial(self._ask_real_worker, method, path, body, is_gzipped))
+        return await self._ask_once_per_key(
+            body, partial(self._ask_real_worker, method, path, body, is_gzipped)
+        )
 
     async def _make_build_reply(
         self, stored_hashes: set[str], request: _ExecuteRequest, body: bytes
     ) -> Reply:
         """Return the real worker's reply to the first build of this kind, naming a new program."""
-        reply = await self._ask_once(
+        reply = await self._ask_once_per_key(
             ("build", request.keep), partial(self._ask_real_worker, "POST", f"{API}/execute", body)
         )
         reply_fields = msgspec.json.decode(reply.body)
@@ -151,7 +155,7 @@ class Workers:
     ) -> Reply:
         content_hash = path.removeprefix(_CONTENTS)
         if method == "PUT":
-            await self._ask_once(
+            await self._ask_once_per_key(
                 ("PUT", content_hash), partial(self._ask_real_worker, method, path, body, is_gzipped)
             )
             stored_hashes.add(content_hash)
@@ -168,7 +172,9 @@ class Workers:
             self._identity_headers,
         )
 
-    async def _ask_once(self, request_key: Any, send_request: Callable[[], Awaitable[Reply]]) -> Reply:
+    async def _ask_once_per_key(
+        self, request_key: Any, send_request: Callable[[], Awaitable[Reply]]
+    ) -> Reply:
         if (reply_future := self._replies_by_request.get(request_key)) is None:
             reply_future = self._replies_by_request[request_key] = asyncio.get_running_loop().create_future()
             reply_future.set_result(await send_request())
@@ -198,7 +204,7 @@ class Workers:
 class Connection(asyncio.Protocol):
     """A minimal HTTP server, so that the machine's cores are free for the client."""
 
-    def __init__(self, workers: Workers) -> None:
+    def __init__(self, workers: SimulatedWorkers) -> None:
         self._workers = workers
         self._received = bytearray()
         self._length = -1  # length of the request's body in bytes; -1 until it is known
@@ -234,7 +240,7 @@ class Connection(asyncio.Protocol):
             task.add_done_callback(self._tasks.discard)
 
     async def _answer(self, method: str, path: str, body: bytes, is_gzipped: bool) -> None:
-        reply = await self._workers.answer(self._address, method, path, body, is_gzipped)
+        reply = await self._workers.answer_request(self._address, method, path, body, is_gzipped)
         if not self._transport.is_closing():
             data = reply.encode()
             self._transport.write(data[: -len(reply.body)] if method == "HEAD" and reply.body else data)
@@ -255,9 +261,9 @@ async def start_real_worker(cache: Path) -> AsyncIterator[str]:
         await process.wait()
 
 
-async def serve(cache: Path, size: int, seconds: float) -> None:
+async def serve_simulated_workers(cache: Path, program_bytes: int, job_s: float) -> None:
     async with start_real_worker(cache) as url:
-        workers = Workers(url, size, seconds)
+        workers = SimulatedWorkers(url, program_bytes, job_s)
         loop = asyncio.get_running_loop()
         server = await loop.create_server(lambda: Connection(workers), "0.0.0.0", 0, backlog=4096)
         print(server.sockets[0].getsockname()[1], flush=True)
@@ -265,7 +271,7 @@ async def serve(cache: Path, size: int, seconds: float) -> None:
             print(json.dumps(workers.counts), flush=True)
 
 
-class Simulated:
+class SimulatedWorkersProcess:
     """The process of the workers, as the client sees it."""
 
     def __init__(self, process: asyncio.subprocess.Process, port: int) -> None:
@@ -278,7 +284,7 @@ class Simulated:
     def make_urls(self, worker_count: int) -> tuple[str, ...]:
         return tuple(f"http://127.0.{n // 250 + 1}.{n % 250 + 1}:{self._port}" for n in range(worker_count))
 
-    async def read_counts(self) -> dict[str, int]:
+    async def read_request_counts(self) -> dict[str, int]:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(b"\n")
         counts: dict[str, int] = json.loads(await self._process.stdout.readline())
@@ -286,14 +292,17 @@ class Simulated:
 
 
 @asynccontextmanager
-async def start_simulated(cache: Path, size: int, seconds: float) -> AsyncIterator[Simulated]:
+async def start_simulated_workers(
+    cache: Path, program_bytes: int, job_s: float
+) -> AsyncIterator[SimulatedWorkersProcess]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, __file__, "--cache", str(cache), "--size", str(size), "--seconds", str(seconds),
+        sys.executable, __file__,
+        "--cache", str(cache), "--size", str(program_bytes), "--seconds", str(job_s),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     assert process.stdin is not None and process.stdout is not None
     try:
-        yield Simulated(process, int(await process.stdout.readline()))
+        yield SimulatedWorkersProcess(process, int(await process.stdout.readline()))
     finally:
         process.stdin.close()
         await process.wait()
@@ -307,4 +316,4 @@ if __name__ == "__main__":
     parser.add_argument("--size", type=int, required=True)
     parser.add_argument("--seconds", type=float, required=True)
     arguments = parser.parse_args()
-    asyncio.run(serve(arguments.cache, arguments.size, arguments.seconds))
+    asyncio.run(serve_simulated_workers(arguments.cache, arguments.size, arguments.seconds))

@@ -17,7 +17,7 @@ def read_cpu_seconds() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in usages) + _read_children_cpu_seconds(os.getpid())
 
 
-def read_family_cpu_seconds(pid: int) -> float:
+def read_process_tree_cpu_seconds(pid: int) -> float:
     """Return the CPU time of a process and all its descendants, running or exited."""
     process = Path(f"/proc/{pid}")
     try:
@@ -34,4 +34,4 @@ def _read_children_cpu_seconds(pid: int) -> float:
             child_pids += map(int, children_file.read_text().split())
     except (FileNotFoundError, ProcessLookupError):
         pass  # the process or one of its threads has just exited
-    return sum(map(read_family_cpu_seconds, child_pids))
+    return sum(map(read_process_tree_cpu_seconds, child_pids))

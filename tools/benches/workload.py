@@ -28,15 +28,15 @@ int main(int argc, char** argv) {
 """
 
 
-BIG = ("bits/stdc++.h",)
-USUAL = ("iostream", "vector", "map", "string", "algorithm", "queue")
+ALL_HEADERS = ("bits/stdc++.h",)
+USUAL_HEADERS = ("iostream", "vector", "map", "string", "algorithm", "queue")
 
 
 def make_include_lines(headers: Iterable[str]) -> str:
     return "".join(f"#include <{name}>\n" for name in headers)
 
 
-def make_source(index: int, headers: Iterable[str] = BIG) -> str:
+def make_source(index: int, headers: Iterable[str] = ALL_HEADERS) -> str:
     """Return a program that sums squares, with the headers and containers of a typical submission."""
     return f"""{make_include_lines(headers)}using namespace std;
 int main() {{
@@ -83,7 +83,7 @@ def make_problem(test_folder: Path, test_count: int, *, has_checker: bool) -> Pr
 
 
 def make_submissions(
-    count: int, *, first_index: int = 0, headers: Iterable[str] = BIG
+    count: int, *, first_index: int = 0, headers: Iterable[str] = ALL_HEADERS
 ) -> Iterator[Submission]:
     for index in range(first_index, first_index + count):
         yield Submission(
@@ -113,14 +113,18 @@ int main() {{ std::cout << {name}() << std::endl; }}
 
 
 def make_similar_completions(
-    language: str, salts: Sequence[int], *, with_names: bool = False, with_comments: bool = False
+    language: str,
+    salts: Sequence[int],
+    *,
+    with_different_names: bool = False,
+    with_different_comments: bool = False,
 ) -> list[str]:
     """Return completions with a different sum for each salt. They may differ by names and comments."""
     return [
         f"```{language}"
         + PROGRAMS[language].format(
-            name=f"name{number}" if with_names else "name",
-            comment=f"comment {number}" if with_comments else "comment",
+            name=f"name{number}" if with_different_names else "name",
+            comment=f"comment {number}" if with_different_comments else "comment",
             salt=salt,
         )
         + "```"

@@ -47,7 +47,7 @@ def main(store: Store, mixture_names: Sequence[str]) -> int:
         outcomes = {}
         for name, layers in _select_layer_mixtures(report, mixture_names):
             _print_status(name)
-            outcomes[name] = asyncio.run(_try_layer_mixture(store, layers, work_folder))
+            outcomes[name] = asyncio.run(_try_attacks_under_layers(store, layers, work_folder))
     document = {
         "kernel": platform.release(),
         "user": getpass.getuser(),
@@ -104,7 +104,7 @@ def _probe_confinement(store: Store, work_folder: Path) -> dict[str, Any]:
     return report
 
 
-async def _try_layer_mixture(
+async def _try_attacks_under_layers(
     store: Store, layers: tuple[str, ...], work_folder: Path
 ) -> dict[str, list[Found]]:
     """Try all attacks by programs, functions, files and scripts under a mixture of layers."""
@@ -117,8 +117,8 @@ async def _try_layer_mixture(
     options = JudgeOptions(all_tests=True, layers=layers)
     with prepared(work_folder) as environment:
         async with Scorer(engine, store=store, options=options, builds=_BUILDS) as scorer:
-            for title, start_round in _list_rounds(scorer, engine, environment, sandbox_folder):
-                for name, outcome in (await _run_round(title, start_round)).items():
+            for title, start_round in _list_attack_rounds(scorer, engine, environment, sandbox_folder):
+                for name, outcome in (await _run_attack_round(title, start_round)).items():
                     outcomes.setdefault(name, []).append(outcome)
                     if outcome.fault:
                         _print_status(f"    {name}: {outcome.fault}")
@@ -126,7 +126,7 @@ async def _try_layer_mixture(
     return outcomes
 
 
-async def _run_round(title: str, start_round: Callable[[], Awaitable[Round]]) -> Round:
+async def _run_attack_round(title: str, start_round: Callable[[], Awaitable[Round]]) -> Round:
     """Return the outcomes of a round. A judge failure counts as a successful attack."""
     try:
         return await start_round()
@@ -134,7 +134,7 @@ async def _run_round(title: str, start_round: Callable[[], Awaitable[Round]]) ->
         return {title: Found("", f"the judge failed: {failure}")}
 
 
-def _list_rounds(
+def _list_attack_rounds(
     scorer: Scorer, engine: EmbeddedEngine, environment: AttackEnvironment, sandbox_folder: Path
 ) -> Iterator[tuple[str, Callable[[], Awaitable[Round]]]]:
     for language in ("c++", "python"):

@@ -40,9 +40,9 @@ def _format_rows(document: dict[str, Any]) -> Iterator[str]:
     )
     for name, outcomes in document["mixtures"].items():
         faults = [
-            fault for attack_outcomes in outcomes.values() for fault in map(_find_fault, attack_outcomes)
+            fault for attack_outcomes in outcomes.values() for fault in map(_read_fault, attack_outcomes)
         ]
-        success_count = sum(has_succeeded(fault) for fault in faults)
+        success_count = sum(is_successful_attack(fault) for fault in faults)
         unexpected_count = sum(bool(fault) for fault in faults) - success_count
         cells = (
             document["kernel"],
@@ -54,11 +54,11 @@ def _format_rows(document: dict[str, Any]) -> Iterator[str]:
         yield f"| {' | '.join(cells)} | {len(faults)} | {success_count} | {unexpected_count} |"
 
 
-def _find_fault(outcome: dict[str, Any]) -> str:
+def _read_fault(outcome: dict[str, Any]) -> str:
     return str(outcome["fault"])
 
 
-def has_succeeded(fault: str) -> bool:
+def is_successful_attack(fault: str) -> bool:
     """Return True if the attack succeeded. An unexpected verdict is not a success."""
     return bool(fault) and (not fault.startswith("a verdict of") or "it got points" in fault)
 
@@ -66,7 +66,7 @@ def has_succeeded(fault: str) -> bool:
 def _list_faults(document: dict[str, Any]) -> Iterator[str]:
     for mixture, outcomes in document["mixtures"].items():
         for attack, attack_outcomes in outcomes.items():
-            for fault in map(_find_fault, attack_outcomes):
+            for fault in map(_read_fault, attack_outcomes):
                 if fault:
                     yield f"{document['kernel']}, {document['user']}, {mixture}: {attack}: {fault}"
 

@@ -46,7 +46,7 @@ STEPS = (
 )
 
 
-async def hold_contest(folder: Path) -> None:
+async def run_demo_contest(folder: Path) -> None:
     clock = [0.0]
     problem_names = {problem for _, _, problem, _ in STEPS}
     problems = load_problems(ROOT / "examples" / "problems", only=problem_names, cache=folder / "cache")
@@ -99,7 +99,7 @@ def main() -> None:
         report_sync(folder)
         for name, page, *view in PICTURES:
             (picture_folder / name).write_bytes(take_screenshot(browser, find_page_url(folder, page), *view))
-        asyncio.run(hold_contest(folder))
+        asyncio.run(run_demo_contest(folder))
         for name, page, *view in CONTEST:
             (picture_folder / name).write_bytes(
                 take_screenshot(browser, find_page_url(folder / "cup", page), *view)

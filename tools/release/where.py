@@ -33,11 +33,11 @@ _ENOSYS = 38
 
 class Environment(NamedTuple):
     name: str
-    command: Callable[[Setup], list[str]]
+    command: Callable[[EnvironmentSetup], list[str]]
     helps: str = ""
 
 
-class Setup(NamedTuple):
+class EnvironmentSetup(NamedTuple):
     """Folders, interpreters and the seccomp profile that all environments use."""
 
     folder: Path  # folder of this run for configurations and caches
@@ -49,7 +49,7 @@ class Setup(NamedTuple):
     def source_folder(self) -> Path:
         return self.folder / "tree"
 
-    def make_inside_command(self, user: int) -> list[str]:
+    def make_command_inside_environment(self, user: int) -> list[str]:
         """Return the command that runs the doctor, scores, and prints the results."""
         return [
             self.python,
@@ -69,19 +69,22 @@ class Setup(NamedTuple):
 # --- inside ------------------------------------------------------------------------------------------
 
 
-def run_doctor_and_score(cache: str) -> None:
+def run_doctor_and_score(cache_folder: str) -> None:
     """Run `doctor` and score an example in this environment, and print the results as JSON."""
     import os
 
     tree = Path(__file__).parents[2]
     os.environ.update(
-        IOI_EVAL_CACHE=f"{cache}/kept", PYTHONDONTWRITEBYTECODE="1", HOME=cache, PYTHONPATH=str(tree)
+        IOI_EVAL_CACHE=f"{cache_folder}/kept",
+        PYTHONDONTWRITEBYTECODE="1",
+        HOME=cache_folder,
+        PYTHONPATH=str(tree),
     )
     command = [sys.executable, "-m", "ioi_eval"]
     doctor_process = subprocess.run(
         [*command, "doctor", "--json"], capture_output=True, text=True, cwd=tree, check=False
     )
-    run_folder = Path(cache, "run")
+    run_folder = Path(cache_folder, "run")
     shutil.rmtree(run_folder, ignore_errors=True)
     arguments = [
         "score",
@@ -103,13 +106,13 @@ def run_doctor_and_score(cache: str) -> None:
         "code": score_process.returncode,
         "said": score_process.stderr[-2000:],
     }
-    results["equal"] = score_process.returncode == 0 and _read_points(run_folder) == _read_expected_points(
-        tree, run_folder
-    )
+    results["equal"] = score_process.returncode == 0 and _read_points_by_submission(
+        run_folder
+    ) == _read_expected_points(tree, run_folder)
     print(json.dumps(results))
 
 
-def _read_points(run_folder: Path) -> dict[str, float]:
+def _read_points_by_submission(run_folder: Path) -> dict[str, float]:
     rows = map(json.loads, (run_folder / "results.jsonl").read_text().splitlines())
     return {row["uuid"]: row["points"] for row in rows}
 
@@ -117,21 +120,21 @@ def _read_points(run_folder: Path) -> dict[str, float]:
 def _read_expected_points(tree: Path, run_folder: Path) -> dict[str, float]:
     lines = (tree / "examples" / "generations.expected.tsv").read_text().splitlines()[1:]
     rows = (line.split("\t") for line in lines)
-    return {row[0]: float(row[2]) for row in rows if row[0] in _read_points(run_folder)}
+    return {row[0]: float(row[2]) for row in rows if row[0] in _read_points_by_submission(run_folder)}
 
 
 # --- containers --------------------------------------------------------------------------------------
 
 
 def make_container(name: str, *, user: int, capabilities: Sequence[str] = (), **options: Any) -> Environment:
-    """Return a container of crun. `options` are the options of `_make_configuration`, and `helps`."""
+    """Return a container of crun. `options`: those of `_make_container_configuration`, and `helps`."""
     helps: str = options.pop("helps", "")
 
-    def command(setup: Setup) -> list[str]:
+    def command(setup: EnvironmentSetup) -> list[str]:
         bundle = setup.folder / f"bundle-{name.replace(' ', '-').replace('/', '-').replace(':', '')}"
         for path in ("run", "var/lib"):  # in images, these folders are writable for root
             (bundle / "root" / path).mkdir(parents=True)
-        configuration = _make_configuration(
+        configuration = _make_container_configuration(
             setup, user, [f"CAP_{capability}" for capability in capabilities], **options
         )
         (bundle / "config.json").write_text(json.dumps(configuration))
@@ -143,8 +146,8 @@ def make_container(name: str, *, user: int, capabilities: Sequence[str] = (), **
     return Environment(name, command, helps)
 
 
-def _make_configuration(
-    setup: Setup,
+def _make_container_configuration(
+    setup: EnvironmentSetup,
     user: int,
     capabilities: Sequence[str],
     *,
@@ -181,19 +184,21 @@ def _make_configuration(
         "ociVersion": "1.0.0",
         "process": {
             "user": {"uid": user, "gid": user},
-            "args": setup.make_inside_command(user),
+            "args": setup.make_command_inside_environment(user),
             "env": environment,
             "cwd": "/",
             "capabilities": {name: list(capabilities) for name in capability_sets},
             "noNewPrivileges": no_new_privileges,
         },
         "root": {"path": "root", "readonly": read_only},
-        "mounts": _make_mounts(setup, user, has_sandbox_folder),
+        "mounts": _make_container_mounts(setup, user, has_sandbox_folder),
         "linux": linux,
     }
 
 
-def _make_mounts(setup: Setup, user: int, has_sandbox_folder: bool) -> list[dict[str, Any]]:
+def _make_container_mounts(
+    setup: EnvironmentSetup, user: int, has_sandbox_folder: bool
+) -> list[dict[str, Any]]:
     def make_mount(path: str, kind: str, *options: str) -> dict[str, Any]:
         return {"destination": path, "type": kind, "source": kind, "options": options}
 
@@ -253,7 +258,7 @@ _DROPPED = ("setpriv", f"--reuid={WORKER}", f"--regid={WORKER}", "--clear-groups
 # --- other places ------------------------------------------------------------------------------------
 
 
-def _make_bubblewrap_command(setup: Setup) -> list[str]:
+def _make_bubblewrap_command(setup: EnvironmentSetup) -> list[str]:
     """Return a command like Apptainer without its set-uid program: a user namespace, no new privileges, host
     /proc.
     """
@@ -266,18 +271,25 @@ def _make_bubblewrap_command(setup: Setup) -> list[str]:
         "--bind",
         "/tmp",
         "/tmp",
-        *setup.make_inside_command(WORKER),
+        *setup.make_command_inside_environment(WORKER),
     ]
 
 
-def _make_pyxis_command(setup: Setup) -> list[str]:
+def _make_pyxis_command(setup: EnvironmentSetup) -> list[str]:
     """Return a command like enroot with --container-remap-root: root of a user namespace, with a mount
     namespace.
     """
-    return [*_DROPPED, "unshare", "--user", "--map-root-user", "--mount", *setup.make_inside_command(WORKER)]
+    return [
+        *_DROPPED,
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--mount",
+        *setup.make_command_inside_environment(WORKER),
+    ]
 
 
-def _make_command_without_namespaces(setup: Setup) -> list[str]:
+def _make_command_without_namespaces(setup: EnvironmentSetup) -> list[str]:
     """Return a command in a user namespace in which the kernel refuses to create further namespaces."""
     limit_script = 'echo 1 > /proc/sys/user/max_user_namespaces && exec "$@"'
     inner_command = [
@@ -285,26 +297,28 @@ def _make_command_without_namespaces(setup: Setup) -> list[str]:
         "--user",
         f"--map-user={WORKER}",
         f"--map-group={WORKER}",
-        *setup.make_inside_command(WORKER),
+        *setup.make_command_inside_environment(WORKER),
     ]
     return [*_DROPPED, "unshare", "--user", "--map-root-user", "sh", "-c", limit_script, "sh", *inner_command]
 
 
-def _make_gvisor_command(setup: Setup) -> list[str]:
+def _make_gvisor_command(setup: EnvironmentSetup) -> list[str]:
     return [
         "runsc",
         "--network=none",
         "--platform=ptrace",
         "do",
         "--force-overlay=false",
-        *setup.make_inside_command(0),
+        *setup.make_command_inside_environment(0),
     ]
 
 
 _ALONE = {"user": WORKER, "no_new_privileges": True, "has_sandbox_folder": True}
 PLACES = (
-    Environment("a machine, as root", lambda setup: setup.make_inside_command(0)),
-    Environment("a machine, as a user", lambda setup: [*_DROPPED, *setup.make_inside_command(WORKER)]),
+    Environment("a machine, as root", lambda setup: setup.make_command_inside_environment(0)),
+    Environment(
+        "a machine, as a user", lambda setup: [*_DROPPED, *setup.make_command_inside_environment(WORKER)]
+    ),
     Environment(
         "user namespaces forbidden",
         _make_command_without_namespaces,
@@ -343,7 +357,7 @@ PLACES = (
 # --- the table ---------------------------------------------------------------------------------------
 
 
-def run_environment(environment: Environment, setup: Setup) -> dict[str, Any]:
+def run_environment(environment: Environment, setup: EnvironmentSetup) -> dict[str, Any]:
     command = environment.command(setup)
     process = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, cwd="/", check=False)
     try:
@@ -370,7 +384,7 @@ def format_row(environment: Environment, results: Mapping[str, Any]) -> str:
 def main(folder: str, real_python: str, python: str, *names: str) -> None:
     """Print the table of the environments. If `names` are given, print only these environments."""
     (profile,) = Path(folder, "docker").rglob("profiles/seccomp/default.json")
-    setup = Setup(Path(folder), real_python, python, json.loads(profile.read_text()))
+    setup = EnvironmentSetup(Path(folder), real_python, python, json.loads(profile.read_text()))
     print(
         "| environment | active layers of confinement | problems that `ioi-eval"
         " doctor` found | rows | remedy |\n|---|---|---|---|---|"

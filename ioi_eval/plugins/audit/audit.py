@@ -16,11 +16,11 @@ from ioi_eval.models import Value
 from ioi_eval.plugins.audit.diagnosis import (
     Diagnoser,
     JudgedProblem,
-    add_stop_at_failure,
+    add_subtask_of_all_tests,
     judge_skipped_tests,
 )
-from ioi_eval.plugins.audit.evidence import EvidenceCommands, Origin
-from ioi_eval.plugins.audit.mutants import MutantRun
+from ioi_eval.plugins.audit.evidence import AuditOrigin, ReproductionCommands
+from ioi_eval.plugins.audit.mutants import AuditMutants
 from ioi_eval.plugins.audit.page import render_page
 from ioi_eval.plugins.audit.probes import ProbeRunner
 from ioi_eval.plugins.audit.records import Audit, Flaw, ProblemAudit, Rate
@@ -94,7 +94,7 @@ async def audit(
             judged_problems: Iterable[Problem], folder: Path, run_options: RunOptions
         ) -> ValidatedSolutions:
             stopping_problems = Problems(
-                map(add_stop_at_failure, judged_problems), packages=problems.packages
+                map(add_subtask_of_all_tests, judged_problems), packages=problems.packages
             )
             return await validate(
                 stopping_problems,
@@ -107,22 +107,26 @@ async def audit(
             )
 
         validated_solutions = await judge(problems.values(), out / RUN, judging)
-        origin = _make_origin(
+        origin = _make_audit_origin(
             source, choice, options, frozenset(solution.name for _, solution in dump_solutions)
         )
-        probes = ProbeRunner(scorer, out / PROBES, fresh=options.fresh)
+        probes = ProbeRunner(scorer, out / PROBES, discard_earlier_results=options.fresh)
         audited_problems = await _collect_judged_problems(
             problems, validated_solutions, out / RUN, origin, probes
         )
-        mutant_run = MutantRun(audited_problems, probes, min_wrong=options.mutants, seed=options.seed)
-        if mutant_run.problems:
+        audit_mutants = AuditMutants(
+            audited_problems, probes, min_wrong_programs=options.mutants, seed=options.seed
+        )
+        if audit_mutants.problems:
             # The mutants' limits already include the factor.
             unscaled_timing = replace(options.timing, factor=1.0)
-            await judge(mutant_run.problems.values(), out / MUTANTS, replace(judging, timing=unscaled_timing))
-            await mutant_run.read_results(Results.open(out / MUTANTS))
+            await judge(
+                audit_mutants.problems.values(), out / MUTANTS, replace(judging, timing=unscaled_timing)
+            )
+            await audit_mutants.read_results(Results.open(out / MUTANTS))
 
         async def diagnose(problem: JudgedProblem) -> ProblemAudit:
-            return await Diagnoser(problem, probes).audit(*mutant_run.find_outcome(problem.label))
+            return await Diagnoser(problem, probes).audit(*audit_mutants.find_mutant_outcomes(problem.label))
 
         audits = await _map_concurrently(diagnose, audited_problems, 2 * probes.slots)
     source_audit = _make_summary(source, audits, excluded, choice, options)
@@ -131,12 +135,15 @@ async def audit(
     return source_audit
 
 
-def _make_origin(
+def _make_audit_origin(
     source: str, choice: BenchmarkOptions, options: AuditOptions, dump_names: frozenset[str]
-) -> Origin:
-    """Return the sources of the audit's problems and solutions. `dump_names`: the dump's solutions."""
+) -> AuditOrigin:
+    """Return the origin of the audited problems and solutions.
+
+    `dump_names`: names of the solutions that come from the dump `options.solutions`.
+    """
     benchmark = benchmark_of(source)
-    return Origin(
+    return AuditOrigin(
         source=source,
         benchmark="" if benchmark is None else benchmark.name,
         references=options.references,
@@ -150,7 +157,11 @@ def _make_origin(
 
 
 async def _collect_judged_problems(
-    problems: Problems, validated: ValidatedSolutions, run_folder: Path, origin: Origin, probes: ProbeRunner
+    problems: Problems,
+    validated: ValidatedSolutions,
+    run_folder: Path,
+    origin: AuditOrigin,
+    probes: ProbeRunner,
 ) -> list[JudgedProblem]:
     """Return the problems with the limits that were used, and the results of their solutions."""
     results = {result.key: result for result in Results.open(run_folder)}
@@ -170,7 +181,7 @@ async def _collect_judged_problems(
             problem=problem,
             results={key: results[key] for key in keys if key in results},
             unjudged=unjudged_reasons,
-            commands=EvidenceCommands(origin, label),
+            commands=ReproductionCommands(origin, label),
         )
         return await judge_skipped_tests(judged_problem, probes)
 
@@ -228,7 +239,7 @@ def _make_summary(
     return Audit(
         source=source,
         settings=settings,
-        sentences=tuple(_write_sentences(audits)),
+        sentences=tuple(_make_page_sentences(audits)),
         right=_sum_rates(audit.right for audit in audits),
         wrong=_sum_rates(audit.wrong for audit in audits),
         left_out=dict(sorted(excluded.items())),
@@ -247,12 +258,14 @@ def _sum_rates(rates: Iterable[Rate]) -> Rate:
     return Rate.from_counts(sum(rate.number for rate in all_rates), sum(rate.of for rate in all_rates))
 
 
-def _write_sentences(audits: Sequence[ProblemAudit]) -> Iterator[str]:
+def _make_page_sentences(audits: Sequence[ProblemAudit]) -> Iterator[str]:
     """Yield the sentences at the top of the page."""
     audits_with_right = [audit for audit in audits if audit.right.of]
     audits_with_wrong = [audit for audit in audits if audit.wrong.of or audit.mutants.accepted]
     if audits_with_right:
-        percentage = 100 * sum(audit.rejects_right for audit in audits_with_right) / len(audits_with_right)
+        percentage = (
+            100 * sum(audit.rejects_right_solution for audit in audits_with_right) / len(audits_with_right)
+        )
         yield (
             f"{percentage:.1f} % of this dataset's problems reject a right solution;"
             " on them pass@1 is a lower bound."

@@ -44,7 +44,7 @@ def list_looser_checkers(checker: Checker) -> Iterator[tuple[str, Checker]]:
         yield "tokens", token_checker
     if token_checker.case_sensitive:
         yield "tokens without case", replace(token_checker, case_sensitive=False)
-    for tolerance in _list_larger_tolerances(checker):
+    for tolerance in _list_looser_checker_tolerances(checker):
         yield f"tokens with tolerance {tolerance:g}", _set_tolerance(token_checker, tolerance)
 
 
@@ -54,7 +54,7 @@ def make_loosest_checker(checker: Checker) -> Checker:
         return checker
     return _set_tolerance(
         replace(_make_token_checker(checker), case_sensitive=False),
-        max(_list_larger_tolerances(checker), default=0.0),
+        max(_list_looser_checker_tolerances(checker), default=0.0),
     )
 
 
@@ -66,7 +66,7 @@ def _make_token_checker(checker: Checker) -> Checker:
     )
 
 
-def _list_larger_tolerances(checker: Checker) -> tuple[float, ...]:
+def _list_looser_checker_tolerances(checker: Checker) -> tuple[float, ...]:
     max_tolerance = max(checker.absolute or 0.0, checker.relative or 0.0)
     return tuple(tolerance for tolerance in _TOLERANCES if tolerance > max_tolerance)
 

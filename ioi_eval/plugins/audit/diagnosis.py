@@ -23,11 +23,11 @@ from ioi_eval.plugins.audit.comparisons import (
     list_looser_checkers,
     make_loosest_checker,
 )
-from ioi_eval.plugins.audit.evidence import EvidenceCommands
+from ioi_eval.plugins.audit.evidence import ReproductionCommands
 from ioi_eval.plugins.audit.outputs import describe_difference, is_reordered, normalize_words
 from ioi_eval.plugins.audit.probes import ProbeRunner
 from ioi_eval.plugins.audit.records import Diagnosis, Flaw, MutantCounts, ProblemAudit, Rate, Rejection
-from ioi_eval.plugins.audit.solutions import convert_to_submission, is_right, make_solution_key
+from ioi_eval.plugins.audit.solutions import convert_to_submission, is_expected_right, make_solution_key
 from ioi_eval.scoring import with_time_factor
 
 MAX_LIMIT_FACTOR = 8  # factor for the time and memory limits in a probe
@@ -54,7 +54,7 @@ class JudgedProblem:
     problem: Problem
     results: Mapping[str, SubmissionResult]
     unjudged: Mapping[str, str]
-    commands: EvidenceCommands
+    commands: ReproductionCommands
     solutions: dict[str, Solution] = field(init=False)
     right: dict[str, SubmissionResult] = field(init=False)
     wrong: dict[str, SubmissionResult] = field(init=False)
@@ -64,7 +64,9 @@ class JudgedProblem:
         self.solutions = {
             make_solution_key(self.label, solution): solution for solution in self.problem.solutions
         }
-        is_right_by_key = {key: is_right(self.problem, solution) for key, solution in self.solutions.items()}
+        is_right_by_key = {
+            key: is_expected_right(self.problem, solution) for key, solution in self.solutions.items()
+        }
         self.unusable = {
             key: self.unjudged[key]
             for key, right_results in is_right_by_key.items()
@@ -114,7 +116,7 @@ class JudgedProblem:
         return replace(self.problem, tests=tests, subtasks=(), grader=None)
 
 
-def add_stop_at_failure(problem: Problem) -> Problem:
+def add_subtask_of_all_tests(problem: Problem) -> Problem:
     """Return the problem with a subtask of all tests, so that a solution stops at its first failed test.
 
     A problem with subtasks is returned unchanged, and so is a problem whose limits are measured.
@@ -134,7 +136,9 @@ async def judge_skipped_tests(judged_problem: JudgedProblem, probes: ProbeRunner
     results, unjudged = dict(judged_problem.results), dict(judged_problem.unjudged)
     is_slow = False  # True if a solution has exceeded a limit on two tests
     for key in sorted(results.keys() & judged_problem.solutions.keys()):
-        if results[key].solved or not is_right(judged_problem.problem, judged_problem.solutions[key]):
+        if results[key].solved or not is_expected_right(
+            judged_problem.problem, judged_problem.solutions[key]
+        ):
             continue
         while skipped_tests := judged_problem.list_skipped_tests(results[key]):
             failed_statuses = [test.status for test in results[key].tests if test.status not in PASSED]
@@ -145,7 +149,7 @@ async def judge_skipped_tests(judged_problem: JudgedProblem, probes: ProbeRunner
             problem = judged_problem.select_tests(skipped_tests)
             try:
                 probe_result = await probes.score(
-                    add_stop_at_failure(problem) if has_only_exceeded else problem,
+                    add_subtask_of_all_tests(problem) if has_only_exceeded else problem,
                     judged_problem.make_submission(key),
                 )
             except (JudgeFailure, InputError) as failure:
@@ -185,7 +189,7 @@ class Diagnoser:
             try:
                 await self._probe_limits()
                 await self._try_looser_comparisons()
-                self._explain_other_failures()
+                self._explain_remaining_failures()
             except (JudgeFailure, InputError) as failure:  # then the reason for the rejection is unknown
                 self._diagnoses.clear()
                 rejected_keys = [item.row for item in rejections]
@@ -271,7 +275,7 @@ class Diagnoser:
 
     def _add_diagnosis(
         self,
-        fault: Flaw,
+        flaw: Flaw,
         sentence: str,
         solution_keys: Iterable[str],
         tests: Iterable[str] = (),
@@ -285,7 +289,7 @@ class Diagnoser:
         test_order = {test.name: number for number, test in enumerate(self._judged_problem.problem.tests)}
         self._diagnoses.append(
             Diagnosis(
-                fault=fault,
+                fault=flaw,
                 sentence=f"{sentence}.",
                 rows=keys,
                 tests=tuple(sorted(set(tests), key=test_order.__getitem__)),
@@ -321,7 +325,7 @@ class Diagnoser:
         for failing_key, tests in failed_tests.items():
             for test in tests:
                 del self._failures[test][failing_key]
-        ratios = self._compute_limit_usage(result)
+        ratios = self._compute_usage_by_limit(result)
         max_ratio = max(ratios.values()) if result.status in PASSED else float("inf")
         factor = next((factor for factor in _LIMIT_FACTORS if max_ratio <= factor), None)
         factor_phrase = f"up to {factor} times" if factor else f"more than {MAX_LIMIT_FACTOR} times"
@@ -368,11 +372,11 @@ class Diagnoser:
             result = (await self._judge_probe(eased_problem, key))[test]
             if result.status not in (*_EXCEEDED, *PASSED):
                 self._failures.setdefault(test, {})[key] = result
-            elif test in exceeded_tests or max(self._compute_limit_usage(result).values()) > 1:
+            elif test in exceeded_tests or max(self._compute_usage_by_limit(result).values()) > 1:
                 return result
         return None
 
-    def _compute_limit_usage(self, result: TestResult) -> dict[str, float]:
+    def _compute_usage_by_limit(self, result: TestResult) -> dict[str, float]:
         """Return the time and the memory that a test used, as multiples of the limits."""
         limits = self._judged_problem.problem.limits
         return {
@@ -404,7 +408,7 @@ class Diagnoser:
             if not probed_tests:
                 continue
             results = await self._judge_probe(
-                self._select_with_checker(probed_tests, make_loosest_checker(problem.checker)), key
+                self._make_probe_problem(probed_tests, make_loosest_checker(problem.checker)), key
             )
             for test in probed_tests:
                 if results[test].status is not Verdict.AC:
@@ -457,7 +461,7 @@ class Diagnoser:
             if (answer := answers[result.test_name]) is not None
         )
 
-    def _select_with_checker(self, tests: Collection[str], checker: Checker) -> Problem:
+    def _make_probe_problem(self, tests: Collection[str], checker: Checker) -> Problem:
         return replace(self._judged_problem.select_tests(tests), checker=checker)
 
     async def _accepts_only_right_solutions(
@@ -465,10 +469,10 @@ class Diagnoser:
     ) -> bool:
         """Return True if a comparison accepts these right solutions and no further wrong solutions."""
         for key, tests in tests_by_right_solution.items():
-            results = await self._judge_probe(self._select_with_checker(tests, checker), key)
+            results = await self._judge_probe(self._make_probe_problem(tests, checker), key)
             if any(result.status is not Verdict.AC for result in results.values()):
                 return False
-        probe_problem = replace(add_stop_at_failure(self._judged_problem.problem), checker=checker)
+        probe_problem = replace(add_subtask_of_all_tests(self._judged_problem.problem), checker=checker)
         for key, result in self._judged_problem.wrong.items():
             failed_statuses = {test.status for test in result.tests if test.status not in PASSED}
             if result.solved or not failed_statuses <= {*_WRONG_OUTPUT}:
@@ -479,7 +483,7 @@ class Diagnoser:
 
     # --- the rest ---
 
-    def _explain_other_failures(self) -> None:
+    def _explain_remaining_failures(self) -> None:
         """Explain the failures that neither limits nor comparisons explain, by their outputs."""
         judged_problem, differing_tests, alike_tests, unclear_tests = (
             self._judged_problem,
@@ -491,7 +495,7 @@ class Diagnoser:
             results_by_key = self._failures[test]
             if not results_by_key:
                 continue
-            if self._needs_checker(test, results_by_key):
+            if self._has_several_right_outputs(test, results_by_key):
                 differing_tests.add(test)
             elif (
                 len(results_by_key) > 1
@@ -530,7 +534,7 @@ class Diagnoser:
         """Return True if right solutions fail a test only because of their outputs."""
         return all(result.status in _WRONG_OUTPUT for result in self._failures[test].values())
 
-    def _needs_checker(self, test: str, failures: Mapping[str, TestResult]) -> bool:
+    def _has_several_right_outputs(self, test: str, result_by_solution: Mapping[str, TestResult]) -> bool:
         """Return True if right solutions have different outputs on a test with a built-in comparison."""
         judged_problem = self._judged_problem
         if not has_built_in_comparison(judged_problem.problem) or not self._fails_only_by_output(test):
@@ -539,9 +543,9 @@ class Diagnoser:
             candidate.answer for candidate in judged_problem.problem.tests if candidate.name == test
         )
         expected_output = "" if answer is None else answer.read().decode(errors="replace")
-        if any(is_reordered(result.output, expected_output) for result in failures.values()):
+        if any(is_reordered(result.output, expected_output) for result in result_by_solution.values()):
             return True
-        outputs = {normalize_words(result.output) for result in failures.values()}
+        outputs = {normalize_words(result.output) for result in result_by_solution.values()}
         return len(outputs) + self._has_passing_solution(test) > 1
 
     def _has_passing_solution(self, test: str) -> bool:
@@ -552,7 +556,7 @@ class Diagnoser:
             for result in self._judged_problem.right.values()
         )
 
-    def _add_failure_diagnosis(self, fault: Flaw, tests: Collection[str], reason: str) -> None:
+    def _add_failure_diagnosis(self, flaw: Flaw, tests: Collection[str], reason: str) -> None:
         """Add a diagnosis of the failures on some tests, with the differences between output and answer."""
         judged_problem = self._judged_problem
         solution_keys = {key for test in tests for key in self._failures[test]}
@@ -560,7 +564,7 @@ class Diagnoser:
         differences = sorted(self._describe_differences(tests))
         evidence = f" ({'; '.join(differences[:2])})" if differences else ""
         self._add_diagnosis(
-            fault,
+            flaw,
             f"{_format_count(solution_keys, judged_problem.right)} {reason}: {tests_phrase}{evidence}",
             solution_keys,
             tests,

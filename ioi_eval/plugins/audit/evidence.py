@@ -10,7 +10,7 @@ from ioi_eval.models import CheckerKind, Value
 _ROWS = frozenset({".parquet", ".jsonl", ".json", ".csv"})
 
 
-class Origin(Value):
+class AuditOrigin(Value):
     """The origin of an audit's problems and solutions, as the user named it."""
 
     source: str
@@ -24,14 +24,14 @@ class Origin(Value):
     dump_names: frozenset[str] = frozenset()  # names of the solutions that come from the dump
 
 
-class EvidenceCommands:
+class ReproductionCommands:
     """Creates commands that reproduce the findings about a problem."""
 
-    def __init__(self, origin: Origin, label: str) -> None:
+    def __init__(self, origin: AuditOrigin, problem_label: str) -> None:
         self._origin = origin
-        name, _, year = label.rpartition("@")
+        name, _, year = problem_label.rpartition("@")
         year_option = ["--year", year] if name and year.isdigit() else []
-        self._problem_options = ["--problem", name if year_option else label, *year_option]
+        self._problem_options = ["--problem", name if year_option else problem_label, *year_option]
 
     def make_validate_command(
         self, solution_names: list[str], *, factor: float = 1.0, checker: str = ""

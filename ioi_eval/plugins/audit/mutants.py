@@ -24,24 +24,32 @@ _IMPOSSIBLE_ANSWER = Blob.of("an answer that no program prints: 5c1f7e40")
 _NUMBER = re.compile(r"-?\d+")
 
 
-class MutantRun:
+class AuditMutants:
     """The mutants of an audit: the problems whose solutions are mutants, and the outcomes."""
 
     def __init__(
-        self, judged_problems: Sequence[JudgedProblem], probes: ProbeRunner, *, min_wrong: int, seed: int
+        self,
+        judged_problems: Sequence[JudgedProblem],
+        probes: ProbeRunner,
+        *,
+        min_wrong_programs: int,
+        seed: int,
     ) -> None:
-        """`min_wrong`: number of wrong programs per problem, including the source's wrong solutions."""
+        """`min_wrong_programs`: wrong programs per problem, including the source's wrong solutions."""
         self._judged_by_label = {judged_problem.label: judged_problem for judged_problem in judged_problems}
         self._probes, self._seed = probes, seed
         self.problems = {
             judged_problem.label: mutated_problem
             for judged_problem in judged_problems
-            if (mutated_problem := self._make_problem_with_mutants(judged_problem, min_wrong)) is not None
+            if (mutated_problem := self._make_problem_with_mutants(judged_problem, min_wrong_programs))
+            is not None
         }
         self._outcomes = dict[str, tuple[MutantCounts, frozenset[str]]]()
 
-    def _make_problem_with_mutants(self, judged_problem: JudgedProblem, min_wrong: int) -> Problem | None:
-        missing_count, chosen_mutants = min_wrong - len(judged_problem.wrong), list[Solution]()
+    def _make_problem_with_mutants(
+        self, judged_problem: JudgedProblem, min_wrong_programs: int
+    ) -> Problem | None:
+        missing_count, chosen_mutants = min_wrong_programs - len(judged_problem.wrong), list[Solution]()
         if (
             missing_count <= 0
             or judged_problem.problem.task_type is not TaskType.BATCH
@@ -68,9 +76,9 @@ class MutantRun:
             )
             yield replace(original, name=mutant_name, code=code, expected="", score=None)
 
-    def find_outcome(self, label: str) -> tuple[MutantCounts, frozenset[str]]:
+    def find_mutant_outcomes(self, problem_label: str) -> tuple[MutantCounts, frozenset[str]]:
         """Return the outcomes of a problem's mutants, and the tests that reject any of them."""
-        return self._outcomes.get(label, (MutantCounts(), frozenset()))
+        return self._outcomes.get(problem_label, (MutantCounts(), frozenset()))
 
     async def read_results(self, results: Results) -> None:
         """Read the results of the mutants, and try other inputs on the accepted mutants."""

@@ -118,7 +118,7 @@ _LONG_TYPES = ("int64_t", "uint64_t", "ll", "LL", "i64")
 def _generate_cpp_mutants(code: str) -> Iterator[Mutant]:
     tokens = [match for match in _TOKEN.finditer(code) if match.lastgroup and not match["skipped"]]
     tokens = [match for match in tokens if not match[0].isspace()]
-    are_in_heads = list(_mark_head_tokens(tokens))
+    are_in_heads = list(_flag_tokens_in_conditions(tokens))
     for index, match in enumerate(tokens):
         token, line = match[0], code.count("\n", 0, match.start()) + 1
         previous_token = tokens[index - 1][0] if index else ""
@@ -142,7 +142,7 @@ def _generate_cpp_mutants(code: str) -> Iterator[Mutant]:
             yield f"{name}, line {line}", code[: match.start()] + replacement + code[match.end() :]
 
 
-def _mark_head_tokens(tokens: list[re.Match[str]]) -> Iterator[bool]:
+def _flag_tokens_in_conditions(tokens: list[re.Match[str]]) -> Iterator[bool]:
     """Yield True for each token inside the parentheses of `for`, `while` or `if`, else False."""
     depth, head_depth, previous_token = 0, 0, ""
     for match in tokens:

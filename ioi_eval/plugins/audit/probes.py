@@ -24,10 +24,10 @@ class ProbeRecord(Value):
 class ProbeRunner:
     """Judges each probe once, and stores the results in a file for the next call."""
 
-    def __init__(self, scorer: Scorer, path: Path, *, fresh: bool) -> None:
-        """`path`: the file of results. `fresh`: discard the results of earlier calls."""
+    def __init__(self, scorer: Scorer, path: Path, *, discard_earlier_results: bool) -> None:
+        """`path`: the file of results. `discard_earlier_results`: discard the results of earlier calls."""
         self._scorer, self._path = scorer, path
-        if fresh:
+        if discard_earlier_results:
             path.unlink(missing_ok=True)
         self._results = dict(_read_stored_results(path))
 

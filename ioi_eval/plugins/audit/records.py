@@ -33,10 +33,10 @@ class Rate(Value):
     high: float | None = None
 
     @classmethod
-    def from_counts(cls, number: int, total: int) -> Rate:
+    def from_counts(cls, counted: int, total: int) -> Rate:
         if not total:
             return cls(number=0, of=0)
-        share, z_squared = number / total, _Z * _Z
+        share, z_squared = counted / total, _Z * _Z
         middle = (share + z_squared / (2 * total)) / (1 + z_squared / total)
         radius = (
             _Z
@@ -45,7 +45,7 @@ class Rate(Value):
         )
         # Round the bounds, because their last digits differ between machines.
         low, high = (round(min(max(bound, 0.0), 1.0), 6) for bound in (middle - radius, middle + radius))
-        return cls(number=number, of=total, share=round(share, 6), low=low, high=high)
+        return cls(number=counted, of=total, share=round(share, 6), low=low, high=high)
 
 
 class Rejection(Value):
@@ -100,7 +100,7 @@ class ProblemAudit(Value):
     mutants: MutantCounts = MutantCounts()
 
     @property
-    def rejects_right(self) -> bool:
+    def rejects_right_solution(self) -> bool:
         """Return True if the tests reject a right solution."""
         return self.right.number < self.right.of
 

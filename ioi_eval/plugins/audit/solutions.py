@@ -26,7 +26,7 @@ def add_dump_solutions(problems: Problems, dump_solutions: Iterable[tuple[str, S
         solutions = [
             solution
             for solution in (*problem.solutions, *added_by_label.get(label, ()))
-            if is_measured or is_right(problem, solution) is not None
+            if is_measured or is_expected_right(problem, solution) is not None
         ]
         extended_problems.append(replace(problem, solutions=tuple(_make_names_unique(solutions))))
     return Problems(extended_problems, packages=problems.packages)
@@ -40,12 +40,12 @@ def _make_names_unique(solutions: Sequence[Solution]) -> Iterator[Solution]:
         yield solution if number == 1 else replace(solution, name=f"{solution.name} #{number}")
 
 
-def make_solution_key(label: str, solution: Solution) -> str:
+def make_solution_key(problem_label: str, solution: Solution) -> str:
     """Return the key of a solution in the results of `validate`."""
-    return "/".join(component for component in (label, solution.expected, solution.name) if component)
+    return "/".join(component for component in (problem_label, solution.expected, solution.name) if component)
 
 
-def is_right(problem: Problem, solution: Solution) -> bool | None:
+def is_expected_right(problem: Problem, solution: Solution) -> bool | None:
     """Return True if a solution must get full points, False if it must not, and None if it is unknown."""
     if solution.exceptions or solution.test_keywords:
         return None
@@ -58,10 +58,10 @@ def is_right(problem: Problem, solution: Solution) -> bool | None:
     return False if must_be_wrong(solution.expected) else None
 
 
-def convert_to_submission(label: str, solution: Solution, year: int | None) -> Submission:
+def convert_to_submission(problem_label: str, solution: Solution, year: int | None) -> Submission:
     return Submission(
-        key=make_solution_key(label, solution),
-        problem_id=label,
+        key=make_solution_key(problem_label, solution),
+        problem_id=problem_label,
         code=solution.program,
         language=solution.language,
         outputs=solution.outputs,

@@ -97,7 +97,7 @@ def contest(
         remedy = "Set --participants FILE|N, or --stdio NAME"
         raise InputError("the contest has no participants", field="--participants", remedy=remedy)
     folder = out or Path("runs") / f"{run_name(source)}-contest"
-    tokens_by_name = _read_participants(access, folder / TOKENS)
+    tokens_by_name = _read_tokens_by_participant(access, folder / TOKENS)
     contest_opening = open_contest(
         source,
         rules,
@@ -113,16 +113,16 @@ def contest(
     )
 
 
-def _read_participants(access: _AccessOptions, tokens_path: Path) -> dict[str, str]:
+def _read_tokens_by_participant(access_options: _AccessOptions, tokens_path: Path) -> dict[str, str]:
     """Return the token of each participant, or "" if the user names none.
 
     If only the number of participants is given, they have the names of an earlier call, whose tokens are in
     the file `tokens_path`.
     """
-    if access.stdio is not None:
-        tokens = {_normalize_name(access.stdio): ""}
-    elif access.participants is not None and access.participants.isdecimal():
-        number_of_participants = int(access.participants)
+    if access_options.stdio is not None:
+        tokens = {_normalize_name(access_options.stdio): ""}
+    elif access_options.participants is not None and access_options.participants.isdecimal():
+        number_of_participants = int(access_options.participants)
         if not 1 <= number_of_participants <= 100_000:
             raise InputError(
                 f"the contest cannot have {number_of_participants} participants",
@@ -130,14 +130,14 @@ def _read_participants(access: _AccessOptions, tokens_path: Path) -> dict[str, s
                 remedy="Set a number from 1 to 100000",
             )
         old_tokens = _read_tokens(tokens_path) if tokens_path.exists() else {}
-        default_digits = len(access.participants)
+        default_digits = len(access_options.participants)
         digit_count = next(
             (digit_count for digit_count in range(1, 7) if f"p{1:0{digit_count}}" in old_tokens),
             default_digits,
         )
         tokens = {f"p{number:0{digit_count}}": "" for number in range(1, number_of_participants + 1)}
     else:
-        tokens = _read_tokens(Path(access.participants or ""))
+        tokens = _read_tokens(Path(access_options.participants or ""))
     return tokens
 
 
@@ -218,15 +218,15 @@ async def _serve_contest(
 ) -> None:
     """Hold the contest until a signal arrives or standard input is closed."""
     # Imported here, because the package `mcp` may be missing.
-    from ioi_eval.plugins.contest.mcp import contest_server, forward_standard_input, listen, serving
+    from ioi_eval.plugins.contest.mcp import listen, make_contest_mcp_server, serving, start_stdin_forwarding
 
     stop_signals = console.StopSignals()
     if stdio_participant is not None:
         async with contest_opening as contest:
             _set_up_log(quiet)
             server, close_input = (
-                contest_server(contest, participant=stdio_participant),
-                forward_standard_input(),
+                make_contest_mcp_server(contest, participant=stdio_participant),
+                start_stdin_forwarding(),
             )
             stop_task = asyncio.create_task(stop_signals.wait())
             client_task = asyncio.create_task(_serve_client(server, contest.session(stdio_participant)))
@@ -238,7 +238,7 @@ async def _serve_contest(
         return
     # Raise all errors that the user can correct before the contest is opened, which starts its clock.
     host, path = server_options.host, folder / TOKENS
-    tokens = _complete_tokens(path, user_tokens)
+    tokens = _add_missing_tokens(path, user_tokens)
     with contextlib.closing(listen(host, server_options.port)) as listening_socket:
         async with contest_opening as contest:
             _set_up_log(quiet)
@@ -286,7 +286,7 @@ def _set_up_log(quiet: bool) -> None:
     console.set_quiet(quiet)
 
 
-def _complete_tokens(path: Path, user_tokens: Mapping[str, str]) -> dict[str, str]:
+def _add_missing_tokens(path: Path, user_tokens: Mapping[str, str]) -> dict[str, str]:
     """Return every participant's token: from the user, from an earlier call, or a new token."""
     old_tokens = _read_tokens(path) if path.exists() else {}
     tokens = {

@@ -39,15 +39,15 @@ from ioi_eval.plugins.contest.rules import (
     TextPart,
     UnjudgedCall,
     VisibleResult,
-    has_secrets,
+    find_source_error_messages,
+    has_secret_sources,
+    keep_only_public_sources,
     keep_only_samples,
     list_file_tests,
-    list_sample_names,
+    list_sample_test_names,
     list_statement_texts,
-    make_participant_version,
+    make_problem_for_participants,
     make_statement,
-    remove_secret_sources,
-    select_source_errors,
     set_single_input,
     shorten_statement,
     strip_fence,
@@ -96,7 +96,7 @@ class PendingSubmissions(Protocol):
     def remove(self, row: Mapping[str, Any]) -> None: ...
 
 
-class _Attempts:
+class _ProblemAttempts:
     """A participant's submissions for a problem."""
 
     def __init__(self) -> None:
@@ -111,26 +111,28 @@ class _Attempts:
         # For each submission: time, points, and time of the last gain, in seconds from the start.
         self.steps: list[tuple[float, float, float | None]] = []
 
-    def add(self, code: str, result: VisibleResult, time_s: float, mode: scoring.ScoreMode) -> None:
+    def add(self, code: str, result: VisibleResult, time_s: float, score_mode: scoring.ScoreMode) -> None:
         self.results.append(result)
         self.numbers_by_code[code] = len(self.results)
-        points = scoring.compute_problem_points(mode, [attempt.result for attempt in self.results])
+        points = scoring.compute_problem_points(score_mode, [attempt.result for attempt in self.results])
         if points > self.points:
             self.last_gain_s = time_s
         self.points, self.last_submission_s = points, time_s
         self.steps.append((time_s, points, self.last_gain_s))
 
-    def find_points(self, time_s: float | None) -> tuple[float, float | None]:
-        """Return the points before `time_s`, and when they last rose. `None` as `time_s` means now."""
-        if time_s is None:
+    def find_points_and_gain_time(self, before_s: float | None) -> tuple[float, float | None]:
+        """Return the points before `before_s`, and when they last rose. `None` as `before_s` means now."""
+        if before_s is None:
             return self.points, self.last_gain_s
-        visible_steps = [step for step in self.steps if step[0] < time_s]
+        visible_steps = [step for step in self.steps if step[0] < before_s]
         return visible_steps[-1][1:] if visible_steps else (0.0, None)
 
-    def has_full_marks(self, mode: scoring.ScoreMode) -> bool:
+    def has_full_marks(self, score_mode: scoring.ScoreMode) -> bool:
         """Return True if the problem has full marks. Several submissions may solve its subtasks."""
-        counted_results = self.results[-1:] if mode == scoring.ScoreMode.MAX_TOKENED_LAST else self.results
-        if mode == scoring.ScoreMode.MAX_SUBTASK and any(
+        counted_results = (
+            self.results[-1:] if score_mode == scoring.ScoreMode.MAX_TOKENED_LAST else self.results
+        )
+        if score_mode == scoring.ScoreMode.MAX_SUBTASK and any(
             attempt.result.subtasks for attempt in counted_results
         ):
             best_subtasks = scoring.collect_best_subtasks(attempt.result for attempt in counted_results)
@@ -141,12 +143,12 @@ class _Attempts:
         return any(attempt.verdict is Verdict.AC for attempt in counted_results)
 
 
-class _Participant:
-    def __init__(self, name: str, max_calls: int) -> None:
+class _ParticipantState:
+    def __init__(self, name: str, max_concurrent_calls: int) -> None:
         self.name = name
-        self.call_slots = asyncio.Semaphore(max_calls)
+        self.call_slots = asyncio.Semaphore(max_concurrent_calls)
         self.calls = set[asyncio.Task[Any]]()  # tasks of calls that wait or are in progress
-        self.problems = defaultdict[str, _Attempts](_Attempts)
+        self.problems = defaultdict[str, _ProblemAttempts](_ProblemAttempts)
         self.in_progress: dict[asyncio.Task[Any] | None, CallInProgress] = {}
 
     def start(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
@@ -211,7 +213,7 @@ class Contest:
         )
         allowed_languages = find_allowed_languages(self.rules, participants)
         self.languages = allowed_languages if languages is None else allowed_languages & {*languages}
-        self._participants: dict[str, _Participant] = {}
+        self._participants: dict[str, _ParticipantState] = {}
         self._names = ParticipantNames()
         # Reasons why rows could not be stored, each of which is logged only once.
         self._logged_errors: set[str] = set()
@@ -244,7 +246,7 @@ class Contest:
         """Judge a submission that was in progress when the contest was stopped. Its time does not change."""
         participant = self._find_participant(row[PARTICIPANT])
         self._latest_elapsed_s = max(self._latest_elapsed_s, row[AT])
-        participant.start(Session(self, participant)._judge_pending(row)).add_done_callback(
+        participant.start(Session(self, participant)._judge_stored_submission(row)).add_done_callback(
             _log_unawaited_failure
         )
 
@@ -280,7 +282,7 @@ class Contest:
         rows = list[ScoreboardRow]()
         for participant in self._participants.values():
             points_and_times = [
-                attempts.find_points(frozen_from) for attempts in participant.problems.values()
+                attempts.find_points_and_gain_time(frozen_from) for attempts in participant.problems.values()
             ]
             rows.append(
                 ScoreboardRow(
@@ -296,10 +298,10 @@ class Contest:
         attempts = self._find_participant(participant).problems.get(problem)
         return attempts is not None and attempts.has_full_marks(self.rules.mode)
 
-    def _find_participant(self, name: str) -> _Participant:
+    def _find_participant(self, name: str) -> _ParticipantState:
         if name not in self._participants:
-            self._participants[name] = _Participant(name, self.rules.at_once)
-            self._names.add_unchecked(name)
+            self._participants[name] = _ParticipantState(name, self.rules.at_once)
+            self._names.add_name_without_checks(name)
         return self._participants[name]
 
 
@@ -321,7 +323,7 @@ class Session:
     progress continues and counts.
     """
 
-    def __init__(self, contest: Contest, participant: _Participant) -> None:
+    def __init__(self, contest: Contest, participant: _ParticipantState) -> None:
         self._contest, self._state, self._rules = contest, participant, contest.rules
 
     @property
@@ -362,10 +364,14 @@ class Session:
             name=name, characters=text_length, offset=offset, text=content, next_offset=next_offset
         )
 
-    def _make_statement(self, label: str, **limits: int) -> Statement:
-        problem = self._find_problem(label)
+    def _make_statement(self, problem_id: str, **length_limits: int) -> Statement:
+        problem = self._find_problem(problem_id)
         return make_statement(
-            problem, label, self._contest.languages, self._choose_default_language(problem), **limits
+            problem,
+            problem_id,
+            self._contest.languages,
+            self._choose_default_language(problem),
+            **length_limits,
         )
 
     def standing(self) -> Standing:
@@ -392,7 +398,7 @@ class Session:
             _encode_text(input, self._rules.input_bytes, "input"),
         )
         submission = self._make_submission(problem, definition, code, language)
-        visible_problem = make_participant_version(definition)
+        visible_problem = make_problem_for_participants(definition)
         if visible_problem is None:
             raise RefusedCall(
                 f"{problem} is judged with a program that participants do not"
@@ -404,15 +410,15 @@ class Session:
                 " program cannot be run on your own inputs"
             )
         return await self._run_call(
-            self._run_on_input(
+            self._run_program_on_input(
                 problem, definition, submission, input_data, has_manager=visible_problem.manager is not None
             )
         )
 
-    async def _run_on_input(
+    async def _run_program_on_input(
         self,
-        problem: str,
-        problem_definition: Problem,
+        problem_id: str,
+        problem: Problem,
         submission: Submission,
         input_data: bytes,
         *,
@@ -422,21 +428,25 @@ class Session:
 
         `has_manager`: the sample manager runs the program, and its messages are shown.
         """
-        attempts = self._state.problems[problem]
+        attempts = self._state.problems[problem_id]
         async with self._take_slot():
             max_runs, started_s = self._rules.runs, self._contest.elapsed_s
             if max_runs is not None and attempts.runs >= max_runs:
-                raise RefusedCall(f"all {max_runs} runs for {problem} are used up")
+                raise RefusedCall(f"all {max_runs} runs for {problem_id} are used up")
             attempts.runs += 1
             try:
-                with self._protect_from_cancellation(CallInProgress(problem=problem, call="run")):
+                with self._protect_from_cancellation(CallInProgress(problem=problem_id, call="run")):
                     result, _ = await self._judge(
-                        problem_definition,
+                        problem,
                         submission,
-                        lambda task: set_single_input(make_participant_version(task) or task, input_data),
+                        lambda task: set_single_input(
+                            make_problem_for_participants(task) or task, input_data
+                        ),
                         _MANAGER_FAILED if has_manager else _JUDGE_FAILED,
                     )
-                self._store_row("save_run", {PARTICIPANT: self.participant, PROBLEM: problem, AT: started_s})
+                self._store_row(
+                    "save_run", {PARTICIPANT: self.participant, PROBLEM: problem_id, AT: started_s}
+                )
             except BaseException:
                 attempts.runs -= 1
                 raise
@@ -463,20 +473,22 @@ class Session:
     async def test(self, problem: str, code: str, language: str = "") -> SamplesReply:
         """Run a program on the problem's samples."""
         definition = self._find_problem(problem)
-        if not list_sample_names(definition):
+        if not list_sample_test_names(definition):
             raise RefusedCall(
                 f"{problem} has no samples outside its statement: run the program on your own inputs"
             )
         submission = self._make_submission(problem, definition, code, language)
-        return await self._run_call(self._run_samples(problem, definition, submission))
+        return await self._run_call(self._run_program_on_samples(problem, definition, submission))
 
-    async def _run_samples(self, problem: str, definition: Problem, submission: Submission) -> SamplesReply:
+    async def _run_program_on_samples(
+        self, problem_id: str, problem: Problem, submission: Submission
+    ) -> SamplesReply:
         async with self._take_slot():
-            with self._protect_from_cancellation(CallInProgress(problem=problem, call="test")):
-                result, compiler = await self._judge(definition, submission, keep_only_samples)
+            with self._protect_from_cancellation(CallInProgress(problem=problem_id, call="test")):
+                result, compiler = await self._judge(problem, submission, keep_only_samples)
         if not result.compiles:
             return SamplesReply(compiles=False, compiler=compiler)
-        shows_output = not has_secrets(definition)
+        shows_output = not has_secret_sources(problem)
         samples = tuple(
             SampleResult(
                 name=test.test_name,
@@ -502,7 +514,7 @@ class Session:
         """Judge a program, or files by the names of their tests, for points. `cost` is stored in the row."""
         definition = self._find_problem(problem)
         submission = self._make_submission(problem, definition, code, language, outputs)
-        return await self._run_call(self._submit_once(problem, definition, submission, cost))
+        return await self._run_call(self._judge_new_submission(problem, definition, submission, cost))
 
     async def end(self, problem: str, language: str = "") -> None:
         """Record an empty submission with 0 points, unless the participant has submitted a program."""
@@ -510,63 +522,67 @@ class Session:
         if not self._state.problems[problem].results:
             language = self._choose_language(definition, language)
             empty_submission = Submission(key="", problem_id=problem, code=None, language=language)
-            await self._run_call(self._submit_empty(problem, definition, empty_submission))
+            await self._run_call(self._judge_empty_submission(problem, definition, empty_submission))
 
     async def settle(self) -> None:
         """Wait for all calls in progress of the participant, including calls whose caller was cancelled."""
         while self._state.calls:
             await asyncio.wait([*self._state.calls])
 
-    async def _submit_once(
-        self, problem: str, definition: Problem, submission: Submission, cost: float | None
+    async def _judge_new_submission(
+        self, problem_id: str, problem: Problem, submission: Submission, cost: float | None
     ) -> SubmissionReply:
-        attempts, code_hash = self._state.problems[problem], hash_submission(definition, submission)
+        attempts, code_hash = self._state.problems[problem_id], hash_submission(problem, submission)
         async with self._take_slot(), attempts.submission_lock:
-            self._refuse_if_over()  # refuses the call if the contest has ended while the call waited
+            self._refuse_if_contest_ended()  # refuses the call if the contest has ended while the call waited
             earlier_number, last_number = attempts.numbers_by_code.get(code_hash), len(attempts.results)
             # If the rules count the last submission, a repeated program is a new submission.
             if earlier_number is not None and (
                 earlier_number == last_number or self._rules.mode != scoring.ScoreMode.MAX_TOKENED_LAST
             ):
-                return self._make_submission_reply(definition, attempts, earlier_number, repeats=True)
+                return self._make_submission_reply(problem, attempts, earlier_number, is_repeated=True)
             time_s, max_submissions = self._contest.elapsed_s, self._rules.submissions
             if max_submissions is not None and len(attempts.results) >= max_submissions:
-                raise RefusedCall(f"all {max_submissions} submissions for {problem} are used up")
+                raise RefusedCall(f"all {max_submissions} submissions for {problem_id} are used up")
             if (
                 attempts.last_submission_s is not None
                 and time_s - attempts.last_submission_s < self._rules.pause
             ):
                 pause_s = self._rules.pause - (time_s - attempts.last_submission_s)
-                raise RefusedCall(f"the next submission for {problem} is accepted in {pause_s:.1f} seconds")
-            return await self._judge_for_points(problem, definition, submission, time_s, cost)
+                raise RefusedCall(
+                    f"the next submission for {problem_id} is accepted in {pause_s:.1f} seconds"
+                )
+            return await self._judge_for_points(problem_id, problem, submission, time_s, cost)
 
-    async def _submit_empty(self, problem: str, definition: Problem, empty_submission: Submission) -> None:
-        attempts = self._state.problems[problem]
+    async def _judge_empty_submission(
+        self, problem_id: str, problem: Problem, empty_submission: Submission
+    ) -> None:
+        attempts = self._state.problems[problem_id]
         async with self._take_slot(), attempts.submission_lock:
-            self._refuse_if_over()
+            self._refuse_if_contest_ended()
             if not attempts.results:  # a call in progress may have added a submission meanwhile
                 await self._judge_for_points(
-                    problem, definition, empty_submission, self._contest.elapsed_s, None
+                    problem_id, problem, empty_submission, self._contest.elapsed_s, None
                 )
 
-    async def _judge_pending(self, row: Mapping[str, Any]) -> SubmissionReply:
+    async def _judge_stored_submission(self, row: Mapping[str, Any]) -> SubmissionReply:
         """Judge a submission that was in progress when the contest was stopped. The rules allowed it then."""
-        problem = row[PROBLEM]
+        problem_id = row[PROBLEM]
         files = tuple(
             NamedBlob(name=name, content=Blob.of(content)) for name, content in row[OUTPUTS].items()
         )
         submission = Submission(
-            key="", problem_id=problem, code=row[CODE], language=row[LANGUAGE], outputs=files
+            key="", problem_id=problem_id, code=row[CODE], language=row[LANGUAGE], outputs=files
         )
-        async with self._state.call_slots, self._state.problems[problem].submission_lock:
-            definition = self._contest.problems[problem]
-            return await self._judge_for_points(problem, definition, submission, row[AT], row.get(COST))
+        async with self._state.call_slots, self._state.problems[problem_id].submission_lock:
+            problem = self._contest.problems[problem_id]
+            return await self._judge_for_points(problem_id, problem, submission, row[AT], row.get(COST))
 
     async def _judge_for_points(
-        self, problem: str, definition: Problem, submission: Submission, time_s: float, cost: float | None
+        self, problem_id: str, problem: Problem, submission: Submission, time_s: float, cost: float | None
     ) -> SubmissionReply:
         """Judge a submission for points, and store it until it is judged or the judge has failed."""
-        attempts = self._state.problems[problem]
+        attempts = self._state.problems[problem_id]
         number = len(attempts.results) + 1
         row = {
             PARTICIPANT: self.participant,
@@ -576,21 +592,21 @@ class Session:
             CODE: submission.code,
             **({} if cost is None else {COST: cost}),
         }
-        key = f"{self.participant}/{problem}#{number}"
+        key = f"{self.participant}/{problem_id}#{number}"
         files = {file.name: file.content.read().decode() for file in submission.outputs}
-        pending_row = {"key": key, **row, PROBLEM: problem, LANGUAGE: submission.language, OUTPUTS: files}
+        pending_row = {"key": key, **row, PROBLEM: problem_id, LANGUAGE: submission.language, OUTPUTS: files}
         submission = msgspec.structs.replace(submission, key=key, row=row)
         with (
-            self._protect_from_cancellation(CallInProgress(problem=problem, call="submit", number=number)),
+            self._protect_from_cancellation(CallInProgress(problem=problem_id, call="submit", number=number)),
             self._store_while_judged(pending_row),
         ):
-            result, compiler = await self._judge_tracked(definition, submission)
+            result, compiler = await self._judge_shown_in_progress(problem, submission)
             if compiler:
                 submission = msgspec.structs.replace(submission, row={**row, COMPILER: compiler})
-            self._store_row("save_result", result_row(submission, definition, result))
-        code_hash = hash_submission(definition, submission)
+            self._store_row("save_result", result_row(submission, problem, result))
+        code_hash = hash_submission(problem, submission)
         attempts.add(code_hash, VisibleResult.from_result(result, compiler), time_s, self._rules.mode)
-        return self._make_submission_reply(definition, attempts, number)
+        return self._make_submission_reply(problem, attempts, number)
 
     @contextlib.contextmanager
     def _store_while_judged(self, row: Mapping[str, Any]) -> Iterator[None]:
@@ -609,14 +625,14 @@ class Session:
             raise
         pending.remove(row)
 
-    async def _judge_tracked(
-        self, definition: Problem, submission: Submission
+    async def _judge_shown_in_progress(
+        self, problem: Problem, submission: Submission
     ) -> tuple[SubmissionResult, str]:
         """Return the result and the compiler's messages. Meanwhile the submission is shown as in progress."""
         with track_submission(submission.key, submission.problem_id) as active_submission:
             self._contest.under_way[active_submission] = None
             try:
-                return await self._judge(definition, submission, None)
+                return await self._judge(problem, submission, None)
             finally:
                 del self._contest.under_way[active_submission]
 
@@ -651,46 +667,46 @@ class Session:
 
     # --- checks of a call's arguments ----------------------------------------------------------------
 
-    def _find_problem(self, label: str) -> Problem:
-        if not isinstance(label, str) or label not in self._contest.problems:
+    def _find_problem(self, problem_id: str) -> Problem:
+        if not isinstance(problem_id, str) or problem_id not in self._contest.problems:
             labels = shorten(", ".join(self._contest.problems), 1000)
             raise RefusedCall(
-                f"the contest has no problem {visible(str(label)[:80])!r}: its problems are {labels}"
+                f"the contest has no problem {visible(str(problem_id)[:80])!r}: its problems are {labels}"
             )
-        return self._contest.problems[label]
+        return self._contest.problems[problem_id]
 
     def _make_submission(
         self,
-        label: str,
+        problem_id: str,
         problem: Problem,
         code: str | None,
         language: str,
         outputs: Mapping[str, str] | None = None,
     ) -> Submission:
         """Return a call's submission. Raise RefusedCall at once if the call is invalid."""
-        self._refuse_if_over()
+        self._refuse_if_contest_ended()
         max_code_bytes, accepts_files = self._rules.code_bytes, problem.task_type in _FILES
         if code is not None:
             _encode_text(code, max_code_bytes, "code")
             code = strip_fence(code)
         if problem.task_type is TaskType.OUTPUT_ONLY and (code or not outputs):
             raise RefusedCall(
-                f"{label} does not accept programs: submit `outputs`, one"
+                f"{problem_id} does not accept programs: submit `outputs`, one"
                 " file for each test, by the test's name"
             )
         if not (code or "").strip() and not (outputs and accepts_files):
             raise RefusedCall("the submission contains no program")
         if outputs and not accepts_files:
-            raise RefusedCall(f"{label} accepts only a program, no files")
+            raise RefusedCall(f"{problem_id} accepts only a program, no files")
         if unknown_files := sorted(set(outputs or ()) - {*list_file_tests(problem)}):
-            raise RefusedCall(f"{label} does not accept a file for {visible(unknown_files[0][:80])!r}")
+            raise RefusedCall(f"{problem_id} does not accept a file for {visible(unknown_files[0][:80])!r}")
         files = tuple(
             NamedBlob(name=name, content=Blob.of(_encode_text(content, self._rules.input_bytes, "file")))
             for name, content in (outputs or {}).items()
         )
         return Submission(
             key="",
-            problem_id=label,
+            problem_id=problem_id,
             code=code,
             language=self._choose_language(problem, language),
             outputs=files,
@@ -739,10 +755,10 @@ class Session:
     async def _take_slot(self) -> AsyncIterator[None]:
         """Wait for a free slot of the participant, so that many calls do not delay other participants."""
         async with self._state.call_slots:
-            self._refuse_if_over()
+            self._refuse_if_contest_ended()
             yield
 
-    def _refuse_if_over(self) -> None:
+    def _refuse_if_contest_ended(self) -> None:
         if self._contest.is_over or self._contest.closed:
             raise RefusedCall("the contest is over")
 
@@ -811,10 +827,12 @@ class Session:
         """
         if result.compiles:
             return ""
-        if not has_secrets(problem) or submission.code is None:
+        if not has_secret_sources(problem) or submission.code is None:
             return _clean_compiler_messages(result.compile_output)
-        second_result = await self._contest._judge.judge(remove_secret_sources(problem), submission)
-        source_messages = "" if second_result.compiles else select_source_errors(second_result.compile_output)
+        second_result = await self._contest._judge.judge(keep_only_public_sources(problem), submission)
+        source_messages = (
+            "" if second_result.compiles else find_source_error_messages(second_result.compile_output)
+        )
         return (
             _clean_compiler_messages(source_messages)
             or "It does not compile with the judge's grader: compare it with the attachments"
@@ -827,7 +845,7 @@ class Session:
         )
 
     def _make_submission_reply(
-        self, problem: Problem, attempts: _Attempts, attempt_number: int, *, repeats: bool = False
+        self, problem: Problem, attempts: _ProblemAttempts, attempt_number: int, *, is_repeated: bool = False
     ) -> SubmissionReply:
         attempt, max_submissions, problem_attempts = (
             attempts.results[attempt_number - 1],
@@ -836,11 +854,11 @@ class Session:
         )
         compiles, shows_points = attempt.result.compiles, self._includes_feedback(Feedback.POINTS)
         verdict = attempt.verdict if self._includes_feedback(Feedback.VERDICT) or not compiles else None
-        note = "the same code was submitted before; it costs nothing" if repeats else "it was judged"
+        note = "the same code was submitted before; it costs nothing" if is_repeated else "it was judged"
         return SubmissionReply(
             number=attempt_number,
             words=f"Submission {attempt_number}: {note}",
-            repeats=repeats,
+            repeats=is_repeated,
             compiles=compiles,
             compiler=attempt.compiler,
             verdict=verdict,
@@ -854,10 +872,10 @@ class Session:
             else max_submissions - len(problem_attempts.results),
         )
 
-    def _make_problem_state(self, label: str) -> ProblemState:
-        attempts, max_submissions = self._state.problems.get(label), self._rules.submissions
+    def _make_problem_state(self, problem_id: str) -> ProblemState:
+        attempts, max_submissions = self._state.problems.get(problem_id), self._rules.submissions
         problem, submission_count = (
-            self._contest.problems[label],
+            self._contest.problems[problem_id],
             0 if attempts is None else len(attempts.results),
         )
         points, shows_points = (
@@ -865,8 +883,8 @@ class Session:
             self._includes_feedback(Feedback.POINTS),
         )
         return ProblemState(
-            id=label,
-            title=visible(problem.name) or label,
+            id=problem_id,
+            title=visible(problem.name) or problem_id,
             points_max=compute_max_points(problem),
             points=points if shows_points else None,
             attempts=submission_count,

@@ -1,4 +1,4 @@
-"""Episodes: contests with a single participant and a single problem, for trainers and evaluations."""
+"""EpisodeSource: contests with a single participant and a single problem, for trainers and evaluations."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from msgspec.structs import fields
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.tasks import EvaluationSource, convert_options, open_evaluation_source
 from ioi_eval.plugins.contest import MAX_PART_LENGTH, Contest, Rules, Statement, SubmissionReply, as_markdown
-from ioi_eval.plugins.contest.tools import Tool, make_method, run, submit, test
+from ioi_eval.plugins.contest.tools import Tool, make_tool_method, run, submit, test
 
 _ALONE = "participant"
 
 
-class Episodes:
+class EpisodeSource:
     """Starts episodes: contests of a single participant with a single problem of a source.
 
     The options are the fields of `JudgingOptions`, `BenchmarkOptions` and `Rules`.
 
-    episode = Episodes("packages", {"submissions": 5, "feedback": "points"}).start("tide")
+    episode = EpisodeSource("packages", {"submissions": 5, "feedback": "points"}).start("tide")
     """
 
     def __init__(self, source: str, options: Mapping[str, Any]) -> None:
@@ -42,7 +42,7 @@ class Episodes:
             raise InputError("no problem matches the filters", where=source, remedy="Give fewer filters")
 
     def start(self, problem: str = "", seed: int | None = None) -> Episode:
-        """Start an episode with a problem, or with a problem that the seed chooses."""
+        """Start an episode. If `problem` is empty, choose a problem at random by `seed`."""
         label = problem or random.Random(seed).choice(list(self.problems))
         if label not in self.problems:
             labels = ", ".join(list(self.problems)[:20])
@@ -52,7 +52,7 @@ class Episodes:
         return Episode(self, label)
 
 
-class _LastFailureRecord:
+class _LastFailureReason:
     """A record that stores only why the last submission was not judged, even if its caller was cancelled."""
 
     def __init__(self) -> None:
@@ -72,13 +72,13 @@ class Episode:
     """A participant's calls and points in a contest with a single problem.
 
     Calls raise `RefusedCall` and `UnjudgedCall`. A call in progress continues and counts if its caller is
-    cancelled. `settle` waits for such calls.
+    cancelled. `wait_for_calls` waits for such calls.
     """
 
-    def __init__(self, episodes: Episodes, label: str) -> None:
+    def __init__(self, episodes: EpisodeSource, label: str) -> None:
         self.label, self._runtime = label, episodes.source.runtime()
         problems = {label: episodes.problems[label]}
-        self._record = _LastFailureRecord()
+        self._record = _LastFailureReason()
         self._contest = Contest(
             problems,
             episodes.rules,
@@ -108,20 +108,20 @@ class Episode:
         return prompt[offset:end] + (next_call_text if end < len(prompt) else "")
 
     @property
-    def unjudged(self) -> str:
+    def unjudged_reason(self) -> str:
         """Return why the last submission was not judged, or "". An episode with a reason has no score."""
         return self._record.reason
 
     @property
-    def submissions(self) -> int:
+    def submission_count(self) -> int:
         """Return the number of submissions with a reply, including repeated submissions."""
         return self._session.problems()[0].attempts + self._repeated_submissions
 
-    async def settle(self) -> None:
+    async def wait_for_calls(self) -> None:
         """Wait until no call is in progress."""
         await self._runtime.wait(self._session.settle())
 
-    def wait_until_settled(self) -> None:
+    def block_until_calls_end(self) -> None:
         """Wait until no call is in progress, for callers without an event loop."""
         self._runtime.call(self._session.settle())
 
@@ -130,7 +130,7 @@ class Episode:
         return self._contest.scoreboard()[0].points
 
     @property
-    def share(self) -> float:
+    def points_share(self) -> float:
         """Return the share of the points so far, in [0, 1]. Only full marks are exactly 1."""
         if self._contest.has_solved(_ALONE, self.label):
             return 1.0
@@ -141,7 +141,7 @@ class Episode:
     def is_done(self) -> bool:
         """Return True if the participant has full marks or may submit nothing more."""
         (problem_state,) = self._session.problems()
-        return self.share == 1 or problem_state.submissions_left == 0 or self._contest.is_over
+        return self.points_share == 1 or problem_state.submissions_left == 0 or self._contest.is_over
 
     def make_summary(self) -> dict[str, Any]:
         """Return the state as plain values."""
@@ -149,33 +149,33 @@ class Episode:
             "problem": self.label,
             "points": self.points,
             "max_points": self.statement.points_max,
-            "share": self.share,
+            "share": self.points_share,
             "done": self.is_done,
-            "submissions": self.submissions,
-            **({"unjudged": self.unjudged} if self.unjudged else {}),
+            "submissions": self.submission_count,
+            **({"unjudged": self.unjudged_reason} if self.unjudged_reason else {}),
         }
 
     async def _call_tool(self, tool: Tool, *positional: Any, **keywords: Any) -> dict[str, Any]:
         """Call a tool of the contest for the episode's problem, and return its reply."""
-        return convert_to_plain_values(
+        return convert_reply_to_dict(
             await self._runtime.wait(
-                self._count_repeats(tool(self._session, self.label, *positional, **keywords))
+                self._await_and_count_repeats(tool(self._session, self.label, *positional, **keywords))
             )
         )
 
-    async def _count_repeats(self, call: Coroutine[Any, Any, Struct]) -> Struct:
+    async def _await_and_count_repeats(self, call: Coroutine[Any, Any, Struct]) -> Struct:
         """Return the call's reply. Counts submissions that repeat an earlier program."""
         reply = await call
         if isinstance(reply, SubmissionReply):
             self._repeated_submissions += reply.repeats
         return reply
 
-    run = make_method(run)
-    test = make_method(test)
-    submit = make_method(submit)
+    run = make_tool_method(run)
+    test = make_tool_method(test)
+    submit = make_tool_method(submit)
 
 
-def convert_to_plain_values(reply: Struct) -> dict[str, Any]:
+def convert_reply_to_dict(reply: Struct) -> dict[str, Any]:
     """Return a reply as plain values, without fields that are None."""
     all_values: dict[str, Any] = to_builtins(reply)
     return {name: value for name, value in all_values.items() if value not in (None, "", (), [], {})}

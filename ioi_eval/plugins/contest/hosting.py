@@ -152,7 +152,7 @@ async def open_contest(
             settings={"contest": source_name(source), **settings},
         )
         with open_journal(work, setup) as journal:
-            if choose_language is None:  # otherwise the stored replies contain all programs
+            if choose_language is None:  # with models, the stored replies contain all programs
                 _refuse_changed_problems(journal)
             async with open_judge(setup, problems.packages) as (judge, _):
                 if choose_language is None:
@@ -172,9 +172,9 @@ async def open_contest(
                         remedy=f"Allow only available languages: {', '.join(sorted(available_languages))}",
                     )
                 journal.start_run()
-                pending_folder = _PendingFolder(journal, problems)
+                pending_folder = _PendingSubmissionFiles(journal, problems)
                 time_limits = create_time_limits(judge, setup, journal)
-                with contextlib.closing(_FolderRecord(journal)) as ledger:
+                with contextlib.closing(_ContestRowWriter(journal)) as ledger:
                     contest = Contest(
                         problems,
                         rules,
@@ -269,7 +269,7 @@ async def _write_progress(folder: Path, contest: Contest) -> AsyncIterator[None]
         write(ended=True)
 
 
-class _PendingFolder:
+class _PendingSubmissionFiles:
     """The folder `in-progress`, with a file for each submission that is being judged."""
 
     def __init__(self, journal: ResultLog, problems: Collection[str]) -> None:
@@ -278,7 +278,7 @@ class _PendingFolder:
         self._rows = [
             row
             for path in self._folder.glob("[!.]*.json")
-            if (row := _read_pending_row(path, journal, problems))
+            if (row := _read_pending_submission(path, journal, problems))
         ]
 
     def resume(self, contest: Contest) -> None:
@@ -288,14 +288,14 @@ class _PendingFolder:
             contest.resume(row)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        replace(self._path(row), [encode_terminal_safe_json(row)], durable=False)
+        replace(self._make_file_path(row), [encode_terminal_safe_json(row)], durable=False)
 
     def remove(self, row: Mapping[str, Any]) -> None:
         # The submission already has a result, and the next start removes the file.
         with contextlib.suppress(OSError):
-            self._path(row).unlink()
+            self._make_file_path(row).unlink()
 
-    def _path(self, row: Mapping[str, Any]) -> Path:
+    def _make_file_path(self, row: Mapping[str, Any]) -> Path:
         """Return the path of a submission's file. A participant has up to one file for each problem."""
         name, problem = row[PARTICIPANT], row[PROBLEM]
         digest = hashlib.sha256(f"{name}/{problem}".encode()).hexdigest()[:16]
@@ -303,7 +303,9 @@ class _PendingFolder:
         return self._folder / f"{name[:32]}-{digest}.json"
 
 
-def _read_pending_row(path: Path, journal: ResultLog, problems: Collection[str]) -> dict[str, Any] | None:
+def _read_pending_submission(
+    path: Path, journal: ResultLog, problems: Collection[str]
+) -> dict[str, Any] | None:
     """Return the submission in a file. If it has been judged, remove the file and return None."""
     remedy = "Remove the file, and the submission with it"
     row = read_value(path, dict[str, Any], "is not a submission", remedy)
@@ -317,7 +319,7 @@ def _read_pending_row(path: Path, journal: ResultLog, problems: Collection[str])
     return row
 
 
-class _FolderRecord:
+class _ContestRowWriter:
     """Stores the rows of results, failures and runs in the run's folder, before calls return."""
 
     def __init__(self, journal: ResultLog) -> None:
@@ -467,16 +469,16 @@ async def compete(
             label: requests.refusal_reason(problem, can_submit_files=is_agent)
             for label, problem in contest.problems.items()
         }
-        author_hash = fingerprint((), full_name, make_author_settings(author))
+        author_settings_hash = fingerprint((), full_name, make_author_settings(author))
         with contextlib.closing(
-            _ReplyLog(folder / TURNS, budget_tracker, participant_names, max_turns, author_hash)
+            _ModelReplyLog(folder / TURNS, budget_tracker, participant_names, max_turns, author_settings_hash)
         ) as reply_log:
             slots = asyncio.Semaphore(asking_options.concurrency)
-            async with _open_author(
+            async with _open_program_author(
                 author, folder, participant_names, contest, serving, budget_tracker, secret_key
             ) as opened_author:
                 problem_works = [
-                    _ProblemWork(
+                    _ProblemAttempt(
                         contest,
                         requests,
                         label,
@@ -507,12 +509,12 @@ async def compete(
 
 
 @contextlib.asynccontextmanager
-async def _open_author(
+async def _open_program_author(
     author: ModelOptions | AgentOptions,
     folder: Path,
     participant_names: Sequence[str],
     contest: Contest,
-    serving: Serving | None,
+    open_contest_server: Serving | None,
     budget_tracker: BudgetTracker,
     key: Secret,
 ) -> AsyncIterator[Author]:
@@ -520,17 +522,17 @@ async def _open_author(
         async with open_author(author, folder, budget_tracker, key) as model:
             yield model
         return
-    if serving is None:
+    if open_contest_server is None:
         remedy = "Pass serving=ioi_eval.plugins.contest.mcp.serving"
         raise InputError("an agent needs a server for the contest", field="serving", remedy=remedy)
     tokens = {name: secrets.token_urlsafe(24) for name in participant_names}
-    async with serving(contest, tokens) as address:
+    async with open_contest_server(contest, tokens) as address:
         access = McpAccess(address=address, tokens=tuple(tokens.values()))
         async with open_author(author, folder, budget_tracker, key, access) as agent:
             yield agent
 
 
-class _ProblemWork(NamedTuple):
+class _ProblemAttempt(NamedTuple):
     """The work of a model or an agent on a problem."""
 
     contest: Contest
@@ -539,17 +541,17 @@ class _ProblemWork(NamedTuple):
     sample: int
     turns: int
     author: Author
-    reply_log: _ReplyLog
+    reply_log: _ModelReplyLog
     feedback: tuple[str, jinja2.Template]  # name and template of the message to a model after a submission
     # Reason why no program can be judged, so that no program is requested; empty if programs can be judged.
     refusal: str
 
-    async def run(self, session: Session, slots: asyncio.Semaphore, unwritten: dict[str, str]) -> None:
+    async def run(self, session: Session, slots: asyncio.Semaphore, failure_reasons: dict[str, str]) -> None:
         async with slots:
             try:
                 await self._solve(session)
             except (GenerationFailed, OutOfBudget, UnjudgedCall, RefusedCall, JudgeFailure) as error:
-                unwritten[f"{session.participant}/{self.label}"] = str(error)
+                failure_reasons[f"{session.participant}/{self.label}"] = str(error)
 
     async def _solve(self, session: Session) -> None:
         problem = self.contest.problems[self.label]
@@ -614,11 +616,11 @@ class _ProblemWork(NamedTuple):
         await session.end(self.label, language)
 
 
-class _ReplyLog:
+class _ModelReplyLog:
     """The replies in turns.jsonl, by their requests.
 
-    Raises InputError if replies of `participants` come from another author or other settings than
-    the hash `author_hash`, or from a turn after `max_turns`. Participants that are not named may have
+    Raises InputError if replies of `participants` come from an author or settings with another hash than
+    `author_settings_hash`, or from a turn after `max_turns`. Participants that are not named may have
     replies.
     """
 
@@ -628,11 +630,11 @@ class _ReplyLog:
         budget: BudgetTracker,
         participants: Collection[str],
         max_turns: int,
-        author_hash: str,
+        author_settings_hash: str,
     ) -> None:
         self._path, self._author_hash, self._replies = (
             path,
-            author_hash,
+            author_settings_hash,
             dict[str, tuple[str, GeneratedReply]](),
         )
         remove_incomplete_line(path)
@@ -644,7 +646,7 @@ class _ReplyLog:
             except (KeyError, ValueError, msgspec.ValidationError) as error:
                 message = f"a line is not a model's reply: {error}"
                 raise InputError(message, where=str(path), remedy="Remove this line from the file") from error
-            if participant in participants and stored_hash != author_hash:
+            if participant in participants and stored_hash != author_settings_hash:
                 raise self._make_mismatch_error("replies of a model with another name or other settings")
             if participant in participants and turn > max_turns:
                 raise self._make_mismatch_error(f"replies of more than {max_turns} turns")

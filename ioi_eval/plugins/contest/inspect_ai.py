@@ -19,7 +19,7 @@ from ioi_eval.errors import InputError
 from ioi_eval.integrations import require_extra
 
 if TYPE_CHECKING:  # at run time, the judge is imported when the first task starts
-    from ioi_eval.plugins.contest.episodes import Episode, Episodes
+    from ioi_eval.plugins.contest.episodes import Episode, EpisodeSource
 
 with require_extra("inspect-ai"):
     from inspect_ai import Task, task
@@ -41,10 +41,10 @@ _MAX_MESSAGES = 200  # maximum number of messages in a sample, unless --message-
 @task
 def contest(source: str, **options: Any) -> Task:
     """Return a task: problems of packages (a folder or a zip) or a benchmark, with tools to submit."""
-    from ioi_eval.plugins.contest.episodes import Episodes
+    from ioi_eval.plugins.contest.episodes import EpisodeSource
 
     try:
-        episodes = Episodes(source, options)
+        episodes = EpisodeSource(source, options)
         samples = [
             Sample(id=label, input=episodes.start(label).prompt, metadata={"problem_id": label})
             for label in episodes.problems
@@ -63,10 +63,10 @@ def contest(source: str, **options: Any) -> Task:
 
 def contest_tools(source: str, **options: Any) -> list[Tool]:
     """Return the tools `run`, `test` and `submit`, for any agent; a sample's metadata has `problem_id`."""
-    from ioi_eval.plugins.contest.episodes import Episodes
+    from ioi_eval.plugins.contest.episodes import EpisodeSource
     from ioi_eval.plugins.contest.tools import select_tools
 
-    episodes = Episodes(source, options)
+    episodes = EpisodeSource(source, options)
     return [_make_tool(episodes, tool.__name__) for tool in select_tools(episodes.problems.values())]
 
 
@@ -76,7 +76,7 @@ def contest_points() -> Scorer:
 
     async def score(state: TaskState, target: Target) -> Score:
         if (episode := _episodes.pop(state.uuid, None)) is not None:
-            await episode.settle()
+            await episode.wait_for_calls()
             state.store.set(_SUMMARY_KEY, episode.make_summary())
         episode_summary = state.store.get(_SUMMARY_KEY) or {"share": 0.0, "submissions": 0}
         if unjudged_reason := episode_summary.get("unjudged"):
@@ -99,7 +99,7 @@ async def _should_continue(state: AgentState) -> bool:
     return not is_done and bool(state.output.message.tool_calls)
 
 
-def _make_tool(episodes: Episodes, name: str) -> Tool:
+def _make_tool(episodes: EpisodeSource, name: str) -> Tool:
     from ioi_eval.plugins.contest import RefusedCall, UnjudgedCall
     from ioi_eval.plugins.contest.episodes import Episode
 
@@ -127,7 +127,7 @@ _episodes: dict[str, Episode] = {}  # episodes by the id of the sample, until th
 _episodes_lock = threading.Lock()
 
 
-def _find_episode(episodes: Episodes, state: TaskState) -> Episode:
+def _find_episode(episodes: EpisodeSource, state: TaskState) -> Episode:
     with _episodes_lock:
         if state.uuid not in _episodes:
             _episodes[state.uuid] = episodes.start(str(state.metadata["problem_id"]))

@@ -37,7 +37,7 @@ from ioi_eval.plugins.contest import (
     UnjudgedCall,
     as_markdown,
 )
-from ioi_eval.plugins.contest.episodes import convert_to_plain_values
+from ioi_eval.plugins.contest.episodes import convert_reply_to_dict
 from ioi_eval.plugins.contest.tools import (
     TOOLS,
     Tool,
@@ -69,12 +69,12 @@ _EXTRA_REQUESTS = 4
 _ISSUER = "https://localhost"  # issuer of tokens, which the SDK requires; the contest itself issues them
 
 
-def contest_server(
+def make_contest_mcp_server(
     contest: Contest, *, participant: str = "", tokens: Mapping[str, str] | None = None
 ) -> Any:
     """Return an MCP server for a contest: for a single participant, or for all participants with `tokens`.
 
-    server = contest_server(contest, participant="otter")
+    server = make_contest_mcp_server(contest, participant="otter")
     await server.run_stdio_async()
     """
 
@@ -217,7 +217,7 @@ def _list_tool_functions(
 
     async def problems() -> dict[str, Any]:
         """List the problems, with your points, attempts and what is left."""
-        return convert_to_plain_values(ProblemList(problems=get_session().problems()))
+        return convert_reply_to_dict(ProblemList(problems=get_session().problems()))
 
     async def statement(problem: str) -> dict[str, Any]:
         """Read a problem: text, limits, languages, samples, files. `cut` lists what is not shown in full."""
@@ -231,7 +231,7 @@ def _list_tool_functions(
 
     async def standing() -> dict[str, Any]:
         """Return your points, your calls in progress, the time left, and the scoreboard if shown."""
-        return convert_to_plain_values(get_session().standing())
+        return convert_reply_to_dict(get_session().standing())
 
     read_only_hints = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     state_change_hints = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
@@ -283,7 +283,7 @@ async def _reply_or_tool_error(
     """Return a call's reply. A refused call is a tool error with the reason."""
     try:
         reply = call()
-        return convert_to_plain_values(reply if isinstance(reply, msgspec.Struct) else await reply)
+        return convert_reply_to_dict(reply if isinstance(reply, msgspec.Struct) else await reply)
     except (RefusedCall, UnjudgedCall) as error:
         raise ToolError(str(error)) from None
 
@@ -302,7 +302,7 @@ def _add_statement(server: MCPServer[Any], get_session: Callable[[], Session], l
 # --- standard input ----------------------------------------------------------------------------------
 
 
-def forward_standard_input() -> Callable[[], None]:
+def start_stdin_forwarding() -> Callable[[], None]:
     """Replace standard input by a socket that forwards it, and return a function that closes the socket.
 
     The SDK reads standard input in a thread, which stops only when the input is closed.
@@ -333,7 +333,7 @@ def forward_standard_input() -> Callable[[], None]:
 _GRACE_S = 0.2  # seconds for completing replies when the server stops
 
 
-class _QuietServer(uvicorn.Server):
+class _McpHttpServer(uvicorn.Server):
     """A uvicorn server that does not handle signals and does not wait for clients when it stops."""
 
     @contextlib.contextmanager
@@ -402,7 +402,7 @@ async def serving(
         max_connections: Maximum number of connections. Each participant has an equal share of them, and all
             clients without a token together have another share.
     """
-    app = contest_server(contest, tokens=tokens).streamable_http_app(
+    app = make_contest_mcp_server(contest, tokens=tokens).streamable_http_app(
         streamable_http_path=_PATH, stateless_http=True, host=host
     )
     for logger_name in ("mcp.server.streamable_http", "uvicorn.error"):
@@ -423,7 +423,7 @@ async def serving(
         access_log=False,
         proxy_headers=False,  # a client could forge its address with proxy headers
     )
-    server = _QuietServer(config)
+    server = _McpHttpServer(config)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listening_socket]))
         try:

@@ -18,7 +18,7 @@ class MedalRule(StrEnum):
     ICPC = "icpc"
 
     @property
-    def sentence(self) -> str:
+    def report_sentence(self) -> str:
         """Return the rule as a sentence of the report, or "" without medals."""
         return {
             MedalRule.NONE: "",

@@ -80,11 +80,11 @@ class ParticipantNames:
             raise InputError(
                 f"{shown_name!r} cannot be a participant's name: {message}", field=field, remedy=remedy
             )
-        if (similar_name := self.add_unchecked(name)) != name:
+        if (similar_name := self.add_name_without_checks(name)) != name:
             message = f"{visible(name)!r} and {visible(similar_name)!r} look alike"
             raise InputError(message, field=field, remedy="Give one of the two participants another name")
 
-    def add_unchecked(self, name: str) -> str:
+    def add_name_without_checks(self, name: str) -> str:
         """Add a name without checks. Return the first added name with the same appearance."""
         return self._names_by_key.setdefault(_make_lookalike_key(name), name)
 

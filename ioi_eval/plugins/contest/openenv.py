@@ -20,7 +20,7 @@ from typing import Any
 from ioi_eval.errors import InputError
 from ioi_eval.integrations import require_extra
 from ioi_eval.plugins.contest import RefusedCall, UnjudgedCall
-from ioi_eval.plugins.contest.episodes import Episode, Episodes
+from ioi_eval.plugins.contest.episodes import Episode, EpisodeSource
 from ioi_eval.plugins.contest.tools import select_tools
 
 with require_extra("openenv"):
@@ -45,12 +45,12 @@ class StartObservation(Observation):
     prompt: str  # the problem's statement and the rules, as the tool `statement` shows them
 
 
-class OpenContest(MCPEnvironment):
+class OpenEnvContest(MCPEnvironment):
     """A contest with a single problem at a time, with the tools `statement`, `run`, `test` and `submit`."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
-    def __init__(self, episodes: Episodes) -> None:
+    def __init__(self, episodes: EpisodeSource) -> None:
         self._episodes, self._state = episodes, State()
         self._episode: Episode | None = None
         self._earlier_rewards = 0.0  # sum of the rewards of all earlier steps
@@ -77,9 +77,9 @@ class OpenContest(MCPEnvironment):
         return State(**(state if self._episode is None else {**state, **self._episode.make_summary()}))
 
     def reset(
-        self, seed: int | None = None, episode_id: str | None = None, problem: str = "", **others: Any
+        self, seed: int | None = None, episode_id: str | None = None, problem: str = "", **extra_options: Any
     ) -> StartObservation:
-        """Start a new episode with a problem, or with a problem that the seed chooses."""
+        """Start a new episode. If `problem` is empty, choose a problem at random by `seed`."""
         self._episode, self._earlier_rewards = self._episodes.start(problem, seed), 0.0
         self._state = State(episode_id=episode_id, step_count=0)
         return StartObservation(reward=0.0, problem=self.episode.label, prompt=self.episode.read_statement())
@@ -87,22 +87,26 @@ class OpenContest(MCPEnvironment):
     async def reset_async(self, *positional: Any, **keywords: Any) -> StartObservation:
         return await asyncio.to_thread(self.reset, *positional, **keywords)
 
-    async def step_async(self, action: Action, timeout_s: float | None = None, **others: Any) -> Observation:
+    async def step_async(
+        self, action: Action, timeout_s: float | None = None, **extra_options: Any
+    ) -> Observation:
         episode = await asyncio.to_thread(lambda: self.episode)
-        observation = await super().step_async(action, timeout_s=timeout_s or _CALL_TIMEOUT_S, **others)
+        observation = await super().step_async(
+            action, timeout_s=timeout_s or _CALL_TIMEOUT_S, **extra_options
+        )
         self._state.step_count += 1
         observation.done = episode.is_done
-        if episode.unjudged:
+        if episode.unjudged_reason:
             observation.reward = None
         else:  # the reward includes points of earlier calls that were cancelled by their callers
-            share = episode.share
+            share = episode.points_share
             observation.reward, self._earlier_rewards = share - self._earlier_rewards, share
         return observation
 
-    def step(self, action: Action, timeout_s: float | None = None, **others: Any) -> Observation:
-        return asyncio.run(self.step_async(action, timeout_s=timeout_s, **others))
+    def step(self, action: Action, timeout_s: float | None = None, **extra_options: Any) -> Observation:
+        return asyncio.run(self.step_async(action, timeout_s=timeout_s, **extra_options))
 
-    def _step_impl(self, action: Action, timeout_s: float | None = None, **others: Any) -> Observation:
+    def _step_impl(self, action: Action, timeout_s: float | None = None, **extra_options: Any) -> Observation:
         raise InputError(f"unknown action {type(action).__name__!r}", remedy="Call a tool")
 
     def get_metadata(self) -> EnvironmentMetadata:
@@ -119,7 +123,7 @@ class OpenContest(MCPEnvironment):
 
     def _make_tool(self, call: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(call)
-        async def tool(self: OpenContest, **arguments: Any) -> dict[str, Any]:
+        async def tool(self: OpenEnvContest, **arguments: Any) -> dict[str, Any]:
             try:
                 return dict(await call(self.episode, **arguments))
             except (RefusedCall, UnjudgedCall) as error:
@@ -139,9 +143,9 @@ def app(source: str = "", **options: Any) -> Any:
         options = options or json.loads(os.environ.get(OPTIONS) or "{}")
     except ValueError as error:
         raise InputError(f"the value is not valid JSON: {error}", field=OPTIONS) from error
-    episodes = Episodes(source_name, options)
+    episodes = EpisodeSource(source_name, options)
     return create_app(
-        lambda: OpenContest(episodes),
+        lambda: OpenEnvContest(episodes),
         CallToolAction,
         CallToolObservation,
         env_name=_NAME,

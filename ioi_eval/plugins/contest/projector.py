@@ -17,8 +17,8 @@ from ioi_eval.plugins.contest.rules import Rules
 from ioi_eval.plugins.contest.scoreboard import (
     format_clock,
     make_scoreboard_table,
+    read_page_script,
     read_scoreboard,
-    read_script,
 )
 from ioi_eval.reports.document import Document, LiveBlock, Section, render_html
 from ioi_eval.store.files import read_value
@@ -29,11 +29,11 @@ _OPTION = "contest_"  # prefix of a contest's rules among the options of its run
 
 def scoreboard_page(folder: Path) -> Callable[[], str] | None:
     """Return a function that renders a run's scoreboard, or None if the run is not a contest."""
-    rules = _read_rules(folder)
+    rules = _read_contest_rules(folder)
     return None if rules is None else ScoreboardPage(folder, rules)
 
 
-def _read_rules(folder: Path) -> Rules | None:
+def _read_contest_rules(folder: Path) -> Rules | None:
     """Return the rules of a contest from its folder, or None if the run is not a contest."""
     info = read_info(folder)
     options = {} if info is None else info.fingerprint.options
@@ -64,14 +64,14 @@ class ScoreboardPage:
         with self._lock:
             version = (self._read_results_size(), start, frozen_from)
             if version != self._version:
-                self._update_section(frozen_from)
+                self._update_scoreboard_section(frozen_from)
                 self._version = version
             page = Document(
                 title=self._folder.resolve().name,
                 about=", ".join(filter(None, [*self._count_phrases, self._format_time(elapsed_s)])),
                 ribbon=["frozen"] if frozen_from is not None and elapsed_s >= frozen_from else [],
                 sections=[self._section],
-                live=LiveBlock(script=read_script("projector.js")),
+                live=LiveBlock(script=read_page_script("projector.js")),
             )
         return render_html(page)
 
@@ -79,14 +79,14 @@ class ScoreboardPage:
         path = self._folder / RESULTS
         return path.stat().st_size if path.exists() else 0
 
-    def _update_section(self, frozen_from: float | None) -> None:
-        scoreboard = read_scoreboard(self._folder, frozen_from)
+    def _update_scoreboard_section(self, frozen_from_s: float | None) -> None:
+        scoreboard = read_scoreboard(self._folder, frozen_from_s)
         assert scoreboard is not None, "the run is a contest"
-        paragraphs = [] if frozen_from is None else [self._format_freeze_note(frozen_from)]
+        paragraphs = [] if frozen_from_s is None else [self._format_freeze_note(frozen_from_s)]
         self._section = Section(
             title="Scoreboard",
             anchor="scoreboard",
-            text=[*paragraphs, *filter(None, [scoreboard.medals.sentence])],
+            text=[*paragraphs, *filter(None, [scoreboard.medals.report_sentence])],
             table=make_scoreboard_table(scoreboard, lambda problem: "", None),
         )
         self._count_phrases = [

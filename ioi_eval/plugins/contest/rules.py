@@ -212,7 +212,7 @@ class CutText(Value):
     name: str
     characters: int  # number of characters of the whole text
     shown: int  # number of characters in this reply
-    read_rest: str  # call that returns the next part of the text
+    read_rest: str  # the tool call that returns the rest, or the next part of it
 
 
 class Statement(Value):
@@ -392,7 +392,7 @@ def select_public_headers(problem: Problem) -> tuple[NamedBlob, ...]:
     return tuple(file for file in problem.grader_files if PurePosixPath(file.name).suffix in _HEADERS)
 
 
-def has_secrets(problem: Problem) -> bool:
+def has_secret_sources(problem: Problem) -> bool:
     """Return True if building or running a submission requires sources that participants do not get."""
     public_hashes = {file.content.sha256 for file in (*select_public_headers(problem), *problem.attachments)}
     has_secret_grader = (
@@ -401,13 +401,13 @@ def has_secrets(problem: Problem) -> bool:
     return bool(has_secret_grader) or problem.manager is not None or problem.task_type not in _READ_ALONE
 
 
-def make_participant_version(problem: Problem) -> Problem | None:
+def make_problem_for_participants(problem: Problem) -> Problem | None:
     """Return the problem as participants can build it, with the package's sample grader if it needs one.
 
     A Communication task gets the sample manager and the sample stub. None means that the judge has secret
     sources and the package lacks samples of them.
     """
-    if not has_secrets(problem):
+    if not has_secret_sources(problem):
         return problem
     if problem.task_type not in _GRADED:
         return None
@@ -419,12 +419,12 @@ def make_participant_version(problem: Problem) -> Problem | None:
         grader_files=_select_grader_files(problem, _SAMPLE_GRADERS, "grader"),
         options=TaskOptions(with_grader=True, prelude=problem.options.prelude),
     )
-    return _add_sample_manager(problem) or (
+    return _replace_manager_by_sample(problem) or (
         problem_with_grader if list_allowed_languages(problem_with_grader) else None
     )
 
 
-def _add_sample_manager(problem: Problem) -> Problem | None:
+def _replace_manager_by_sample(problem: Problem) -> Problem | None:
     """Return a Communication task with the sample manager of its attachments, or None without one.
 
     The sample manager is built and run like the judge's manager.
@@ -466,7 +466,7 @@ def list_file_tests(problem: Problem) -> tuple[str, ...]:
     return problem.options.output_tests
 
 
-def list_sample_names(problem: Problem) -> frozenset[str]:
+def list_sample_test_names(problem: Problem) -> frozenset[str]:
     """Return the tests of the subtasks without points, if other subtasks have points.
 
     Such a test is a sample even if further subtasks contain it: participants see it in the statement.
@@ -511,7 +511,7 @@ def make_statement(
         function=options.function if problem.task_type is TaskType.FUNCTION else "",
         with_grader=options.with_grader,
         starter_code=problem.starter_code,
-        own_inputs=make_participant_version(problem) is not None,
+        own_inputs=make_problem_for_participants(problem) is not None,
         files=list_file_tests(problem),
         attachments=dict(_list_public_texts(problem)),
         samples=tuple(
@@ -595,7 +595,7 @@ def _list_public_texts(problem: Problem) -> Iterator[tuple[str, str]]:
 
 def select_samples(problem: Problem) -> tuple[Test, ...]:
     """Return the problem's samples."""
-    return tuple(test for test in problem.tests if test.name in list_sample_names(problem))
+    return tuple(test for test in problem.tests if test.name in list_sample_test_names(problem))
 
 
 def keep_only_samples(problem: Problem) -> Problem:
@@ -611,7 +611,7 @@ def set_single_input(problem: Problem, input_data: bytes) -> Problem:
     )
 
 
-def remove_secret_sources(problem: Problem) -> Problem:
+def keep_only_public_sources(problem: Problem) -> Problem:
     """Return a problem for which a submission is built only with files that participants have."""
     bare_problem = msgspec.structs.replace(
         set_single_input(problem, b""), task_type=TaskType.BATCH, manager=None, included=()
@@ -620,7 +620,7 @@ def remove_secret_sources(problem: Problem) -> Problem:
     return msgspec.structs.replace(bare_problem, grader_files=select_public_headers(problem), options=options)
 
 
-def select_source_errors(log: str) -> str:
+def find_source_error_messages(log: str) -> str:
     """Return a compiler's messages about a source, or "" if only the linker reports errors."""
     return log if _COMPILER_ERROR.search(log) or "undefined reference" not in log else ""
 

@@ -68,7 +68,7 @@ class ProblemProgress(Value):
     steps: tuple[tuple[float, float], ...] = ()
     hidden: int = 0  # number of submissions since the scoreboard was frozen, which all other fields ignore
 
-    def solved_at(self, max_points: float) -> float | None:
+    def find_solve_time_s(self, max_points: float) -> float | None:
         """Return the seconds from the start to the first full score, or `None` without a full score."""
         full_times = (time_s for time_s, points in self.steps if points >= max_points - _TOLERANCE)
         return next(full_times, None)
@@ -94,13 +94,13 @@ class Scoreboard(Value):
     entrants: tuple[Entrant, ...]
     medals: MedalRule = MedalRule.NONE
 
-    def first_solved(self) -> dict[str, float]:
-        """Return when each solved problem was first solved, in seconds from the start."""
+    def find_first_solve_times(self) -> dict[str, float]:
+        """Return the seconds from the start to the first full score, by problem."""
         max_points = {problem.problem_id: problem.max_points for problem in self.problems}
         first_times = dict[str, float]()
         for entrant in self.entrants:
             for progress in entrant.problems:
-                time_s = progress.solved_at(max_points[progress.problem_id])
+                time_s = progress.find_solve_time_s(max_points[progress.problem_id])
                 if time_s is not None:
                     first_times[progress.problem_id] = min(
                         time_s, first_times.get(progress.problem_id, time_s)
@@ -179,7 +179,7 @@ def _make_rank_key(entrant: Entrant) -> tuple[float, float]:
 def _make_scoreboard_row(
     participant: str,
     submissions_by_problem: Mapping[str, list[_Submission]],
-    mode: ScoreMode,
+    score_mode: ScoreMode,
     frozen_from: float | None,
 ) -> Entrant:
     """Return a participant's row of the scoreboard, without place and medal."""
@@ -189,7 +189,7 @@ def _make_scoreboard_row(
         visible_submissions = [
             attempt for attempt in all_submissions if frozen_from is None or attempt.at < frozen_from
         ]
-        points, gain_time_s, steps = 0.0, None, tuple(_list_points_over_time(visible_submissions, mode))
+        points, gain_time_s, steps = 0.0, None, tuple(_list_points_over_time(visible_submissions, score_mode))
         for time_s, new_points in steps:
             if new_points != points:
                 point_changes.append((time_s, new_points - points))
@@ -219,14 +219,14 @@ def _make_scoreboard_row(
 
 
 def _list_points_over_time(
-    submissions: Iterable[_Submission], mode: ScoreMode
+    submissions: Iterable[_Submission], score_mode: ScoreMode
 ) -> Iterator[tuple[float, float]]:
     """Yield the time of each submission, and the problem's points from then on."""
     counted_results, points = list[SubmissionResult](), 0.0
     for submission in submissions:
-        new_points = scoring.compute_problem_points(mode, [*counted_results, submission.result])
-        if mode is ScoreMode.MAX_TOKENED_LAST:
-            new_points = scoring.compute_problem_points(mode, [submission.result])
+        new_points = scoring.compute_problem_points(score_mode, [*counted_results, submission.result])
+        if score_mode is ScoreMode.MAX_TOKENED_LAST:
+            new_points = scoring.compute_problem_points(score_mode, [submission.result])
         if new_points != points:
             # A result that does not change the points now cannot change them later.
             counted_results.append(submission.result)
@@ -248,7 +248,7 @@ class ScoreboardPart(ReportPart):
             return None
         models_by_name = {model.model: model for model in models}
         entrants = (
-            replace(entrant, limited=_find_limited_points(models_by_name.get(entrant.participant)))
+            replace(entrant, limited=_find_points_within_limit(models_by_name.get(entrant.participant)))
             for entrant in board.entrants
         )
         return msgspec.to_builtins(replace(board, entrants=tuple(entrants)))
@@ -274,7 +274,7 @@ class ScoreboardPart(ReportPart):
             )
 
 
-def _find_limited_points(model: ModelSummary | None) -> float | None:
+def _find_points_within_limit(model: ModelSummary | None) -> float | None:
     """Return a participant's points if a limited number of submissions counts, as in the report.
 
     `None` means that a problem has no subtasks.
@@ -305,9 +305,9 @@ def make_scoreboard_sections(
         title="Scoreboard",
         anchor="scoreboard",
         lead=_describe_leaders(board),
-        text=[" ".join(filter(None, [explanation, board.medals.sentence]))],
+        text=[" ".join(filter(None, [explanation, board.medals.report_sentence]))],
         table=make_scoreboard_table(board, get_page_url, submission_limit),
-        script=read_script("scoreboard.js"),
+        script=read_page_script("scoreboard.js"),
         is_whole=True,
     )
     if figures := _make_points_figures(board.entrants):
@@ -338,7 +338,7 @@ def make_scoreboard_table(
         points with this limit and the data of the replay.
     """
     shown_problems = board.problems if len(board.problems) <= _MAX_COLUMNS else ()
-    first_solved, has_medals = board.first_solved(), board.medals is not MedalRule.NONE
+    find_first_solve_times, has_medals = board.find_first_solve_times(), board.medals is not MedalRule.NONE
     table_rows = list[list[Cell]]()
     for entrant in board.entrants:
         progress_by_problem = {progress.problem_id: progress for progress in entrant.problems}
@@ -353,7 +353,7 @@ def make_scoreboard_table(
                     _make_progress_cell(
                         progress_by_problem.get(problem.problem_id),
                         problem,
-                        first_solved,
+                        find_first_solve_times,
                         get_page_url(problem.problem_id),
                     )
                     for problem in shown_problems
@@ -379,18 +379,23 @@ def make_scoreboard_table(
         | ({} if submission_limit is None else {limited_head: limited_meaning}),
         short={"Place": "#"},
         kind="board",
-        script_data=_encode_replay(board, shown_problems) if submission_limit is not None else "",
+        script_data=_encode_replay_json(board, shown_problems) if submission_limit is not None else "",
     )
 
 
 def _make_progress_cell(
-    progress: ProblemProgress | None, problem: ContestProblem, first_solved: Mapping[str, float], href: str
+    progress: ProblemProgress | None,
+    problem: ContestProblem,
+    find_first_solve_times: Mapping[str, float],
+    href: str,
 ) -> Cell:
     """Return a participant's cell of a problem."""
     if progress is None:
         return NOTHING
-    solved_at = progress.solved_at(problem.max_points)
-    is_first = solved_at is not None and solved_at == first_solved[problem.problem_id]
+    find_solve_time_s = progress.find_solve_time_s(problem.max_points)
+    is_first = (
+        find_solve_time_s is not None and find_solve_time_s == find_first_solve_times[problem.problem_id]
+    )
     notes = [f"{progress.attempts}", *([] if progress.gained is None else [format_clock(progress.gained)])]
     notes += [f"{progress.hidden} hidden"] if progress.hidden else []
     return Link(
@@ -401,7 +406,7 @@ def _make_progress_cell(
     )
 
 
-def _encode_replay(board: Scoreboard, shown_problems: Sequence[ContestProblem]) -> str:
+def _encode_replay_json(board: Scoreboard, shown_problems: Sequence[ContestProblem]) -> str:
     """Return the data of the replay as JSON, or "" if there are too few or too many submissions."""
     rows = [
         {progress.problem_id: progress.steps for progress in entrant.problems} for entrant in board.entrants
@@ -467,5 +472,5 @@ def _make_step_line(entrant: Entrant, end_s: float) -> list[tuple[float, float]]
 
 
 @cache
-def read_script(name: str) -> str:
+def read_page_script(name: str) -> str:
     return Path(__file__).with_name(name).read_text("utf-8")

@@ -13,7 +13,12 @@ from msgspec import Meta, Struct
 
 from ioi_eval.model.values import Problem
 from ioi_eval.plugins.contest.contest import Session
-from ioi_eval.plugins.contest.rules import RunReply, SamplesReply, SubmissionReply, make_participant_version
+from ioi_eval.plugins.contest.rules import (
+    RunReply,
+    SamplesReply,
+    SubmissionReply,
+    make_problem_for_participants,
+)
 
 Tool = Callable[..., Coroutine[Any, Any, Struct]]
 AnyCallable = TypeVar("AnyCallable", bound=Callable[..., Any])
@@ -62,11 +67,11 @@ TOOLS: tuple[Tool, ...] = (run, test, submit)
 
 def select_tools(problems: Iterable[Problem]) -> tuple[Tool, ...]:
     """Return the tools for these problems: `run` only if a problem's programs can be run on own inputs."""
-    accepts_inputs = any(make_participant_version(problem) is not None for problem in problems)
+    accepts_inputs = any(make_problem_for_participants(problem) is not None for problem in problems)
     return tuple(tool for tool in TOOLS if tool is not run or accepts_inputs)
 
 
-def make_method(tool: Tool) -> Callable[..., Coroutine[Any, Any, dict[str, Any]]]:
+def make_tool_method(tool: Tool) -> Callable[..., Coroutine[Any, Any, dict[str, Any]]]:
     """Return a tool as a method of a class whose `_call_tool` calls it."""
 
     async def call(self: Any, *positional: Any, **keywords: Any) -> dict[str, Any]:
@@ -77,7 +82,7 @@ def make_method(tool: Tool) -> Callable[..., Coroutine[Any, Any, dict[str, Any]]
 
 
 def copy_signature(
-    function: AnyCallable, tool: Callable[..., Any], first_names: Sequence[str]
+    function: AnyCallable, tool: Callable[..., Any], first_parameter_names: Sequence[str]
 ) -> AnyCallable:
     """Give a function the name, the description and the parameters of a tool, and return the function.
 
@@ -86,7 +91,7 @@ def copy_signature(
     Args:
         function: The function that is called instead of the tool.
         tool: A function of TOOLS.
-        first_names: Names of the first parameters, which replace `session` and `problem`.
+        first_parameter_names: Names of the first parameters, which replace `session` and `problem`.
     """
     types_by_name, descriptions = get_type_hints(tool), read_parameter_descriptions(tool)
     parameters = [
@@ -98,7 +103,7 @@ def copy_signature(
         inspect.Parameter(
             name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=types_by_name.get(name, Any)
         )
-        for name in first_names
+        for name in first_parameter_names
     ]
     argument_lines = [f"    {parameter.name}: {descriptions[parameter.name]}" for parameter in parameters]
     function.__name__ = function.__qualname__ = tool.__name__

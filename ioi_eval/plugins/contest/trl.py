@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ioi_eval.plugins.contest.episodes import Episodes
-from ioi_eval.plugins.contest.tools import Tool, make_method, run, submit, test
+from ioi_eval.plugins.contest.episodes import EpisodeSource
+from ioi_eval.plugins.contest.tools import Tool, make_tool_method, run, submit, test
 
 
 class ContestEnvironment:
@@ -20,7 +20,7 @@ class ContestEnvironment:
     Its public methods are the model's tools.
     """
 
-    def __init__(self, episodes: Episodes) -> None:
+    def __init__(self, episodes: EpisodeSource) -> None:
         self._episodes = episodes
 
     def reset(self, problem_id: str = "", seed: int | None = None, **columns: Any) -> str:
@@ -30,16 +30,16 @@ class ContestEnvironment:
 
     def get_reward(self) -> float | None:
         """Wait for calls in progress, and return the share of the points, or None if the judge failed."""
-        self._episode.wait_until_settled()
-        return None if self._episode.unjudged else self._episode.share
+        self._episode.block_until_calls_end()
+        return None if self._episode.unjudged_reason else self._episode.points_share
 
     async def _call_tool(self, tool: Tool, *positional: Any, **keywords: Any) -> dict[str, Any]:
         reply: dict[str, Any] = await getattr(self._episode, tool.__name__)(*positional, **keywords)
         return reply
 
-    run = make_method(run)
-    test = make_method(test)
-    submit = make_method(submit)
+    run = make_tool_method(run)
+    test = make_tool_method(test)
+    submit = make_tool_method(submit)
 
 
 def make_environment(source: str, **options: Any) -> Callable[[], ContestEnvironment]:
@@ -47,5 +47,5 @@ def make_environment(source: str, **options: Any) -> Callable[[], ContestEnviron
 
     `options` are rules of a contest and options of the problems, as in inspect_ai's task `ioi_eval/contest`.
     """
-    episodes = Episodes(source, options)
+    episodes = EpisodeSource(source, options)
     return lambda: ContestEnvironment(episodes)

@@ -20,8 +20,8 @@ from typing import Any
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.integrations import require_extra
 from ioi_eval.plugins.contest import RefusedCall, UnjudgedCall
-from ioi_eval.plugins.contest.episodes import Episode, Episodes
-from ioi_eval.plugins.contest.tools import Tool, make_method, run, submit, test
+from ioi_eval.plugins.contest.episodes import Episode, EpisodeSource
+from ioi_eval.plugins.contest.tools import Tool, make_tool_method, run, submit, test
 
 with require_extra("verifiers"):
     from mcp.server.mcpserver.exceptions import ToolError
@@ -48,8 +48,8 @@ class ContestConfig(vf.TaskConfig):
     source: str = "ioi"  # name of a benchmark, path of problem packages, or path of a file of rows
     options: dict[str, Any] = Field(default_factory=dict)  # options of ProblemConfig, and fields of Rules
 
-    def open_episodes(self) -> Episodes:
-        return Episodes(self.source, self.options)
+    def open_episodes(self) -> EpisodeSource:
+        return EpisodeSource(self.source, self.options)
 
 
 class ContestSetConfig(vf.TasksetConfig):
@@ -129,15 +129,15 @@ class ContestTools(vf.Toolset[ContestToolsConfig, ContestState]):
             # Return the error as a reply, because verifiers drops the state of a call that raises.
             reply = {"error": str(error)}
         finally:
-            state.share, state.points, state.done = episode.share, episode.points, episode.is_done
-            state.submissions, state.unjudged = episode.submissions, episode.unjudged
+            state.share, state.points, state.done = episode.points_share, episode.points, episode.is_done
+            state.submissions, state.unjudged = episode.submission_count, episode.unjudged_reason
             if episode.is_done:
                 self._active_episodes.pop(state.rollout, None)
         return reply
 
-    run_program = vf.tool(name="run")(make_method(run))
-    test_samples = vf.tool(name="test")(make_method(test))
-    submit_program = vf.tool(name="submit")(make_method(submit))
+    run_program = vf.tool(name="run")(make_tool_method(run))
+    test_samples = vf.tool(name="test")(make_tool_method(test))
+    submit_program = vf.tool(name="submit")(make_tool_method(submit))
 
 
 class ContestSet(vf.Taskset[ContestTask, ContestSetConfig]):

@@ -23,7 +23,7 @@ from ioi_eval.plugins.dmoj.keys import (
     GeneratorKeys,
     InheritedKeys,
 )
-from ioi_eval.plugins.dmoj.programs import check_program_keys, read_program
+from ioi_eval.plugins.dmoj.programs import read_program, report_unsupported_program_keys
 from ioi_eval.problems.keys import read_time_limit
 from ioi_eval.problems.package import Executable, GeneratedTest
 from ioi_eval.rules.grading import make_minimum_grading, make_sum_grading
@@ -108,7 +108,9 @@ class CaseReader:
         points = CaseKeys.points.read(fields)
         if "batched" not in case_values:
             return _CaseOrBatch(
-                "", points, (self._read_case(fields, points, case_values, batch_number=0, stops_batch=False),)
+                "",
+                points,
+                (self._add_case_test(fields, points, case_values, batch_number=0, stops_batch=False),),
             )
         self._batch_count += 1
         CaseKeys.from_fields(fields).check_keys(list(case_values))
@@ -132,7 +134,7 @@ class CaseReader:
         points = max(case_points)
         inherited_values = {name: fields.raw_value(name) for name in _list_inherited_names(fields)}
         test_names = [
-            self._read_case(
+            self._add_case_test(
                 fields.make_nested_fields(f"batched.{index}", {**inherited_values, **case}),
                 points,
                 case,
@@ -156,7 +158,7 @@ class CaseReader:
         fields.report_fault("dependencies", message, "Count from 1")
         return ()
 
-    def _read_case(
+    def _add_case_test(
         self,
         fields: Fields,
         points: float,
@@ -201,7 +203,7 @@ class CaseReader:
             "stops": stops_batch,
             "binary": is_binary,
         }
-        arguments = (checker.make_argument({**case_facts, "problem": self._problem_id}),)
+        arguments = (checker.make_checker_argument({**case_facts, "problem": self._problem_id}),)
         self.tests.append(Test(name=name, input=blobs[0], answer=blobs[1], arguments=arguments))
         self.points[name], self.checkers[name] = points, checker
         return name
@@ -217,13 +219,13 @@ class CaseReader:
         generator = fields.raw_value("generator")
         generator_values = generator if isinstance(generator, Mapping) else {"files": generator}
         keys = GeneratorKeys.from_fields(fields.make_nested_fields("generator", generator_values))
-        check_program_keys(keys)
+        report_unsupported_program_keys(keys)
         if self._folder is not None:
             raw_arguments = fields.raw_value("generator_args") or keys.args or []
             arguments = (
                 tuple(map(str, raw_arguments)) if isinstance(raw_arguments, list) else (str(raw_arguments),)
             )
-            command = (self._add_generator(keys, self._folder), *arguments)
+            command = (self._find_or_add_generator(keys, self._folder), *arguments)
             self.generated_tests.append(GeneratedTest(paths["in"], paths["out"], command))
             return fields
         if any(self._files.find_path(path) is None for path in paths.values()):
@@ -234,7 +236,7 @@ class CaseReader:
         missing_paths = {key: path for key, path in paths.items() if not fields.has_field(key)}
         return fields.with_values({**fields.values, **missing_paths})
 
-    def _add_generator(self, keys: GeneratorKeys, folder: Path) -> str:
+    def _find_or_add_generator(self, keys: GeneratorKeys, folder: Path) -> str:
         """Add a generator if it is new, and return its name."""
         files = keys.source if keys.has_field("source") else keys.files
         generator_name = " ".join(map(str, files)) if isinstance(files, list) else str(files)

@@ -46,7 +46,7 @@ class CaseChecker(NamedTuple):
     name: str
     args: Mapping[str, Any]
 
-    def make_argument(self, values: Mapping[str, Any]) -> str:
+    def make_checker_argument(self, values: Mapping[str, Any]) -> str:
         """Return the argument of the checker's script for a case with these values."""
         name = make_module_name(self.name) if "." in self.name else self.name
         return json.dumps({"check": name, "args": self.args, **values}, sort_keys=True, default=str)
@@ -78,7 +78,7 @@ def make_module_name(name: str) -> str:
     return "package_" + re.sub(r"\W", "_", name.removesuffix(".py"))
 
 
-def uses_percentages(header: DmojHeader, checkers: Mapping[str, CaseChecker]) -> bool:
+def has_points_in_percent(header: DmojHeader, checkers: Mapping[str, CaseChecker]) -> bool:
     """Return True if the points that the interactor or the bridged checker prints are parts of 100."""
     bridged_args = (checker.args for checker in checkers.values() if checker.name == BRIDGED)
     args = header.interactive.values if header.has_field("interactive") else next(bridged_args, {})
@@ -98,7 +98,7 @@ def read_checker(
     """
     checker_names = {checker.name for checker in checkers.values()}
     for name in sorted(checker_names):
-        _check_name(folder, header, name)
+        _check_checker_name(folder, header, name)
     if checker_names <= {STANDARD}:
         return Checker(kind=CheckerKind.WORD_LINES)
     if BRIDGED not in checker_names:
@@ -127,25 +127,29 @@ def read_checker(
     )
 
 
-def _check_name(folder: Path, header: DmojHeader, name: str) -> None:
+def _check_checker_name(folder: Path, header: DmojHeader, checker_name: str) -> None:
     """Report a checker's name that is unknown, or a Python file that cannot be used."""
-    if "." not in name:
-        if name not in (*CHECKERS, BRIDGED):
+    if "." not in checker_name:
+        if checker_name not in (*CHECKERS, BRIDGED):
             header.report_fault(
-                "checker", f"unknown checker {name!r}", suggest_names(name, (*CHECKERS, BRIDGED))
+                "checker",
+                f"unknown checker {checker_name!r}",
+                suggest_names(checker_name, (*CHECKERS, BRIDGED)),
             )
         return
-    path = folder / name
-    if not name.endswith(".py") or not is_portable_file_name(name) or not path.is_file():
-        header.report_fault("checker", f"there is no file {name!r} in the package", "Name a Python file")
+    path = folder / checker_name
+    if not checker_name.endswith(".py") or not is_portable_file_name(checker_name) or not path.is_file():
+        header.report_fault(
+            "checker", f"there is no file {checker_name!r} in the package", "Name a Python file"
+        )
         return
     source = read_source_text(path)
-    file = NamedBlob(name=name, content=Blob.of_file(path))
+    file = NamedBlob(name=checker_name, content=Blob.of_file(path))
     failing_finding = next((finding for finding in find_faults_in_source(file) if finding.fails), None)
     if failing_finding is not None:
-        header.report_fault("checker", f"{name}: {failing_finding.problem}", failing_finding.remedy)
+        header.report_fault("checker", f"{checker_name}: {failing_finding.problem}", failing_finding.remedy)
     elif match := _UNSUPPORTED_ARGUMENT.search(source):
-        message = f"{name} uses {match[1]}, which checkers do not get here"
+        message = f"{checker_name} uses {match[1]}, which checkers do not get here"
         header.report_fault(
             "checker", message, "Let it judge by the output alone, of programs that ended without error"
         )

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from ioi_eval.model.fields import Faults
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, TaskOptions, TaskType
 from ioi_eval.plugins.dmoj.cases import CaseReader
-from ioi_eval.plugins.dmoj.checkers import read_checker, uses_percentages
+from ioi_eval.plugins.dmoj.checkers import has_points_in_percent, read_checker
 from ioi_eval.plugins.dmoj.files import PackageFiles
 from ioi_eval.plugins.dmoj.keys import DEFAULT_MEMORY_KIB, DEFAULT_TIME_S, HEADER, DmojHeader, SuiteKeys
-from ioi_eval.plugins.dmoj.programs import read_graders, read_program
-from ioi_eval.plugins.dmoj.solutions import read_solutions, read_suite
+from ioi_eval.plugins.dmoj.programs import read_graders_and_prelude, read_program
+from ioi_eval.plugins.dmoj.solutions import read_solution_suite, read_solutions
 from ioi_eval.problems.package import DeclaredFormat, TestGeneration
 
 _KIB = 1 << 10
@@ -43,7 +43,7 @@ class Dmoj(DeclaredFormat[DmojHeader]):
                 "unbuffered: programs in C, C++ and Python write lines at once, others flush", HEADER
             )
         header.file_io.check_keys()
-        suite_keys = list(read_suite(folder, faults))
+        suite_keys = list(read_solution_suite(folder, faults))
         files = PackageFiles(folder, header)
         interactor = read_program(folder, header.interactive) if is_interactive else None
         reader = CaseReader(header, files, problem_id)
@@ -52,14 +52,14 @@ class Dmoj(DeclaredFormat[DmojHeader]):
         if any(checker.name == "linecount" for checker in reader.checkers.values()):
             note = "linecount: the output of a program that fails earns nothing here, unlike in DMOJ's judge"
             faults.add_note(note, HEADER)
-        is_percentage = uses_percentages(header, reader.checkers)
+        is_percentage = has_points_in_percent(header, reader.checkers)
         full_marks = 100.0 if is_percentage else max_points
         checker = read_checker(folder, header, reader.checkers, full_marks)
         checker_kind = interactor.kind if interactor else checker.kind
         # With testlib's exit codes, `points X` in a checker's message is an absolute number of points.
         has_own_points = checker_kind is CheckerKind.TESTLIB and not is_percentage
         own_points = {*reader.points.values()} - {0, max_points} if has_own_points else set[float]()
-        graders, prelude = read_graders(header, files)
+        graders, prelude = read_graders_and_prelude(header, files)
         return Problem(
             id=problem_id,
             name=problem_id,

@@ -35,7 +35,7 @@ def read_program(folder: Path, fields: Fields) -> Manager | None:
     """Return an interactor, a checker or a generator, or None after a fault."""
     keys = ProgramKeys.from_fields(fields)
     kind = keys.type
-    check_program_keys(keys)
+    report_unsupported_program_keys(keys)
     files = keys.files
     file_names = [files] if isinstance(files, str) else files if isinstance(files, list) else []
     existing_names = [
@@ -73,7 +73,7 @@ def read_program(folder: Path, fields: Fields) -> Manager | None:
     )
 
 
-def check_program_keys(keys: Keys) -> None:
+def report_unsupported_program_keys(keys: Keys) -> None:
     """Report flags for the compiler, which are not supported, and unknown keys."""
     if keys.raw_value("flags"):
         keys.report_fault("flags", "programs of a package are built without own flags", "Remove it")
@@ -114,7 +114,7 @@ def find_language_name(name: str) -> str:
         return name
 
 
-def read_graders(header: DmojHeader, files: PackageFiles) -> tuple[tuple[NamedBlob, ...], str]:
+def read_graders_and_prelude(header: DmojHeader, files: PackageFiles) -> tuple[tuple[NamedBlob, ...], str]:
     """Return the files that submissions are compiled with, and the lines before the submission's code."""
     if not header.has_field("signature_grader"):
         return (), ""

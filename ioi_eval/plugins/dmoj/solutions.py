@@ -23,7 +23,7 @@ _VERDICTS: Mapping[str, str] = MappingProxyType(
 _SKIPPED, _ANY, _COMPILE_ERROR, _JUDGE_ERROR = "SC", "*", "CE", "IE"
 
 
-def read_suite(folder: Path, faults: Faults) -> Iterator[SuiteKeys]:
+def read_solution_suite(folder: Path, faults: Faults) -> Iterator[SuiteKeys]:
     """Yield the keys of each test.yml, except files with the key `skip`."""
     for suite_folder in list_visible_paths((folder / "tests").glob("*/")):
         values: dict[str, Any] = {}
@@ -38,10 +38,10 @@ def read_suite(folder: Path, faults: Faults) -> Iterator[SuiteKeys]:
 
 
 def read_solutions(
-    folder: Path, suite: Iterable[SuiteKeys], test_names: Sequence[str], faults: Faults
+    folder: Path, suite_keys: Iterable[SuiteKeys], test_names: Sequence[str], faults: Faults
 ) -> Iterator[Solution]:
     """Yield the solutions in the suite. `test_names`: names of the problem's tests, in order."""
-    for keys in suite:
+    for keys in suite_keys:
         sources = keys.source if isinstance(keys.source, list) else [keys.source or ""]
         for source in sources:
             path = folder / PurePosixPath(keys.file).parent / str(source)
@@ -56,7 +56,7 @@ def read_solutions(
 def _read_solution(keys: SuiteKeys, path: Path, test_names: Sequence[str], faults: Faults) -> Solution | None:
     """Return a solution with its expected results, or None if a failure of the judge is expected."""
     language = find_language_name(str(keys.language)) if keys.language else language_of(path.name) or ""
-    codes = _read_codes(keys.expect if keys.has_field("expect") else "AC", keys, "expect")
+    codes = _read_verdict_codes(keys.expect if keys.has_field("expect") else "AC", keys, "expect")
     for key in ("score", "score_cases"):
         if keys.has_field(key):
             faults.add_note(f"{key} is not compared", keys.file)
@@ -71,9 +71,9 @@ def _read_solution(keys: SuiteKeys, path: Path, test_names: Sequence[str], fault
         # If the solution has an expected score, its tests with AC may have only a part of their points.
         has_score = keys.has_field("score") or keys.has_field("score_cases")
         expected_result = "accepted" if codes == {"AC"} and not codes_by_test and not has_score else ""
-        rules = [] if expected_result else list(_make_rules("", codes, other_tests))
+        rules = [] if expected_result else list(_make_verdict_rules("", codes, other_tests))
         for name, case_codes in codes_by_test.items():
-            rules += _make_rules(f"case {name}", case_codes, (name,))
+            rules += _make_verdict_rules(f"case {name}", case_codes, (name,))
     solution = make_solution(
         path, name=f"{path.parent.name}/{path.name}", expected=expected_result, test_keywords=tuple(rules)
     )
@@ -88,12 +88,12 @@ def _read_case_codes(
     numbered_codes = enumerate(cases, 1) if isinstance(cases, list) else dict(cases).items()
     for number, codes in numbered_codes:
         if str(number) in test_names:
-            yield str(number), _read_codes(codes, keys, "cases")
+            yield str(number), _read_verdict_codes(codes, keys, "cases")
         else:
             faults.add_note(f"cases: there is no case {number}, so its codes are ignored", keys.file)
 
 
-def _read_codes(value: Any, keys: SuiteKeys, key: str) -> set[str]:
+def _read_verdict_codes(value: Any, keys: SuiteKeys, key: str) -> set[str]:
     """Return DMOJ's codes in a value: a code or a list. An unknown code is a fault."""
     codes = [value] if isinstance(value, str) else value if isinstance(value, list) else []
     known_codes = {*_VERDICTS, _SKIPPED, _ANY, _COMPILE_ERROR, _JUDGE_ERROR}
@@ -105,15 +105,17 @@ def _read_codes(value: Any, keys: SuiteKeys, key: str) -> set[str]:
     return {_ANY}
 
 
-def _make_rules(scope: str, codes: set[str], tests: tuple[str, ...]) -> Iterator[KeywordForTests]:
+def _make_verdict_rules(
+    scope: str, verdict_codes: set[str], tests: tuple[str, ...]
+) -> Iterator[KeywordForTests]:
     """Yield the rule for the verdicts of tests.
 
-    All tests must have one of the verdicts `codes`. If tests may be skipped, a single such test is enough.
+    All tests must have one of these verdicts. If tests may be skipped, a single such test is enough.
     """
-    verdicts = sorted({_VERDICTS[code] for code in codes if code in _VERDICTS})
-    if not tests or _ANY in codes or not verdicts:
+    verdicts = sorted({_VERDICTS[code] for code in verdict_codes if code in _VERDICTS})
+    if not tests or _ANY in verdict_codes or not verdicts:
         return
-    rule_name = "required" if _SKIPPED in codes else "permitted"
-    if rule_name == "required" and (scope or "AC" in codes):
+    rule_name = "required" if _SKIPPED in verdict_codes else "permitted"
+    if rule_name == "required" and (scope or "AC" in verdict_codes):
         return
     yield KeywordForTests(subtask=scope, keyword=" ".join((rule_name, *verdicts)), tests=tests)

@@ -164,11 +164,11 @@ class Italy(DeclaredFormat[ItalyHeader]):
         )
         tests = tuple(_read_tests(folder, test_count, faults))
         test_names = [test.name for test in tests]
-        output_tests = _read_numbered_tests(
+        output_tests = _read_listed_test_names(
             header, "output_only_testcases", header.output_only_testcases, test_names
         )
         # Optional tests are judged like all other tests. This call only checks that the tests exist.
-        _read_numbered_tests(
+        _read_listed_test_names(
             header, "output_optional_testcases", header.output_optional_testcases, test_names
         )
         options = _read_options(header, task_type, graders, output_tests)
@@ -256,17 +256,17 @@ def _read_options(
     )
 
 
-def _read_numbered_tests(
-    header: ItalyHeader, key: str, numbers: str, test_names: Sequence[str]
+def _read_listed_test_names(
+    header: ItalyHeader, header_key: str, test_numbers: str, test_names: Sequence[str]
 ) -> tuple[str, ...]:
     """Return the names of the tests whose numbers a key lists. A number without a test is a fault."""
     listed_names = list[str]()
-    for number in filter(None, map(str.strip, numbers.split(","))):
+    for number in filter(None, map(str.strip, test_numbers.split(","))):
         if number.isdecimal() and f"{int(number):03}" in test_names:
             listed_names.append(f"{int(number):03}")
         elif test_names:  # without any test, an error is already reported
             header.report_fault(
-                key, f"there is no test {number!r}", "Give numbers from 0, separated by commas"
+                header_key, f"there is no test {number!r}", "Give numbers from 0, separated by commas"
             )
     return tuple(listed_names)
 
@@ -354,7 +354,7 @@ def _read_tests(folder: Path, test_count: int, faults: Faults) -> Iterator[Test]
             yield make_test(f"{number:03}", path, answer)
 
 
-def _read_gen_lines(folder: Path) -> Iterator[tuple[int, str, str]]:
+def _read_generator_lines(folder: Path) -> Iterator[tuple[int, str, str]]:
     """Yield the row of each line of gen/GEN, the text before its first `#`, and the text after it."""
     lines = (folder / _GEN).read_text(encoding="utf-8-sig", errors="replace").splitlines()
     for row, line in enumerate(lines, 1):
@@ -367,7 +367,7 @@ def _read_listed_subtasks(folder: Path, faults: Faults) -> list[_ListedSubtask] 
     if not (folder / _GEN).is_file():
         return None
     subtasks = [_ListedSubtask(None, 0)]
-    for row, arguments, comment in _read_gen_lines(folder):
+    for row, arguments, comment in _read_generator_lines(folder):
         starts_subtask, copies_file = comment.startswith("ST:"), comment.startswith("COPY:")
         if sum(map(bool, (arguments, starts_subtask, copies_file))) > 1:
             faults.report("a test and a command in one line", _GEN, row=row, remedy="Give each its own line")
@@ -394,7 +394,7 @@ def _list_generated_tests(folder: Path, faults: Faults) -> Iterator[GeneratedTes
         faults.report("missing file", _GEN, remedy="Give it a line for each test")
         return
     test_number, subtask_number = 0, 0
-    for row, arguments, comment in _read_gen_lines(folder):
+    for row, arguments, comment in _read_generator_lines(folder):
         if comment.startswith("ST:"):
             subtask_number += 1
         copied_path = comment.removeprefix("COPY:").strip() if comment.startswith("COPY:") else ""

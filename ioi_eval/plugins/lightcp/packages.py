@@ -58,7 +58,7 @@ def _declare_duration(meaning: str, missing_description: str) -> Key[float | Non
     return Key(read, None, meaning, missing_description)
 
 
-def _declare_size(meaning: str, missing_description: str) -> Key[int | None]:
+def _declare_memory_size_key(meaning: str, missing_description: str) -> Key[int | None]:
     """Declare a key for a size. Its value is in bytes, or None if the key is missing."""
 
     def read(fields: Fields, name: str, _: object) -> int | None:
@@ -82,7 +82,7 @@ class CaseKeys(Keys):
     input = text_key("the input's file in `testdata/`")
     output = text_key("the answer's file in `testdata/`; `X.ans` is used before `X.out` if both are there")
     time = _declare_duration("as in the header", "as in the subtask")
-    memory = _declare_size("as in the header", "as in the subtask")
+    memory = _declare_memory_size_key("as in the header", "as in the subtask")
 
 
 class SubtaskKeys(Keys):
@@ -94,8 +94,8 @@ class SubtaskKeys(Keys):
     cases = raw_key("a list of cases, below; a case of several subtasks is one test", "`n_cases`")
     time_limit = _declare_duration("as in the header", "as in the header")
     time = _declare_duration("the same, used if `time_limit` is missing", "as in the header")
-    memory_limit = _declare_size("as in the header", "as in the header")
-    memory = _declare_size("the same, used if `memory_limit` is missing", "as in the header")
+    memory_limit = _declare_memory_size_key("as in the header", "as in the header")
+    memory = _declare_memory_size_key("the same, used if `memory_limit` is missing", "as in the header")
 
 
 class LightCpHeader(Keys):
@@ -106,8 +106,8 @@ class LightCpHeader(Keys):
         "a time with its unit, such as `2s` or `500ms`; the same for all tests", "1s"
     )
     time = _declare_duration("the same, used if `time_limit` is missing", "1s")
-    memory_limit = _declare_size("a size such as `256m`, or bytes; the same for all tests", "256m")
-    memory = _declare_size("the same, used if `memory_limit` is missing", "256m")
+    memory_limit = _declare_memory_size_key("a size such as `256m`, or bytes; the same for all tests", "256m")
+    memory = _declare_memory_size_key("the same, used if `memory_limit` is missing", "256m")
     subtasks = raw_key("a list of subtasks, below", "refused")
     input_prefix = text_key("what comes before a case's number in the name of its input", default="")
     input_suffix = text_key("what comes after it", default=".in")
@@ -218,7 +218,7 @@ def _list_cases(header: LightCpHeader) -> Iterator[_Case]:
         for number in range(first_number, first_number + subtask.n_cases):
             input_name = f"{header.input_prefix}{number}{header.input_suffix}"
             output_name = f"{header.output_prefix}{number}{header.output_suffix}"
-            yield _Case(input_name, output_name, *_read_limits(header, subtask))
+            yield _Case(input_name, output_name, *_read_time_and_memory_limits(header, subtask))
         first_number += subtask.n_cases
 
 
@@ -232,10 +232,10 @@ def _read_listed_cases(header: LightCpHeader, subtask: SubtaskKeys) -> Iterator[
     for index, values in enumerate(cases):
         case = CaseKeys.from_fields(subtask.make_nested_fields(f"cases.{index}", values))
         case.check_keys()
-        yield _Case(case.input, case.output, *_read_limits(header, subtask, case))
+        yield _Case(case.input, case.output, *_read_time_and_memory_limits(header, subtask, case))
 
 
-def _read_limits(
+def _read_time_and_memory_limits(
     header: LightCpHeader, subtask: SubtaskKeys, case: CaseKeys | None = None
 ) -> tuple[float, int]:
     """Return the time limit in seconds and the memory limit in bytes: the case's, subtask's or header's."""

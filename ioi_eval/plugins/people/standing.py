@@ -31,12 +31,14 @@ class PeoplePart(ReportPart):
         """Return each model's standing as plain values, or None if the run lacks results of people."""
         if (people := read_people(folder)) is None:
             return [None for _ in models]
-        return [msgspec.to_builtins(compare_with_people(people, model.problems)) for model in models]
+        return [
+            msgspec.to_builtins(compare_with_human_contestants(people, model.problems)) for model in models
+        ]
 
     def sections(self, entries: Sequence[Entry]) -> Iterator[Section]:
         """Yield a table with a row for each model that has a standing."""
         standings = [
-            (entry.name, msgspec.convert(entry.model.more[_NAME], PeopleStanding))
+            (entry.name, msgspec.convert(entry.model.more[_NAME], HumanComparison))
             for entry in entries
             if _NAME in entry.model.more
         ]
@@ -88,7 +90,7 @@ def _format_interval(value: float | None, low: float | None, high: float | None,
     return f"{value:.0f}{unit}{interval_text}"
 
 
-class PeopleStanding(Value):
+class HumanComparison(Value):
     """A model's percentile among contestants and its rating, with 95 % intervals.
 
     Both are averages over choices of a single submission for each problem.
@@ -105,12 +107,12 @@ class PeopleStanding(Value):
     remark: str = ""
 
 
-def compare_with_people(people: People, problems: Sequence[ProblemSummary]) -> PeopleStanding:
+def compare_with_human_contestants(people: People, problems: Sequence[ProblemSummary]) -> HumanComparison:
     """Return a model's average standing with a single submission for each problem."""
     if people.missing:
-        return PeopleStanding(source=people.source, remark=people.missing)
+        return HumanComparison(source=people.source, remark=people.missing)
     if people.rated:
-        return _estimate_rating(people, problems)
+        return _estimate_rating_from_problems(people, problems)
     points_by_problem = {
         problem.problem_id.partition("@")[0]: problem.mean_points
         for problem in problems
@@ -128,12 +130,12 @@ def compare_with_people(people: People, problems: Sequence[ProblemSummary]) -> P
         percentiles.append(
             100 * sum(points < total_points for points in contest.totals) / len(contest.totals)
         )
-        if (rating := _estimate_contest_rating(total_points, contest)) is not None:
+        if (rating := _estimate_rating_from_contest(total_points, contest)) is not None:
             ratings.append(rating)
     percentile, percentile_low, percentile_high = _compute_mean_and_interval(percentiles)
     elo, elo_low, elo_high = _compute_mean_and_interval(ratings)
     excluded_count = len(tried_contests) - len(complete_contests)
-    return PeopleStanding(
+    return HumanComparison(
         source=people.source,
         of=len(complete_contests),
         percentile=percentile,
@@ -160,7 +162,7 @@ def _compute_win_probability(ability: float, difficulty: float) -> float:
     return 1 / (1 + 10 ** ((difficulty - ability) / 400))
 
 
-def _estimate_contest_rating(total_points: float, contest: ContestResults) -> float | None:
+def _estimate_rating_from_contest(total_points: float, contest: ContestResults) -> float | None:
     """Return the rating that Codeforces expects at the place of these points among rated contestants."""
     rated_results = [
         (points, rating)
@@ -182,7 +184,7 @@ def _estimate_contest_rating(total_points: float, contest: ContestResults) -> fl
     return min_rating
 
 
-def _estimate_rating(people: People, problems: Sequence[ProblemSummary]) -> PeopleStanding:
+def _estimate_rating_from_problems(people: People, problems: Sequence[ProblemSummary]) -> HumanComparison:
     """Return the rating at which a person would solve as many of these problems as the model does.
 
     Each problem counts once. The interval is over problems.
@@ -202,7 +204,7 @@ def _estimate_rating(people: People, problems: Sequence[ProblemSummary]) -> Peop
             if difficulties_and_rates and solved_problems
             else "no problem is solved"
         )
-        return PeopleStanding(
+        return HumanComparison(
             source=people.source,
             of=problem_count,
             remark=f"{outcome}, so there is no rating"
@@ -232,7 +234,7 @@ def _estimate_rating(people: People, problems: Sequence[ProblemSummary]) -> Peop
     )
     half_interval = _Z_95 * deviation / (slope * math.log(10) / 400)
     is_single = problem_count < 2
-    return PeopleStanding(
+    return HumanComparison(
         source=people.source,
         of=problem_count,
         elo=min_rating,

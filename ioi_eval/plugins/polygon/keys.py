@@ -19,7 +19,7 @@ _MIN_TIME_MS = 50
 _MAX_COUNT = 1 << 60
 
 
-def read_values(element: Element) -> dict[str, str]:
+def read_attributes_and_children(element: Element) -> dict[str, str]:
     """Return an element's attributes and the strings in its child elements, by name."""
     return {**{child.tag: child.text or "" for child in element}, **element.attrib}
 
@@ -56,7 +56,7 @@ def _declare_points(meaning: str, missing_description: str) -> Key[float | None]
     return Key(read, None, meaning, missing_description)
 
 
-def _declare_file(meaning: str, key_name: str) -> Key[str]:
+def _declare_file_name_key(meaning: str, key_name: str) -> Key[str]:
     """Declare a key for the name of a file, which is empty for a standard stream."""
 
     def read(fields: Fields, name: str, _: object) -> str:
@@ -89,8 +89,8 @@ class JudgingKeys(Keys):
     """The keys of `judging`."""
 
     ignored = ("testset", "cpu-name", "cpu-speed")
-    input_file = _declare_file("the file that submissions read", "input-file")
-    output_file = _declare_file("the file that submissions write", "output-file")
+    input_file = _declare_file_name_key("the file that submissions read", "input-file")
+    output_file = _declare_file_name_key("the file that submissions write", "output-file")
     run_count = text_key(
         "how often a solution runs: 1, or 2 with an interactor", default="1", name="run-count"
     )
@@ -143,6 +143,6 @@ class GroupKeys(Keys):
 
 def read_keys(element: Element, keys_type: type[K], prefix: str, faults: Faults) -> K:
     """Return the keys of an element. Report misspelt keys."""
-    keys = keys_type(read_values(element), HEADER, faults, prefix)
+    keys = keys_type(read_attributes_and_children(element), HEADER, faults, prefix)
     keys.check_keys()
     return keys

@@ -43,8 +43,8 @@ from ioi_eval.plugins.polygon.keys import (
     JudgingKeys,
     TestKeys,
     TestsetKeys,
+    read_attributes_and_children,
     read_keys,
-    read_values,
 )
 from ioi_eval.problems.names import is_portable_file_name, stays_in_folder
 from ioi_eval.problems.package import (
@@ -99,11 +99,11 @@ class Polygon(PackageFormat):
 
     def read(self, folder: Path, where: str, faults: Faults) -> Problem | None:
         root = _parse_header(folder, faults)
-        return None if root is None else _Reader(folder, root, faults).read_problem(where)
+        return None if root is None else _PolygonPackageReader(folder, root, faults).read_problem(where)
 
     def read_test_generation(self, folder: Path, faults: Faults) -> TestGeneration | None:
         root = _parse_header(folder, faults)
-        return None if root is None else _Reader(folder, root, faults).read_test_generation()
+        return None if root is None else _PolygonPackageReader(folder, root, faults).read_test_generation()
 
 
 def _parse_header(folder: Path, faults: Faults) -> Element | None:
@@ -193,7 +193,7 @@ class _Judging(NamedTuple):
     element: Element  # XML element of the testset
 
 
-class _Reader:
+class _PolygonPackageReader:
     """Reads the parts of a package."""
 
     def __init__(self, folder: Path, root: Element, faults: Faults) -> None:
@@ -204,7 +204,7 @@ class _Reader:
         if (judging := self._find_judging()) is None:
             return None
         interactor = self._find_program("interactor")
-        second_run = self._read_second_run(judging.keys)
+        second_run = self._read_second_run_mode(judging.keys)
         if self._root.find("assets/scorer") is not None:
             message = "a program that turns verdicts into points is not supported"
             self._report_fault("assets.scorer", message, "Remove it, and give tests or groups their points")
@@ -281,7 +281,7 @@ class _Reader:
             element=main_testset,
         )
 
-    def _read_second_run(self, keys: JudgingKeys) -> str:
+    def _read_second_run_mode(self, keys: JudgingKeys) -> str:
         """Return how a solution's second run on a test works, or "" if a solution runs once.
 
         `alone`: without the interactor. `together`: with the interactor.
@@ -318,7 +318,7 @@ class _Reader:
 
     def _read_program(self, element: Element, field: str) -> Executable | None:
         """Return a program with the package's headers, or None after a fault."""
-        if (source := self._read_source(element, field)) is None:
+        if (source := self._read_source_path_and_language(element, field)) is None:
             return None
         path, language = source
         # All C++ programs of a package are compiled with the same standard.
@@ -365,7 +365,7 @@ class _Reader:
                     name = f"{language}/{PurePosixPath(path).name}"
                     yield NamedBlob(name=name, content=blob.content)
 
-    def _read_source(self, element: Element, field: str) -> tuple[str, str] | None:
+    def _read_source_path_and_language(self, element: Element, field: str) -> tuple[str, str] | None:
         """Return a source's path and its language, or None after a fault."""
         source = element.find("source")
         path = source.get("path", "") if source is not None else ""
@@ -503,7 +503,10 @@ class _Reader:
     def _read_solutions(self) -> Iterator[Solution]:
         """Yield the solutions with their expected results."""
         for element in self._root.iterfind("assets/solutions/solution"):
-            source, tag = self._read_source(element, "assets.solutions.solution"), element.get("tag", "")
+            source, tag = (
+                self._read_source_path_and_language(element, "assets.solutions.solution"),
+                element.get("tag", ""),
+            )
             if source is None or tag == _NOT_RUN:
                 continue
             path, language = source
@@ -583,7 +586,7 @@ class _Reader:
             judging.element.iterfind("tests/test"), self._list_test_paths(judging), strict=False
         )
         for number, (element, (input_path, answer_path)) in enumerate(elements_and_paths, 1):
-            keys = TestKeys(read_values(element), HEADER, self._faults)
+            keys = TestKeys(read_attributes_and_children(element), HEADER, self._faults)
             field, command = f"testset.tests.test.{number}", _split_command(keys.cmd)
             if keys.from_file:
                 message = "a generator that writes several tests is not supported"

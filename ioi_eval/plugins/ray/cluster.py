@@ -29,7 +29,7 @@ _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS
 _log = logging.getLogger(__name__)
 
 
-class SeenNode(Value):
+class RunningNode(Value):
     """A node that is running."""
 
     id: str
@@ -132,7 +132,7 @@ def connect(address: str) -> bool:
     if ray.is_initialized():
         return False
     try:
-        _join(address)
+        _connect_with_retries(address)
     except (ConnectionError, OSError, RuntimeError, ValueError, ImportError) as error:
         place = f"at {address}" if address else "by RAY_ADDRESS or here"
         # The reason is in the last line of the message from the cluster's head.
@@ -151,7 +151,7 @@ def connect(address: str) -> bool:
     return True
 
 
-def _join(address: str) -> None:
+def _connect_with_retries(address: str) -> None:
     """Connect, and try again if the head could not start the process that serves this client.
 
     Ray forks that process from a process with threads, so it sometimes dies at once. On a busy head it may be
@@ -189,7 +189,7 @@ def disconnect() -> None:
     ray.shutdown()
 
 
-def list_nodes() -> list[SeenNode]:
+def list_nodes() -> list[RunningNode]:
     """Return the running nodes, or only those that declare the resource `RESOURCE` if a node does."""
     import ray
     from ray.util import client
@@ -200,7 +200,7 @@ def list_nodes() -> list[SeenNode]:
         read_free_resources = _read_free_resources_in_task
     free_resources = read_free_resources()
     nodes = [
-        SeenNode(
+        RunningNode(
             id=node["NodeID"],
             name=f"{node['NodeManagerHostname']}:{node['NodeManagerPort']}",
             free_resources=free_resources[node["NodeID"]],
@@ -240,7 +240,7 @@ def find_actor(actor_name: str) -> Any | None:
         return None
 
 
-def start_actor(node: SeenNode, actor_name: str, slots: int, cpus_per_slot: float, *arguments: Any) -> Any:
+def start_actor(node: RunningNode, actor_name: str, slots: int, cpus_per_slot: float, *arguments: Any) -> Any:
     """Start an actor on a node, or return the actor of this name that another process has just started."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -263,7 +263,7 @@ class NodeLost(NoAnswer):
     """The actor of a node, or the node itself, was lost."""
 
 
-class Call:
+class RayCall:
     """A call to an actor. `answer` raises NodeLost, or EngineUnavailable if only the call failed."""
 
     def __init__(self, actor: Any, method: str, *arguments: Any) -> None:

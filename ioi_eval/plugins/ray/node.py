@@ -64,14 +64,14 @@ class Node:
     Its folders are on its machine. If a node was killed, the next node on that machine removes its folders.
     """
 
-    def __init__(self, made_by: str, slots: int, allow_unconfined: bool) -> None:
-        self._made_by, self._slots, self._allow_unconfined = made_by, slots, allow_unconfined
+    def __init__(self, engine_id: str, slots: int, allow_unconfined: bool) -> None:
+        self._made_by, self._slots, self._allow_unconfined = engine_id, slots, allow_unconfined
         self._actor = secrets.token_hex(8)
         self._open_lock, self._exit_stack = asyncio.Lock(), AsyncExitStack()
-        self._open: _OpenNode | None = None
-        self._metrics = _Metrics()
+        self._open: _NodeJobRunner | None = None
+        self._metrics = _NodeMetrics()
 
-    async def about(self) -> NodeCapabilities | NodeError:
+    async def describe(self) -> NodeCapabilities | NodeError:
         """Open the engine if it is not open, and return a description of the node."""
         try:
             open_node = await self._open_engine()
@@ -95,7 +95,7 @@ class Node:
     async def execute(self, job: Job) -> JobResult | MissingContents | NodeError:
         """Execute a job. Contents without data are read from the node's store."""
         outcome = "cancelled"
-        self._metrics.begin()
+        self._metrics.count_job_start()
         try:
             result = await (await self._open_engine()).execute(job)
             outcome = "lacking" if isinstance(result, MissingContents) else str(result.run.status or "ok")
@@ -104,25 +104,25 @@ class Node:
             outcome = "failed"
             return _make_node_error(error)
         finally:
-            self._metrics.end(outcome)
+            self._metrics.count_job_end(outcome)
 
-    async def has(self, name: str) -> bool:
+    async def has_content(self, content_hash: str) -> bool:
         """Return True if a content is stored on the node."""
-        return (await self._open_engine()).contents.has_file(name)
+        return (await self._open_engine()).contents.has_file(content_hash)
 
-    async def put(self, name: str, data: bytes) -> NodeError | None:
-        """Store a content under its hash `name`."""
+    async def store_content(self, content_hash: str, data: bytes) -> NodeError | None:
+        """Store a content under its hash `content_hash`."""
         try:
-            await (await self._open_engine()).contents.receive_file(name, _yield_data(data))
+            await (await self._open_engine()).contents.receive_file(content_hash, _yield_data(data))
         except RefusedRequest as error:
             return NodeError(error=JobRejected(str(error), by_server=True))
         except (IoiEvalError, OSError) as error:
             return _make_node_error(error)
         return None
 
-    async def get(self, name: str) -> bytes | None:
+    async def read_program(self, program_hash: str) -> bytes | None:
         """Return a program that a job on this node built."""
-        with (await self._open_engine()).contents.pin_program(name) as path:
+        with (await self._open_engine()).contents.pin_program(program_hash) as path:
             return None if path is None else await asyncio.to_thread(path.read_bytes)
 
     async def close(self) -> None:
@@ -131,7 +131,7 @@ class Node:
             self._open = None
             await self._exit_stack.aclose()
 
-    async def _open_engine(self) -> _OpenNode:
+    async def _open_engine(self) -> _NodeJobRunner:
         async with self._open_lock:
             if self._open is None:
                 sandboxes = Sandboxes(Path(tempfile.gettempdir()), can_run_programs=False)
@@ -147,11 +147,11 @@ class Node:
                     store=_open_store(), slots=self._slots, allow_unconfined=self._allow_unconfined
                 )
                 await self._exit_stack.enter_async_context(engine)
-                self._open = _OpenNode(engine, blobs, await engine.capabilities())
+                self._open = _NodeJobRunner(engine, blobs, await engine.capabilities())
             return self._open
 
 
-class _OpenNode:
+class _NodeJobRunner:
     """The parts of a node between opening and closing it."""
 
     def __init__(self, engine: EmbeddedEngine, blobs: BlobCache, capabilities: Capabilities) -> None:
@@ -167,11 +167,11 @@ class _OpenNode:
         if missing_hashes := self._blobs.list_missing_names(named_hashes):
             return MissingContents(names=missing_hashes)
         with self.contents.add_cached_files(job) as complete_job:
-            files = tuple(map(self._replace_placeholder, complete_job.files))
+            files = tuple(map(self._replace_placeholder_content, complete_job.files))
             result = await self.engine.execute(msgspec.structs.replace(complete_job, files=files))
         return await self.contents.store_programs(result) if result.kept else result
 
-    def _replace_placeholder(self, file: JobFile) -> JobFile:
+    def _replace_placeholder_content(self, file: JobFile) -> JobFile:
         """Return a job's file, with the node's proctor or library if its content is the placeholder."""
         if file.content.sha256 not in self._files_by_placeholder:
             return file
@@ -195,7 +195,7 @@ def _make_node_error(error: IoiEvalError | OSError) -> NodeError:
     return NodeError(error=EngineUnavailable(f"the node cannot work: {error}"))
 
 
-class _Metrics:
+class _NodeMetrics:
     """The metrics of a node in Ray's dashboard and its Prometheus endpoint."""
 
     def __init__(self) -> None:
@@ -206,13 +206,13 @@ class _Metrics:
         self._running = Gauge("ioi_eval_jobs_running", "Jobs that run or wait for a slot of the node")
         self._running_jobs = 0
 
-    def begin(self) -> None:
-        self._change_count(+1)
+    def count_job_start(self) -> None:
+        self._change_running_jobs(+1)
 
-    def end(self, outcome: str) -> None:
-        self._change_count(-1)
+    def count_job_end(self, outcome: str) -> None:
+        self._change_running_jobs(-1)
         self._jobs.inc(1, {"outcome": outcome})
 
-    def _change_count(self, step: int) -> None:
+    def _change_running_jobs(self, step: int) -> None:
         self._running_jobs += step
         self._running.set(self._running_jobs)

@@ -22,7 +22,7 @@ from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.retry import RAY_ADDRESS
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.plugins.ray import cluster
-from ioi_eval.plugins.ray.cluster import Call, NodeLost, SeenNode
+from ioi_eval.plugins.ray.cluster import NodeLost, RayCall, RunningNode
 from ioi_eval.plugins.ray.node import LIBRARY, PROCTOR, VERSION, MissingContents, NodeCapabilities, NodeError
 from ioi_eval.store.memory import LruCache, SharedCalls
 
@@ -53,11 +53,11 @@ class NodeUsage(Value):
 
 
 class RayNode:
-    """A node with its actor."""
+    """A node of the cluster with the Ray actor that executes its jobs."""
 
-    def __init__(self, seen_node: SeenNode, slots: int, actor: Any) -> None:
+    def __init__(self, seen_node: RunningNode, slots: int, actor: Any) -> None:
         self.id, self.slots, self.actor = seen_node.id, slots, actor
-        self.about: NodeCapabilities | None = None
+        self.description: NodeCapabilities | None = None
 
 
 class RayServerClient:
@@ -69,7 +69,7 @@ class RayServerClient:
         self._address, self._usage, self._patience = address, usage, patience
         self.search_interval_s: float | None = patience.look
         self._owner_token = secrets.token_hex(8)
-        self._seen_nodes = dict[str, SeenNode]()  # running nodes, by name
+        self._seen_nodes = dict[str, RunningNode]()  # running nodes, by name
         self._nodes = dict[str, RayNode]()  # nodes with an actor, by name of the node
         self._references = LruCache[Any](_MAX_STORED_BYTES)  # references to contents in Ray's object store
         self._running_puts: SharedCalls[Any] = SharedCalls()
@@ -90,7 +90,9 @@ class RayServerClient:
         async with self._exit_stack:
             nodes = self._nodes.values()
             own_nodes = [
-                node for node in nodes if node.about is not None and node.about.made_by == self._owner_token
+                node
+                for node in nodes
+                if node.description is not None and node.description.made_by == self._owner_token
             ]
             closing_tasks = [asyncio.create_task(_close_node(node)) for node in own_nodes]
             late_tasks = (
@@ -128,16 +130,16 @@ class RayServerClient:
         )
         return frozenset({*self._nodes, *free_names, *shared_names})
 
-    def _count_slots(self, seen_node: SeenNode) -> int:
+    def _count_slots(self, seen_node: RunningNode) -> int:
         slots = seen_node.count_slots(self._usage.cpus_per_slot)
         if self._usage.slots is None:
             return slots
         return max(0, min(slots, self._usage.slots - sum(node.slots for node in self._nodes.values())))
 
-    def _find_actor(self, seen_node: SeenNode) -> Any | None:
+    def _find_actor(self, seen_node: RunningNode) -> Any | None:
         return cluster.find_actor(self._make_actor_name(seen_node))
 
-    def _make_actor_name(self, seen_node: SeenNode) -> str:
+    def _make_actor_name(self, seen_node: RunningNode) -> str:
         usage = self._usage
         return f"ioi_eval {VERSION} {seen_node.id} {usage.cpus_per_slot:g} {usage.allow_unconfined:d}"
 
@@ -188,13 +190,13 @@ class RayServerClient:
             raise NodeLost("the node left the Ray cluster while its actor was started")
         node = self._nodes[address]
         try:
-            node.about = await _describe_node(node)
+            node.description = await _describe_node(node)
         except NodeLost:
             self._forget_actor(address, node)
             raise
-        if node.about.version == VERSION:
-            node.slots = node.about.slots
-        return node.about
+        if node.description.version == VERSION:
+            node.slots = node.description.slots
+        return node.description
 
     def _find_node(self, address: str) -> RayNode:
         node = self._nodes.get(address)
@@ -209,8 +211,8 @@ class RayServerClient:
 
     async def check_health(self) -> Mapping[str, list[HealthCheck]]:
         """Return the health checks of each node."""
-        nodes = {name: node for name, node in self._nodes.items() if node.about is not None}
-        calls = [Call(node.actor, "check_health").answer() for node in nodes.values()]
+        nodes = {name: node for name, node in self._nodes.items() if node.description is not None}
+        calls = [RayCall(node.actor, "check_health").answer() for node in nodes.values()]
         return dict(zip(nodes, await asyncio.gather(*calls), strict=True))
 
     # --- capabilities of all nodes -----------------------------------------------------------------------
@@ -220,12 +222,12 @@ class RayServerClient:
 
     def complete_capabilities(self, capabilities: Capabilities) -> Capabilities:
         """Return the cluster's capabilities, with placeholders for files that each node has."""
-        descriptions = [node.about for node in self._nodes.values() if node.about is not None]
+        descriptions = [node.description for node in self._nodes.values() if node.description is not None]
         python_toolchain = capabilities.toolchains.get("python3")
         has_fork_server = (
             python_toolchain is not None
             and "/" in python_toolchain.path
-            and all(about.has_library for about in descriptions)
+            and all(description.has_library for description in descriptions)
         )
         return msgspec.structs.replace(
             capabilities,
@@ -254,16 +256,16 @@ class RayServerClient:
         return msgspec.structs.replace(result, endpoint=report.url)
 
     async def has_content(self, address: str, content_hash: str) -> bool:
-        has_content: bool = await self._call_node(address, "has", content_hash)
+        has_content: bool = await self._call_node(address, "has_content", content_hash)
         return has_content
 
     async def put_content(self, address: str, content: Blob) -> bool:
-        await self._call_node(address, "put", content.sha256, await self._store_content(content))
+        await self._call_node(address, "store_content", content.sha256, await self._store_content(content))
         return True
 
     async def get_content(self, address: str, content_hash: str) -> bytes | None:
         with contextlib.suppress(EngineError):
-            data: bytes | None = await self._call_node(address, "get", content_hash)
+            data: bytes | None = await self._call_node(address, "read_program", content_hash)
             return data
         return None
 
@@ -285,7 +287,7 @@ class RayServerClient:
 
     async def _call_node(self, address: str, method: str, *arguments: Any) -> Any:
         node = self._find_node(address)
-        call = Call(node.actor, method, *arguments)
+        call = RayCall(node.actor, method, *arguments)
         try:
             answer = await call.answer()
         except asyncio.CancelledError:
@@ -311,32 +313,32 @@ def _make_node_file(file: JobFile, stored_hashes: Collection[str]) -> JobFile:
 
 
 async def _describe_node(node: RayNode) -> NodeCapabilities:
-    about: NodeCapabilities | NodeError = await Call(node.actor, "about").answer()
-    if isinstance(about, NodeError):
-        raise about.error
-    return about
+    description: NodeCapabilities | NodeError = await RayCall(node.actor, "describe").answer()
+    if isinstance(description, NodeError):
+        raise description.error
+    return description
 
 
-def _make_node_report(address: str, about: NodeCapabilities) -> EndpointReport:
-    is_other_version = about.version != VERSION
+def _make_node_report(address: str, node_capabilities: NodeCapabilities) -> EndpointReport:
+    is_other_version = node_capabilities.version != VERSION
     return EndpointReport(
         url=address,
         server=f"Ray ({WORKER})",
-        runtimes=about.capabilities.runtimes,
+        runtimes=node_capabilities.capabilities.runtimes,
         runtime=OWN,
-        slots=about.slots,
-        contents=about.space,
+        slots=node_capabilities.slots,
+        contents=node_capabilities.space,
         keeps_programs=True,
-        exclusive=about.capabilities.exclusive,
-        identity=ServerIdentity(worker=about.actor),
-        architecture=about.capabilities.architecture,
-        toolchains=about.capabilities.toolchains,
-        max_output=about.capabilities.max_output,
-        unfit=f"it has ioi_eval {about.version}, this is {VERSION}: install the same version"
+        exclusive=node_capabilities.capabilities.exclusive,
+        identity=ServerIdentity(worker=node_capabilities.actor),
+        architecture=node_capabilities.capabilities.architecture,
+        toolchains=node_capabilities.capabilities.toolchains,
+        max_output=node_capabilities.capabilities.max_output,
+        unfit=f"it has ioi_eval {node_capabilities.version}, this is {VERSION}: install the same version"
         * is_other_version,
     )
 
 
 async def _close_node(node: RayNode) -> None:
     with contextlib.suppress(EngineError):
-        await Call(node.actor, "close").answer()
+        await RayCall(node.actor, "close").answer()

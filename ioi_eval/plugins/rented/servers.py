@@ -122,8 +122,8 @@ class RentedEngine(PistonEngine):
                         RENTED_SERVER.log(_log, last_reason)
                         await asyncio.sleep(RENTED_SERVER.longest_wait)
         except TimeoutError:
-            rule = RENTED_SERVER
-            limit_text = f"{rule.max_total_seconds:g} s (retry rule `{rule.name}`)"
+            retry_rule = RENTED_SERVER
+            limit_text = f"{retry_rule.max_total_seconds:g} s (retry rule `{retry_rule.name}`)"
             raise EngineUnavailable(
                 f"the worker on a rented server does not answer after {limit_text}: {last_reason}"
             ) from None

@@ -156,34 +156,38 @@ class UnansweredRequests:
 
     def __init__(self) -> None:
         # Work whose client is disconnected, by key of the request. The oldest work is the first.
-        self._abandoned: dict[str, deque[_RequestWork]] = {}
+        self._disconnected_work: dict[str, deque[_RequestWork]] = {}
         self._tasks = set[asyncio.Task[bytes]]()
         self._answers: LruCache[tuple[str, _RequestWork]] = LruCache(
             _MAX_ANSWER_BYTES, lambda dropped: self._forget_answer(*dropped)
         )
 
-    async def answer(
-        self, key: str, work: Callable[[], Coroutine[Any, Any, bytes]], entry: QueueEntry, patience_s: float
+    async def wait_for_reply(
+        self,
+        key: str,
+        compute_reply: Callable[[], Coroutine[Any, Any, bytes]],
+        entry: QueueEntry,
+        max_wait_s: float,
     ) -> bytes:
         """Return the result of the work, or of work under the same key whose client has disconnected.
 
-        Raises ResultPending if the result is not ready after `patience_s`.
+        Raises ResultPending if the result is not ready after `max_wait_s`.
         """
-        if key in self._abandoned:
-            request_work = self._abandoned[key][0]
+        if key in self._disconnected_work:
+            request_work = self._disconnected_work[key][0]
             self._forget_answer(key, request_work)
         else:
-            request_work = self._start_work(key, work, entry)
+            request_work = self._start_work(key, compute_reply, entry)
         try:
-            await asyncio.wait({request_work.task}, timeout=patience_s)
+            await asyncio.wait({request_work.task}, timeout=max_wait_s)
         except asyncio.CancelledError:
             request_work.task.cancel()
             raise
         if not request_work.task.done():
             request_work.entry.release_place()
-            self._abandoned.setdefault(key, deque()).append(request_work)
+            self._disconnected_work.setdefault(key, deque()).append(request_work)
             request_work.expiry = asyncio.get_running_loop().call_later(
-                MAX_ABSENCE_S, self._cancel_abandoned, key, request_work
+                MAX_ABSENCE_S, self._cancel_abandoned_request, key, request_work
             )
             raise ResultPending
         return request_work.task.result()
@@ -195,11 +199,11 @@ class UnansweredRequests:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _start_work(
-        self, key: str, work: Callable[[], Coroutine[Any, Any, bytes]], entry: QueueEntry
+        self, key: str, compute_reply: Callable[[], Coroutine[Any, Any, bytes]], entry: QueueEntry
     ) -> _RequestWork:
         async def work_in_queue() -> bytes:
-            with entry.hold():
-                return await work()
+            with entry.keep_in_queue():
+                return await compute_reply()
 
         request_work = _RequestWork(asyncio.create_task(work_in_queue()), entry)
         self._tasks.add(request_work.task)
@@ -212,7 +216,7 @@ class UnansweredRequests:
         if not work.task.cancelled() and work.task.exception() is None and work.expiry is not None:
             self._answers.keep(str(id(work)), (key, work), len(work.task.result()))
 
-    def _cancel_abandoned(self, key: str, work: _RequestWork) -> None:
+    def _cancel_abandoned_request(self, key: str, work: _RequestWork) -> None:
         self._forget_answer(key, work)
         work.task.cancel()
 
@@ -222,9 +226,9 @@ class UnansweredRequests:
         work.expiry.cancel()
         work.expiry = None
         self._answers.forget([str(id(work))])
-        self._abandoned[key].remove(work)
-        if not self._abandoned[key]:
-            del self._abandoned[key]
+        self._disconnected_work[key].remove(work)
+        if not self._disconnected_work[key]:
+            del self._disconnected_work[key]
 
 
 # --- programs ----------------------------------------------------------------------------------------
@@ -257,7 +261,9 @@ class SandboxFusion:
         patience_s += _to_milliseconds("compile_timeout", request.compile_timeout) / 1000
         patience_s += _to_milliseconds("run_timeout", request.run_timeout) / 1000
         key = f"{hashlib.sha256(body).hexdigest()} {entry.token_name}"
-        return await self._unanswered.answer(key, partial(self._run_code, request, entry), entry, patience_s)
+        return await self._unanswered.wait_for_reply(
+            key, partial(self._run_code, request, entry), entry, patience_s
+        )
 
     async def _run_code(self, request: RunCode, entry: QueueEntry) -> bytes:
         try:
@@ -350,7 +356,7 @@ class SandboxFusion:
     ) -> RunCodeReply:
         compile_result = None if cached_build is None else _make_command_result(cached_build.stage)
         if cached_build is not None and cached_build.stage.code != 0:
-            return _set_status(RunCodeReply(compile_result=compile_result))
+            return _set_reply_status(RunCodeReply(compile_result=compile_result))
         # For example, a unit in Pascal compiles, but leads to no program.
         if cached_build is not None and not cached_build.files:
             return RunCodeReply("Failed", "the compiler wrote no program", compile_result)
@@ -360,7 +366,7 @@ class SandboxFusion:
             files = await asyncio.to_thread(_read_fetched_files, result)
         finally:
             await asyncio.to_thread(remove_kept_files, result)
-        reply = _set_status(
+        reply = _set_reply_status(
             RunCodeReply(
                 compile_result=compile_result, run_result=_make_command_result(result.run), files=files or {}
             )
@@ -487,7 +493,7 @@ def _make_command_result(stage: Ending) -> CommandResult:
     )
 
 
-def _set_status(reply: RunCodeReply) -> RunCodeReply:
+def _set_reply_status(reply: RunCodeReply) -> RunCodeReply:
     """Set the reply's status from the results of its commands, and return the reply."""
     for result in (stage for stage in (reply.compile_result, reply.run_result) if stage is not None):
         if result.status == "Error":

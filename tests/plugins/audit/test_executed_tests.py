@@ -10,7 +10,7 @@ from pathlib import Path
 from ioi_eval import JudgeOptions, Problem, Scorer, Store
 from ioi_eval.models import Solution, Subtask
 from ioi_eval.plugins.audit.audit import audit
-from ioi_eval.plugins.audit.diagnosis import add_stop_at_failure
+from ioi_eval.plugins.audit.diagnosis import add_subtask_of_all_tests
 from ioi_eval.plugins.audit.records import ProblemAudit
 from ioi_eval.plugins.audit.solutions import add_dump_solutions
 from ioi_eval.sources import Problems
@@ -103,9 +103,9 @@ def test_solution_that_may_be_right_or_wrong_is_not_judged() -> None:
 
 def test_problem_with_subtasks_keeps_its_own_rules() -> None:
     plain = Problem.of([("1", "1"), ("2", "2")], id="one")
-    (group,) = add_stop_at_failure(plain).subtasks
+    (group,) = add_subtask_of_all_tests(plain).subtasks
     assert group.tests == ("1", "2")
     subtask_problem = Problem.of(
         [("1", "1")], id="one", subtasks=(Subtask(name="sum", points=5.0, tests=("1",)),)
     )
-    assert add_stop_at_failure(subtask_problem) is subtask_problem
+    assert add_subtask_of_all_tests(subtask_problem) is subtask_problem

@@ -15,7 +15,7 @@ from ioi_eval.models import Blob, Checker, CheckerKind, Solution
 from ioi_eval.plugins import audit
 from ioi_eval.plugins.audit.comparisons import list_looser_checkers, make_loosest_checker
 from ioi_eval.plugins.audit.diagnosis import Diagnoser, JudgedProblem, judge_skipped_tests
-from ioi_eval.plugins.audit.evidence import EvidenceCommands, Origin
+from ioi_eval.plugins.audit.evidence import AuditOrigin, ReproductionCommands
 from ioi_eval.plugins.audit.probes import ProbeRunner
 from ioi_eval.plugins.audit.records import Diagnosis, Flaw, MutantCounts
 
@@ -54,16 +54,20 @@ def judged_problem(*failures: TestResult) -> JudgedProblem:
         )
         for number, failure in enumerate(failures)
     }
-    origin = Origin(source="packages", benchmark="", references=3)
+    origin = AuditOrigin(source="packages", benchmark="", references=3)
     return JudgedProblem(
-        label="one", problem=problem, results=results, unjudged={}, commands=EvidenceCommands(origin, "one")
+        label="one",
+        problem=problem,
+        results=results,
+        unjudged={},
+        commands=ReproductionCommands(origin, "one"),
     )
 
 
 async def diagnosed(folder: Path, problem: JudgedProblem, scorer: FakeScorer) -> Diagnosis:
     """Return the only diagnosis of a problem."""
     runner: Any = scorer
-    probes = ProbeRunner(runner, folder / "probes.jsonl", fresh=False)
+    probes = ProbeRunner(runner, folder / "probes.jsonl", discard_earlier_results=False)
     (diagnosis,) = (await Diagnoser(problem, probes).audit(MutantCounts(), ())).diagnoses
     return diagnosis
 
@@ -88,7 +92,7 @@ async def test_only_one_of_several_slow_solutions_runs_under_raised_limits(tmp_p
 async def test_slow_solution_that_is_also_wrong_is_diagnosed_separately(tmp_path: Path) -> None:
     scorer = FakeScorer(failed(Verdict.RE), TestResult(test_name="1", score=1.0, status=Verdict.AC, memory=1))
     runner: Any = scorer
-    probes = ProbeRunner(runner, tmp_path / "probes.jsonl", fresh=False)
+    probes = ProbeRunner(runner, tmp_path / "probes.jsonl", discard_earlier_results=False)
     audited = await Diagnoser(judged_problem(*[failed(Verdict.TLE)] * 2), probes).audit(MutantCounts(), ())
     assert [(diagnosis.fault, diagnosis.rows) for diagnosis in audited.diagnoses] == [
         (Flaw.LIMITS, ("one/correct/1.py",)),
@@ -98,7 +102,7 @@ async def test_slow_solution_that_is_also_wrong_is_diagnosed_separately(tmp_path
 
 async def all_diagnoses(folder: Path, problem: JudgedProblem, scorer: FakeScorer) -> list[Diagnosis]:
     runner: Any = scorer
-    probes = ProbeRunner(runner, folder / "probes.jsonl", fresh=False)
+    probes = ProbeRunner(runner, folder / "probes.jsonl", discard_earlier_results=False)
     return list((await Diagnoser(problem, probes).audit(MutantCounts(), ())).diagnoses)
 
 
@@ -120,7 +124,9 @@ async def test_truncated_output_is_not_reported_as_missing_a_word(tmp_path: Path
     test = replace(problem.problem.tests[0], answer=Blob.of(answer))
     problem = dataclasses.replace(problem, problem=replace(problem.problem, tests=(test,)))
     runner: Any = FakeScorer()
-    diagnoser = Diagnoser(problem, ProbeRunner(runner, tmp_path / "probes.jsonl", fresh=False))
+    diagnoser = Diagnoser(
+        problem, ProbeRunner(runner, tmp_path / "probes.jsonl", discard_earlier_results=False)
+    )
     report = await diagnoser.audit(MutantCounts(), ())
     assert [rejection.difference for rejection in report.rejections] == [
         "No difference in the texts shown",
@@ -148,7 +154,7 @@ async def test_too_long_output_is_not_explained_by_a_looser_comparison(tmp_path:
 async def test_solution_that_cannot_run_on_its_skipped_tests_is_unjudged(tmp_path: Path) -> None:
     problem = judged_problem(failed(Verdict.SKIPPED))
     runner: Any = FakeScorer()
-    probes = ProbeRunner(runner, tmp_path / "probes.jsonl", fresh=False)
+    probes = ProbeRunner(runner, tmp_path / "probes.jsonl", discard_earlier_results=False)
     completed = await judge_skipped_tests(problem, probes)
     assert completed.results == {} and completed.right == {}
     assert "the machine is on fire" in completed.unusable["one/correct/0.py"]
@@ -166,7 +172,7 @@ async def test_stored_probe_result_is_reused_unless_fresh(tmp_path: Path) -> Non
 
     async def probed(*results: TestResult, fresh: bool = False, code: str = "x") -> tuple[TestResult, ...]:
         runner: Any = FakeScorer(*results)
-        probes = ProbeRunner(runner, path, fresh=fresh)
+        probes = ProbeRunner(runner, path, discard_earlier_results=fresh)
         return (await probes.score(problem, replace(submission, code=code))).tests
 
     assert await probed(right) == (right,)
@@ -180,8 +186,8 @@ async def test_stored_probe_result_is_reused_unless_fresh(tmp_path: Path) -> Non
 
 
 def test_evidence_command_has_dataset_file_and_multiplied_time_factor() -> None:
-    origin = Origin(source="rows.jsonl", benchmark="code_contests", references=5, time_factor=2.0)
-    command = EvidenceCommands(origin, "a b").make_validate_command(["s 1"], factor=4)
+    origin = AuditOrigin(source="rows.jsonl", benchmark="code_contests", references=5, time_factor=2.0)
+    command = ReproductionCommands(origin, "a b").make_validate_command(["s 1"], factor=4)
     assert command == (
         "ioi-eval validate code_contests --set dataset=rows.jsonl --set references=5 --problem 'a b'"
         " --only 's 1' --time-factor 8"
@@ -189,10 +195,10 @@ def test_evidence_command_has_dataset_file_and_multiplied_time_factor() -> None:
 
 
 def test_validate_command_omits_dump_solutions_next_to_source_solutions() -> None:
-    origin = Origin(
+    origin = AuditOrigin(
         source="packages", benchmark="", references=5, dump="d.jsonl", dump_names=frozenset({"row"})
     )
-    commands = EvidenceCommands(origin, "one")
+    commands = ReproductionCommands(origin, "one")
     assert (
         commands.make_validate_command(["row", "a.py"])
         == "ioi-eval validate packages --problem one --only a.py"

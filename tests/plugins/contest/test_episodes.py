@@ -16,7 +16,7 @@ from ioi_eval import InputError
 from ioi_eval.integrations.runtime import Setup, runtime
 from ioi_eval.model.job import Job, JobResult
 from ioi_eval.plugins.contest import RefusedCall, UnjudgedCall, tools
-from ioi_eval.plugins.contest.episodes import Episode, Episodes
+from ioi_eval.plugins.contest.episodes import Episode, EpisodeSource
 from ioi_eval.store.resources import examples_folder
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
 
@@ -59,15 +59,15 @@ def held_engine(monkeypatch: pytest.MonkeyPatch) -> HeldEngine:
 
 
 def start_episode(**rules: object) -> Episode:
-    return Episodes(SOURCE, rules).start("lanterns")
+    return EpisodeSource(SOURCE, rules).start("lanterns")
 
 
 async def test_episode_ends_with_full_marks() -> None:
     episode = start_episode(submissions=3)
-    assert (episode.share, episode.is_done, episode.make_summary()["submissions"]) == (0, False, 0)
+    assert (episode.points_share, episode.is_done, episode.make_summary()["submissions"]) == (0, False, 0)
     assert (await episode.submit("int wrong;"))["points"] == 0 and not episode.is_done
     await episode.submit("int right;")
-    assert (episode.share, episode.is_done, episode.make_summary()["submissions"]) == (1, True, 2)
+    assert (episode.points_share, episode.is_done, episode.make_summary()["submissions"]) == (1, True, 2)
 
 
 def test_long_episode_prompt_is_read_in_parts(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_long_episode_prompt_is_read_in_parts(tmp_path: Path) -> None:
     shutil.copytree(examples_folder() / "problems" / "lanterns", folder)
     (statement,) = folder.rglob("*.md")
     statement.write_text("long " * 20_000)
-    episode = Episodes(str(folder.parent), {}).start("lanterns")
+    episode = EpisodeSource(str(folder.parent), {}).start("lanterns")
     pieces, offset = [""], 0
     while notice := re.search(
         r"\n\nCharacters .* `statement\(offset=(\d+)\)` reads on\.\n$", episode.read_statement(offset)
@@ -95,11 +95,11 @@ async def test_episode_ends_with_full_marks_despite_rounded_points(
 ) -> None:
     tests = ("1-1", "1-2", "2-1")
     subtasks = {test: (worth, [test]) for test, worth in zip(tests, points, strict=True)}
-    episode = Episodes(str(write_package(tmp_path / "add", subtasks=subtasks)), {}).start("add")
+    episode = EpisodeSource(str(write_package(tmp_path / "add", subtasks=subtasks)), {}).start("add")
     for program in programs:
-        assert episode.share < 1 and not episode.is_done
+        assert episode.points_share < 1 and not episode.is_done
         await episode.submit(f"int {program};")
-    assert (episode.share, episode.is_done) == (1, True)
+    assert (episode.points_share, episode.is_done) == (1, True)
 
 
 @pytest.mark.parametrize("languages", ["cpp", ["cpp"], ("cpp",)])
@@ -111,7 +111,7 @@ def test_languages_option_accepts_a_single_string(languages: object) -> None:
 async def test_episode_ends_when_all_submissions_are_used() -> None:
     episode = start_episode(submissions=1)
     await episode.submit("int wrong;")
-    assert (episode.share, episode.is_done) == (0, True)
+    assert (episode.points_share, episode.is_done) == (0, True)
     with pytest.raises(RefusedCall, match="all 1 submissions"):
         await episode.submit("int right;")
 
@@ -121,9 +121,9 @@ async def test_judge_failure_is_reported_until_a_submission_is_judged() -> None:
     episode = start_episode()
     with pytest.raises(UnjudgedCall):
         await episode.submit("int break_it;")
-    assert "out of disks" in episode.make_summary()["unjudged"] and episode.submissions == 0
+    assert "out of disks" in episode.make_summary()["unjudged"] and episode.submission_count == 0
     await episode.submit("int right;")
-    assert "unjudged" not in episode.make_summary() and episode.share == 1
+    assert "unjudged" not in episode.make_summary() and episode.points_share == 1
 
 
 @pytest.mark.parametrize(("code", "share"), [("int right;", 1), ("int break_it;", 0)])
@@ -137,15 +137,15 @@ async def test_cancelled_submit_call_still_counts(code: str, share: float, held_
         await call
     assert episode.make_summary()["submissions"] == 0
     held_engine.go.set()
-    await episode.settle()
-    assert (episode.share, bool(episode.unjudged)) == (share, not share)
+    await episode.wait_for_calls()
+    assert (episode.points_share, bool(episode.unjudged_reason)) == (share, not share)
 
 
 def test_unknown_problem_or_invalid_rule_is_input_error() -> None:
     with pytest.raises(InputError, match="no problem 'tide'"):
-        Episodes(SOURCE, {}).start("tide")
+        EpisodeSource(SOURCE, {}).start("tide")
     with pytest.raises(InputError, match="a rule of the contest is invalid"):
-        Episodes(SOURCE, {"submissions": "many"})
+        EpisodeSource(SOURCE, {"submissions": "many"})
 
 
 @pytest.mark.parametrize("name", ["run", "test", "submit"])

@@ -40,7 +40,7 @@ try:
     from mcp.client.streamable_http import streamable_http_client
 
     from ioi_eval.plugins.contest import mcp
-    from ioi_eval.plugins.contest.mcp import contest_server, forward_standard_input, serving
+    from ioi_eval.plugins.contest.mcp import make_contest_mcp_server, serving, start_stdin_forwarding
 except ModuleNotFoundError:
     skip_or_fail_in_ci("mcp")
 
@@ -309,7 +309,7 @@ async def hang_up_over_http(address: str, way: str, reached: asyncio.Event) -> N
 async def test_contest_server_without_participants_is_refused() -> None:
     async with Scorer(FakeEngine()) as scorer:
         with pytest.raises(InputError, match="the participant's name is missing"):
-            contest_server(Contest(PROBLEMS, judge=scorer.judge))
+            make_contest_mcp_server(Contest(PROBLEMS, judge=scorer.judge))
 
 
 async def test_contest_server_on_used_port_is_input_error() -> None:
@@ -444,7 +444,7 @@ async def test_sigterm_ends_contest_serve_while_a_client_is_connected(
 def test_closed_standard_input_is_not_forwarded(monkeypatch: pytest.MonkeyPatch) -> None:
     stdin_before = os.fstat(0)
     monkeypatch.setattr(sys, "stdin", None)
-    forward_standard_input()()
+    start_stdin_forwarding()()
     assert os.path.samestat(stdin_before, os.fstat(0))
 
 

@@ -11,7 +11,7 @@ from run_samples import SUM, result, submission, write_run
 from support.runs import result_row, summarize_run
 
 from ioi_eval.models import Verdict
-from ioi_eval.plugins.people.standing import compare_with_people
+from ioi_eval.plugins.people.standing import compare_with_human_contestants
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.records import ProblemSummary
 from ioi_eval.store.tasks import ContestResults, People, write_people
@@ -39,20 +39,24 @@ def solved(difficulty: int, number: int, of: int = 10, **fields: Any) -> Problem
 
 
 def test_elo_is_the_rating_at_which_half_the_problems_are_solved() -> None:
-    comparison = compare_with_people(RATED, [solved(1500, 5), solved(1500, 5)])
+    comparison = compare_with_human_contestants(RATED, [solved(1500, 5), solved(1500, 5)])
     assert comparison.elo == pytest.approx(1500, abs=1) and comparison.of == 2
-    even = compare_with_people(RATED, [solved(1100, 9), solved(1500, 5), solved(1900, 1), solved(2300, 0)])
+    even = compare_with_human_contestants(
+        RATED, [solved(1100, 9), solved(1500, 5), solved(1900, 1), solved(2300, 0)]
+    )
     assert even.elo is not None and even.elo_low is not None and even.elo_high is not None
     assert even.elo_low < even.elo < even.elo_high and even.elo == pytest.approx(1500, abs=40)
-    better = compare_with_people(RATED, [solved(1100, 10), solved(1500, 8), solved(1900, 5), solved(2300, 1)])
+    better = compare_with_human_contestants(
+        RATED, [solved(1100, 10), solved(1500, 8), solved(1900, 5), solved(2300, 1)]
+    )
     assert better.elo is not None and better.elo > even.elo
 
 
 def test_all_or_no_problems_solved_gives_no_rating() -> None:
-    assert "no rating" in compare_with_people(RATED, [solved(1500, 10)]).remark
-    assert "no rating" in compare_with_people(RATED, [solved(1500, 0)]).remark
-    assert "no problem with a rating" in compare_with_people(RATED, []).remark
-    comparison = compare_with_people(People(source="x", missing="not there"), [])
+    assert "no rating" in compare_with_human_contestants(RATED, [solved(1500, 10)]).remark
+    assert "no rating" in compare_with_human_contestants(RATED, [solved(1500, 0)]).remark
+    assert "no problem with a rating" in compare_with_human_contestants(RATED, []).remark
+    comparison = compare_with_human_contestants(People(source="x", missing="not there"), [])
     assert (comparison.elo, comparison.remark) == (None, "not there")
 
 
@@ -70,12 +74,14 @@ def contest(name: str, *problems: str) -> ContestResults:
 
 def test_contest_counts_only_if_all_its_problems_are_scored() -> None:
     people = People(source="x", contests=(contest("a", "a1", "a2"), contest("b", "b1"), contest("c", "c1")))
-    comparison = compare_with_people(people, [points("a1", 60), points("a2@2024", 40), points("b1", 10)])
+    comparison = compare_with_human_contestants(
+        people, [points("a1", 60), points("a2@2024", 40), points("b1", 10)]
+    )
     assert (comparison.of, comparison.percentile) == (2, 37.5), (
         "mean of 75 and 0: equal points do not count as fewer"
     )
     assert (comparison.percentile_low, comparison.percentile_high) == (0, 75)
-    partial_comparison = compare_with_people(people, [points("a1", 60)])
+    partial_comparison = compare_with_human_contestants(people, [points("a1", 60)])
     assert (partial_comparison.of, partial_comparison.percentile) == (
         0,
         None,
@@ -84,7 +90,9 @@ def test_contest_counts_only_if_all_its_problems_are_scored() -> None:
 
 def test_elo_rises_with_rank_in_the_contest() -> None:
     every = [
-        compare_with_people(People(source="x", contests=(contest("a", "a1"),)), [points("a1", total)]).elo
+        compare_with_human_contestants(
+            People(source="x", contests=(contest("a", "a1"),)), [points("a1", total)]
+        ).elo
         for total in (0, 60, 100, 200)
     ]
     assert every == sorted(every) and every[0] == 0 and len(set(every)) == 4

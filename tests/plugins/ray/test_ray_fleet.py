@@ -17,7 +17,7 @@ from ioi_eval.engines.contract import Capabilities, Change, JobsWait, ServerChan
 from ioi_eval.errors import EngineUnavailable
 from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult
 from ioi_eval.plugins.ray import RayEngine, cluster
-from ioi_eval.plugins.ray.cluster import NodeLost, SeenNode
+from ioi_eval.plugins.ray.cluster import NodeLost, RunningNode
 from ioi_eval.plugins.ray.node import VERSION, MissingContents, NodeCapabilities
 from ioi_eval.plugins.ray.wire import NodePatience
 
@@ -35,13 +35,13 @@ class FakeCluster:
         self.tls = False
         self.found: str | None = None  # the address that Ray finds in variables and files
 
-    def list_nodes(self) -> list[SeenNode]:
+    def list_nodes(self) -> list[RunningNode]:
         return [
-            SeenNode(id=name, name=name, free_resources={"CPU": 2.0}, has_slot_resource=False)
+            RunningNode(id=name, name=name, free_resources={"CPU": 2.0}, has_slot_resource=False)
             for name in self.nodes
         ]
 
-    def start(self, seen: SeenNode, *given: Any) -> str:
+    def start(self, seen: RunningNode, *given: Any) -> str:
         self.started.append(seen.name)
         return seen.name
 
@@ -53,7 +53,7 @@ class FakeCluster:
 
         return SimpleNamespace(answer=answer, cancel=lambda: None)
 
-    async def about(self, actor: str) -> NodeCapabilities:
+    async def describe(self, actor: str) -> NodeCapabilities:
         return NodeCapabilities(
             version=self.versions.get(actor, VERSION), capabilities=PROFILE, slots=2, made_by="nobody",
             actor=actor, space=1 << 30, has_library=False,
@@ -65,10 +65,10 @@ class FakeCluster:
             return MissingContents(names=tuple(lacking))
         return JobResult(run=Ending(code=0))
 
-    async def has(self, actor: str, name: str) -> bool:
+    async def has_content(self, actor: str, name: str) -> bool:
         return name in self.kept
 
-    async def put(self, actor: str, name: str, data: Any) -> None:
+    async def store_content(self, actor: str, name: str, data: Any) -> None:
         self.kept.add(name)
         self.sent.append(name)
 
@@ -93,7 +93,7 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     monkeypatch.setattr(cluster, "connect", lambda address: False)
     monkeypatch.setattr(cluster, "kill_actor", lambda actor: None)
     monkeypatch.setattr(cluster, "store_object", lambda data: data)
-    monkeypatch.setattr("ioi_eval.plugins.ray.wire.Call", fake.call)
+    monkeypatch.setattr("ioi_eval.plugins.ray.wire.RayCall", fake.call)
     return fake
 
 

@@ -9,7 +9,7 @@ from ioi_eval.engines.jobs.http_delivery import HttpJobDelivery
 from ioi_eval.errors import InputError, JobRejected, JudgeFailure
 from ioi_eval.model.job import Toolchain
 from ioi_eval.models import Blob, BuildLimits, Capabilities, Job, JobFile, JobResult, NamedBlob
-from ioi_eval.plugins.ray.cluster import SeenNode
+from ioi_eval.plugins.ray.cluster import RunningNode
 from ioi_eval.plugins.ray.node import LIBRARY, PROCTOR
 from ioi_eval.plugins.ray.wire import _make_node_file
 
@@ -27,10 +27,10 @@ def test_file_cached_on_ray_node_is_sent_without_content() -> None:
 
 def test_ray_node_slots_are_free_cpus_or_declared_resource() -> None:
     free = {"CPU": 7.0, "ioi_eval": 3.0, "GPU": 8.0}
-    node = SeenNode(id="1", name="one", free_resources=free, has_slot_resource=False)
+    node = RunningNode(id="1", name="one", free_resources=free, has_slot_resource=False)
     assert [node.count_slots(cpu_count) for cpu_count in (1.0, 2.0, 0.5, 8.0)] == [7, 3, 14, 0]
-    assert SeenNode(id="1", name="one", free_resources=free, has_slot_resource=True).count_slots(1.0) == 3
-    assert SeenNode(id="1", name="one", free_resources={}, has_slot_resource=True).count_slots(1.0) == 0
+    assert RunningNode(id="1", name="one", free_resources=free, has_slot_resource=True).count_slots(1.0) == 3
+    assert RunningNode(id="1", name="one", free_resources={}, has_slot_resource=True).count_slots(1.0) == 0
 
 
 def test_invalid_ray_address_is_refused_without_ray_installed() -> None:

@@ -29,7 +29,7 @@ async def test_uncollected_replies_are_evicted_for_newer_ones(monkeypatch: pytes
             return key.encode() * 6
 
         with queue.enter() as entry:
-            return await pending.answer(key, work, entry, seconds)
+            return await pending.wait_for_reply(key, work, entry, seconds)
 
     for key in "ab":
         with pytest.raises(ResultPending):
@@ -59,7 +59,7 @@ async def test_equal_requests_are_answered_in_order_of_arrival() -> None:
             return b"%d" % number
 
         with queue.enter() as entry:
-            return await pending.answer("the same", work, entry, seconds)
+            return await pending.wait_for_reply("the same", work, entry, seconds)
 
     late = await asyncio.gather(answer(0.01), answer(0.01), return_exceptions=True)
     assert [type(reply) for reply in late] == [ResultPending, ResultPending]

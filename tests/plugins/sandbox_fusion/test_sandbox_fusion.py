@@ -210,7 +210,7 @@ async def test_request_retried_after_504_keeps_its_queue_position(engine: Embedd
     async with Server(engine, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
         call, clock = Caller(session), FastForwardClock()
         running = asyncio.create_task(call.run("sleep 1000"))
-        await until(lambda: server.running == 1)
+        await until(lambda: server.running_count == 1)
         for _ in range(2):
             late = asyncio.create_task(post(call, "print(1)"))
             await until(
@@ -237,11 +237,11 @@ async def test_request_retried_after_504_keeps_its_queue_position(engine: Embedd
 async def test_request_is_dropped_if_its_client_does_not_return(server: Server, call: Caller) -> None:
     clock = FastForwardClock()
     late = asyncio.create_task(post(call, "import time; time.sleep(1000)", run_timeout=60))
-    await until(lambda: server.running == 1)
+    await until(lambda: server.running_count == 1)
     await clock.advance(70.1)
-    assert (await late)[0] == 504 and server.running == 1
+    assert (await late)[0] == 504 and server.running_count == 1
     await clock.advance(10.0)
-    await until(lambda: server.running == 0)
+    await until(lambda: server.running_count == 0)
     assert not server._queue._entries
 
 
@@ -311,9 +311,9 @@ async def test_build_continues_after_its_client_disconnects(engine: EmbeddedEngi
             gone = asyncio.create_task(post(call, **request_fields, stdin="7"))
             await until(lambda visits=visits: (held_engine.begun, len(server._queue._entries)) == (1, visits))
             gone.cancel()
-            await until(lambda: (server.running, len(server._queue._entries)) == (1, 1))
+            await until(lambda: (server.running_count, len(server._queue._entries)) == (1, 1))
         held_engine.let_go.set()
-        await until(lambda: (server.running, held_engine.ran) == (0, [("submission",)]))
+        await until(lambda: (server.running_count, held_engine.ran) == (0, [("submission",)]))
         for stdin, printed in (("7", "21\n"), ("5", "15\n")):
             reply = await run(call, **request_fields, stdin=stdin)
             assert (reply["compile_result"]["return_code"], reply["run_result"]["stdout"]) == (0, printed)
@@ -330,7 +330,7 @@ async def test_build_of_disconnected_client_ends_with_the_server(engine: Embedde
         await until(lambda: held_engine.begun == 1)
         gone.cancel()
         await asyncio.wait([gone])
-        assert (held_engine.ended, server.running) == (0, 1)
+        assert (held_engine.ended, server.running_count) == (0, 1)
     assert held_engine.ended == 1
 
 
@@ -350,9 +350,11 @@ async def test_build_ends_if_no_client_returns(engine: EmbeddedEngine) -> None:
             gone.cancel()
             await until(lambda: len(server._queue._entries) == 1)
             await clock.advance(6.0)
-            assert (held_engine.ended, server.running) == (0, 1)
+            assert (held_engine.ended, server.running_count) == (0, 1)
         await clock.advance(6.0)
-        await until(lambda: (held_engine.ended, server.running, len(server._queue._entries)) == (1, 0, 0))
+        await until(
+            lambda: (held_engine.ended, server.running_count, len(server._queue._entries)) == (1, 0, 0)
+        )
         held_engine.let_go.set()
         assert (await run(call, **request_fields))["run_result"]["stdout"] == "42\n"
 
@@ -368,7 +370,7 @@ async def test_queue_time_of_compiled_program_is_counted_once(engine: EmbeddedEn
         first = asyncio.create_task(post(call, "print(1)"))
         await until(lambda: held_engine.begun == 1)
         second = asyncio.create_task(run(call, DOUBLE_CPP, language="cpp", stdin="1", compile_timeout=60))
-        await until(lambda: server._queue.queued == 1)
+        await until(lambda: server._queue.waiting_count == 1)
         began = time.monotonic()
         await asyncio.sleep(0.05)
         waited = time.monotonic() - began
@@ -389,7 +391,7 @@ async def test_request_waiting_for_a_shared_build_uses_no_slot(engine: EmbeddedE
         request_fields = {"code": DOUBLE_CPP, "language": "cpp", "compile_timeout": 60}
         two = [asyncio.create_task(run(Caller(session), **request_fields, stdin=stdin)) for stdin in "12"]
         await until(lambda: (held_engine.begun, len(server._queue._entries)) == (1, 2))
-        assert server.running == 1
+        assert server.running_count == 1
         held_engine.let_go.set()
         assert [reply["run_result"]["stdout"] for reply in await asyncio.gather(*two)] == ["2\n", "4\n"]
         assert held_engine.ran == [("submission",), (), ()]
@@ -404,7 +406,7 @@ async def test_endless_loop_after_long_queueing_is_time_limit_exceeded(
     server: Server, call: Caller, endless: str
 ) -> None:
     running = asyncio.create_task(call.run("sleep 1000"))
-    await until(lambda: server.running == 1)
+    await until(lambda: server.running_count == 1)
     waiting = asyncio.create_task(post(call, endless, run_timeout=0.3))
     await until(lambda: len(server._queue._entries) == 2)
     await FastForwardClock().advance(7.0)

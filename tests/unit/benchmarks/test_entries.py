@@ -171,7 +171,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "benchmarks.md").read_text()
 ENTRY = PAGE.partition("```toml\n")[2].partition("```")[0]
 
 
-def test_benchmarks_page_has_table_of_entries() -> None:
+def test_benchmarks_page_lists_all_registered_benchmarks() -> None:
     """If it fails, it prints the rows for the page."""
     lines = [
         "| name | problems | dataset | tests | compared by | language, seconds |",

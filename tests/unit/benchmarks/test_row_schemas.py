@@ -128,7 +128,7 @@ def test_livecodebench_replies_without_ids_match_problems_of_selected_dates(tmp_
 
 
 @pytest.mark.parametrize("length", [1, 2, 4])
-def test_list_of_lists_of_another_length_than_livecodebench_is_refused(tmp_path: Path, length: int) -> None:
+def test_livecodebench_list_with_wrong_problem_count_is_refused(tmp_path: Path, length: int) -> None:
     message = f"a list with the replies for {format_count(length, 'problem')}, but the benchmark has 3"
     with pytest.raises(InputError, match=message):
         lcb(tmp_path, [["print(1)"]] * length)

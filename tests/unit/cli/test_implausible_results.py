@@ -149,7 +149,7 @@ def rows_without_program(number: int, *, model: str = "m1", why: str = NO_FENCE,
     ],
     ids=["less", "five-percent", "two-reasons", "models", "one-model"],
 )
-def test_five_percent_without_a_program_make_a_warning(
+def test_report_warns_if_five_percent_lack_a_program(
     tmp_path: Path, rows: list[Any], warnings: list[str]
 ) -> None:
     report = reported(tmp_path / "run", rows)

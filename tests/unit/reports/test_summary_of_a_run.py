@@ -45,7 +45,7 @@ def unscored(key: str, reason: str = "why", model: str = "", problem_id: str = "
 # --- numbers -----------------------------------------------------------------------------------------
 
 
-def test_report_counts_repeated_programs(tmp_path: Path) -> None:
+def test_report_counts_submissions_that_repeat_a_program(tmp_path: Path) -> None:
     rows = [scored("a"), {**scored("b"), "repeats": "a"}, {**scored("c"), "repeats": "a"}]
     run = written(tmp_path / "run", rows)
     assert (summarize_run(run).scored, summarize_run(run).repeated) == (3, 2)

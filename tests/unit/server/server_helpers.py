@@ -10,7 +10,7 @@ from support.servers import parse_metrics
 
 from ioi_eval.engines.contract import Capabilities
 from ioi_eval.models import Job, JobResult
-from ioi_eval.server.jobs import PackagedEngine
+from ioi_eval.server.jobs import LanguagePackageEngine
 
 API = "/api/v2"
 
@@ -52,7 +52,7 @@ class HeldEngine:
     `ran` has the stored files of each finished job.
     """
 
-    def __init__(self, engine: PackagedEngine, slots: int = 1) -> None:
+    def __init__(self, engine: LanguagePackageEngine, slots: int = 1) -> None:
         self._engine, self.packages, self.slots = engine, engine.packages, slots
         self.begun, self.ended, self.ran, self.let_go = 0, 0, list[tuple[str, ...]](), asyncio.Event()
 

@@ -69,11 +69,11 @@ def test_repeated_messages_are_logged_again_after_an_hour() -> None:
 def test_full_queue_and_its_end_are_logged_once() -> None:
     events: list[Event] = []
     full = RefusalLog(events.append)
-    full.log_acceptance()
+    full.log_end_of_refusals()
     for _ in range(5):
         full.count_refusal("all slots are taken")
-    full.log_acceptance()
-    full.log_acceptance()
+    full.log_end_of_refusals()
+    full.log_end_of_refusals()
     assert [event.name for event in events] == ["full", "room"]
     assert events[1].facts == {"refused": 5}
 
@@ -89,7 +89,7 @@ async def test_run_code_refusals_are_logged_like_jobs(engine: EmbeddedEngine) ->
     ):
         call, clock = Caller(session), FastForwardClock()
         inside = asyncio.create_task(call.post("/run_code", **request))
-        await until(lambda: server.running == 1)
+        await until(lambda: server.running_count == 1)
         await clock.advance(80.0)
         assert (await inside)[0] == 504 and events == []
         running_request = asyncio.create_task(call.post("/run_code", **request))

@@ -239,8 +239,8 @@ async def test_abandoned_build_keeps_slot_of_its_request(watched: Watched, tmp_p
         gone.cancel()
         await asyncio.wait([gone])
         other = asyncio.create_task(Caller(session).run("true"))
-        await until(lambda: server._queue.queued == 1)
-        assert (server.running, server._queue.queued) == (1, 1)
+        await until(lambda: server._queue.waiting_count == 1)
+        assert (server.running_count, server._queue.waiting_count) == (1, 1)
         held_engine.go.set()
         assert (await other)[0] == 200
 

@@ -12,7 +12,7 @@ from support.clocks import FastForwardClock
 from support.waiting import settle
 
 from ioi_eval.errors import EngineOverloaded
-from ioi_eval.server.queue import Draining, QueueEntry, RequestQueue, hold_current_entry
+from ioi_eval.server.queue import QueueEntry, RequestQueue, ServerDraining, keep_current_request_in_queue
 
 
 def queue(slots: int = 1, max_waiting: int = 9, max_bytes: int = 100) -> RequestQueue:
@@ -53,17 +53,22 @@ class Requests:
 
 def check_empty(queue: RequestQueue) -> None:
     """Check that the queue is empty, and that each slot and place can be used again."""
-    assert (queue.running, queue.queued, queue.size, queue._waiting_by_token) == (0, 0, 0, {})
+    assert (queue.running_count, queue.waiting_count, queue.total_body_bytes, queue._waiting_by_token) == (
+        0,
+        0,
+        0,
+        {},
+    )
     assert not any(lock.locked() for lock in queue._entry_locks.values())
     slots, capacity = queue._slot_count, queue._slot_count + queue._max_waiting
     with ExitStack() as stack:
         entries = [stack.enter_context(queue.enter()) for _ in range(capacity)]
         for entry in entries[:slots]:
-            queue.join_line(entry)
-        assert queue.running == slots
+            queue.add_to_waiting(entry)
+        assert queue.running_count == slots
         with pytest.raises(EngineOverloaded):
             stack.enter_context(queue.enter())
-    assert (queue.running, queue.queued) == (0, 0)
+    assert (queue.running_count, queue.waiting_count) == (0, 0)
 
 
 # --- order and bound ---------------------------------------------------------------------------------
@@ -72,7 +77,7 @@ def check_empty(queue: RequestQueue) -> None:
 async def test_request_is_refused_when_slots_and_queue_are_full() -> None:
     requests = Requests(queue(slots=2, max_waiting=1))
     await requests.come("a1", "a2", "a3")
-    assert (requests.queue.running, requests.queue.queued) == (2, 1)
+    assert (requests.queue.running_count, requests.queue.waiting_count) == (2, 1)
     full = pytest.raises(EngineOverloaded, match="all 2 slots are busy and 1 requests are waiting")
     with full, requests.queue.enter():
         pass
@@ -122,7 +127,7 @@ async def test_metrics_are_labelled_by_token_name() -> None:
             pass
 
     def counts() -> dict[str, str]:
-        families = tuple(requests.queue.format_metrics())
+        families = tuple(requests.queue.format_caller_metrics())
         lines = "".join(map("".join, families)).splitlines()
         return dict(line.removeprefix("ioi_eval_caller_").split() for line in lines if line[0] != "#")
 
@@ -181,7 +186,7 @@ async def test_request_that_waits_to_enter_is_refused_when_server_drains() -> No
     doors = Doors(queue(max_waiting=0))
     await doors.come("a1", "a2")
     doors.queue.drain()
-    with pytest.raises(Draining):
+    with pytest.raises(ServerDraining):
         await doors.tasks["a2"]
     await doors.next()
     await doors.queue.wait_until_empty()
@@ -198,7 +203,7 @@ async def test_request_that_waits_too_long_to_enter_is_refused() -> None:
     check_empty(doors.queue)
 
 
-async def test_queue_entry_of_returning_client_does_not_count_as_waiting() -> None:
+async def test_client_asked_to_repeat_its_request_does_not_fill_queue() -> None:
     full = queue(max_waiting=0)
     with full.enter() as entry:
         waiting = Doors(full)
@@ -225,8 +230,8 @@ def test_total_size_of_concurrent_request_bodies_is_limited() -> None:
         for entry in (first, second):
             with pytest.raises(EngineOverloaded, match="have 100 bytes; their maximum is 100"):
                 entry.count_bytes(1)
-        assert full.size == 100
-    assert full.size == 0
+        assert full.total_body_bytes == 100
+    assert full.total_body_bytes == 0
 
 
 def test_single_request_body_may_exceed_the_total_limit() -> None:
@@ -236,7 +241,7 @@ def test_single_request_body_may_exceed_the_total_limit() -> None:
         alone.count_bytes(150)
         with pytest.raises(EngineOverloaded):
             other.count_bytes(1)
-    assert full.size == 0
+    assert full.total_body_bytes == 0
 
 
 # --- draining ----------------------------------------------------------------------------------------
@@ -246,13 +251,13 @@ async def test_draining_queue_lets_running_requests_end_and_refuses_waiting_requ
     requests = Requests(queue())
     await requests.come("a1", "a2", "b1")
     requests.queue.drain()
-    with pytest.raises(Draining), requests.queue.enter():
+    with pytest.raises(ServerDraining), requests.queue.enter():
         pass
     emptying = asyncio.create_task(requests.queue.wait_until_empty())
     for name in ("a2", "b1"):
-        with pytest.raises(Draining):
+        with pytest.raises(ServerDraining):
             await requests.tasks[name]
-    assert not emptying.done() and requests.queue.running == 1
+    assert not emptying.done() and requests.queue.running_count == 1
     await requests.end("a1")
     await emptying
 
@@ -261,10 +266,10 @@ async def test_request_that_still_sends_when_server_drains_gets_no_slot() -> Non
     draining = queue()
     with draining.enter() as entry:
         draining.drain()
-        with pytest.raises(Draining):
+        with pytest.raises(ServerDraining):
             await entry.acquire_slot()
     await draining.wait_until_empty()
-    assert draining.running == 0
+    assert draining.running_count == 0
 
 
 # --- cancellation ------------------------------------------------------------------------------------
@@ -274,7 +279,7 @@ async def test_background_work_keeps_queue_entry_and_slot_of_its_request() -> No
     full, leave = queue(max_waiting=0), asyncio.Event()
 
     async def work() -> None:
-        with hold_current_entry():
+        with keep_current_request_in_queue():
             await leave.wait()
 
     with full.enter() as entry:
@@ -282,14 +287,14 @@ async def test_background_work_keeps_queue_entry_and_slot_of_its_request() -> No
         await entry.acquire_slot()
         working = asyncio.create_task(work())
         await settle()
-    assert (full.running, full.queued, full.size) == (1, 0, 70)
+    assert (full.running_count, full.waiting_count, full.total_body_bytes) == (1, 0, 70)
     with pytest.raises(EngineOverloaded), full.enter():
         pass
     leave.set()
     await working
     check_empty(full)
-    with hold_current_entry():  # outside of a request
-        assert full.queued == 0
+    with keep_current_request_in_queue():  # outside of a request
+        assert full.waiting_count == 0
 
 
 async def test_request_cancelled_while_it_waits_gets_no_slot() -> None:
@@ -342,7 +347,7 @@ async def test_cancelled_request_releases_its_slot_and_entry(
     await other_requests.come("c1")
     cancelled.cancel()
     await asyncio.wait([cancelled])
-    assert cancelled.cancelled() and full.size == len(other_requests.tasks)
+    assert cancelled.cancelled() and full.total_body_bytes == len(other_requests.tasks)
     await other_requests.end(*other_requests.tasks)
     check_empty(full)
 
@@ -365,7 +370,7 @@ async def test_slot_of_request_cancelled_on_assignment_goes_to_next_request(step
     for _ in range(steps):
         await asyncio.sleep(0)
     await requests.cancel("a2")
-    assert requests.order[-1] == "a3" and requests.queue.running == 1
+    assert requests.order[-1] == "a3" and requests.queue.running_count == 1
     await requests.end("a3")
     check_empty(requests.queue)
 
@@ -381,8 +386,8 @@ async def test_queue_is_empty_after_requests_are_cancelled_at_random(seed: int) 
             entry.count_bytes(1)
             await asyncio.sleep(0)
             await entry.acquire_slot()
-            max_running = max(max_running, shared.running)
-            assert shared.running + shared.queued <= 7
+            max_running = max(max_running, shared.running_count)
+            assert shared.running_count + shared.waiting_count <= 7
             for _ in range(chance.randrange(4)):
                 await asyncio.sleep(0)
 

@@ -121,7 +121,7 @@ async def test_disconnect_during_large_reply_frees_slot(store: Store) -> None:
         async with session.post(f"{API}/execute", json=job("seq 1000000")) as reply:
             await reply.content.readany()
             reply.close()
-        await until(lambda: server.running == 0)
+        await until(lambda: server.running_count == 0)
         assert (await Caller(session).run("echo next"))[1]["run"]["stdout"] == "next\n"
 
 
@@ -204,7 +204,7 @@ async def test_packages_are_listed_and_not_changed(call: Caller) -> None:
 async def test_full_queue_answers_503_with_retry_after(server: Server, call: Caller) -> None:
     """A slot, a queue entry, and a third request."""
     running = asyncio.create_task(call.run("sleep 600"))
-    await until(lambda: server.running == 1)
+    await until(lambda: server.running_count == 1)
     waiting = asyncio.create_task(call.run("echo waited"))
     await until_counted(call, "ioi_eval_jobs_queued", 1)
     async with call.session.post(f"{API}/execute", json=job("true")) as reply:
@@ -221,7 +221,7 @@ async def test_request_over_total_body_size_is_refused_with_503(engine: Embedded
     async with Server(engine, options) as server, aiohttp.ClientSession(server.url) as session:
         call = Caller(session)
         running = asyncio.create_task(call.run("sleep 600"))
-        await until(lambda: server.running == 1)
+        await until(lambda: server.running_count == 1)
         waiting = asyncio.create_task(call.post(f"{API}/execute", data=body_of(1 << 19), headers=JSON))
         await until_counted(call, "ioi_eval_jobs_queued", 1)
         for data, headers in ((body_of(1 << 19), {}), (gzip.compress(body_of(1 << 20)), GZIP)):
@@ -245,9 +245,9 @@ async def test_disconnected_client_cancels_its_job(
     server: Server, call: Caller, engine: EmbeddedEngine
 ) -> None:
     going = asyncio.create_task(call.run("sleep 600"))
-    await until(lambda: server.running == 1)
+    await until(lambda: server.running_count == 1)
     going.cancel()
-    await until(lambda: server.running == 0)
+    await until(lambda: server.running_count == 0)
     assert (await call.counts())['ioi_eval_jobs_total{outcome="cancelled"}'] == 1
     assert (await call.run("echo next"))[1]["run"]["stdout"] == "next\n"
 
@@ -259,7 +259,7 @@ async def test_draining_worker_finishes_running_jobs_and_refuses_waiting_jobs(
     async with Server(held_engine, options) as server, aiohttp.ClientSession(server.url) as session:
         call = Caller(session)
         running = asyncio.create_task(call.run("echo finished"))
-        await until(lambda: server.running == 1)
+        await until(lambda: server.running_count == 1)
         waiting = asyncio.create_task(call.run("echo never"))
         await until_counted(call, "ioi_eval_jobs_queued", 1)
         draining = asyncio.create_task(server.drain())

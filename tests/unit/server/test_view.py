@@ -33,7 +33,7 @@ from ioi_eval.runs.events import (
 )
 from ioi_eval.server import ServerOptions
 from ioi_eval.server.monitor import RunMonitor, RunState, format_prometheus
-from ioi_eval.server.strip import make_strip_html, make_timeline_section
+from ioi_eval.server.strip import make_status_bar_html, make_timeline_section
 from ioi_eval.server.view import RateLimitedResult, make_report_version, serve_live_page
 from ioi_eval.store.folder import (
     PROGRESS,
@@ -363,7 +363,7 @@ def test_unreadable_progress_file_is_none(tmp_path: Path) -> None:
 
 def strip_of(folder: Path, at: float = 100.0) -> str:
     state = RunMonitor(folder).poll()
-    return make_strip_html(state, ["scoreboard"], make_report_version(state), lambda: at)
+    return make_status_bar_html(state, ["scoreboard"], make_report_version(state), lambda: at)
 
 
 def test_strip_of_live_page_has_progress_and_running_submissions(folder: Path) -> None:

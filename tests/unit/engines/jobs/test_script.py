@@ -252,6 +252,6 @@ def test_temporary_file_names_are_removed_from_compile_log() -> None:
     ("killed", "ending"),
     [("wall", BuildEnding.IDLED), ("hard", BuildEnding.STOPPED), ("cpu", BuildEnding.CUT_SHORT)],
 )
-def test_build_ending_depends_on_limit_that_killed_build(killed: str, ending: BuildEnding) -> None:
+def test_ending_of_killed_build_depends_on_exceeded_limit(killed: str, ending: BuildEnding) -> None:
     """A build that waited, or was slow on a busy machine, is repeated."""
     assert classify_build(Ending.by_limit(killed)) is ending
