@@ -30,13 +30,13 @@ from ioi_eval.reports.document import (
     TableBlock,
     format_number,
     format_share,
-    name_model_page,
+    make_model_page_filename,
+    make_submission_page_filename,
     name_problem_page,
-    name_submission_page,
     render_html,
     render_markdown,
 )
-from ioi_eval.reports.headline import Entry, make_paper_section
+from ioi_eval.reports.headline import Entry, make_section_for_papers
 from ioi_eval.reports.pages import (
     ListState,
     OnProgress,
@@ -188,10 +188,17 @@ def make_run_document(
                 for model in run.models
                 if not has_model_pages
                 for section in _make_model_sections(
-                    model, f"{FOLDER}/", is_alone=is_alone, has_pages=page_choice is not PageChoice.NONE
+                    model,
+                    f"{FOLDER}/",
+                    is_only_model=is_alone,
+                    has_submission_pages=page_choice is not PageChoice.NONE,
                 )
             ),
-            *([make_paper_section(run.headline, run.settings)] if has_scores and validation is None else []),
+            *(
+                [make_section_for_papers(run.headline, run.settings)]
+                if has_scores and validation is None
+                else []
+            ),
             *(msgspec.structs.replace(section, tab=FAILED) for section in _make_failures_sections(run)),
             *(
                 msgspec.structs.replace(section, tab=SETTINGS)
@@ -219,10 +226,12 @@ def _make_model_pages(run: Summary, has_pages: bool) -> dict[str, Document]:
     if not needs_model_pages(run):
         return {}
     return {
-        name_model_page(model.model): Document(
+        make_model_page_filename(model.model): Document(
             title=f"Model {sections.format_model_name(model.model)}",
             tab=PROBLEMS,
-            sections=list(_make_model_sections(model, "", is_alone=False, has_pages=has_pages)),
+            sections=list(
+                _make_model_sections(model, "", is_only_model=False, has_submission_pages=has_pages)
+            ),
         )
         for model in run.models
     }
@@ -280,23 +289,23 @@ def _has_subtasks(*models: ModelSummary) -> bool:
 
 
 def _make_model_sections(
-    model: ModelSummary, folder: str, *, is_alone: bool, has_pages: bool
+    model: ModelSummary, link_prefix: str, *, is_only_model: bool, has_submission_pages: bool
 ) -> Iterator[Section]:
     """Yield the tables of a model.
 
     Args:
         model: The model's numbers.
-        folder: Prefix of links to other pages.
-        is_alone: The run has a single model.
-        has_pages: Submissions have pages.
+        link_prefix: Prefix of links to other pages.
+        is_only_model: The run has a single model.
+        has_submission_pages: Submissions have pages.
     """
     yield Section(
-        title=model.model or ("Problems" if is_alone else "Submissions without a model's name"),
-        table=_make_problems_table(model, folder),
-        long=not is_alone or len(model.problems) > _LONG,
+        title=model.model or ("Problems" if is_only_model else "Submissions without a model's name"),
+        table=_make_problems_table(model, link_prefix),
+        long=not is_only_model or len(model.problems) > _LONG,
     )
     if _has_subtasks(model):
-        model_suffix = "" if is_alone else ", " + (model.model or "no model's name")
+        model_suffix = "" if is_only_model else ", " + (model.model or "no model's name")
         rows: list[list[Cell]] = [
             [
                 "" if index else problem.problem_id,
@@ -305,7 +314,10 @@ def _make_model_sections(
                 format_number(subtask.points),
                 subtask.status,
                 Link(
-                    text=subtask.key, href=f"{folder}{name_submission_page(subtask.key)}" if has_pages else ""
+                    text=subtask.key,
+                    href=f"{link_prefix}{make_submission_page_filename(subtask.key)}"
+                    if has_submission_pages
+                    else "",
                 )
                 if subtask.weighted_score
                 else NOTHING,
@@ -322,7 +334,7 @@ def _make_model_sections(
                 align="llrrll",
                 kind="subtasks",
             ),
-            long=not is_alone or len(rows) > _LONG,
+            long=not is_only_model or len(rows) > _LONG,
         )
 
 
@@ -454,7 +466,7 @@ def _make_setting_rows(settings: Settings) -> Iterator[tuple[str, str]]:
         ("Repaired", f"{name} ({format_count(submissions, 'submission')})")
         for name, submissions in settings.repairs.items()
     )
-    yield from (("Confinement", _format_confinement(confinement)) for confinement in settings.confinements)
+    yield from (("Confinement", _format_sandbox_line(confinement)) for confinement in settings.confinements)
 
 
 def _list_options(settings: Settings, *, has_default: bool) -> list[tuple[str, Any]]:
@@ -473,25 +485,31 @@ def _format_setting(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _format_confinement(report: Mapping[str, Any]) -> str:
+def _format_sandbox_line(confinement_report: Mapping[str, Any]) -> str:
     """Return a confinement report (docs/protocol.md) as a line.
 
     The line ends with the confinement of builds, if builds have their own confinement.
     """
-    layer_texts = [_format_layers(report)] if set(report) != {"build"} else []
-    layer_texts += [f"builds: {_format_layers(report['build'])}"] if report.get("build") else []
+    layer_texts = [_format_sandbox_layers(confinement_report)] if set(confinement_report) != {"build"} else []
+    layer_texts += (
+        [f"builds: {_format_sandbox_layers(confinement_report['build'])}"]
+        if confinement_report.get("build")
+        else []
+    )
     return "; ".join(layer_texts)
 
 
-def _format_layers(report: Mapping[str, Any]) -> str:
+def _format_sandbox_layers(confinement_report: Mapping[str, Any]) -> str:
     """Return the layers of the sandbox, such as Landlock and seccomp, as a line."""
-    namespaces = " ".join(map(str, report.get("namespaces") or ()))
+    namespaces = " ".join(map(str, confinement_report.get("namespaces") or ()))
     layers = [
-        f"Landlock ABI {report['landlock']}" if report.get("landlock") else "no Landlock",
-        "seccomp" if report.get("seccomp") else "no seccomp",
+        f"Landlock ABI {confinement_report['landlock']}"
+        if confinement_report.get("landlock")
+        else "no Landlock",
+        "seccomp" if confinement_report.get("seccomp") else "no seccomp",
         f"namespaces {namespaces}" if namespaces else "no namespaces",
     ]
-    layers += [f"Python {report['interpreter']}"] if report.get("interpreter") else []
+    layers += [f"Python {confinement_report['interpreter']}"] if confinement_report.get("interpreter") else []
     return ", ".join(layers)
 
 

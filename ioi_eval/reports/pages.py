@@ -37,16 +37,16 @@ from ioi_eval.reports.document import (
     Cell,
     Document,
     Link,
-    Meter,
     Section,
+    ShareBar,
     TableBlock,
-    compute_sample_number,
     format_number,
+    hash_key_for_sampling,
+    make_list_page_filename,
     make_model_anchor,
+    make_submission_page_filename,
     name_attempts_script,
-    name_list_page,
     name_problem_page,
-    name_submission_page,
     read_asset,
     render_html,
 )
@@ -116,17 +116,17 @@ class PageSelection:
             case PageChoice.FAILED:
                 return verdict != Verdict.AC or key in self.named_keys
             case PageChoice.SAMPLE:
-                return compute_sample_number(key) % self.step == 0 or key in self.named_keys
+                return hash_key_for_sampling(key) % self.step == 0 or key in self.named_keys
         return True
 
     def make_link(self, key: str, verdict: str) -> Link:
         """Return a link to a submission's page, or only its key if it has no page."""
-        return Link(text=key, href=name_submission_page(key) if self.has_page(key, verdict) else "")
+        return Link(text=key, href=make_submission_page_filename(key) if self.has_page(key, verdict) else "")
 
     def make_report_link(self, key: str) -> Link:
         """Return a link from the report to a submission that it names."""
         has_page = self.pages is not PageChoice.NONE
-        return Link(text=key, href=f"{FOLDER}/{name_submission_page(key)}" if has_page else "")
+        return Link(text=key, href=f"{FOLDER}/{make_submission_page_filename(key)}" if has_page else "")
 
     @property
     def sha256(self) -> str:
@@ -174,7 +174,7 @@ class SubmissionLists:
             return
         attempt, language = as_number(row.get("solution_number")), as_label(row.get("language") or "")
         list_row = ListRow.of(result, read_model_name(row), attempt, language)
-        self._buffered_rows.append((*list_row, offset, compute_sample_number(list_row.key)))
+        self._buffered_rows.append((*list_row, offset, hash_key_for_sampling(list_row.key)))
         if len(self._buffered_rows) == _MAX_BUFFERED:
             self._flush()
         sort_key, problem_and_model = (-list_row.points, list_row.key), (list_row.problem, list_row.model)
@@ -270,7 +270,7 @@ class SubmissionLists:
                 divide_submissions_into_pages(old_counts),
             )
             for number, list_page in enumerate(list_pages):
-                name, is_last = name_list_page(number), number == len(list_pages) - 1
+                name, is_last = make_list_page_filename(number), number == len(list_pages) - 1
                 has_old_page = number < len(old_list_pages) and is_last == (number == len(old_list_pages) - 1)
                 is_same = (
                     has_old_page
@@ -428,7 +428,7 @@ def write_pages(
         lists.write(draft, selection, old_pages)
         for offset, key, repeats in lists.select_pages(selection):
             progress_counter.add_page()
-            name = name_submission_page(key)
+            name = make_submission_page_filename(key)
             if old_pages.has_valid_page(offset, key, repeats) and old_pages.reuse_page(name, draft):
                 continue
             row = read_row_at(folder, offset, confinement_reports)
@@ -651,7 +651,7 @@ def _make_solved_by_section(
             rows=[
                 [
                     Link(text=model or "no model's name", href=f"#{make_model_anchor(model)}"),
-                    Meter(part=statistics.solved[model], whole=statistics.judged[model]),
+                    ShareBar(part=statistics.solved[model], whole=statistics.judged[model]),
                     f"{statistics.solved[model]:,}",
                     f"{statistics.judged[model]:,}",
                     format_number(submissions_by_model[model][0][0].points),
@@ -823,7 +823,7 @@ def make_list_page_document(
         + ("" if is_whole_problem else f", from {first_slice.begin + 1:,} on"),
         tab=SUBMISSIONS,
         script=_CHOICES,
-        links=[Link(text=label, href=name_list_page(neighbour)) for label, neighbour in neighbours],
+        links=[Link(text=label, href=make_list_page_filename(neighbour)) for label, neighbour in neighbours],
         sections=[_make_submissions_section(submissions, selection)],
     )
 
@@ -852,7 +852,7 @@ def make_list_index_document(
                             f"{page_number:,}",
                             Link(
                                 text=f"{first_pages[problem] + 1:,}",
-                                href=name_list_page(first_pages[problem]),
+                                href=make_list_page_filename(first_pages[problem]),
                             ),
                         ]
                         for problem, page_number in counts.items()

@@ -15,7 +15,7 @@ from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.text import format_count, visible
 from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Value, Verdict
-from ioi_eval.reports.document import compute_sample_number, format_percent
+from ioi_eval.reports.document import format_percent, hash_key_for_sampling
 from ioi_eval.reports.medals import Award, Contests
 from ioi_eval.rules.expectations import ExpectedSolution
 from ioi_eval.rules.metrics import PassAtK
@@ -85,7 +85,7 @@ class Measure(StrEnum):
     SOLVED = "solved"
 
     @property
-    def noun(self) -> str:
+    def noun_phrase(self) -> str:
         """Return the noun phrase by which sentences name this measure."""
         return {"pass@1": "pass@1", "points": "the share of points", "solved": "solved problems"}[self.value]
 
@@ -487,7 +487,7 @@ class FailureCauses(msgspec.Struct):
         if name and name not in self.examples and len(self.examples) >= _MAX_CAUSES:
             name = f"{name.partition(':')[0]}: other lines"
         if name:
-            example = compute_sample_number(result.key), result.key
+            example = hash_key_for_sampling(result.key), result.key
             self.examples[name] = sorted([*self.examples.get(name, ()), example])[:_MAX_EXAMPLES]
         return name
 

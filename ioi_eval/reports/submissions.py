@@ -32,9 +32,9 @@ from ioi_eval.reports.document import (
     VerdictSquares,
     format_number,
     make_model_anchor,
+    make_submission_page_filename,
     name_attempts_script,
     name_problem_page,
-    name_submission_page,
 )
 from ioi_eval.rules.extraction import extract, find_extraction
 from ioi_eval.rules.scoring import find_outcome_name, find_unjudged_reason
@@ -86,7 +86,7 @@ def make_submission_document(
         links=[
             Link(text=result.problem_id, href=name_problem_page(result.problem_id)),
             Link(text="Other attempts", href=_make_attempts_url(row, result)),
-            Link(text="Link to this page", href=name_submission_page(result.key)),
+            Link(text="Link to this page", href=make_submission_page_filename(result.key)),
         ],
         sections=[
             *(
@@ -101,7 +101,7 @@ def make_submission_document(
             *_make_program_sections(row, coloured),
             _make_tests_section(result),
         ],
-        page=name_submission_page(result.key),
+        page=make_submission_page_filename(result.key),
         script=name_attempts_script(result.problem_id),
     )
 
@@ -369,7 +369,7 @@ class AttemptIndex:
                         model,
                         list_row.attempt,
                         list_row.ending,
-                        name_submission_page(list_row.key),
+                        make_submission_page_filename(list_row.key),
                     )
                 )
             else:

@@ -26,7 +26,7 @@ from ioi_eval.model.paths import missing_path_error
 from ioi_eval.model.text import format_count
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports.headline import make_headline, sort_models
-from ioi_eval.reports.medals import award_medal, find_contest_problems, load_known_contests
+from ioi_eval.reports.medals import award_medal, find_contest_problems, load_bundled_contest_years
 from ioi_eval.reports.parts import add_model_numbers, collect_report_part_warnings, collect_run_numbers
 from ioi_eval.reports.records import (
     BudgetAward,
@@ -527,7 +527,7 @@ class ModelSummarizer:
 
     def _find_awards(self, problems: Sequence[ProblemSummary]) -> Iterator[BudgetAward]:
         """Yield the medals of each year that has problems in the run and cut-offs in the contests' table."""
-        contests = load_known_contests() if self._options.contests is None else self._options.contests
+        contests = load_bundled_contest_years() if self._options.contests is None else self._options.contests
         years = {problem.year for problem in problems if problem.year is not None}
         for year in sorted(years & contests.keys()):
             problems_of_year = [problem.problem_id for problem in problems if problem.year == year]

@@ -11,7 +11,7 @@ import msgspec
 
 from ioi_eval.model.values import Value
 from ioi_eval.reports.document import NOTHING, Section, TableBlock
-from ioi_eval.reports.headline import Entry, choose_author_heading
+from ioi_eval.reports.headline import Entry, choose_model_column_heading
 from ioi_eval.reports.parts import ReportPart
 from ioi_eval.reports.records import ModelSummary, ProblemSummary
 from ioi_eval.rules.metrics import compute_bootstrap_interval
@@ -53,7 +53,7 @@ class PeoplePart(ReportPart):
             ],
             table=TableBlock(
                 heads=[
-                    choose_author_heading(entries),
+                    choose_model_column_heading(entries),
                     "Percentile",
                     "Rating",
                     "Contests or problems",

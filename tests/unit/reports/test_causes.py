@@ -14,7 +14,7 @@ from support.runs import failure_row, result_row, summarize_run
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Subtask, Verdict
 from ioi_eval.reports import sections, write_reports
-from ioi_eval.reports.document import choose_shade
+from ioi_eval.reports.document import choose_score_colour_class
 from ioi_eval.reports.records import find_cause
 from ioi_eval.reports.sections import bin_difficulties
 from ioi_eval.reports.summary import read_traits
@@ -114,7 +114,7 @@ def test_many_numbers_of_difficulty_become_ranges(difficulties: list[str], expec
     [(0, "g0"), (0.001, "g1"), (0.5, "g5"), (0.999, "g9"), (1, "g10"), (1 - 1e-12, "g10")],
 )
 def test_only_zero_and_full_share_get_extreme_shades(share: float, expected: str) -> None:
-    assert choose_shade(share) == expected
+    assert choose_score_colour_class(share) == expected
 
 
 @pytest.mark.parametrize(

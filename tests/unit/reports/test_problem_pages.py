@@ -16,7 +16,7 @@ from ioi_eval.errors import InputError
 from ioi_eval.model.text import visible
 from ioi_eval.models import Blob, Limits, Solution, Verdict
 from ioi_eval.reports import write_reports
-from ioi_eval.reports.document import name_problem_page, name_submission_page
+from ioi_eval.reports.document import make_submission_page_filename, name_problem_page
 from ioi_eval.store.tasks import TASKS, Task, read_tasks, write_tasks
 
 PROBLEM = msgspec.structs.replace(
@@ -58,7 +58,7 @@ def test_problem_page_shows_statement_limits_and_solutions(tmp_path: Path) -> No
     ):
         assert content in page
     assert "model_solution" in page and "Time limit" in words(
-        tmp_path / "report" / name_submission_page("s0")
+        tmp_path / "report" / make_submission_page_filename("s0")
     )
 
 
