@@ -251,7 +251,7 @@ def _shorten_headline(
 def _format_pass_at_k(model_entries: Sequence[Entry], unscored: int) -> _Block | None:
     if (section := sections.make_pass_at_k_section(model_entries, unscored)) is None:
         return None
-    k_values = sections.find_estimated_ks(entry.model.pass_at for entry in model_entries)
+    k_values = sections.list_ks_with_estimate(entry.model.pass_at for entry in model_entries)
     column_heads = [f"pass@{k}" for k in k_values]
     rows = [
         [

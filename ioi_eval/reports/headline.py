@@ -577,7 +577,8 @@ def make_difference_sentence(
     low, high = format_signed_percent(difference.low), format_signed_percent(difference.high)
     interval = f"(95 % interval {low} to {high}, over {problems})"
     if not difference.sign:
-        return f"No difference is shown in {measure.noun_phrase}: chance alone explains it. {minus_text} {interval}."
+        start = f"No difference is shown in {measure.noun_phrase}: chance alone explains it."
+        return f"{start} {minus_text} {interval}."
     better_name, worse_name = (first_name, second_name) if difference.sign > 0 else (second_name, first_name)
     return (
         f"The difference is real: {better_name} is better than {worse_name} in {measure.noun_phrase}."

@@ -41,10 +41,10 @@ from ioi_eval.reports.pages import (
     ListState,
     OnProgress,
     PageSelection,
-    PageSources,
-    ProgressCounter,
+    ReportManifest,
+    ReportProgressCounter,
+    ReportStamp,
     RowsDigest,
-    Stamp,
     SubmissionLists,
     ignore_progress,
     write_pages,
@@ -252,7 +252,7 @@ def _make_overview_sections(
     if has_several:
         yield sections.make_problems_section(entries, has_pages=True)
     if run.causes:
-        yield sections.make_causes_section(run, selection.make_report_link)
+        yield sections.make_failure_causes_section(run, selection.make_report_link)
     if run.scored:
         verdicts_section = sections.make_verdicts_section(entries, run.verdicts, run.unscored)
         yield msgspec.structs.replace(
@@ -340,7 +340,7 @@ def _make_model_sections(
 
 def _make_problems_table(model: ModelSummary, folder: str) -> TableBlock:
     statuses = list(model.verdicts)[::-1]
-    k_values = sections.find_estimated_ks(problem.pass_at for problem in model.problems)
+    k_values = sections.list_ks_with_estimate(problem.pass_at for problem in model.problems)
     pass_heads = [f"pass@{k}" for k in k_values]
     return TableBlock(
         heads=[
@@ -538,43 +538,51 @@ def write_reports(
         on_progress: Called with the numbers of rows read and pages written.
     """
     check_run(folder)
-    stamp, target = Stamp.of(folder, options or ReportOptions()), into or folder
+    stamp, target = ReportStamp.of(folder, options or ReportOptions()), into or folder
     for name in (SUMMARY, REPORT, PAGE, FOLDER, TESTS, INDEX, ROWS):
         remove_stale_drafts(target / name, min_idle_s=_DRAFT_LIFETIME_S)
-    page_sources = PageSources.read(target / FOLDER)
+    manifest = ReportManifest.read(target / FOLDER)
     has_files = all((target / name).is_file() for name in (REPORT, PAGE))
     is_same = (
         has_files
-        and page_sources is not None
-        and page_sources.stamp == stamp
-        and _has_same_rows(target, folder / RESULTS, page_sources)
+        and manifest is not None
+        and manifest.stamp == stamp
+        and _has_same_rows(target, folder / RESULTS, manifest)
     )
     old_summary = read_value(target / SUMMARY, Summary) if is_same else None
     if old_summary is None:
-        return _write_report(folder, stamp, options or ReportOptions(), target, ProgressCounter(on_progress))
+        return _write_report(
+            folder, stamp, options or ReportOptions(), target, ReportProgressCounter(on_progress)
+        )
     if into is None and not (folder / TESTS).is_file():
         with open_tests_table(folder) as table:
             summarize_run(folder, options, table.add)
     return old_summary
 
 
-def _has_same_rows(target: Path, rows: Path, page_sources: PageSources) -> bool:
+def _has_same_rows(target: Path, rows: Path, manifest: ReportManifest) -> bool:
     """Return False if rows were edited by hand, even if size, first bytes and last bytes are the same."""
     with contextlib.suppress(FileNotFoundError):
-        if rows.stat().st_mtime_ns >= PageSources.read_modification_time_ns(target / FOLDER):
-            return _digest_rows(rows, ())[0] == page_sources.covered
+        if rows.stat().st_mtime_ns >= ReportManifest.read_modification_time_ns(target / FOLDER):
+            return _hash_complete_rows(rows, ())[0] == manifest.covered
     return True
 
 
 def _write_report(
-    folder: Path, stamp: Stamp, options: ReportOptions, target: Path, progress_counter: ProgressCounter
+    folder: Path,
+    report_stamp: ReportStamp,
+    options: ReportOptions,
+    target: Path,
+    progress_counter: ReportProgressCounter,
 ) -> Summary:
     """Write a report. made.json is written last, so that the next call repeats an interrupted report."""
-    sources_hash = hashlib.sha256(msgspec.json.encode((stamp.program, stamp.base, options))).hexdigest()
+    sources_hash = hashlib.sha256(
+        msgspec.json.encode((report_stamp.program, report_stamp.base, options))
+    ).hexdigest()
     report_cache, tests_state = ReportCache(folder, target, sources_hash), TestsTableState()
     old_index, row_callbacks = report_cache.old_index, list[RowCallback]()
     with (
-        report_cache.open_lists(read_tasks(folder)) as submission_lists,
+        report_cache.open_submission_lists(read_tasks(folder)) as submission_lists,
         contextlib.ExitStack() as exit_stack,
     ):
         row_counter = RowCounter(folder, options, None if old_index is None else old_index.reading)
@@ -592,9 +600,9 @@ def _write_report(
             begin=first_offset,
             counted_from=counted_from,
             end=report_cache.covered.size,
-            find_counted_keys=submission_lists.find_known_keys,
+            find_counted_keys=submission_lists.find_already_listed_keys,
         )
-        submission_lists.finish()
+        submission_lists.write_remaining_rows()
         exit_stack.close()
         if target == folder:
             tests_state = tests_table.reusable_state
@@ -612,18 +620,18 @@ def _write_report(
                 run, validation, has_model_pages=bool(model_pages), page_choice=page_choice
             ),
         )
-        selection, old_sources = PageSelection(page_choice, run), report_cache.old_sources
-        extra_files = (model_pages, sections.make_filters_json(run))
+        selection, old_manifest = PageSelection(page_choice, run), report_cache.old_manifest
+        extra_files = (model_pages, sections.make_list_filters_json(run))
         write_pages(
             folder,
-            stamp,
+            report_stamp,
             report_cache.covered,
             submission_lists,
             selection,
             *extra_files,
             target,
             progress_counter,
-            old_sources,
+            old_manifest,
         )
         report_cache.write(reusable_counts, submission_lists, tests_state)
         return run
@@ -682,12 +690,12 @@ class ReportCache:
             target / INDEX, ReportIndex, decode=partial(msgspec.msgpack.decode, dec_hook=convert_from_plain)
         )
         index = stored_index if stored_index is not None and stored_index.made_of == sources_hash else None
-        pages = PageSources.read(target / FOLDER)
+        pages = ReportManifest.read(target / FOLDER)
         old_digests = {source.covered for source in (index, pages) if source is not None}
-        self.covered, valid_digests = _digest_rows(folder / RESULTS, old_digests)
+        self.covered, valid_digests = _hash_complete_rows(folder / RESULTS, old_digests)
         if index is not None and not (index.covered in valid_digests and self._has_files(index)):
             index = None
-        self.old_sources = pages if pages is not None and pages.covered in valid_digests else None
+        self.old_manifest = pages if pages is not None and pages.covered in valid_digests else None
         """The sources of the last report's pages, or None if its rows have changed or disappeared."""
         self.old_index, self._is_large = index, self.covered.size >= MIN_INDEXED_BYTES
 
@@ -700,7 +708,7 @@ class ReportCache:
         return rows_hash == index.rows and index.tests.is_prefix_of(self._target / TESTS)
 
     @contextlib.contextmanager
-    def open_lists(self, tasks: dict[str, Task]) -> Iterator[SubmissionLists]:
+    def open_submission_lists(self, tasks: dict[str, Task]) -> Iterator[SubmissionLists]:
         """Yield the submission lists, with the rows of the last report if they can be used."""
         try:
             if self.old_index is not None:
@@ -737,7 +745,9 @@ class ReportCache:
         replace(self._target / INDEX, [msgspec.msgpack.encode(index, enc_hook=convert_to_plain)])
 
 
-def _digest_rows(path: Path, old_digests: Collection[RowsDigest]) -> tuple[RowsDigest, set[RowsDigest]]:
+def _hash_complete_rows(
+    path: Path, old_digests: Collection[RowsDigest]
+) -> tuple[RowsDigest, set[RowsDigest]]:
     """Return the digest of all complete lines, and the old digests that are still valid."""
     digest, read_bytes, valid_digests = hashlib.sha256(), 0, set[RowsDigest]()
     complete_digest = RowsDigest(size=0, sha256=digest.hexdigest())

@@ -104,7 +104,7 @@ def make_budgets_section(entries: Sequence[Entry]) -> Section | None:
 
 def make_pass_at_k_section(entries: Sequence[Entry], unscored_count: int) -> Section | None:
     """Return the table of pass@k. `unscored_count`: submissions that could not be judged."""
-    k_values = find_estimated_ks(entry.model.pass_at for entry in entries)
+    k_values = list_ks_with_estimate(entry.model.pass_at for entry in entries)
     missing_k_values = sorted(
         {estimate.k for entry in entries for estimate in entry.model.pass_at} - set(k_values)
     )
@@ -168,7 +168,7 @@ def _explain_missing_k(k: int, estimates_by_model: Iterable[Iterable[PassAtK]]) 
     return f"pass@{k}: {subject} {condition}."
 
 
-def find_estimated_ks(estimates_by_model: Iterable[Iterable[PassAtK]]) -> list[int]:
+def list_ks_with_estimate(estimates_by_model: Iterable[Iterable[PassAtK]]) -> list[int]:
     """Return each k for which some model has an estimate."""
     return sorted(
         {estimate.k for column in estimates_by_model for estimate in column if estimate.value is not None}
@@ -436,7 +436,7 @@ def make_limit_usage_section(entries: Sequence[Entry]) -> Section | None:
     for entry in entries:
         usage_by_resource = {usage.what: usage for usage in entry.model.uses}
         cells = [
-            format_share(usage_by_resource[resource].compute_share_within(limit_share), 1)
+            format_share(usage_by_resource[resource].compute_fraction_below_usage(limit_share), 1)
             if resource in usage_by_resource
             else NOTHING
             for resource in resources
@@ -503,15 +503,15 @@ def make_verdicts_section(
     )
 
 
-def format_verdict_counts(verdict_counts: Mapping[str, int], statuses: Sequence[str]) -> list[str]:
-    return [f"{verdict_counts.get(status, 0):,}" for status in statuses]
+def format_verdict_counts(verdict_counts: Mapping[str, int], verdicts_to_show: Sequence[str]) -> list[str]:
+    return [f"{verdict_counts.get(status, 0):,}" for status in verdicts_to_show]
 
 
 _MAX_CAUSES = 40  # maximum number of causes in the table; all other causes are combined in a single row
 _MAX_NAME = 200  # maximum characters of a name in the page's data
 
 
-def make_causes_section(run: Summary, make_link: Callable[[str], Link]) -> Section:
+def make_failure_causes_section(run: Summary, make_link: Callable[[str], Link]) -> Section:
     """Return a table of reasons why submissions lack full marks, with examples."""
     shown_causes, other_causes = run.causes[:_MAX_CAUSES], run.causes[_MAX_CAUSES:]
     rows: list[list[Cell]] = []
@@ -582,7 +582,7 @@ def make_explorer_json(entries: Sequence[Entry], run: Summary | None = None) -> 
                     for cause, submission_count in tally.causes.items()
                     if cause.startswith(Reason.NO_PROGRAM)
                 )
-                value = _compute_language_value(tally, problem, measure)
+                value = _compute_language_measure(tally, problem, measure)
                 cause_numbers = [number for pair in sorted(counts.items()) for number in pair]
                 cells.append(
                     [
@@ -616,19 +616,19 @@ def make_explorer_json(entries: Sequence[Entry], run: Summary | None = None) -> 
     return msgspec.json.encode(explorer_data).decode()
 
 
-def _compute_language_value(
-    tally: LanguageSummary, problem: ProblemSummary, measure: Measure
+def _compute_language_measure(
+    language_summary: LanguageSummary, problem: ProblemSummary, measure: Measure
 ) -> float | None:
     """Return the headline of a problem's submissions in one language, or None if it is undefined there."""
     match measure:
         case Measure.PASS_AT_1:
-            return _round_value(tally.pass_at_1)
-        case Measure.POINTS if tally.points is not None and problem.max_points:
-            return _round_value(tally.points / problem.max_points)
+            return _round_value(language_summary.pass_at_1)
+        case Measure.POINTS if language_summary.points is not None and problem.max_points:
+            return _round_value(language_summary.points / problem.max_points)
     return None
 
 
-def make_filters_json(run: Summary) -> str:
+def make_list_filters_json(run: Summary) -> str:
     """Return the JSON of the filters, for pages that list submissions."""
     entries = make_run_entries(run)
     problems_by_name = collect_problems(entries)

@@ -27,7 +27,11 @@ from ioi_eval.model.text import format_count
 from ioi_eval.model.values import SubmissionResult, Value, Verdict
 from ioi_eval.reports.headline import make_headline, sort_models
 from ioi_eval.reports.medals import award_medal, find_contest_problems, load_bundled_contest_years
-from ioi_eval.reports.parts import add_model_numbers, collect_report_part_warnings, collect_run_numbers
+from ioi_eval.reports.parts import (
+    add_report_part_values,
+    collect_report_part_values,
+    collect_report_part_warnings,
+)
 from ioi_eval.reports.records import (
     BudgetAward,
     EndingCounts,
@@ -698,7 +702,11 @@ class RowCounter:
         counts, model, problem = self._row_counts, read_model_name(row), result.problem_id
         counts.traits[problem] = counts.traits.get(problem, ProblemTraits()).merge(read_traits(row))
         tally = counts.tallies.setdefault((model, problem), self._create_tally())
-        tally.add(make_attempt(row, result), as_label(row.get("language") or ""), counts.causes.add(result))
+        tally.add(
+            make_attempt(row, result),
+            as_label(row.get("language") or ""),
+            counts.causes.add_and_return_cause(result),
+        )
         if (task := self._tasks.get(problem)) is not None:
             tally.uses.update(measure_limit_usage(result, task))
         counts.facts.add(result)
@@ -728,7 +736,7 @@ class RowCounter:
                 tally, unscored=tally.unscored + 1
             )
         models = self._summarize_models(tallies, traits)
-        models = add_model_numbers(models, self._folder)
+        models = add_report_part_values(models, self._folder)
         has_agents = (self._folder / _AGENTS).is_dir()
         author_remedy = find_author_remedy(self._info.settings, has_agents=has_agents)
         suspicious = [
@@ -773,7 +781,7 @@ class RowCounter:
             measured_again=counts.repeated_tests,
             saved=counts.saved,
             suspicious=tuple(suspicious),
-            more=collect_run_numbers(models, self._folder),
+            more=collect_report_part_values(models, self._folder),
             settings=counts.facts.make_settings(self._info),
         )
 

@@ -15,7 +15,7 @@ from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Subtask, Verdict
 from ioi_eval.reports import sections, write_reports
 from ioi_eval.reports.document import choose_score_colour_class
-from ioi_eval.reports.records import find_cause
+from ioi_eval.reports.records import find_missing_points_cause
 from ioi_eval.reports.sections import bin_difficulties
 from ioi_eval.reports.summary import read_traits
 from ioi_eval.store.folder import Progress, write_progress
@@ -67,13 +67,16 @@ COMPILER = "In function 'main':\nmain.cpp:12:5: error: ‘x’ was not declared 
 def test_failure_cause_contains_verdict_and_feedback_line(
     statuses: dict[str, Verdict], fields: dict[str, Any], expected: str
 ) -> None:
-    assert find_cause(result(submission("a"), statuses, problem=WITH_SAMPLE, **fields)) == expected
+    assert (
+        find_missing_points_cause(result(submission("a"), statuses, problem=WITH_SAMPLE, **fields))
+        == expected
+    )
 
 
 def test_cause_of_reply_without_program_is_its_reason() -> None:
     empty = msgspec.structs.replace(submission("a"), code=None)
     empty_result = result(empty, compiles=False, compile_output="The reply is empty\n")
-    assert find_cause(empty_result) == "no program: The reply is empty"
+    assert find_missing_points_cause(empty_result) == "no program: The reply is empty"
 
 
 def test_causes_list_three_examples_regardless_of_row_order(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from ioi_eval.model.text import visible
 from ioi_eval.models import Solution, Verdict
 from ioi_eval.reports import make_run_document, render_html, summarize_run, write_reports
 from ioi_eval.reports.document import CodeLines, Document, Section, ShareBar, TableBlock, choose_cell_style
-from ioi_eval.reports.plots import Axis, Series, draw_columns, draw_curves, make_figure
+from ioi_eval.reports.plots import Axis, Series, draw_curves, draw_stacked_column_chart, make_figure
 from ioi_eval.reports.records import VALIDATION, write_json
 from ioi_eval.reports.validation import make_validation
 from ioi_eval.rules.expectations import KeyedExpectation, list_expectations
@@ -147,7 +147,7 @@ def read(page: str) -> Reader:
 
 def document_with(content: str) -> Document:
     """Return a document with the text in every possible place."""
-    drawing = draw_columns(content, [(content, [1])], ["v-ac"], [(content, "v-ac")])
+    drawing = draw_stacked_column_chart(content, [(content, [1])], ["v-ac"], [(content, "v-ac")])
     axis = Axis(title=content, max_value=2)
     drawing += draw_curves(content, [Series(name=content, points=[(0, 1), (1, 2)])], axis, axis, (1, content))
     section = Section(

@@ -74,7 +74,7 @@ def test_time_and_memory_use_are_shares_of_limits(tmp_path: Path) -> None:
     uses = {use.what: use for use in model.uses}
     # Every test of the samples uses 0.1 s and 1 MiB: a quarter of both. Compile errors use nothing.
     assert {kind: sum(use.counts) for kind, use in uses.items()} == {"time": 3, "memory": 3}
-    assert [uses["time"].compute_share_within(share) for share in (0.2, 0.25, 1)] == [0, 1, 1]
+    assert [uses["time"].compute_fraction_below_usage(share) for share in (0.2, 0.25, 1)] == [0, 1, 1]
     assert "Time and memory" in (tmp_path / "report.html").read_text()
 
 
